@@ -145,8 +145,8 @@ class Stages:
     def _read(self, visit: Visit, request_id: UUID) -> Submission:
         text = unpack(visit.body, "application/json", None)
         assert isinstance(text, bytes)
-        platform = sdk_platform(text)
         body = decode(text, IdentifyBody)
+        platform = sdk_platform(text, body)
         assert not isinstance(body, Refusal)
         headers = {"idempotency-key": visit.idempotency_key}
         call = Call(

@@ -154,12 +154,16 @@ def visitor_id(entropy: Callable[[int], bytes], at_ms: int) -> str:
 
 
 def _in_base_62(number: int, length: int) -> str:
-    """Its lowest digits, the lowest first."""
-    characters: list[str] = []
-    for _ in range(length):
-        number, digit = divmod(number, 62)
-        characters.append(LETTERS_AND_DIGITS[digit])
-    return "".join(characters)
+    """Its lowest digits, the lowest first; `length` is even."""
+    pairs: list[str] = []
+    for _ in range(length // 2):
+        number, pair = divmod(number, 62 * 62)
+        pairs.append(_PAIRS[pair])
+    return "".join(pairs)
+
+
+_PAIRS = [low + high for high in LETTERS_AND_DIGITS for low in LETTERS_AND_DIGITS]
+"""Two digits of every number below 62², the lower one first."""
 
 
 def wall_clock_ms() -> int:

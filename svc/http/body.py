@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from svc.domain.bodies import sent
 from svc.domain.refusals import Issue, Location, Refusal, invalid
 
 T = TypeVar("T")
@@ -92,7 +93,7 @@ def beyond_bounds(text: bytes) -> Refusal | None:
     if few and containers <= MAX_DEPTH:
         return None
     # Without what is escaped, every quote begins or ends a string, and every second part lies between two strings.
-    is_escaped = _ESCAPED.search(text) is not None
+    is_escaped = b"\\" in text and _ESCAPED.search(text) is not None
     plain = text.replace(b"\\\\", b"").replace(b'\\"', b"") if is_escaped else text
     if len(plain) > 4 * MAX_VALUES and plain.count(b'"') > 4 * MAX_VALUES:  # a value may have a name
         return _TOO_MANY_VALUES
@@ -128,6 +129,8 @@ def _is_too_deep(brackets: bytes) -> bool:
     if _MANY_OPENED in brackets:
         return True
     for _ in range(MAX_DEPTH):
+        if b"[]" not in brackets:
+            return False
         brackets = brackets.replace(b"[]", b"")
     return b"[]" in brackets
 
@@ -155,11 +158,14 @@ _decode_sdk = msgspec.json.Decoder(_WithSdk).decode
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-def sdk_platform(body: bytes) -> str | None:
-    """`sdk.platform` of a body, which authentication needs before the body is checked (decisions 2.7); `None` where it
-    has none, or is not JSON.
+def sdk_platform(text: bytes, body: msgspec.Struct | Refusal) -> str | None:
+    """`sdk.platform` of a body, given as its text and as what `decode` made of it: also that of a body that is refused,
+    which authorization comes before (decisions 2.7). `None` where it has none, or is not JSON.
     """
-    found = _read(_decode_sdk, body)
+    if not isinstance(body, Refusal):
+        sdk: Any = getattr(body, "sdk", None)
+        return None if sdk is None else sent(sdk.platform)
+    found = _read(_decode_sdk, text)
     return None if isinstance(found, Refusal) else found.sdk.platform
 
 

@@ -245,8 +245,8 @@ class Exchange:
         else:
             client = client_prefix(sender(self._services.policy, headers, arrived.peer) or "")
             json = await self._json(request.body, headers, client)
-            platform = None if isinstance(json, Refusal) else sdk_platform(json)
             body = json if isinstance(json, Refusal) else decode(json or route.empty_body, route.body)
+            platform = None if isinstance(json, Refusal) else sdk_platform(json, body)
         platform = platform or claimed_platform(headers)
         if caller is not None and (refusal := platform_refusal(caller, platform)) is not None:
             return Outcome(refusal)

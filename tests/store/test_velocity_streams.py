@@ -149,7 +149,8 @@ def _assessment(template: Assessment, seen: Seen) -> Assessment:
         template.submission, at_ms=seen.at_s * 1000, account_id=seen.account, facts=facts
     )
     network = msgspec.structs.replace(template.network, country_code=seen.country)
-    return msgspec.structs.replace(template, submission=submission, network=network)
+    history = msgspec.structs.replace(template.history, address=address_id(seen.ip))
+    return msgspec.structs.replace(template, submission=submission, network=network, history=history)
 
 
 @pytest.mark.slow

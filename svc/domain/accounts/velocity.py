@@ -105,19 +105,25 @@ class VelocityRow(msgspec.Struct, frozen=True):
 
     def with_event(self, at_s: int, others: tuple[int | None, ...]) -> VelocityRow:
         """With an event at this time and its others in the order of `OTHERS`; `None` = it has none of this kind."""
-        position = bisect_right(self.events, at_s)
-        events = (*self.events[:position], at_s, *self.events[position:])
+        events = self.events
+        if not events or at_s >= events[-1]:  # nearly always
+            events = (*events[1 - MOST :], at_s)
+        else:
+            position = bisect_right(events, at_s)
+            events = (*events[:position], at_s, *events[position:])[-MOST:]
         first_s = min(self.first_s, at_s) if self.first_s else at_s
-        row = VelocityRow(first_s, max(self.last_s, at_s), events[-MOST:], self.others)
-        return row.with_others(at_s, others)
+        return VelocityRow(first_s, max(self.last_s, at_s), events, self._others_with(at_s, others))
 
     def with_others(self, at_s: int, others: tuple[int | None, ...]) -> VelocityRow:
         """With others of an event at this time that it has counted already."""
+        return VelocityRow(self.first_s, self.last_s, self.events, self._others_with(at_s, others))
+
+    def _others_with(self, at_s: int, others: tuple[int | None, ...]) -> tuple[Seen, Seen, Seen]:
         seen = list(self.others)
         for number, other in enumerate(others):
             if other is not None:
                 seen[number] = seen[number].with_one(other, at_s)
-        return VelocityRow(self.first_s, self.last_s, self.events, (seen[0], seen[1], seen[2]))
+        return seen[0], seen[1], seen[2]
 
     def without_event(self, at_s: int, others: tuple[int | None, ...]) -> VelocityRow:
         """Without an event at this time, as far as it is in it, and without these others. Where it was the first or
@@ -145,8 +151,13 @@ class VelocityRow(msgspec.Struct, frozen=True):
     def within(self, now_s: int) -> VelocityRow:
         """Without what has left the longest window."""
         oldest = now_s - LONGEST_S
-        events = self.events[bisect_right(self.events, oldest) :]
         one, two, three = self.others
+        events = self.events
+        if not events or events[0] > oldest:
+            if one.since(oldest) is one and two.since(oldest) is two and three.since(oldest) is three:  # nearly always
+                return self
+        else:
+            events = events[bisect_right(events, oldest) :]
         others = (one.since(oldest), two.since(oldest), three.since(oldest))
         return VelocityRow(self.first_s, self.last_s, events, others)
 

@@ -54,7 +54,7 @@ def count_event(transaction: Transaction, assessment: Assessment, visitor: int |
         submission.at_ms,
         visitor,
         submission.account_id,
-        submission.facts.ip,
+        assessment.history.address,
         assessment.network.country_code,
     )
     rows: dict[Subject, VelocityRow] = {}

@@ -56,7 +56,13 @@ _OTHERS_OF: Final[dict[Subject, Callable[[Party], tuple[int | None, ...]]]] = {
 def party_of(number: int, event: Event, visitor: int | None) -> Party:
     """The party of an event of the organization with this number."""
     return make_party(
-        number, event.environment, event.occurred_at_ms, visitor, event.account_id, event.ip_address, event.country_code
+        number,
+        event.environment,
+        event.occurred_at_ms,
+        visitor,
+        event.account_id,
+        address_id(event.ip_address),
+        event.country_code,
     )
 
 
@@ -66,17 +72,19 @@ def make_party(
     at_ms: int,
     visitor: int | None,
     account_id: str | None,
-    ip_address: str,
+    address: int,
     country_code: str | None,
 ) -> Party:
-    """The party of an event with these values. `visitor` is the number of its visitor, `None` = not identifiable."""
+    """The party of an event with these values. `visitor` is the number of its visitor, `None` = not identifiable;
+    `address` as of `address_id`.
+    """
     return Party(
         number,
         environment,
         at_ms // 1000,
         visitor,
         None if account_id is None else account_digest(number, account_id),
-        address_id(ip_address),
+        address,
         None if country_code is None else country_digest(country_code),
     )
 

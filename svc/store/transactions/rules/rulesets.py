@@ -7,10 +7,10 @@ labels, two rows are read for the visitor or the account.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -41,6 +41,9 @@ from svc.store.views.lists import contains, list_names, named_list
 from svc.store.views.lookups import organization
 from svc.store.views.velocity import party_of, read_row
 from svc.store.views.webhooks import endpoints_of
+
+Q = TypeVar("Q")
+A = TypeVar("A")
 
 MOST_REVISIONS = 100
 """Of a ruleset that are kept."""
@@ -78,8 +81,22 @@ def facts_of(
     """
     at_s = event.occurred_at_ms // 1000
     ages = Ages(_days(visitor_first_s, at_s), _days(account_first_s, at_s))
-    in_list = cache(partial(_is_listed, snapshot, number, event, in_force=in_force))
-    return Facts(event, ages, in_list, cache(partial(_labels, snapshot, number, event)))
+    in_list = _asked_once(partial(_is_listed, snapshot, number, event, in_force=in_force))
+    return Facts(event, ages, in_list, _asked_once(partial(_labels, snapshot, number, event)))
+
+
+def _asked_once(question: Callable[[Q], A]) -> Callable[[Q], A]:
+    """The question with its answers kept: `functools.cache` takes longer to make than the rest of the facts, which most
+    identifications ask nothing.
+    """
+    answers: dict[Q, A] = {}
+
+    def ask(about: Q) -> A:
+        if about not in answers:
+            answers[about] = question(about)
+        return answers[about]
+
+    return ask
 
 
 def _labels(snapshot: Snapshot, number: int, event: Event, subject: Literal["visitor", "account"]) -> Sequence[str]:

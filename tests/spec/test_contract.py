@@ -45,9 +45,9 @@ CHECKS = (
 """Whether a request is refused or taken is the business of the tests of its operation."""
 MEMBERS_OWN = {"acceptInvitation", "offerTotp", "confirmTotp", "beginOpenId", "endOpenId"}
 """Which take an invitation, a member's session or a provider's response, and no key."""
-EXAMPLES = effort(3, 10)
+EXAMPLES = effort(2, 10)
 """Random requests per operation, and of chains as many."""
-ONE_IN = effort(3, 1)
+ONE_IN = effort(6, 1)
 """Of the operations, this share gets its boundary values at a commit, which are most of the requests."""
 LIMIT_S = 300
 OPERATIONS = {route.operation_id for route in API}

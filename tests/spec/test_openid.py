@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import httpx
-import oidc_provider_mock
 import pytest
 import trio
 
@@ -32,11 +31,10 @@ from tests.support.live import Live, live_service, mistyped, opened
 from tests.support.openid_provider import (
     CLIENT_ID,
     CLIENT_SECRET,
-    OTHER_KEY,
-    PUBLIC_PEM,
     OddProvider,
     by_secret,
     by_strange_key,
+    key,
     odd_provider,
     unsigned,
     with_own_key,
@@ -129,9 +127,11 @@ async def scene(tmp_path: Path) -> AsyncGenerator[Scene]:
             yield Scene(live, provider)
 
 
-@pytest.mark.filterwarnings("ignore:get_jwt_config:DeprecationWarning")  # by the provider
+@pytest.mark.filterwarnings("ignore:get_jwt_config:DeprecationWarning", "ignore:authlib.jose:DeprecationWarning")
 async def test_the_real_provider_lets_a_person_in_with_the_role_that_it_names(tmp_path: Path):
     """oidc-provider-mock, which others test their clients with: real time, and code by code."""
+    import oidc_provider_mock  # takes long to import, in each process
+
     with oidc_provider_mock.run_server_in_thread() as server:
         issuer = f"http://localhost:{server.server_port}"
         async with (
@@ -237,7 +237,7 @@ WRONG: dict[str, Callable[[OddProvider], Any]] = {
     "a hash of another access token": lambda it: it.claims.update(at_hash="AAAAAAAAAAAAAAAAAAAAAA"),
     "alg none": lambda it: setattr(it, "sign", unsigned),
     "HMAC by the secret": lambda it: setattr(it, "sign", by_secret(CLIENT_SECRET.encode())),
-    "HMAC by the public key": lambda it: setattr(it, "sign", by_secret(PUBLIC_PEM)),
+    "HMAC by the public key": lambda it: setattr(it, "sign", by_secret(key(0).as_pem(private=False))),
     "a key of the same name": lambda it: setattr(it, "sign", by_strange_key),
     "its own key": lambda it: setattr(it, "sign", with_own_key),
     "no token": lambda it: setattr(it, "sign", lambda _: ""),
@@ -460,7 +460,7 @@ async def test_a_provider_that_calls_itself_otherwise_is_not_the_one(scene: Scen
 async def test_new_keys_of_the_provider_are_asked_for(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     _, response = await scene.sign_in()
     assert outcome(response) == ""
-    scene.provider.keys, scene.provider.signing_key = [OTHER_KEY], OTHER_KEY
+    scene.provider.keys, scene.provider.signing_key = [key(1)], key(1)
     _, response = await scene.sign_in()
     assert outcome(response) == "refused", "they are asked for once a minute at most"
     monkeypatch.setattr(provider_module, "KEYS_AGAIN_S", 0)

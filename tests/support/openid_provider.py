@@ -9,6 +9,7 @@ import json
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -17,9 +18,12 @@ from joserfc import jws, jwt
 from joserfc.jwk import ECKey, RSAKey
 
 CLIENT_ID, CLIENT_SECRET = "svc-console", "a secret: 100 % shared"
-_KEYS = [RSAKey.generate_key(2048, {"kid": f"key-{number}"}) for number in range(2)]
-STRANGE_KEY = RSAKey.generate_key(2048, {"kid": "key-0"})
-"""Named like the provider's own."""
+
+
+@cache
+def key(number: int) -> RSAKey:
+    """The provider signs by key 0; making one takes a tenth of a second."""
+    return RSAKey.generate_key(2048, {"kid": f"key-{number}"})
 
 
 class OddProvider:
@@ -27,7 +31,7 @@ class OddProvider:
 
     def __init__(self, url: str, now_ms: Callable[[], int]) -> None:
         self.url, self.now_ms = url, now_ms
-        self.keys, self.signing_key = [_KEYS[0]], _KEYS[0]
+        self.keys, self.signing_key = [key(0)], key(0)
         self.metadata: dict[str, Any] = {}
         """Instead of what its discovery says."""
         self.claims: dict[str, Any] = {}
@@ -127,7 +131,8 @@ def by_secret(secret: bytes) -> Callable[[dict[str, Any]], str]:
 
 
 def by_strange_key(claims: dict[str, Any]) -> str:
-    return jwt.encode({"alg": "RS256", "kid": "key-0"}, claims, STRANGE_KEY)
+    """One that is named like the provider's own."""
+    return jwt.encode({"alg": "RS256", "kid": "key-0"}, claims, key(2))
 
 
 def with_own_key(claims: dict[str, Any]) -> str:
@@ -135,10 +140,6 @@ def with_own_key(claims: dict[str, Any]) -> str:
     key = ECKey.generate_key("P-256")
     header = {"alg": "ES256", "jwk": key.as_dict(private=False), "kid": "key-0"}
     return jws.serialize_compact(header, json.dumps(claims).encode(), key)
-
-
-OTHER_KEY = _KEYS[1]
-PUBLIC_PEM = _KEYS[0].as_pem(private=False)
 
 
 @contextmanager

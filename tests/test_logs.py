@@ -167,6 +167,20 @@ except ValueError: log.exception("failed")
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("log_format", ["json", "console"])
+def test_what_a_request_binds_is_in_each_of_its_lines(log_format: str):
+    code = """
+with structlog.contextvars.bound_contextvars(trace_id="4bf92f35"): log.info("inside", span_id="00f067aa")
+log.info("outside")
+"""
+    with said(code, log_format) as text:
+        inside, outside = text.splitlines()
+        assert "4bf92f35" in inside
+        assert "00f067aa" in inside
+        assert "trace_id" not in outside
+
+
+@pytest.mark.slow
 def test_every_logged_value_becomes_a_line():
     code = """
 log.info("odd", a=object(), b="half \\ud800 a pair", c=float("nan"), d=2**80, e={(1, 2): 3, "f": {4}}, g=b"bytes")

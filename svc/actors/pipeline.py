@@ -145,7 +145,7 @@ async def run_scorer(
                 try:
                     assessment = assess(admitted.submission, ranges(), trust)
                 except Exception:  # a report that breaks an adapter must not be an off-switch
-                    log.exception("assessment failed", request_id=str(admitted.submission.request_id))
+                    log.exception("assessment failed", **admitted.submission.log_fields)
                     admitted.respond(Failed("internal_error"))
                     continue
                 await visitor_index.put(Assessed(assessment, admitted))

@@ -164,8 +164,7 @@ class VisitorIndex:
                 unreachable = isinstance(outcome, UnavailableError)
                 message.admitted.respond(Failed("service_unavailable", unreachable))
             else:
-                request_id = str(message.assessment.submission.request_id)
-                log.error("recording failed", request_id=request_id, exc_info=outcome)
+                log.error("recording failed", exc_info=outcome, **message.assessment.submission.log_fields)
                 message.admitted.respond(Failed("internal_error"))
 
     async def _write(self, batch: list[Assessed], numbers: Sequence[NextNumber]) -> Sequence[Recorded | Exception]:

@@ -87,6 +87,7 @@ def _chain(log_format: LogFormat, always: dict[str, Any]) -> list[structlog.typi
 
     chain: list[structlog.typing.Processor] = [
         add_always,
+        structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]

@@ -34,6 +34,7 @@ from svc.domain.model import (
 )
 from svc.domain.network.facts import Ranges, read_network
 from svc.domain.network.request_headers import archived_headers
+from svc.domain.network.trace_context import TraceContext, trace_fields
 from svc.domain.records import REPLAYED_MS, Event
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
@@ -81,6 +82,13 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     """The same, byte for byte as sent."""
     notify: bool = True
     """Whether webhooks are queued for it. A replay of old traffic notifies nobody."""
+    trace: TraceContext | None = None
+    """With the request's own span: what its log lines and webhooks name."""
+
+    @property
+    def log_fields(self) -> dict[str, str]:
+        """What log lines about it name: `request_id`, and the trace."""
+        return {"request_id": str(self.request_id), **trace_fields(self.trace)}
 
     @property
     def platform(self) -> Platform:

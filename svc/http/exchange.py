@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 import structlog
 import trio
+from structlog.contextvars import bound_contextvars
 
 from svc.domain.access.credentials import ApiKey
 from svc.domain.limits.eviction import client_prefix
+from svc.domain.network.trace_context import read_trace
 from svc.domain.refusals import CATALOGUE, Refusal
 from svc.domain.webhooks.refused import NOTIFIABLE, RefusedRequest
 from svc.http.authentication import (
@@ -64,6 +66,7 @@ CONSOLE_HEADERS = ((b"X-Content-Type-Options", b"nosniff"),)
 LARGE_BODY_BYTES = 65_536
 """Unpacking one of these takes milliseconds, and so does decoding it: others have a turn in between."""
 
+_NO_FIELDS = nullcontext()
 _encoder = msgspec.json.Encoder()
 
 
@@ -109,9 +112,11 @@ class Exchange:
         """
         at_ms = self._services.world.now_ms()
         context = self._traffic.began(self._services.world.request_id(at_ms), at_ms)
-        context.request = request
+        headers = _read_headers(request)
+        context.request, context.caused_by = request, read_trace(headers)
         try:
-            response = await self._respond(request, context)
+            with bound_contextvars(**context.trace_fields) if context.caused_by else _NO_FIELDS:
+                response = await self._respond(request, headers, context)
         except BaseException:
             self._traffic.ended(context, None)
             raise
@@ -131,8 +136,8 @@ class Exchange:
 
         return response._replace(stream=stream._replace(close=close))
 
-    async def _respond(self, request: Request, context: RequestContext) -> Response:
-        path, headers = request.path.decode("latin-1"), _read_headers(request)
+    async def _respond(self, request: Request, headers: dict[str, str], context: RequestContext) -> Response:
+        path = request.path.decode("latin-1")
         found = PATHS.find(path)
         if found is None:
             return await self._page(request, headers, context)
@@ -227,6 +232,7 @@ class Exchange:
             origin=origin,
             ip_address=ip,
             reason=refusal.reason or None,
+            trace=context.trace,
         )
         self._services.note_refusal(refused)
 
@@ -267,6 +273,7 @@ class Exchange:
             query=query,
             body=body,
             site=site,
+            trace=context.trace,
         )
         return await route.handler(self._services, call)
 

@@ -23,6 +23,7 @@ from svc.domain.access.openid import Provider
 from svc.domain.access.roles import Permission
 from svc.domain.limits.quotas import Quotas
 from svc.domain.limits.ratelimit import Use
+from svc.domain.network.trace_context import TraceContext
 from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import EndpointKey
@@ -120,6 +121,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """The route's body type, decoded; `None` where it has none."""
     site: Site | None = None
     """How the browser reached the service, on the paths of the console; `None` on all others."""
+    trace: TraceContext | None = None
+    """The trace that the request belongs to, with the request's own span; `None` where it names none."""
 
 
 class Stream(NamedTuple):

@@ -16,6 +16,7 @@ import structlog
 import trio
 
 from svc.domain.histogram import REQUEST_S, Histogram, HistogramStatistics
+from svc.domain.network.trace_context import TraceContext, span_of, trace_fields
 from svc.domain.refusals import Refusal
 from svc.http.authentication import Caller
 from svc.http.schema import IdentifyAnswer
@@ -46,8 +47,22 @@ class RequestContext(msgspec.Struct, kw_only=True):
     refusal: Refusal | None = None
     request: Request | None = None
     """For lines that people read."""
+    caused_by: TraceContext | None = None
+    """The trace and the caller's span that the request names."""
     body: Any = None
     """Of the response, before it is encoded; likewise."""
+
+    @property
+    def trace(self) -> TraceContext | None:
+        """The same trace, with the request's own span: what its log lines and webhooks name."""
+        return None if self.caused_by is None else self.caused_by.child(span_of(self.request_id.bytes))
+
+    @property
+    def trace_fields(self) -> dict[str, str]:
+        """What its log lines say of the trace: that, and the caller's span as `parent_id`."""
+        if self.caused_by is None:
+            return {}
+        return {**trace_fields(self.trace), "parent_id": self.caused_by.span_id.hex()}
 
 
 Describe = Callable[[RequestContext], dict[str, Any]]
@@ -123,6 +138,7 @@ class Traffic:
         if status is not None:
             fields["status"] = status
         fields["duration_ms"] = round(1000 * seconds, 1)
+        fields |= context.trace_fields
         caller, refusal = context.caller, context.refusal
         if caller is not None:
             fields["organization"] = caller.organization.id

@@ -21,6 +21,7 @@ import msgspec
 
 from svc.domain.encodings import base62
 from svc.domain.fields import about
+from svc.domain.network.trace_context import TraceContext
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.records import Endpoint, EventType, WebhookEnvironment, WebhookEvent
 
@@ -53,9 +54,10 @@ def seal(
     organization_id: str,
     data: Any,
     at_ms: int,
+    trace: TraceContext | None = None,
 ) -> WebhookEvent:
     """An event with its envelope in the bytes that are signed and sent (interface 6). `data` is a struct or a dict,
-    `at_ms` when the fact happened.
+    `at_ms` when the fact happened, `trace` that of the request that caused it.
     """
     envelope = Envelope(
         id=str(event_id),
@@ -65,7 +67,7 @@ def seal(
         created_at=timestamp(at_ms),
         data=data,
     )
-    return WebhookEvent(event_type, environment, at_ms, _encoder.encode(envelope))
+    return WebhookEvent(event_type, environment, at_ms, _encoder.encode(envelope), trace)
 
 
 def without_account(body: bytes) -> bytes:

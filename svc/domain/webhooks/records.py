@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, Protocol, get_args
 import msgspec
 
 from svc.domain.model import Environment
+from svc.domain.network.trace_context import TraceContext
 
 EventType = Literal[
     "identification.completed",
@@ -147,6 +148,8 @@ class WebhookEvent(msgspec.Struct, frozen=True, array_like=True):
     created_at_ms: int
     body: bytes
     """The envelope, byte for byte as it is signed and sent on every attempt."""
+    trace: TraceContext | None = None
+    """Of the request that caused it, with that request's span; every attempt carries it."""
 
 
 class Delivery(msgspec.Struct, frozen=True, array_like=True):

@@ -12,6 +12,7 @@ import msgspec
 
 from svc.domain.bodies import body_of
 from svc.domain.model import Environment
+from svc.domain.network.trace_context import TraceContext
 from svc.domain.webhooks.payloads import RefusedIdentification
 
 INTERVAL_MS = 60_000
@@ -57,6 +58,7 @@ class RefusedRequest(msgspec.Struct, frozen=True, kw_only=True):
     ip_address: str | None
     reason: str | None = None
     count: int = 1
+    trace: TraceContext | None = None
 
     @property
     def name(self) -> str:

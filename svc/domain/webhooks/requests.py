@@ -27,9 +27,11 @@ def attempt_request(
     endpoint: Endpoint, event_id: bytes, event: WebhookEvent, secrets_key: bytes, public_url: str | None, now_ms: int
 ) -> AttemptRequest:
     """For a JSON endpoint the stored envelope, signed for this second; for a chat its message, unsigned. `event_id` has
-    16 bytes, `secrets_key` is that of `envelope.secrets_key`.
+    16 bytes, `secrets_key` is that of `envelope.secrets_key`. Either has the trace of the request that caused it.
     """
+    trace = {} if event.trace is None else event.trace.headers
     if endpoint.format == "json":
         secrets = secrets_in_force(secrets_key, endpoint, now_ms)
-        return AttemptRequest(event.body, signed_headers(UUID(bytes=event_id), event, secrets, now_ms // 1000))
-    return AttemptRequest(chat_body(endpoint.format, event.body, public_url), dict(UNSIGNED))
+        signed = signed_headers(UUID(bytes=event_id), event, secrets, now_ms // 1000)
+        return AttemptRequest(event.body, signed | trace)
+    return AttemptRequest(chat_body(endpoint.format, event.body, public_url), UNSIGNED | trace)

@@ -128,6 +128,7 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
         facts=caller.facts,
         signals=signals,
         signals_json=signals_json,
+        trace=call.trace,
     )
 
 

@@ -138,7 +138,7 @@ async def send_test(services: Services, call: Call) -> Outcome:
     webhook_busy` or `webhook_paused`.
     """
     event_id = services.world.request_id(call.at_ms)
-    return await _queue(services, call, partial(endpoints.queue_test, event_id=event_id))
+    return await _queue(services, call, partial(endpoints.queue_test, event_id=event_id, trace=call.trace))
 
 
 async def redeliver_webhook(services: Services, call: Call) -> Outcome:

@@ -102,7 +102,7 @@ Personal = ErasedByKey | ErasedBy | NotPersonal
 
 LEADS = ("request_id", "visitor", "visitor_id")
 """Parts of keys by which erasure finds rows."""
-SENT = frozenset({"signals", "headers", "body", "tag", "ip_address", "account_id"})
+SENT = frozenset({"signals", "headers", "body", "tag", "ip_address", "account_id", "tracestate"})
 """Fields of records with what a device or a customer sent."""
 
 

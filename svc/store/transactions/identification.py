@@ -200,7 +200,8 @@ def _told(
     if decision is None or decision.action != "review":
         return queues
     number, raw_id = submission.organization, submission.request_id.bytes
-    reviewed = open_review(transaction, number, raw_id, event, submission.at_ms, raw_id, notify=submission.notify)
+    notify, trace = submission.notify, submission.trace
+    reviewed = open_review(transaction, number, raw_id, event, submission.at_ms, raw_id, notify=notify, trace=trace)
     return tuple(sorted({*queues, *reviewed.queues}))
 
 

@@ -89,7 +89,8 @@ async def open_by_hand(services: Services, call: Call) -> Outcome:
             refuse_hidden(transaction, number, request_id, call.at_ms, services.event_retention_ms)
         if event is None or event.occurred_at_ms < call.at_ms - services.event_retention_ms:
             return Refusal("event_not_found", explanation="The organization has no such event that is readable.")
-        return open_review(transaction, number, request_id.bytes, event, call.at_ms, entropy, member_of(call))
+        by, trace = member_of(call), call.trace
+        return open_review(transaction, number, request_id.bytes, event, call.at_ms, entropy, by, trace=trace)
 
     return await _changed(services, call, job, status=201)
 
@@ -113,7 +114,7 @@ async def close(services: Services, call: Call) -> Outcome:
     review_closed`.
     """
     body: CloseReviewBody = call.body
-    closing = Closing(body.label, sent(body.label_reason), sent(body.note), member_of(call))
+    closing = Closing(body.label, sent(body.label_reason), sent(body.note), member_of(call), call.trace)
     job = partial(
         close_review,
         number=caller_of(call).organization.number,

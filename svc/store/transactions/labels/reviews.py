@@ -28,6 +28,7 @@ from svc.domain.labels.reviews import (
     review_row,
 )
 from svc.domain.model import Label
+from svc.domain.network.trace_context import TraceContext
 from svc.domain.records import Event
 from svc.domain.refusals import Refusal
 from svc.domain.rules.ruleset import Facts
@@ -50,7 +51,7 @@ class Reviewed(NamedTuple):
     is_new: bool = False
 
 
-def open_review(
+def open_review(  # noqa: PLR0913  what is told, and to whom
     transaction: Transaction,
     number: int,
     request_id: bytes,
@@ -60,9 +61,10 @@ def open_review(
     opened_by: str | None = None,
     *,
     notify: bool = True,
+    trace: TraceContext | None = None,
 ) -> Reviewed:
     """The open review of the visitor and account of an event, made of this event where there is none. `entropy` makes
-    its id; `notify`: whether webhooks tell of it.
+    its id; `notify`: whether webhooks tell of it, with the `trace`.
     """
     raw_id = transaction.get(OPEN_CASES, number, case_of(event.environment, event.verdict.visitor_id, event.account_id))
     known = None if raw_id is None else transaction.get(REVIEWS, number, raw_id)
@@ -72,7 +74,7 @@ def open_review(
     for table, key in _rows_of(number, review):
         value: Any = review if table is REVIEWS else review.raw_id if table is OPEN_CASES else b""
         transaction.put(table, key, value)
-    queues = _tell(transaction, number, "review.opened", review, now_ms) if notify else ()
+    queues = _tell(transaction, number, "review.opened", review, now_ms, trace) if notify else ()
     return Reviewed(review, queues, is_new=True)
 
 
@@ -94,6 +96,8 @@ class Closing(NamedTuple):
     reason: str | None
     note: str | None
     closed_by: str | None = None
+    trace: TraceContext | None = None
+    """Of the request, for webhooks."""
 
 
 def close_review(
@@ -118,7 +122,7 @@ def close_review(
     transaction.put(REVIEWS, (number, review.raw_id), closed)
     transaction.delete(OPEN_REVIEWS, number, review.raw_id)
     transaction.delete(OPEN_CASES, number, review.case)
-    return Reviewed(closed, _tell(transaction, number, "review.closed", closed, now_ms))
+    return Reviewed(closed, _tell(transaction, number, "review.closed", closed, now_ms, closing.trace))
 
 
 def _unchangeable(review: Review | None) -> Refusal | None:
@@ -126,7 +130,12 @@ def _unchangeable(review: Review | None) -> Refusal | None:
 
 
 def _tell(
-    transaction: Transaction, number: int, event_type: EventType, review: Review, at_ms: int
+    transaction: Transaction,
+    number: int,
+    event_type: EventType,
+    review: Review,
+    at_ms: int,
+    trace: TraceContext | None,
 ) -> tuple[EndpointKey, ...]:
     environment = webhook_environment(review.environment)
     event_id = derived_event_id(event_type, review.raw_id, at_ms)
@@ -135,7 +144,8 @@ def _tell(
         event = transaction.get(EVENTS, number, review.request_id)
         return None if event is None else facts_now(transaction, number, event)
 
-    return enqueue_about(transaction, number, event_id, event_type, environment, review_row(review), at_ms, facts)
+    row = review_row(review)
+    return enqueue_about(transaction, number, event_id, event_type, environment, row, at_ms, facts, trace=trace)
 
 
 def webhook_event_ids(review: Review) -> Iterator[bytes]:

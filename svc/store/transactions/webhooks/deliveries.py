@@ -15,6 +15,7 @@ from uuid import UUID
 import msgspec
 
 from svc.domain.events.event_row import event_row
+from svc.domain.network.trace_context import TraceContext
 from svc.domain.records import Event
 from svc.domain.rules.ruleset import Facts
 from svc.domain.webhooks.envelope import derived_event_id, identification_event_id, seal, without_account
@@ -117,6 +118,7 @@ def enqueue(
     environment: WebhookEnvironment,
     data: Any,
     at_ms: int,
+    trace: TraceContext | None = None,
 ) -> tuple[EndpointKey, ...]:
     """Queue an event, of a type without filters, for every endpoint that subscribes to it now; returns the queues to
     nudge after the commit.
@@ -133,11 +135,11 @@ def enqueue(
     event_id = derived_event_id(event_type, subject, at_ms)
     while transaction.has(WEBHOOK_EVENTS, organization, event_id.bytes):  # the same fact twice in a millisecond
         event_id = derived_event_id(event_type, subject + event_id.bytes, at_ms)
-    event = seal(event_id, event_type, environment, public_id, data, at_ms)
+    event = seal(event_id, event_type, environment, public_id, data, at_ms, trace)
     return _queue(transaction, organization, event_id, event, to)
 
 
-def enqueue_about(
+def enqueue_about(  # noqa: PLR0913  an event, field by field
     transaction: Transaction,
     organization: int,
     event_id: UUID,
@@ -146,6 +148,8 @@ def enqueue_about(
     data: Any,
     at_ms: int,
     facts: Callable[[], Facts | None],
+    *,
+    trace: TraceContext | None = None,
 ) -> tuple[EndpointKey, ...]:
     """As `enqueue`, of what happened to an identification: its `facts` are what filters are asked about. Where they are
     gone, no filter is true. The webhook event has an id of its own, by which it can be found again.
@@ -161,7 +165,7 @@ def enqueue_about(
     if not to:
         return ()
     public_id = find_organization(transaction, organization).id
-    event = seal(event_id, event_type, environment, public_id, data, at_ms)
+    event = seal(event_id, event_type, environment, public_id, data, at_ms, trace)
     return _queue(transaction, organization, event_id, event, to)
 
 
@@ -185,7 +189,7 @@ def enqueue_identification(
             is_row = event_type == "identification.completed"
             data = event_row(event, request_id) if is_row else suspect(event, request_id, threshold)
             event_id = identification_event_id(event_type, request_id)
-            sealed = seal(event_id, event_type, environment, public_id, data, submission.at_ms)
+            sealed = seal(event_id, event_type, environment, public_id, data, submission.at_ms, submission.trace)
             queues.update(_queue(transaction, number, event_id, sealed, to))
     return tuple(sorted(queues))
 
@@ -321,7 +325,8 @@ def note_refusal(transaction: Transaction, request: RefusedRequest) -> Notified:
     since the last (decisions 8.9).
     """
     row = (request.organization, request.name)
-    return _keep(transaction, row, note(transaction.get(REFUSALS, *row), request), request.occurred_at_ms)
+    noted = note(transaction.get(REFUSALS, *row), request)
+    return _keep(transaction, row, noted, request.occurred_at_ms, request.trace)
 
 
 def notify_refusals(transaction: Transaction, organization: int, name: str, now_ms: int) -> Notified:
@@ -335,7 +340,9 @@ def notify_refusals(transaction: Transaction, organization: int, name: str, now_
     return _keep(transaction, (organization, name), notify(before, key_id, code, now_ms), now_ms)
 
 
-def _keep(transaction: Transaction, row: tuple[int, str], noted: Noted, now_ms: int) -> Notified:
+def _keep(
+    transaction: Transaction, row: tuple[int, str], noted: Noted, now_ms: int, trace: TraceContext | None = None
+) -> Notified:
     organization, _ = row
     if noted.kept is None:
         transaction.delete(REFUSALS, *row)
@@ -344,7 +351,7 @@ def _keep(transaction: Transaction, row: tuple[int, str], noted: Noted, now_ms: 
     if noted.event is None:
         return Notified((), noted.kept.due_ms)
     environment = webhook_environment(noted.event.environment)
-    queues = enqueue(transaction, organization, "identification.refused", environment, noted.event, now_ms)
+    queues = enqueue(transaction, organization, "identification.refused", environment, noted.event, now_ms, trace)
     return Notified(queues, noted.kept.due_ms)
 
 

@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from svc.domain.bodies import sent
 from svc.domain.ids import made_at_ms
+from svc.domain.network.trace_context import TraceContext
 from svc.domain.refusals import Refusal, invalid
 from svc.domain.webhooks.envelope import seal, signing_secret
 from svc.domain.webhooks.payloads import EndpointTest
@@ -209,13 +210,20 @@ def rotate_secret(
 
 
 def queue_test(
-    transaction: Transaction, number: int, endpoint_id: str, *, event_id: UUID, now_ms: int
+    transaction: Transaction,
+    number: int,
+    endpoint_id: str,
+    *,
+    event_id: UUID,
+    now_ms: int,
+    trace: TraceContext | None = None,
 ) -> Queued | Refusal:
     """Queue one `webhook.test`, whether or not the endpoint subscribes to it (decisions 8.5). `404 not_found`, `409
     webhook_paused`, or `409 webhook_busy` while a test or redelivery is queued.
     """
+    data = EndpointTest(endpoint_id)
     return queue_sample(
-        transaction, number, endpoint_id, "webhook.test", EndpointTest(endpoint_id), event_id=event_id, now_ms=now_ms
+        transaction, number, endpoint_id, "webhook.test", data, event_id=event_id, now_ms=now_ms, trace=trace
     )
 
 
@@ -228,6 +236,7 @@ def queue_sample(
     *,
     event_id: UUID,
     now_ms: int,
+    trace: TraceContext | None = None,
 ) -> Queued | Refusal:
     """Queue one event with made-up `data`, a struct of `svc.domain.webhooks.payloads`, whether or not the endpoint
     subscribes to its type: one attempt, as for a test. Refusals as of `queue_test`.
@@ -236,7 +245,7 @@ def queue_sample(
     if isinstance(found, Refusal):
         return found
     public_id = find_organization(transaction, number).id
-    event = seal(event_id, event_type, found.endpoint.environment, public_id, data, now_ms)
+    event = seal(event_id, event_type, found.endpoint.environment, public_id, data, now_ms, trace)
     transaction.put(WEBHOOK_EVENTS, (number, event_id.bytes), event)
     return _queue(transaction, found.queue, event_id, "test", now_ms)
 

@@ -152,7 +152,7 @@ FAULTS = {
     "wrong origin": ("unauthorized", 1, None, 0),
     "nobody": ("network", 3, None, 0),
     "second endpoint": (None, 2, None, 1),
-    "offline": (None, None, None, 1),
+    "offline": (None, 2, None, 1),
     "hidden": (None, 1, 1, 1),
     "policy": ("blocked_by_policy", 1, None, 0),
     "blocked request": ("network", 3, None, 0),

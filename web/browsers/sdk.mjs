@@ -12,7 +12,6 @@ const [service, publicKey, secretKey, folder, profile, shopPort] = process.argv.
 const SHOP = `http://shop.example:${shopPort}`;
 const LOCAL = `http://localhost:${shopPort}`;
 
-/** Longer than collecting takes, and shorter than one attempt may take. */
 /** Longer than an attempt of the SDK. */
 const LATE_MS = 7000;
 const HIDDEN_LIMIT_MS = 3500;
@@ -152,8 +151,13 @@ const visit = (page, options, identifyOptions) =>
   );
 
 /** One visit in a page of its own; prints what became of it. */
-async function tell(name, context, { address = LOCAL, prepare, options = {}, identify = {}, fault, meanwhile } = {}) {
+async function tell(
+  name,
+  context,
+  { address = LOCAL, prepare, before, options = {}, identify = {}, fault, meanwhile } = {},
+) {
   const page = await newPage(context, address, prepare);
+  await before?.(page);
   const given = fault ? { ...options, endpoint: `${faultsUrl}/${fault}` } : options;
   const began = performance.now();
   const pending = visit(page, given, { tag: name, ...identify }).catch((error) => ({
@@ -222,16 +226,38 @@ await tell("wrong key", main, {
 await tell("wrong origin", main, { address: `http://elsewhere.example:${shopPort}`, options: quiet });
 await tell("nobody", main, { options: { ...quiet, endpoint: "http://127.0.0.1:9" } });
 await tell("second endpoint", main, { options: { ...quiet, endpoint: ["http://127.0.0.1:9", service] } });
+let failed;
+const untilThePage = async (page, reaches) => {
+  const fetched = (address) =>
+    fetch(address, { mode: "no-cors", cache: "no-store" }).then(
+      () => true,
+      () => false,
+    );
+  while ((await page.evaluate(fetched, `${service}/healthz`)) !== reaches) await pause(20);
+};
 await tell("offline", main, {
   options: quiet,
-  prepare: async (page) => {
-    page.on("requestfailed", () => void page.setOfflineMode(false));
-    page.on("load", () => void page.setOfflineMode(true));
+  // The flag and the network change by messages of their own, in any order: what the SDK hears follows the network here.
+  before: async (page) => {
+    await page.evaluate(() => {
+      window.isOnline = false;
+      Object.defineProperty(navigator, "onLine", { get: () => isOnline });
+      addEventListener("online", (event) => isOnline || event.stopImmediatePropagation(), { capture: true });
+    });
+    await page.setOfflineMode(true);
+    await untilThePage(page, false);
+    failed = new Promise((resolve) =>
+      page.on("requestfailed", (request) => request.url().endsWith("/identify") && resolve()),
+    );
   },
-  // Where the SDK knows that it is offline before it sends, no request fails.
   meanwhile: async (page) => {
-    await pause(1000);
+    await failed;
     await page.setOfflineMode(false);
+    await untilThePage(page, true);
+    await page.evaluate(() => {
+      window.isOnline = true;
+      dispatchEvent(new Event("online"));
+    });
   },
 });
 const held = async () => {

@@ -26,8 +26,9 @@ from svc.store.group import Write
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
-from svc.store.transactions.account_erasure import continue_account_erasure, pending_account_erasures
-from svc.store.transactions.erasure import continue_erasure, continue_removal, is_removal_pending, pending_erasures
+from svc.store.transactions.erasure.accounts import continue_account_erasure, pending_account_erasures
+from svc.store.transactions.erasure.organizations import continue_removal, is_removal_pending
+from svc.store.transactions.erasure.visitors import continue_erasure, pending_erasures
 from svc.store.transactions.retention import (
     CleanupTask,
     end_pass,

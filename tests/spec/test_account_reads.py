@@ -18,7 +18,7 @@ from svc.domain.accounts.velocity import account_digest
 from svc.http.api import accounts as account_reads
 from svc.store.check.invariants import violations
 from svc.store.schema.tables import ACCOUNT_ERASURES, VELOCITY, WEBHOOK_EVENTS
-from svc.store.transactions.account_erasure import EVENTS_A_STEP, erase_account
+from svc.store.transactions.erasure.accounts import EVENTS_A_STEP, erase_account
 from svc.store.views import subjects
 from svc.world import World
 from tests.spec.commands import run_beside

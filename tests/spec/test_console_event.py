@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from svc.store.transactions import erasure
+from svc.store.transactions.erasure import organizations as removal
 from tests.spec.automation import Automation
 from tests.spec.console import UNKNOWN, Console
 from tests.spec.responses import DRIVEN, assert_error, visit
@@ -120,8 +120,8 @@ async def test_an_event_of_an_erased_visitor_is_not_found(live: Live):
 async def test_an_event_without_a_document_is_shown_without_it(live: Live):
     console, (_, public) = Console(live), live.issue(allowed_origins=(ORIGIN,))
     request_id = await identified(live, public, report(**DRIVEN))
-    beyond = erasure.before(live.clock.now_ms + 1)
-    live.found.store.write_now([partial(erasure.drop_documents, number=live.organization.number, beyond=beyond)])
+    beyond = removal.before(live.clock.now_ms + 1)
+    live.found.store.write_now([partial(removal.drop_documents, number=live.organization.number, beyond=beyond)])
     event = (await console.seen(f"/events/{request_id}"))["event"]
     assert (event["has_document"], event["document"]) == (False, None)
     assert [fired["signal"] for fired in event["signals"]] == ["automation"]

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from svc.http.console import preview
-from svc.store.transactions import erasure
+from svc.store.transactions.erasure import organizations as removal
 from tests.spec.automation import Automation
 from tests.spec.console import Console
 from tests.spec.responses import DRIVEN, HEADLESS, PROGRAM, assert_error, nothing_stored, visit
@@ -110,8 +110,8 @@ async def test_without_documents_the_fired_signals_are_compared_and_counted(live
     console, (_, public) = Console(live), live.issue()
     await traffic(live, public)
     full = await asked(console, weights={"automation": 0})
-    beyond = erasure.before(live.clock.now_ms + 1)
-    live.found.store.write_now([partial(erasure.drop_documents, number=live.organization.number, beyond=beyond)])
+    beyond = removal.before(live.clock.now_ms + 1)
+    live.found.store.write_now([partial(removal.drop_documents, number=live.organization.number, beyond=beyond)])
     found = await asked(console, weights={"automation": 0})
     assert (full["compared_without_document"], found["compared_without_document"]) == (0, 6)
     assert found | {"compared_without_document": 0} == full

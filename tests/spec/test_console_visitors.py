@@ -9,7 +9,8 @@ import pytest
 
 from svc.domain.timestamps import timestamp
 from svc.http.console import visitors as endpoints
-from svc.store.transactions import erasure, indexing
+from svc.store.transactions import indexing
+from svc.store.transactions.erasure import organizations as removal
 from svc.store.views import visitors as visitor_views
 from svc.store.views.event_index import Scope
 from tests.spec.automation import Automation
@@ -264,7 +265,7 @@ async def test_without_documents_the_timeline_shows_no_changes(live: Live):
     _, public = live.issue(environment="production")
     visitor_id = await came(live, public)
     await came(live, public)
-    beyond = erasure.before(live.clock.now_ms + 1)
-    live.found.store.write_now([partial(erasure.drop_documents, number=live.organization.number, beyond=beyond)])
+    beyond = removal.before(live.clock.now_ms + 1)
+    live.found.store.write_now([partial(removal.drop_documents, number=live.organization.number, beyond=beyond)])
     seen = await Console(live).seen(f"/visitors/{visitor_id}")
     assert [("changes" in row, row["has_document"]) for row in seen["events"]] == [(False, False)] * 2

@@ -26,7 +26,7 @@ from svc.store.schema.tables import (
     VISITOR_HISTORY,
     WEBHOOK_EVENTS,
 )
-from svc.store.transactions.erasure import EVENTS_A_STEP, erase_visitor
+from svc.store.transactions.erasure.visitors import EVENTS_A_STEP, erase_visitor
 from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
 from tests.spec.automation import Automation
 from tests.spec.commands import Run, run_beside

@@ -29,7 +29,7 @@ from svc.store.overlay import Overlay
 from svc.store.schema.table import NotPersonal
 from svc.store.schema.tables import TABLES
 from svc.store.snapshot import Transaction
-from svc.store.transactions.erasure import continue_erasure, erase_visitor
+from svc.store.transactions.erasure.visitors import continue_erasure, erase_visitor
 from svc.store.transactions.rules.rulesets import save_rules
 from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
 from svc.store.views.events import put_event

@@ -22,7 +22,7 @@ from svc.config import Config
 from svc.domain.ids import DAY_MS
 from svc.domain.records import Organization
 from svc.store.transactions import organizations
-from svc.store.transactions.erasure import erase_visitor
+from svc.store.transactions.erasure.visitors import erase_visitor
 from svc.store.views import lookups
 from svc.world import World
 from tests.spec.commands import Run

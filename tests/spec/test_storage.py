@@ -12,7 +12,7 @@ import pytest
 from svc.actors.retention import sweep
 from svc.store.check.invariants import violations
 from svc.store.schema.tables import DOCUMENTS, EVENTS, HOLDINGS, REPORT_FINGERPRINTS, TABLES
-from svc.store.transactions import erasure
+from svc.store.transactions.erasure import organizations as removal
 from svc.store.transactions.holdings import holding
 from tests.spec.automation import Automation
 from tests.spec.commands import Run
@@ -133,15 +133,15 @@ async def test_documents_are_dropped_in_steps_and_the_events_stay(live: Live):
         for device in range(40)
     ]
     number, store = live.organization.number, live.found.store
-    beyond = erasure.before(live.clock.now_ms)
+    beyond = removal.before(live.clock.now_ms)
     live.clock.advance(seconds=1)
     later = (await live.identify(key, report(99, nonce="later" * 5), headers=BROWSER)).json()
     steps = []
     while not steps or steps[-1]:
-        steps += store.write_now([partial(erasure.drop_documents, number=number, beyond=beyond)])
+        steps += store.write_now([partial(removal.drop_documents, number=number, beyond=beyond)])
         with store.read() as snapshot:
             assert list(violations(snapshot)) == []
-    assert steps == [erasure.DOCUMENTS_A_STEP, 40 - erasure.DOCUMENTS_A_STEP, 0]
+    assert steps == [removal.DOCUMENTS_A_STEP, 40 - removal.DOCUMENTS_A_STEP, 0]
     shown = await detail(live, made[0]["request_id"], "production")
     assert (shown["has_document"], shown["document"]) == (False, None)
     assert (await detail(live, later["request_id"], "production"))["has_document"]
@@ -168,18 +168,18 @@ async def test_a_removed_organization_is_refused_at_once_and_erased_in_steps(liv
     store, number = live.found.store, organization.number
     with store.read() as snapshot:
         of_others = {table.name: count_beside(snapshot, table, number) for table in TABLES}
-    begin = partial(erasure.remove_organization, number=number, now_ms=live.clock.now_ms)
+    begin = partial(removal.remove_organization, number=number, now_ms=live.clock.now_ms)
     assert store.write_now([begin, begin]) == [True, False]
     assert_error(await visit(live, key), 401, "unauthorized")
     asked = await live.client.get("/api/v1/management/key", headers={"x-api-key": management})
     assert_error(asked, 401, "unauthorized")
     for _ in range(3):
-        assert store.write_now([partial(erasure.continue_removal, number=number)])[0]
+        assert store.write_now([partial(removal.continue_removal, number=number)])[0]
         with store.read() as snapshot:
             assert list(violations(snapshot)) == []
     await sweep(store, live.clock.now_ms, 365, with_passes=False)
     with store.read() as snapshot:
-        assert not erasure.is_removal_pending(snapshot, number)
+        assert not removal.is_removal_pending(snapshot, number)
         left = {table.name for table in TABLES for key, _ in snapshot.scan(table) if is_of(table, key, number)}
         assert {table.name: count_beside(snapshot, table, number) for table in TABLES} == {
             **of_others,
@@ -207,7 +207,7 @@ async def test_a_request_in_progress_when_its_organization_is_removed_is_refused
 
     organization = live.new_organization()
     store, number = live.found.store, organization.number
-    store.write_now([partial(erasure.remove_organization, number=number, now_ms=live.clock.now_ms)])
+    store.write_now([partial(removal.remove_organization, number=number, now_ms=live.clock.now_ms)])
     from msgspec.structs import replace
 
     reply: Reply[PipelineResult] = Reply()
@@ -221,8 +221,8 @@ def test_a_removed_organization_leaves_only_its_accounts_and_its_audit_log():
     """Decisions 10: a table whose keys begin with an organization goes with it, unless it is declared to stay."""
     ledger = {"balances", "ledger", "ledger_credits", "ledger_days", "settlements"}
     stays = {"organizations", "billing_changes", "past_due", "audit"} | ledger
-    assert {table.name for table in TABLES if table.by_organization} == stays | {table.name for table in erasure.ERASED}
-    assert HOLDINGS in erasure.ERASED
+    assert {table.name for table in TABLES if table.by_organization} == stays | {table.name for table in removal.ERASED}
+    assert HOLDINGS in removal.ERASED
 
 
 def test_removing_and_dropping_require_confirmation(run: Run):

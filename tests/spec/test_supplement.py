@@ -21,7 +21,7 @@ from svc.domain.events.archive import inflate
 from svc.store.schema.tables import DEFERRED_REPORTS, HOLDINGS, STATISTICS
 from svc.store.snapshot import Transaction
 from svc.store.store import StoreFullError
-from svc.store.transactions.erasure import purge_event
+from svc.store.transactions.erasure.visitors import purge_event
 from svc.store.views import lookups
 from tests.spec.responses import (
     BROWSER,

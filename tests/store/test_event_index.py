@@ -24,7 +24,7 @@ from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store
 from svc.store.transactions import indexing
-from svc.store.transactions.erasure import events_of, purge_event
+from svc.store.transactions.erasure.visitors import events_of, purge_event
 from svc.store.transactions.indexing import poll, step
 from svc.store.views.event_index import SLOTS, SMALL, Scope, digests, scope_of
 from svc.store.views.events import event_page, positions, read

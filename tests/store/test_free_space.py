@@ -24,7 +24,7 @@ from svc.store.schema.tables import BALANCES, DOCUMENTS, EVENTS, STATISTICS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.attestation import issue_challenge
-from svc.store.transactions.erasure import erase_visitor
+from svc.store.transactions.erasure.visitors import erase_visitor
 from tests.support.worlds import inline
 
 MIB = 1 << 20

@@ -14,7 +14,7 @@ from svc.domain.model import ENVIRONMENTS
 from svc.store.check.invariants import violations
 from svc.store.schema.tables import HOURS
 from svc.store.snapshot import Transaction
-from svc.store.transactions.erasure import purge_event
+from svc.store.transactions.erasure.visitors import purge_event
 from svc.store.views.hours import hours
 from tests.store.test_events import count_again, event, filled_store, uuid
 from tests.support.worlds import EPOCH_MS

@@ -44,7 +44,8 @@ from svc.store.schema.tables import (
     VISITOR_HISTORY,
 )
 from svc.store.snapshot import Transaction
-from svc.store.transactions import erasure, retention
+from svc.store.transactions import retention
+from svc.store.transactions.erasure import policies, visitors
 from tests.spec.automation import Automation
 from tests.support.live import live_service, report
 
@@ -114,7 +115,7 @@ def test_tables_are_collected_in_order_and_invalid_references_are_rejected():
 def test_a_table_whose_rows_no_erasure_function_finds_is_rejected(function: str):
     notes = Table("notes", BY_REQUEST, Opaque(), FOR_EVER, ErasedBy(function))
     with pytest.raises(PolicyError, match=f"table notes: {function} does not erase it"):
-        erasure.by_key((*TABLES, notes))
+        policies.by_key((*TABLES, notes))
 
 
 async def test_rows_of_a_visitor_in_a_new_table_are_erased_as_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -127,7 +128,7 @@ async def test_rows_of_a_visitor_in_a_new_table_are_erased_as_declared(tmp_path:
         Table("names", Key(organization=U32, visitor_id=VISITOR_ID), Opaque(), FOR_EVER, ErasedByKey("visitor_id")),
     ]
     monkeypatch.setattr("svc.store.opening.TABLES", (*TABLES, *added))
-    monkeypatch.setattr(erasure, "ERASED_BY_KEY", erasure.by_key((*TABLES, *added)))
+    monkeypatch.setattr(visitors, "ERASED_BY_KEY", policies.by_key((*TABLES, *added)))
     async with live_service(tmp_path) as live:
         _, public = live.issue()
         answers = [(await live.identify(public, report(device))).json() for device in (1, 2)]

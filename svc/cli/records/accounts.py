@@ -21,7 +21,7 @@ from svc.domain.model import Environment
 from svc.domain.refusals import Refusal
 from svc.http.api.account_schema import AccountRow, account_body, account_row
 from svc.store.snapshot import Transaction
-from svc.store.transactions.account_erasure import continue_account_erasure, erase_account
+from svc.store.transactions.erasure.accounts import continue_account_erasure, erase_account
 from svc.store.views import subjects
 from svc.store.views.events import EventMatch
 from svc.store.views.reviews import judged

@@ -30,7 +30,7 @@ def drop_documents(organization_id: str, sure: bool, directory: Path, as_json: b
 
     It may be interrupted and run again, also while the service runs.
     """
-    from svc.store.transactions import erasure  # noqa: PLC0415  it reads reports: `svc org list` needs none of that
+    from svc.store.transactions.erasure import organizations as removal  # noqa: PLC0415  loads much
 
     world = World.real()
     with opened(directory) as found:
@@ -38,7 +38,7 @@ def drop_documents(organization_id: str, sure: bool, directory: Path, as_json: b
         confirmed(f"This deletes the archived reports of {organization_id} for good.", sure=sure)
         with found.store.read() as snapshot:
             before = holding(snapshot, number)
-        step = partial(erasure.drop_documents, number=number, beyond=erasure.before(world.now_ms()))
+        step = partial(removal.drop_documents, number=number, beyond=removal.before(world.now_ms()))
         with progress() as steps:
             steps.stage("dropping documents", before.events)
             dropped = commit(found, world, step, lambda _: Change(number, organization_id))
@@ -60,20 +60,20 @@ def remove(organization_id: str, sure: bool, directory: Path, as_json: bool) -> 
     Its ledger, settlements and changes of billing status stay, and its audit log for 400 days.
     After an interruption, the service erases the rest, or the same command does.
     """
-    from svc.store.transactions import erasure  # noqa: PLC0415  it reads reports: `svc org list` needs none of that
+    from svc.store.transactions.erasure import organizations as removal  # noqa: PLC0415  loads much
 
     world = World.real()
     with opened(directory) as found:
         known = account(found.store, organization_id, removed_too=True).organization
         if known.removed_at_ms is None:
             confirmed(f"This removes {organization_id} ({known.name}) and erases all it has, for good.", sure=sure)
-        begin = partial(erasure.remove_organization, number=known.number, now_ms=world.now_ms())
+        begin = partial(removal.remove_organization, number=known.number, now_ms=world.now_ms())
         commit(found, world, begin, lambda is_new: Change(known.number, organization_id) if is_new else None)
         with found.store.read() as snapshot:
             events = holding(snapshot, known.number).events
         with progress() as steps:
             steps.stage("erasing", events)
-            erased = _until_done(found, partial(erasure.continue_removal, number=known.number), steps, 1)
+            erased = _until_done(found, partial(removal.continue_removal, number=known.number), steps, 1)
     show({"organization_id": organization_id, "status": "removed", "rows_erased": erased}, as_json=as_json)
 
 

@@ -36,7 +36,7 @@ from svc.domain.model import Environment
 from svc.domain.refusals import Refusal
 from svc.http.console.schema import address_rows, seen, tag_rows
 from svc.store.snapshot import Transaction
-from svc.store.transactions.erasure import continue_erasure, erase_visitor
+from svc.store.transactions.erasure.visitors import continue_erasure, erase_visitor
 from svc.store.views.visitors import Activity, find_visitor, visitors, visitors_with
 from svc.world import World
 

@@ -10,8 +10,8 @@ from svc.domain.refusals import Refusal
 from svc.http.change import caller_of, change
 from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.account_erasure import continue_account_erasure, erase_account
-from svc.store.transactions.erasure import continue_erasure, erase_visitor
+from svc.store.transactions.erasure.accounts import continue_account_erasure, erase_account
+from svc.store.transactions.erasure.visitors import continue_erasure, erase_visitor
 
 
 async def erase(services: Services, call: Call) -> Outcome:

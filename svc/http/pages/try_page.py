@@ -32,7 +32,7 @@ from svc.http.schema import (
 from svc.store.directory import Opened
 from svc.store.schema.tables import EVENTS
 from svc.store.snapshot import Snapshot
-from svc.store.transactions.erasure import events_of, has_events
+from svc.store.transactions.erasure.visitors import events_of, has_events
 from svc.store.views import lookups
 from svc.store.views.visitors import find_visitor
 

@@ -45,7 +45,7 @@ from svc.store.schema.tables import (
     WEBHOOK_EVENTS,
     Table,
 )
-from svc.store.transactions.erasure import events_of
+from svc.store.transactions.erasure.visitors import events_of
 
 
 def show_key(table: Table[Any], raw: bytes) -> dict[str, Any]:

@@ -47,15 +47,8 @@ from svc.store.schema.tables import (
     Table,
 )
 from svc.store.snapshot import Snapshot
-from svc.store.transactions.erasure import (
-    BY_FUNCTION,
-    ERASED_BY_KEY,
-    address_key,
-    blocks_of,
-    events_of,
-    fingerprint_key,
-    stems,
-)
+from svc.store.transactions.erasure.policies import BY_FUNCTION, ERASED_BY_KEY, stems
+from svc.store.transactions.erasure.visitors import address_key, blocks_of, events_of, fingerprint_key
 from svc.store.transactions.labels.reviews import has_cases, note_keys, review_rows, webhook_event_ids
 from svc.store.transactions.rules.lists import listed
 from svc.store.transactions.velocity import own_part
@@ -221,7 +214,7 @@ OF_VISITOR: dict[str, Callable[[Snapshot, int, int, bytes], Keys]] = {
     "forget_reviews": _reviews,
     "forget_notes": _notes,
 }
-"""Function of `erasure.BY_FUNCTION` that erases by the visitor -> what finds the same rows, by number and id."""
+"""Function of `policies.BY_FUNCTION` that erases by the visitor -> what finds the same rows, by number and id."""
 OF_EVENT: dict[str, Callable[[Snapshot, int, bytes, Event], Keys]] = {
     "unindex": rows_of,
     "uncount": _counts,

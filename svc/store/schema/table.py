@@ -85,7 +85,7 @@ class ErasedByKey:
 
 @dataclass(frozen=True)
 class ErasedBy:
-    """Rows that say something of one visitor, and that a function finds by something else (`erasure.BY_FUNCTION`)."""
+    """Rows that say something of one visitor, and that a function finds by something else (`erasure/policies.py`)."""
 
     function: str
 

@@ -49,7 +49,7 @@ from svc.store.schema.tables import (
 )
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.attestation import purge_attested_key
-from svc.store.transactions.erasure import has_events, purge_event, purge_visitor, remove_from_block
+from svc.store.transactions.erasure.visitors import has_events, purge_event, purge_visitor, remove_from_block
 from svc.store.transactions.keys import purge_key
 from svc.store.transactions.labels.labels import archive, delete_unnamed_account, purge_outcomes
 from svc.store.transactions.labels.reviews import delete_old_note, delete_old_reviews

@@ -1,9 +1,4 @@
-"""Erasure: everything that is kept of an event, of a visitor, and how a visitor or an organization is erased (decisions
-7.6, 10).
-
-What may live here: the rows that belong to an event or to a visitor, and the transactions that delete them. What is
-personal is said where a table is declared (`tables`): rows that a key leads to need no line here, and a table whose
-rows are found otherwise does not load without one in `BY_FUNCTION`.
+"""Erasure of events and visitors: every row of an event or a visitor, and how a visitor is erased (decisions 7.6, 10).
 
 A visitor is erased in steps, since it may have any number of events. The first step forgets who it is and leaves a row
 in `erasures`, so that nothing can be added to what is left and that retention ends what an interruption has begun;
@@ -16,10 +11,6 @@ id that they were answered with (for a day), the audit record that names the vis
 sums of which one visitor's share cannot be separated, outcomes without the visitor (decisions 14.1), and, where a list
 of look-alikes still names the visitor's number, that number, which leads nowhere, until retention comes by.
 `NotPersonal` gives the reason table by table.
-
-An organization loses its archived reports, or everything, in steps as well. It is removed by one mark on its row: from
-that commit on its keys are refused and nothing is added to it. Retention goes on where the command was interrupted.
-What stays is its accounts: its row, ledger, balance, settlements and changes of billing status, and its audit log.
 """
 
 from __future__ import annotations
@@ -41,7 +32,7 @@ from svc.domain.history.evidence import (
     address_id,
     history_evidence,
 )
-from svc.domain.ids import first_id, is_visitor_id
+from svc.domain.ids import is_visitor_id
 from svc.domain.matching import Visitor
 from svc.domain.matching.blocks import Block, BlockKey, attribute_keys, exact_key, network_key, token_key
 from svc.domain.model import ENVIRONMENTS, Environment, Network, RequestFacts
@@ -49,91 +40,30 @@ from svc.domain.records import Event
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
 from svc.store.schema.codec import CorruptionError
-from svc.store.schema.table import LEADS, ErasedBy, ErasedByKey, PolicyError
 from svc.store.schema.tables import (
-    ACCOUNT_NUMBERS,
     ADDRESS_HISTORY,
-    ATTESTED_KEYS,
     BLOCKS,
-    DEFERRED_REPORTS,
     DELETED_VISITORS,
-    DELIVERIES,
     DOCUMENTS,
-    DUE,
     ERASED_EVENTS,
     ERASURES,
-    EVENT_SEGMENTS,
-    EVENT_TAIL,
     EVENTS,
-    HOURS,
-    KEY_IDS,
-    KEYS,
-    LIST_ENTRIES,
-    LIST_EXPIRIES,
-    LIST_MARKS,
-    MANUAL,
-    MEMBERS,
-    NOTES,
-    NUMBERED_ACCOUNTS,
-    OPEN_CASES,
-    OPEN_REVIEWS,
-    ORGANIZATION_KEYS,
-    ORGANIZATIONS,
     REPORT_FINGERPRINTS,
-    REVIEWS,
-    SUBJECT_LABELS,
-    SUBJECT_REVIEWS,
-    TABLES,
-    VELOCITY,
     VISITOR_IDS,
-    VISITOR_KEYS,
     VISITORS,
-    WEBHOOK_EVENTS,
-    Table,
 )
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.attestation import has_keys, purge_attested_keys
+from svc.store.transactions.erasure.policies import ERASED_BY_KEY, stems
 from svc.store.transactions.holdings import release, report_bytes
 from svc.store.transactions.labels.labels import archive, forget_labels
 from svc.store.transactions.labels.reviews import forget_notes, forget_reviews
-from svc.store.transactions.members import unlist_member
 from svc.store.transactions.rules.lists import purge_listed
 from svc.store.transactions.velocity import forget_visitor
 from svc.store.transactions.webhooks.deliveries import erase_identification
-from svc.store.transactions.webhooks.endpoints import remove_endpoint
 from svc.store.views.event_index import Scope, Search, digest_of, unindex
 from svc.store.views.hours import uncount
-from svc.store.views.lookups import is_removed, organization
 from svc.store.views.velocity import party_of
-from svc.store.views.webhooks import endpoints_of
-
-BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
-    "unindex": (EVENT_TAIL, EVENT_SEGMENTS),
-    "uncount": (HOURS,),
-    "purge_velocity": (VELOCITY,),
-    "purge_report": (ADDRESS_HISTORY, REPORT_FINGERPRINTS),
-    "leave_blocks": (BLOCKS,),
-    "purge_listed": (LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS),
-    "purge_attested_keys": (ATTESTED_KEYS, VISITOR_KEYS),
-    "forget_labels": (SUBJECT_LABELS, ACCOUNT_NUMBERS, NUMBERED_ACCOUNTS),
-    "forget_reviews": (REVIEWS, OPEN_REVIEWS, OPEN_CASES, SUBJECT_REVIEWS),
-    "forget_notes": (NOTES,),
-    "erase_identification": (WEBHOOK_EVENTS, DELIVERIES, DUE, MANUAL),
-}
-"""Function -> the tables of which it erases what is of a visitor."""
-
-
-def by_key(tables: Sequence[Table[Any]]) -> dict[str, tuple[Table[Any], ...]]:
-    """Part of a key -> the tables whose rows of one visitor it finds. Raises `PolicyError` for a table that names a
-    function which does not erase it.
-    """
-    for table in tables:
-        if isinstance(table.personal, ErasedBy) and table not in BY_FUNCTION.get(table.personal.function, ()):
-            raise PolicyError(f"table {table.name}: {table.personal.function} does not erase it (erasure.BY_FUNCTION)")
-    return {part: tuple(table for table in tables if table.personal == ErasedByKey(part)) for part in LEADS}
-
-
-ERASED_BY_KEY = by_key(TABLES)
 
 EVENTS_A_STEP = 32
 """What is erased in one transaction: some milliseconds, of which most go into reading the reports again."""
@@ -255,19 +185,6 @@ def events_of(
                 yield request_id
 
 
-def stems(snapshot: Snapshot, table: Table[Any], number: int) -> Iterator[tuple[int, ...]]:
-    """What stands before the visitor in the keys of a table that is found by its number: the organization, and each
-    period of which there is any row.
-    """
-    if len(table.key.parts) == 2:
-        yield (number,)
-        return
-    after = -1
-    while (found := next(snapshot.scan(table, number, start=(number, after + 1)), None)) is not None:
-        (_, after, _), _ = found
-        yield number, after
-
-
 def leave_blocks(transaction: Transaction, number: int, visitor_number: int) -> None:
     """Take a visitor out of the blocks that its record names; retention finds those of its earlier values."""
     visitor = transaction.get(VISITORS, number, visitor_number)
@@ -363,77 +280,3 @@ def _without(history: AddressHistory, visitor_number: int) -> AddressHistory:
     return msgspec.structs.replace(
         history, visitors=tuple(number for number, _ in kept), homelands=tuple(homeland for _, homeland in kept)
     )
-
-
-DOCUMENTS_A_STEP = 32
-ROWS_A_STEP = 128
-
-ERASED: tuple[Table[Any], ...] = tuple(table for table in TABLES if table.by_organization and not table.stays)
-"""What goes with a removed organization. Its keys and the addresses of its members, which are not
-kept by organization, go with `organization_keys` and `members`."""
-
-
-def drop_documents(transaction: Transaction, number: int, beyond: bytes) -> int:
-    """Delete the archived reports of the next events whose request ids are below `beyond`; returns how many events had
-    any, 0 when nothing is left.
-
-    The events stay, with `has_document: false`.
-    """
-    found: set[bytes] = set()
-    for table in (DOCUMENTS, DEFERRED_REPORTS):
-        keys = transaction.scan_keys_reverse(table, (number,), (number, beyond))
-        found.update(request_id for _, request_id in islice(keys, DOCUMENTS_A_STEP))
-    for request_id in sorted(found):
-        event = transaction.get(EVENTS, number, request_id)
-        if event is not None:
-            mark = fingerprint_of(transaction, number, request_id, event)
-            transaction.put(EVENTS, (number, request_id), msgspec.structs.replace(event, has_document=False, mark=mark))
-            release(transaction, number, report_bytes=report_bytes(transaction, number, request_id))
-        for table in (DOCUMENTS, DEFERRED_REPORTS):
-            transaction.delete(table, number, request_id)
-    return len(found)
-
-
-def before(at_ms: int) -> bytes:
-    """The smallest request id after this millisecond: ids of all that arrived up to then are below it."""
-    return first_id(at_ms + 1)
-
-
-def remove_organization(transaction: Transaction, number: int, now_ms: int) -> bool:
-    """Mark an organization as removed and end its webhooks; `False` where it was removed before. Its rows are left to
-    `continue_removal`. Raises `LookupError` for an unknown organization.
-    """
-    found = organization(transaction, number)
-    if found.removed_at_ms is not None:
-        return False
-    transaction.put(ORGANIZATIONS, (number,), msgspec.structs.replace(found, removed_at_ms=now_ms))
-    for registered in list(endpoints_of(transaction, number)):
-        remove_endpoint(transaction, number, registered.endpoint.id)
-    return True
-
-
-def continue_removal(transaction: Transaction, number: int) -> int:
-    """Delete up to `ROWS_A_STEP` rows of a removed organization; returns how many, 0 when nothing is left."""
-    for table in ERASED:
-        keys = _first(transaction, table, number, DOCUMENTS_A_STEP if table is DOCUMENTS else ROWS_A_STEP)
-        for key in keys:
-            if table is ORGANIZATION_KEYS:
-                _, _, key_id = key
-                digest = transaction.get(ORGANIZATION_KEYS, *key)
-                transaction.delete(KEYS, digest)
-                transaction.delete(KEY_IDS, key_id)
-            if table is MEMBERS:
-                unlist_member(transaction, *key)
-            transaction.delete(table, *key)
-        if keys:
-            return len(keys)
-    return 0
-
-
-def is_removal_pending(snapshot: Snapshot, number: int) -> bool:
-    """Whether a removed organization still has rows to delete."""
-    return is_removed(snapshot, number) and any(_first(snapshot, table, number, 1) for table in ERASED)
-
-
-def _first(snapshot: Snapshot, table: Table[Any], number: int, count: int) -> list[tuple[Any, ...]]:
-    return list(islice(snapshot.scan_keys_reverse(table, (number,), (number + 1,)), count))

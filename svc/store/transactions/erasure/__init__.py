@@ -1,0 +1,1 @@
+"""Erasure of events, visitors and accounts, and the removal of organizations."""

@@ -20,7 +20,7 @@ from svc.domain.model import PLATFORMS
 from svc.http import limits as audit_budget
 from svc.http.route import Route
 from svc.http.routes import ROUTES
-from svc.store.transactions.erasure import organizations as removal
+from svc.store.transactions.erasure import visitors
 from svc.store.views.audit import AuditMatch, Sought, newest
 from tests.spec.automation import Automation, stored_keys
 from tests.spec.people import add_member
@@ -356,7 +356,7 @@ async def test_requests_of_sdks_and_servers_leave_no_record(live: Live):
 
 async def test_an_erasure_in_many_steps_is_one_record_with_only_the_id(live: Live, monkeypatch: pytest.MonkeyPatch):
     """Decisions 7.6: the controller can show that it was done; nothing else of the visitor is kept."""
-    monkeypatch.setattr(removal, "EVENTS_A_STEP", 1)
+    monkeypatch.setattr(visitors, "EVENTS_A_STEP", 1)
     admin, (_, public) = Automation(live), live.issue()
     for _ in range(3):
         visitor_id = (await visit(live, public)).json()["visitor_id"]

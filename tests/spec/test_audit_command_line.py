@@ -20,7 +20,7 @@ import trio
 from svc.cli import program
 from svc.domain.access.audit import WITHHELD
 from svc.domain.timestamps import timestamp
-from svc.store.transactions.erasure import organizations as removal
+from svc.store.transactions.erasure import visitors
 from svc.world import World
 from tests.spec.automation import Automation
 from tests.spec.commands import ROOT, Run, place_of, run_beside
@@ -266,7 +266,7 @@ def test_a_record_contains_the_requested_values_and_the_target(scene: Scene):
 
 def test_an_erasure_in_many_steps_is_one_record_with_only_the_id(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     """Decisions 7.6: as over HTTP."""
-    monkeypatch.setattr(removal, "EVENTS_A_STEP", 1)
+    monkeypatch.setattr(visitors, "EVENTS_A_STEP", 1)
     visitor_id, before = scene.visitor(visits=3), scene.records()
     assert scene.run("visitor", "erase", scene.org, visitor_id, "--yes").status == 0
     erased, *others = scene.records()

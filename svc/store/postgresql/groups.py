@@ -10,9 +10,10 @@ stay as they are until the commit. A group takes its fences at once and in ascen
 group, and never two for each other. Where jobs touch rows whose fence is not held, the group begins again with it.
 A group of several organizations takes only fences that nobody has, and waits for none.
 
-Nodes of an older version may still run when the first of a newer one upgrades the store. An upgrade takes every fence.
-So who looks at the version after taking a fence, in a statement of its own, sees what the upgrade has left: an older
-node neither writes rows of its version into a newer store, nor reads newer rows as if they were of its own.
+Where other nodes write for the same organization, the fence is taken last: rows are fetched and jobs run before it
+(`ahead`). Then one round trip takes the fence, looks at the version (`version.py`), and asks for every row that was
+read, as far as it has another version now; the jobs that would have read something else run again, and sums are added
+up again. So a group has its fence for two round trips and the commit, and not while it reads and computes.
 
 Outcomes are those of the jobs run one after the other. A job that read what was not fetched runs again after one more
 round trip, and so does each one behind it that what it wrote concerns (`svc.store.group`).
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import partial
 from math import inf
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -29,48 +31,21 @@ import trio
 
 from svc.store.engine import EngineError, UnavailableError
 from svc.store.group import Group, Hint, Job, LeaseEpoch, LeaseLostError, Settled
-from svc.store.migrations import MIGRATIONS, NewerStoreError, refuse_newer
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
 from svc.store.postgresql.cluster.leases import lease_fence, lost_leases
 from svc.store.postgresql.connection.errors import READ_ONLY, ConnectionLostError, SqlError
 from svc.store.postgresql.connection.values import byteas, int4, int4s, integer
 from svc.store.postgresql.connection.wire import Result, Statement, Wire
+from svc.store.postgresql.other_writers import OtherWriters
 from svc.store.postgresql.rows import EVERY, NOTHING, OWNER, RowKey, Rows, TooMuchMissingError, fence_of, is_immutable
 from svc.store.postgresql.statements import key_columns, organization_of
 from svc.store.postgresql.statistics import PostgresqlStatistics
+from svc.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
 from svc.store.schema.key_parts import UUID_V7
 from svc.store.schema.operation_log import Changes
-from svc.store.schema.tables import META, TABLES
+from svc.store.schema.tables import TABLES
 from svc.store.snapshot import Snapshot
-
-KNOWN = len(MIGRATIONS)
-_KEY = META.key.pack("version")
-READ_VERSION = Statement(statements.fetch(META.name), (int4(0), byteas([_KEY])))
-
-
-class OtherVersionError(UnavailableError):
-    """Another program has upgraded the store, or an older one was put back. This one has to end: nothing was written,
-    and nothing that was read may be used.
-    """
-
-
-def refuse_other(found: Result) -> None:
-    """Raises `OtherVersionError` where the result of `READ_VERSION` is another version than this program's. No row is
-    none: so it is in a store that is being made.
-    """
-    if not found.rows:
-        return
-    _, raw = found.rows[0]
-    version = META.decode(_KEY, raw)
-    if version == KNOWN:
-        return
-    try:
-        refuse_newer(version, KNOWN)
-    except NewerStoreError as error:
-        raise OtherVersionError(str(error)) from None
-    raise OtherVersionError(f"the store has version {version} again, and this program knows {KNOWN}: start it again")
-
 
 T = TypeVar("T")
 
@@ -118,10 +93,22 @@ class UncertainCommitError(Exception):
         self.written = written
 
 
+class _Ran(NamedTuple, Generic[T]):
+    """A group whose fences are held, and what its jobs came to."""
+
+    group: Group[T]
+    settled: Settled[T]
+    turns: dict[int, int]
+    fences: frozenset[int]
+
+
 class Transactions:
     """Runs groups of jobs on connections that it is given."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, may_run_ahead: bool = True) -> None:
+        """`may_run_ahead`: the database says of each row which transaction wrote it."""
+        self.may_run_ahead = may_run_ahead
+        self.others = OtherWriters()
         self.counts = PostgresqlStatistics()
         """Of groups; the store counts the others."""
         self.immutable: dict[RowKey, bytes] = {}
@@ -134,33 +121,26 @@ class Transactions:
         leases: frozenset[LeaseEpoch] = frozenset(),
         *,
         free: bool = False,
+        ahead: bool = False,
         limit: trio.CancelScope | None = None,
     ) -> Written[T]:
         """Run jobs and commit what they write; with `leases`, only while they are this node's. `free`: only the parts
-        whose fences nobody has; the others are left out, as `Written.turns` says. The deadline of `limit` holds until
-        the commit is sent.
+        whose fences nobody has; the others are left out, as `Written.turns` says. `ahead`: the jobs run before the
+        fences are taken. The deadline of `limit` holds until the commit is sent.
 
         Raises `UnfencedError`, `LeaseLostError`, `OtherVersionError`, `SqlError` and `ConnectionLostError`, and then
         nothing is written; and `UncertainCommitError`. No transaction is open on the connection afterwards, unless it
         is closed.
         """
-        rows = Rows(self.immutable.get, of_several=free)
-        fences = frozenset[int]().union(*(part.fences for part in parts))
+        rows = Rows(self.immutable.get, of_several=free, versioned=ahead)
         try:
-            steps = [[hint(Snapshot(rows)) for hint in part.hints] for part in parts]
-            turns = await self._begin(wire, rows, [step for each in steps for step in each], fences, leases, free=free)
-            if free:
-                fences = frozenset(turns)
-                kept = [row_key for row_key, part in enumerate(parts) if part.fences <= fences]
-                parts, steps = [parts[row_key] for row_key in kept], [steps[row_key] for row_key in kept]
-            jobs = [job for part in parts for job in part.jobs]
-            group = Group(jobs)
-            settled = await self._settled(wire, rows, group, [step for each in steps for step in each])
-            missing = _missing(rows.fences | _fences(settled.changes), fences)
+            run = self._run_ahead if ahead else partial(self._run_fenced, free=free)
+            ran = await run(wire, rows, parts, leases)
+            missing = _missing(rows.fences | _fences(ran.settled.changes), ran.fences)
             if missing:
-                raise UnfencedError(fences | missing)  # noqa: TRY301  the transaction is undone below
-            changed = _changed(rows, settled.changes)
-            written = Written(settled.outcomes, changed, _proof_rows(rows, changed), turns)
+                raise UnfencedError(ran.fences | missing)  # noqa: TRY301  the transaction is undone below
+            changed = _changed(rows, ran.settled.changes)
+            written = Written(ran.settled.outcomes, changed, _proof_rows(rows, changed), ran.turns)
             if limit is not None:
                 limit.deadline = inf
                 await trio.lowlevel.checkpoint_if_cancelled()  # it may have passed while the answer came
@@ -169,11 +149,46 @@ class Transactions:
             await _undo(wire)
             raise
         counts = self.counts
-        counts.groups += bool(jobs)
-        counts.jobs += len(jobs)
-        counts.runs += group.runs
+        counts.groups += bool(written.outcomes)
+        counts.jobs += len(written.outcomes)
+        counts.runs += ran.group.runs
+        counts.ahead += ahead
+        if changed:
+            self.others.note(ran.turns)
         self._remember(rows, written.rows)
         return written
+
+    async def _run_fenced(
+        self, wire: Wire, rows: Rows, parts: Sequence[Part[T]], leases: frozenset[LeaseEpoch], *, free: bool
+    ) -> _Ran[T]:
+        """The fences first: nothing that is read changes any more."""
+        fences = _fences_of(parts)
+        steps = [[hint(Snapshot(rows)) for hint in part.hints] for part in parts]
+        turns = await self._begin(wire, rows, [step for each in steps for step in each], fences, leases, free=free)
+        if free:
+            fences = frozenset(turns)
+            kept = [row_key for row_key, part in enumerate(parts) if part.fences <= fences]
+            parts, steps = [parts[row_key] for row_key in kept], [steps[row_key] for row_key in kept]
+        group = Group([job for part in parts for job in part.jobs])
+        settled = await self._settled(wire, rows, group, [step for each in steps for step in each])
+        return _Ran(group, settled, turns, fences)
+
+    async def _run_ahead(
+        self, wire: Wire, rows: Rows, parts: Sequence[Part[T]], leases: frozenset[LeaseEpoch]
+    ) -> _Ran[T]:
+        """The fences last: once they are held, what has changed meanwhile is fetched again, and jobs that would have
+        read something else run again.
+        """
+        fences = _fences_of(parts)
+        group = Group([job for part in parts for job in part.jobs])
+        settled = await self._settled(
+            wire, rows, group, [hint(Snapshot(rows)) for part in parts for hint in part.hints]
+        )
+        rows.look_again()
+        turns = await self._begin(wire, rows, [], fences, leases)
+        if rows.has_changed:
+            settled = await self._settled(wire, rows, group, [])
+        return _Ran(group, settled, turns, fences)
 
     async def has_happened(self, wire: Wire, written: Written[Any]) -> bool:
         """Whether the commit of a transaction whose answer was lost has happened.
@@ -232,6 +247,7 @@ class Transactions:
             if rows.is_missing:
                 await self._fetch(wire, rows)
         for _ in range(MOST_FETCHES):
+            rows.begin_reading()
             try:
                 settled = group.run(rows)
             except TooMuchMissingError:
@@ -291,7 +307,9 @@ class GroupAttempt(Generic[T]):
             return self._uncertain
         self._uncertain = None
         try:
-            return await self._transactions.run(wire, self._parts, self._leases, free=self._is_shared, limit=limit)
+            return await self._transactions.run(
+                wire, self._parts, self._leases, free=self._is_shared, ahead=self._may_run_ahead(), limit=limit
+            )
         except UncertainCommitError as error:
             self._uncertain = error.written
             raise
@@ -307,6 +325,16 @@ class GroupAttempt(Generic[T]):
                 self._transactions.counts.unfenced += 1
             raise
 
+    def _may_run_ahead(self) -> bool:
+        """Whether its jobs run before it has its fence: those that have hints, of an organization for which other nodes
+        write as well.
+        """
+        if self._is_shared or len(self._parts) != 1:
+            return False
+        ((jobs, hints, fences),) = self._parts
+        transactions, is_known = self._transactions, len(hints) == len(jobs) and len(fences) == 1
+        return transactions.may_run_ahead and is_known and transactions.others.write_for(*fences)
+
 
 def _advance(steps: list[Iterator[None]]) -> None:
     """Let each hint read on to where it needs what it has read; those at their end are taken out."""
@@ -319,6 +347,10 @@ def _taking(fences: frozenset[int], *, free: bool) -> list[Statement]:
         return [Statement(sql) for sql in taking]
     take = statements.TAKE_FREE_FENCES if free else statements.TAKE_FENCES
     return [Statement(take, (int4s(sorted(fences)),))] if fences else []
+
+
+def _fences_of(parts: Sequence[Part[Any]]) -> frozenset[int]:
+    return frozenset[int]().union(*(part.fences for part in parts))
 
 
 def _fences(changes: Changes) -> set[int]:

@@ -20,7 +20,7 @@ import trio
 from svc.store.engine import KeyRange
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
-from svc.store.postgresql.connection.values import byteas, int4, int8, integer
+from svc.store.postgresql.connection.values import byteas, int4, int8, integer, xids
 from svc.store.postgresql.connection.wire import Result, Statement
 from svc.store.postgresql.statements import BY_ORGANIZATION, key_columns, organization_of
 from svc.store.schema.table import FencedBy
@@ -48,6 +48,8 @@ _IMMUTABLE = frozenset(table for table, fenced_by in _FENCED_BY.items() if fence
 _NUMBERS = {"count": statements.count, "size": statements.size}
 _ORGANIZATION_BYTES = 4
 _UNKNOWN: Any = object()
+_OTHER_VERSION = bytes(4)
+"""No transaction has this number. Of a row that a page had, so that it is fetched again, and of none that is gone."""
 
 
 class TooMuchMissingError(BaseException):
@@ -68,12 +70,22 @@ class _Page(NamedTuple):
 class Rows:
     """A `Reader`, which says what its methods do, over what was fetched of one state."""
 
-    def __init__(self, known: Callable[[RowKey], Raw] | None = None, *, of_several: bool = False) -> None:
+    def __init__(
+        self, known: Callable[[RowKey], Raw] | None = None, *, of_several: bool = False, versioned: bool = False
+    ) -> None:
         """`known` gives rows that need not be fetched, `None` for others. `of_several`: one statement may fetch rows of
         several organizations, which a database that spreads rows by organization could not run in one place.
+        `versioned`: rows can be looked at again, as of `look_again`; not together with `of_several`.
         """
         self._known = known
         self._of_several = of_several
+        self._versions: dict[RowKey, bytes | None] | None = {} if versioned else None
+        """Of the rows that were fetched by their keys."""
+        self._read: set[RowKey] = set()
+        self._read_ranges: set[KeyRange] = set()
+        self._looked_at: defaultdict[tuple[str, int], list[bytes]] = defaultdict(list)
+        self.has_changed = False
+        """Whether a second look has found something that was not there at the first."""
         self._rows: defaultdict[str, dict[bytes, Raw]] = defaultdict(dict)
         self._pages: dict[KeyRange, _Page] = {}
         self._numbers: dict[tuple[str, str], int] = {}
@@ -88,6 +100,8 @@ class Rows:
 
     def get(self, table: str, key: bytes, /) -> Raw:
         """See `Reader.get`."""
+        if self._versions is not None:
+            self._read.add((table, key))
         raw = self._rows[table].get(key, _UNKNOWN)
         if raw is _UNKNOWN:
             raw = None if self._known is None else self._known((table, key))
@@ -102,6 +116,7 @@ class Rows:
     def range(self, asked: KeyRange, /) -> Iterator[tuple[bytes, bytes]]:
         """See `Reader.range`. The database checks its pages, and each value has its checksum: nothing is `checked`."""
         key_range = asked._replace(checked=False)
+        self._read_ranges.add(key_range)
         page = self._pages.get(key_range)
         if page is not None:
             yield from page.rows
@@ -127,6 +142,26 @@ class Rows:
         """Whether something was asked for that is not here."""
         return self._missing > 0
 
+    def begin_reading(self) -> None:
+        """What is read from now on is what `look_again` is about."""
+        self._read.clear()
+        self._read_ranges.clear()
+
+    def look_again(self) -> None:
+        """What was read is asked for once more, as far as it is not what it was: rows that have another version or are
+        no longer there, and all pages and numbers. What was fetched and not read is forgotten.
+        """
+        fetched, self._rows = self._rows, defaultdict(dict)
+        for table, key in self._read:
+            if key in fetched[table]:
+                self._rows[table][key] = fetched[table][key]
+                self._looked_at[table, organization_of(table, key)].append(key)
+        self._missing_ranges = {key_range: _Page(self._pages[key_range].limit) for key_range in self._read_ranges}
+        self._pages = {key_range: self._pages[key_range] for key_range in self._read_ranges}
+        self._missing_numbers = dict.fromkeys(self._numbers)
+        self._missing = 1
+        self.has_changed = False
+
     def fetches(self) -> list[Statement]:
         """What fetches all that is missing; the results are for `take`."""
         return [statement for statement, _ in self._asked()]
@@ -138,6 +173,7 @@ class Rows:
         self._missing_keys.clear()
         self._missing_ranges.clear()
         self._missing_numbers.clear()
+        self._looked_at.clear()
         self._missing = 0
         self.commit += 1
 
@@ -150,6 +186,8 @@ class Rows:
             parts = [organizations] if self._of_several else [[organization] for organization in organizations]
             for part in parts:
                 yield self._ask_keys(table, part), partial(self._take_keys, table, part)
+        for (table, organization), keys in self._looked_at.items():
+            yield self._ask_changed(table, organization, keys), partial(self._take_changed, table)
         alike: defaultdict[tuple[str, bool, int], list[KeyRange]] = defaultdict(list)
         for key_range, page in self._missing_ranges.items():
             if self._of_several and key_range.beyond is not None and not key_range.keys_only:
@@ -168,7 +206,8 @@ class Rows:
         if len(organizations) == 1:
             (organization,) = organizations
             keys = list(self._missing_keys[table, organization])
-            return Statement(statements.fetch(table), (int4(organization), byteas(keys)))
+            sql = statements.fetch(table) if self._versions is None else statements.fetch_versions(table)
+            return Statement(sql, (int4(organization), byteas(keys)))
         keys = [key for organization in organizations for key in self._missing_keys[table, organization]]
         return Statement(statements.fetch_of_several(table), key_columns(table, keys))
 
@@ -178,16 +217,45 @@ class Rows:
             if (fence := fence_of(table, organization)) not in but:
                 rows.update(dict.fromkeys(self._missing_keys[table, organization]))
                 self.fences.add(fence)
+        if self._versions is not None:
+            self._versions.update(dict.fromkeys((table, key) for key in self._missing_keys[table, organizations[0]]))
+            self._take_versions(table, result, but)
+            return
         rows.update(result.rows if not but else [row for row in result.rows if row[0] in rows])
+
+    def _ask_changed(self, table: str, organization: int, keys: list[bytes]) -> Statement:
+        assert self._versions is not None
+        versions = [self._versions[table, key] for key in keys]
+        return Statement(statements.fetch_changed(table), (int4(organization), byteas(keys), xids(versions)))
+
+    def _take_versions(self, table: str, result: Result, but: frozenset[int]) -> None:
+        assert self._versions is not None
+        assert not but, "one organization has its rows, or waits"
+        rows = self._rows[table]
+        for key, value, version in result.rows:
+            rows[key] = value
+            self._versions[table, key] = version
+
+    def _take_changed(self, table: str, result: Result, but: frozenset[int]) -> None:
+        self.has_changed |= bool(result.rows)
+        self._take_versions(table, result, but)
 
     def _take_page(self, key_range: KeyRange, result: Result, but: frozenset[int]) -> None:
         if (fence := _fence_of_range(key_range)) in but:
             return
         rows, limit = result.rows, self._missing_ranges[key_range].limit
-        self._pages[key_range] = _Page(limit, [(key, b"") for (key,) in rows] if key_range.keys_only else rows)
+        page = _Page(limit, [(key, b"") for (key,) in rows] if key_range.keys_only else rows)
+        before = self._pages.get(key_range, page)
+        self.has_changed |= before != page
+        self._pages[key_range] = page
         self.fences.add(fence)
         if not key_range.keys_only:
-            self._rows[key_range.table].update(rows)
+            known = self._rows[key_range.table]
+            for key, _ in before.rows:
+                known.pop(key, None)
+            known.update(rows)
+            if self._versions is not None:
+                self._versions.update(((key_range.table, key), _OTHER_VERSION) for key, _ in rows)
 
     def _take_pages(self, key_ranges: list[KeyRange], result: Result, but: frozenset[int]) -> None:
         found: list[list[tuple[bytes, bytes]]] = [[] for _ in key_ranges]
@@ -198,7 +266,9 @@ class Rows:
 
     def _take_number(self, what: str, table: str, result: Result, but: frozenset[int]) -> None:
         del but  # it is of all organizations
-        self._numbers[what, table] = integer(result.rows[0][0])
+        number = integer(result.rows[0][0])
+        self.has_changed |= self._numbers.get((what, table), number) != number
+        self._numbers[what, table] = number
         self.fences.add(EVERY)
 
     def again(self) -> Rows:

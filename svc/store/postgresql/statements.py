@@ -115,6 +115,31 @@ def fetch(table: str) -> bytes:
 
 
 @lru_cache
+def fetch_versions(table: str) -> bytes:
+    """(key, value, version) of the rows that `fetch` finds. A version is the transaction that wrote the row: one that
+    was written again has another.
+    """
+    return (
+        "select wanted.key, found.value, found.version from unnest($2::bytea[]) as wanted (key), "
+        f"lateral (select t.value, t.xmin as version from {_name(table)} t "
+        "where t.organization = $1::int4 and t.key = wanted.key offset 0) as found"
+    ).encode()
+
+
+@lru_cache
+def fetch_changed(table: str) -> bytes:
+    """(key, value, version) of those of the rows of organization `$1::int4` with the keys `$2::bytea[]` whose versions
+    are not `$3::xid[]` any more, null for a key that had no row. Value and version are null where there is none now.
+    """
+    return (
+        "select wanted.key, found.value, found.version from unnest($2::bytea[], $3::xid[]) as wanted (key, version) "
+        f"left join lateral (select t.value, t.xmin as version from {_name(table)} t "
+        "where t.organization = $1::int4 and t.key = wanted.key offset 0) as found on true "
+        "where found.version is distinct from wanted.version"
+    ).encode()
+
+
+@lru_cache
 def page(table: str, *, has_end: bool, reverse: bool, keys_only: bool) -> bytes:
     """(key, value), or (key,), of up to `$1::int8` rows from the bound (`$2::int4`, `$3::bytea`) on, in order.
 

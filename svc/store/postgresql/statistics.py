@@ -43,6 +43,8 @@ class PostgresqlStatistics(msgspec.Struct):
     """Of jobs, that were returned."""
     groups: int = 0
     """That were committed, or had nothing to write."""
+    ahead: int = 0
+    """Of those, whose jobs ran before they had their fence."""
     jobs: int = 0
     """In those groups."""
     runs: int = 0

@@ -33,19 +33,17 @@ from svc.store.postgresql.connection.wire import Pool, Result, Statement, Timeou
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.groups import (
     MOST_FETCHES,
-    READ_VERSION,
     GroupAttempt,
-    OtherVersionError,
     Part,
     Transactions,
     UncertainCommitError,
     UnfencedError,
     Written,
-    refuse_other,
 )
 from svc.store.postgresql.rows import RecentRows, RowKey, Rows, TooMuchMissingError
 from svc.store.postgresql.statistics import PostgresqlStatistics
 from svc.store.postgresql.turns import GroupTurns, Turn, Waiting
+from svc.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
 from svc.store.schema.tables import DUE, TABLES
 from svc.store.snapshot import Snapshot
 from svc.store.store import Store, StoreSpace, StoreStatistics, nothing
@@ -91,12 +89,14 @@ class PostgresqlStore(Store):
         organizations_per_group: int = ORGANIZATIONS_PER_GROUP,
         recent_s: float = RECENT_S,
     ) -> None:
-        """`engine` has the tables of this version open. At most `organizations_per_group` share a transaction."""
+        """`engine` has the tables of this version open. At most `organizations_per_group` share a transaction;
+        with 1 the database may be one that spreads rows, and nothing is asked of it that such a one may lack.
+        """
         super().__init__(engine, world.now_ms)
         self._run_sync = world.run_sync
         connect = partial(Wire.connect, url, SERVING)
         self._writers, self._readers = Pool(connect, writers), Pool(connect, readers)
-        self._transactions = Transactions()
+        self._transactions = Transactions(may_run_ahead=organizations_per_group > 1)
         self._turns = GroupTurns(writers, organizations_per_group)
         self._recent = RecentRows(recent_s)
         self._space = self._space_with({})

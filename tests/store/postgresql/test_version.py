@@ -10,7 +10,7 @@ import trio
 
 from svc.store.migrations import MIGRATIONS
 from svc.store.opening import open_store
-from svc.store.postgresql.groups import OtherVersionError
+from svc.store.postgresql.version import OtherVersionError
 from svc.store.schema.tables import BALANCES, META
 from svc.store.snapshot import Snapshot, Transaction
 from svc.world import World, elapsed_s, pause

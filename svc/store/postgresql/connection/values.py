@@ -8,10 +8,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-_BYTEA, _INT8, _INT4, _TEXT = 17, 20, 23, 25
+_BYTEA, _INT8, _INT4, _TEXT, _XID = 17, 20, 23, 25, 28
 _ARRAY = struct.Struct(">iiiii")
 """Dimensions, whether there may be nulls, type of the elements; length and first subscript of the one dimension."""
 _LENGTH = struct.Struct(">i")
+_NULL = _LENGTH.pack(-1)
 
 
 def int4(value: int) -> bytes:
@@ -52,6 +53,11 @@ def texts(values: Sequence[str]) -> bytes:
 def byteas(values: Sequence[bytes]) -> bytes:
     """A `bytea[]`, of values of any length."""
     return _array(_BYTEA, values)
+
+
+def xids(values: Sequence[bytes | None]) -> bytes:
+    """An `xid[]` of ids as results have them, of 4 bytes, or null."""
+    return _header(_XID, len(values)) + b"".join([_NULL if value is None else b"\0\0\0\4" + value for value in values])
 
 
 def _array(element: int, values: Sequence[bytes]) -> bytes:

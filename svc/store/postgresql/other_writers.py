@@ -1,0 +1,46 @@
+"""For which organizations other nodes write too, as far as the turns of their fences tell.
+
+Each transaction that writes for an organization takes the next turn of its fence. Where this node's turns do not follow
+one another, somebody else had those between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+REMEMBERED = 16
+"""Turns of this node for which it is remembered that others wrote."""
+MOST = 65_536
+"""Organizations; beyond it all are forgotten."""
+
+
+class _Fence(NamedTuple):
+    turn: int
+    """The last one of this node."""
+    shared_for: int = 0
+    """Turns of this node that are left of `REMEMBERED`."""
+
+
+class OtherWriters:
+    """Whose fences other nodes take."""
+
+    def __init__(self) -> None:
+        self._fences: dict[int, _Fence] = {}
+
+    def note(self, turns: Mapping[int, int]) -> None:
+        """A transaction of this node was committed that had these turns of its fences."""
+        if len(self._fences) > MOST:
+            self._fences.clear()
+        for fence, turn in turns.items():
+            last = self._fences.get(fence)
+            if last is None:
+                self._fences[fence] = _Fence(turn)
+            else:
+                left = REMEMBERED if turn > last.turn + 1 else max(0, last.shared_for - 1)
+                self._fences[fence] = _Fence(turn, left)
+
+    def write_for(self, organization: int) -> bool:
+        """Whether another node has written for it lately."""
+        fence = self._fences.get(organization)
+        return fence is not None and fence.shared_for > 0

@@ -1,0 +1,42 @@
+"""The version of the store, as a transaction looks at it after it has its fences.
+
+Nodes of an older version may still run when the first of a newer one upgrades the store. An upgrade takes every fence.
+So who looks at the version after taking a fence, in a statement of its own, sees what the upgrade has left: an older
+node neither writes rows of its version into a newer store, nor reads newer rows as if they were of its own.
+"""
+
+from __future__ import annotations
+
+from svc.store.engine import UnavailableError
+from svc.store.migrations import MIGRATIONS, NewerStoreError, refuse_newer
+from svc.store.postgresql import statements
+from svc.store.postgresql.connection.values import byteas, int4
+from svc.store.postgresql.connection.wire import Result, Statement
+from svc.store.schema.tables import META
+
+KNOWN = len(MIGRATIONS)
+_KEY = META.key.pack("version")
+READ_VERSION = Statement(statements.fetch(META.name), (int4(0), byteas([_KEY])))
+
+
+class OtherVersionError(UnavailableError):
+    """Another program has upgraded the store, or an older one was put back. This one has to end: nothing was written,
+    and nothing that was read may be used.
+    """
+
+
+def refuse_other(found: Result) -> None:
+    """Raises `OtherVersionError` where the result of `READ_VERSION` is another version than this program's. No row is
+    none: so it is in a store that is being made.
+    """
+    if not found.rows:
+        return
+    _, raw = found.rows[0]
+    version = META.decode(_KEY, raw)
+    if version == KNOWN:
+        return
+    try:
+        refuse_newer(version, KNOWN)
+    except NewerStoreError as error:
+        raise OtherVersionError(str(error)) from None
+    raise OtherVersionError(f"the store has version {version} again, and this program knows {KNOWN}: start it again")

@@ -1,0 +1,326 @@
+"""Groups whose jobs run before they have their fence, while other nodes write for the same organization."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple
+
+import pytest
+import trio
+
+from svc.store.group import Job, Write
+from svc.store.postgresql.connection.wire import Result, Statement, Wire
+from svc.store.postgresql.other_writers import REMEMBERED, OtherWriters
+from svc.store.postgresql.statements import TAKE_FENCES
+from svc.store.postgresql.store import PostgresqlStore
+from svc.store.schema.tables import BALANCES, DELETED_VISITORS, VISITOR_COUNTS
+from svc.store.snapshot import Late, Snapshot, Transaction
+from tests.store.postgresql.test_groups import made, node
+from tests.support.pgbouncer import pgbouncer, program
+from tests.support.postgresql import Cluster
+
+__all__ = ["made"]
+pytestmark = pytest.mark.slow(2)
+
+ONE = 5
+"""The organization."""
+ROWS = DELETED_VISITORS
+KEYS = 24
+Step = tuple[str, int, int]
+
+
+class Done(NamedTuple):
+    """What a job came to: its place among all that were committed, and what its steps gave."""
+
+    place: int
+    steps: list[Step]
+    given: list[Any]
+
+
+def job(steps: list[Step]) -> Job[Done]:
+    """One that takes steps, and learns its place in the end: it depends on no other by that."""
+
+    def run(transaction: Transaction) -> Late[Done]:
+        given = [taken(transaction, *step) for step in steps]
+        transaction.update(BALANCES, (ONE,), lambda place: (place or 0) + 1)
+        return Late(lambda snapshot: Done(snapshot.get(BALANCES, ONE) or 0, steps, given))
+
+    return run
+
+
+def taken(transaction: Transaction, what: str, key: int, value: int) -> Any:
+    given: Any = None
+    match what:
+        case "get":
+            given = transaction.get(ROWS, ONE, key)
+        case "has":
+            given = transaction.has(ROWS, ONE, key)
+        case "put":
+            transaction.put(ROWS, (ONE, key), value)
+        case "delete":
+            given = transaction.delete(ROWS, ONE, key)
+        case "add":
+            transaction.update(ROWS, (ONE, key), lambda row: (row or 0) + value)
+        case "ask":
+            given = transaction.ask(ROWS, (ONE, key), lambda row: (row or 0) > value)
+        case "below":
+            given = [found for _, found in islice(transaction.scan_keys_reverse(ROWS, (ONE,), (ONE, key)), 2)]
+        case _:
+            given = [(found, row) for (_, found), row in islice(transaction.scan(ROWS, ONE, start=(ONE, key)), 2)]
+    return given
+
+
+def on_model(model: dict[int, int], what: str, key: int, value: int) -> Any:
+    """As `taken`, on a dict."""
+    given: Any = None
+    match what:
+        case "get":
+            given = model.get(key)
+        case "has":
+            given = key in model
+        case "put":
+            model[key] = value
+        case "delete":
+            given = model.pop(key, None) is not None
+        case "add":
+            model[key] = model.get(key, 0) + value
+        case "ask":
+            given = model.get(key, 0) > value
+        case "below":
+            given = sorted((other for other in model if other < key), reverse=True)[:2]
+        case _:
+            given = sorted((other, row) for other, row in model.items() if other >= key)[:2]
+    return given
+
+
+def hint(chance: random.Random, snapshot: Snapshot) -> Iterator[None]:
+    """Fetches some rows that the job may read, write without reading, or leave."""
+    snapshot.has(BALANCES, ONE)
+    for key in chance.sample(range(KEYS), 8):
+        snapshot.has(ROWS, ONE, key)
+    yield
+    list(islice(snapshot.scan(ROWS, ONE, start=(ONE, chance.randrange(KEYS))), 2))
+
+
+def hint_all(steps: list[Step], snapshot: Snapshot) -> Iterator[None]:
+    """Fetches what the job will read, and every row beside it."""
+    snapshot.has(BALANCES, ONE)
+    for key in range(KEYS):
+        snapshot.has(ROWS, ONE, key)
+    for what, key, _ in steps:
+        if what == "below":
+            next(snapshot.scan_keys_reverse(ROWS, (ONE,), (ONE, key)), None)
+        elif what == "above":
+            next(snapshot.scan(ROWS, ONE, start=(ONE, key)), None)
+    yield
+
+
+def write(steps: list[Step]) -> Write[Done]:
+    return Write(job(steps), ONE, hint=partial(hint_all, steps))
+
+
+_KINDS = ("get", "has", "put", "delete", "add", "ask", "below", "above")
+
+
+def drawn(chance: random.Random) -> Write[Done]:
+    """Some steps; keys are few, so that jobs meet."""
+    steps = [(chance.choice(_KINDS), chance.randrange(KEYS), chance.randrange(3)) for _ in range(chance.randint(1, 6))]
+    return Write(job(steps), ONE, hint=partial(hint, random.Random(chance.random())))
+
+
+@pytest.mark.slow(8)
+@pytest.mark.parametrize(
+    ("writers", "pooled"),
+    [
+        (2, False),
+        (3, False),
+        (4, False),
+        pytest.param(2, True, marks=pytest.mark.skipif(program() is None, reason="no pgbouncer: install its package")),
+    ],
+)
+async def test_what_nodes_do_at_once_is_what_one_would_have_done_in_the_order_of_commits(
+    cluster: Cluster, made: str, *, writers: int, pooled: bool
+):
+    """Also where each exchange may find itself in another session."""
+    chance, done = random.Random(writers), list[Done]()
+
+    async def work(store: PostgresqlStore, chance: random.Random) -> None:
+        for _ in range(25):
+            group = [drawn(chance) for _ in range(chance.randint(1, 9))]
+            for outcome in await store.write(group, urgent=chance.random() < 0.9):
+                assert isinstance(outcome, Done), outcome
+                done.append(outcome)
+
+    async with AsyncExitStack() as stack:
+        port = stack.enter_context(pgbouncer(cluster, "transaction", 4)) if pooled else None
+        nodes = [await stack.enter_async_context(node(cluster, made, port)) for _ in range(writers)]
+        async with trio.open_nursery() as nursery:
+            for store in nodes:
+                for _ in range(2):
+                    nursery.start_soon(work, store, random.Random(chance.random()))
+        model = dict[int, int]()
+        done.sort()
+        assert [each.place for each in done] == list(range(1, len(done) + 1))
+        for each in done:
+            assert each.given == [on_model(model, *step) for step in each.steps], each
+        assert await nodes[0].query(contents) == model
+        counts = [store.exchanges() for store in nodes]
+        assert all(each.ahead for each in counts)
+        assert sum(each.runs - each.jobs for each in counts), "some have met, and ran again"
+        assert sum(each.retries + each.uncertain + each.unfenced for each in counts) == 0
+
+
+def contents(snapshot: Snapshot) -> dict[int, int]:
+    return {key[1]: value for key, value in snapshot.scan(ROWS, ONE)}
+
+
+class Meanwhile:
+    """Lets something happen once between what a group reads and its fence; or again before each of some commits."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, act: Callable[[], Awaitable[object]]) -> None:
+        self._exchange, self._act, self.happened = Wire.exchange, act, 0
+        monkeypatch.setattr(Wire, "exchange", self._exchanging())
+
+    def _exchanging(self) -> Callable[[Wire, Sequence[Statement]], Awaitable[list[Result]]]:
+        async def exchange(wire: Wire, sent: Sequence[Statement]) -> list[Result]:
+            if not self.happened and len(sent) > 1 and sent[1].sql == TAKE_FENCES:
+                self.happened += 1
+                await self._act()
+            return await self._exchange(wire, sent)
+
+        return exchange
+
+
+async def in_company(one: PostgresqlStore, other: PostgresqlStore) -> None:
+    """Both have found that they write for the same organization."""
+    for store in (one, other, one, other):
+        await store.write([write([])])
+
+
+@pytest.mark.parametrize(
+    ("reads", "change", "runs"),
+    [
+        ([("get", 1, 0)], [("put", 1, 7)], 2),
+        ([("get", 1, 0)], [("delete", 1, 0)], 2),
+        ([("get", 9, 0)], [("put", 9, 7)], 2),
+        ([("has", 9, 0), ("put", 9, 2)], [("put", 9, 7)], 2),
+        ([("delete", 1, 0)], [("delete", 1, 0)], 2),
+        ([("ask", 1, 5)], [("put", 1, 7)], 2),
+        ([("ask", 1, 5)], [("put", 1, 4)], 1),
+        ([("add", 1, 5)], [("add", 1, 30)], 1),
+        ([("put", 1, 5)], [("put", 1, 7)], 1),
+        ([("put", 1, 1)], [("put", 1, 7)], 1),
+        ([("above", 0, 0)], [("put", 0, 7)], 2),
+        ([("above", 0, 0), ("get", 2, 0)], [("put", 2, 9)], 2),
+        ([("below", 9, 0)], [("delete", 2, 0)], 2),
+        ([("below", 9, 0)], [("put", 20, 1)], 1),
+        ([("get", 1, 0), ("get", 9, 0), ("above", 9, 0)], [("put", 5, 1)], 1),
+        ([("get", 1, 0), ("put", 3, 1)], [("put", 1, 7), ("put", 1, 1)], 1),
+    ],
+)
+async def test_a_job_runs_again_if_what_it_has_read_was_written_before_its_fence(
+    cluster: Cluster, made: str, monkeypatch: pytest.MonkeyPatch, reads: list[Step], change: list[Step], runs: int
+):
+    """In whatever way it was read, absent rows and ranges too; else it stands, and so does a row that it writes unseen.
+
+    In the last case the row was written, and is what it was.
+    """
+    start = [("put", 1, 1), ("put", 2, 2)]
+    async with node(cluster, made) as one, node(cluster, made) as other:
+        await in_company(one, other)
+        await one.write([write(start)])
+        Meanwhile(monkeypatch, lambda: other.write([Write(job(change), ONE)]))
+        before = one.exchanges()
+        (outcome,) = await one.write([write(reads)])
+        after = one.exchanges()
+        assert after.ahead - before.ahead == 1
+        model = {key: value for _, key, value in start}
+        for step in change:
+            on_model(model, *step)
+        assert isinstance(outcome, Done)
+        assert outcome.given == [on_model(model, *step) for step in reads]
+        assert await other.query(contents) == model
+        assert after.runs - before.runs == runs
+
+
+async def test_rows_that_only_a_hint_has_fetched_are_fetched_again_for_a_job_that_then_reads_them(
+    cluster: Cluster, made: str, monkeypatch: pytest.MonkeyPatch
+):
+    def follow(transaction: Transaction) -> list[int | None]:
+        first = transaction.get(ROWS, ONE, 1) or 0
+        return [first, transaction.get(ROWS, ONE, first)]
+
+    def know_all(snapshot: Snapshot) -> Iterator[None]:
+        for key in range(KEYS):
+            snapshot.has(ROWS, ONE, key)
+        yield
+
+    async with node(cluster, made) as one, node(cluster, made) as other:
+        await in_company(one, other)
+        await one.write([write([("put", 1, 2), ("put", 2, 20), ("put", 3, 30)])])
+        Meanwhile(monkeypatch, lambda: other.write([Write(job([("put", 1, 3), ("put", 3, 31)]), ONE)]))
+        assert await one.write([Write(follow, ONE, hint=know_all)]) == [[3, 31]]
+
+
+async def test_a_count_is_taken_again_under_the_fence(cluster: Cluster, made: str, monkeypatch: pytest.MonkeyPatch):
+    """Of a table that is held by every fence, which the group then takes."""
+
+    def count(transaction: Transaction) -> int:
+        return transaction.count(VISITOR_COUNTS)
+
+    def nothing(_: Snapshot) -> Iterator[None]:
+        yield
+
+    def put(transaction: Transaction) -> None:
+        transaction.put(VISITOR_COUNTS, (ONE,), 1)
+
+    async with node(cluster, made) as one, node(cluster, made) as other:
+        await in_company(one, other)
+        Meanwhile(monkeypatch, lambda: other.write([Write(put, ONE)]))
+        assert await one.write([Write(count, ONE, hint=nothing)]) == [1]
+
+
+async def test_a_node_that_is_alone_takes_the_fence_first(cluster: Cluster, made: str):
+    """Also when it had company, soon after."""
+    async with node(cluster, made) as one:
+        async with node(cluster, made) as other:
+            for store in (one, one, one):
+                await store.write([write([])])
+            assert one.exchanges().ahead == 0
+            await in_company(one, other)
+        for _ in range(REMEMBERED + 1):
+            await one.write([write([])])
+        before = one.exchanges()
+        assert before.ahead
+        await one.write([write([])])
+        after = one.exchanges()
+        assert after.ahead == before.ahead
+        assert after.round_trips - before.round_trips == 2
+
+
+async def test_where_organizations_share_no_transaction_no_versions_are_asked_for(cluster: Cluster, made: str):
+    async with (
+        node(cluster, made, organizations_per_group=1) as one,
+        node(cluster, made, organizations_per_group=1) as other,
+    ):
+        await in_company(one, other)
+        await one.write([write([])])
+        assert one.exchanges().ahead == 0
+
+
+def test_others_are_known_by_the_turns_between_ones_own():
+    others = OtherWriters()
+    others.note({1: 7, 2: 3})
+    assert not others.write_for(1)
+    others.note({1: 8, 2: 5})
+    assert not others.write_for(1)
+    assert others.write_for(2)
+    for turn in range(6, 6 + REMEMBERED):
+        assert others.write_for(2)
+        others.note({2: turn})
+    assert not others.write_for(2)
+    assert not others.write_for(3)

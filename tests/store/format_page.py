@@ -13,6 +13,7 @@ from pathlib import Path
 
 from svc.domain.ids import DAY_MS
 from svc.store.schema.table import (
+    Aged,
     ErasedBy,
     ErasedByKey,
     Keep,
@@ -68,6 +69,8 @@ def _kept(keep: Keep) -> str:
     match keep:
         case KeptFor(ms, setting):
             return f"for {ms // DAY_MS} days" + (f", or what `{setting}` says" if setting else "")
+        case Aged(ms, since):
+            return f"for {ms // DAY_MS} days from its `{since}`"
         case LastTwoPeriods():
             return "the present period and the one before"
         case Swept(why):

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from svc.domain.ids import DAY_MS, first_id
+from svc.domain.limits.quotas import Holding
 from svc.domain.records import Idempotency, RetentionPass
 from svc.store.check import invariants
 from svc.store.schema import tables
@@ -21,6 +22,7 @@ from svc.store.schema.key_parts import DAY, TEXT, U32, UUID_V7, VISITOR_ID
 from svc.store.schema.table import (
     FOR_EVER,
     NOT_PERSONAL,
+    Aged,
     ErasedBy,
     ErasedByKey,
     KeptFor,
@@ -37,6 +39,7 @@ from svc.store.schema.tables import (
     AUDIT,
     CHALLENGES,
     EVENTS,
+    NOTES,
     OUTCOMES,
     REPORT_FINGERPRINTS,
     TABLES,
@@ -45,7 +48,8 @@ from svc.store.schema.tables import (
 )
 from svc.store.snapshot import Transaction
 from svc.store.transactions import retention
-from svc.store.transactions.erasure import policies, visitors
+from svc.store.transactions.erasure import policies
+from svc.store.views.reviews import subject_stem
 from tests.spec.automation import Automation
 from tests.support.live import live_service, report
 
@@ -89,6 +93,15 @@ BY_REQUEST = Key(organization=U32, request_id=UUID_V7)
             ErasedByKey("request_id"),
             "a key that erasure follows",
         ),
+        (
+            Key(organization=U32, subject=U32, other=U32),
+            Opaque(),
+            FOR_EVER,
+            ErasedByKey("subject"),
+            "a key that erasure follows",
+        ),
+        (Key(organization=U32, n=U32), Record(Note), Aged(DAY_MS, since="at_ms"), NOT_PERSONAL, "Aged needs"),
+        (Key(n=U32, organization=U32), Record(Holding), Aged(DAY_MS, since="day"), NOT_PERSONAL, "Aged needs"),
         (Key(organization=U32, visitor=U32), Opaque(), KeptFor(DAY_MS), ErasedByKey("visitor"), "KeptFor needs"),
         (Key(id=UUID_V7), Opaque(), KeptFor(DAY_MS), NOT_PERSONAL, "KeptFor needs"),
         (Key(organization=U32, number=U32), Opaque(), LastTwoPeriods(), NOT_PERSONAL, "LastTwoPeriods needs"),
@@ -126,9 +139,10 @@ async def test_rows_of_a_visitor_in_a_new_table_are_erased_as_declared(tmp_path:
             "notes_of_a_day", Key(organization=U32, day=DAY, visitor=U32), Opaque(), FOR_EVER, ErasedByKey("visitor")
         ),
         Table("names", Key(organization=U32, visitor_id=VISITOR_ID), Opaque(), FOR_EVER, ErasedByKey("visitor_id")),
+        Table("remarks", NOTES.key, Opaque(), FOR_EVER, ErasedByKey("subject")),
     ]
     monkeypatch.setattr("svc.store.opening.TABLES", (*TABLES, *added))
-    monkeypatch.setattr(visitors, "ERASED_BY_KEY", policies.by_key((*TABLES, *added)))
+    monkeypatch.setattr(policies, "ERASED_BY_KEY", policies.by_key((*TABLES, *added)))
     async with live_service(tmp_path) as live:
         _, public = live.issue()
         answers = [(await live.identify(public, report(device))).json() for device in (1, 2)]
@@ -140,6 +154,9 @@ async def test_rows_of_a_visitor_in_a_new_table_are_erased_as_declared(tmp_path:
                 transaction.put(added[1], (number, 5, visitor), b"")
                 transaction.put(added[1], (number, 9, visitor), b"")
                 transaction.put(added[2], (number, answer["visitor_id"].encode()), b"")
+                stem = (number, *subject_stem(number, "visitor", answer["visitor_id"]))
+                for remark in (b"a", b"b"):
+                    transaction.put(added[3], (*stem, remark * 20), b"")
 
         store.write_now([add])
         erased = await Automation(live)("DELETE", f"/visitors/{answers[0]['visitor_id']}")
@@ -150,6 +167,7 @@ async def test_rows_of_a_visitor_in_a_new_table_are_erased_as_declared(tmp_path:
         [(number, UUID(answers[1]["request_id"]).bytes)],
         [(number, 5, 2), (number, 9, 2)],
         [(number, answers[1]["visitor_id"].encode())],
+        [(number, *subject_stem(number, "visitor", answers[1]["visitor_id"]), remark * 20) for remark in (b"a", b"b")],
     ]
 
 
@@ -175,7 +193,7 @@ def test_rows_kept_by_age_are_kept_for_the_promised_time():
 
 def test_every_swept_table_has_a_cleanup_pass():
     tasks = {task.name for task in retention.passes(1, NOW_MS, 365, RetentionPass())} | {"blocks"}
-    assert {table.name for table in TABLES if isinstance(table.keep, Swept)} == tasks
+    assert {table.name for table in TABLES if isinstance(table.keep, Swept | Aged)} == tasks
 
 
 def test_the_rules_named_by_tables_exist():

@@ -37,7 +37,6 @@ from svc.store.schema.tables import (
     LIST_ENTRIES,
     LIST_EXPIRIES,
     LIST_MARKS,
-    NOTES,
     REPORT_FINGERPRINTS,
     SUBJECT_LABELS,
     VELOCITY,
@@ -47,9 +46,9 @@ from svc.store.schema.tables import (
     Table,
 )
 from svc.store.snapshot import Snapshot
-from svc.store.transactions.erasure.policies import BY_FUNCTION, ERASED_BY_KEY, stems
+from svc.store.transactions.erasure.policies import BY_FUNCTION, rows_by, rows_by_subject
 from svc.store.transactions.erasure.visitors import address_key, blocks_of, events_of, fingerprint_key
-from svc.store.transactions.labels.reviews import has_cases, note_keys, review_rows, webhook_event_ids
+from svc.store.transactions.labels.reviews import review_rows, webhook_event_ids
 from svc.store.transactions.rules.lists import listed
 from svc.store.transactions.velocity import own_part
 from svc.store.transactions.webhooks.deliveries import webhook_event_rows
@@ -75,8 +74,10 @@ class VisitorRows:
             )
             self.request_ids = list(events_of(snapshot, number, self._raw_id))
             """Of its events, in no order of time: 16 bytes each."""
-            self._is_named = any(listed(snapshot, number, "visitor", visitor_id)) or has_cases(
-                snapshot, number, "visitor", visitor_id
+            self._is_named = (
+                any(listed(snapshot, number, "visitor", visitor_id))
+                or any(reviews_of(snapshot, number, "visitor", visitor_id))
+                or any(rows_by_subject(snapshot, number, "visitor", visitor_id))
             )
 
     @property
@@ -88,14 +89,11 @@ class VisitorRows:
         """Its ids, record, history, reviews, notes, and the lists and lists of look-alikes that it is in."""
         number, visitor = self._number, self._visitor
         with self._store.read() as snapshot:
-            by_id = ((table, (number, self._raw_id)) for table in ERASED_BY_KEY["visitor_id"])
-            by_number = (
-                (table, (*stem, visitor))
-                for table in ERASED_BY_KEY["visitor"]
-                for stem in stems(snapshot, table, number)
-            )
+            by_id = rows_by(snapshot, number, "visitor_id", self._raw_id)
+            by_number = rows_by(snapshot, number, "visitor", visitor)
+            by_subject = rows_by_subject(snapshot, number, "visitor", self._raw_id.decode())
             otherwise = (key for read in OF_VISITOR.values() for key in read(snapshot, number, visitor, self._raw_id))
-            return [self._own(row) for row in _present(snapshot, chain(by_id, by_number, otherwise))]
+            return [self._own(row) for row in _present(snapshot, chain(by_id, by_number, by_subject, otherwise))]
 
     def of_event(self, request_id: bytes) -> list[Row]:
         """One of its events: the report, what came later, its rows in indexes and histories, and its webhooks.
@@ -105,7 +103,7 @@ class VisitorRows:
             event = snapshot.get(EVENTS, self._number, request_id)
             if event is None:
                 return []
-            by_key = ((table, (self._number, request_id)) for table in ERASED_BY_KEY["request_id"])
+            by_key = rows_by(snapshot, self._number, "request_id", request_id)
             otherwise = (key for read in OF_EVENT.values() for key in read(snapshot, self._number, request_id, event))
             rows = _present(snapshot, chain(by_key, otherwise))
             return [self._own(row, event) for row in rows if self._is_about(row)]
@@ -180,10 +178,6 @@ def _reviews(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes) -> Ke
             yield from webhook_event_rows(snapshot, number, event_id)
 
 
-def _notes(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes) -> Keys:  # noqa: ARG001  as the others
-    yield from ((NOTES, key) for key in note_keys(snapshot, number, "visitor", raw_id.decode()))
-
-
 def _counts(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:  # noqa: ARG001  as the others
     yield HOURS, hour_key(number, event)
 
@@ -212,7 +206,6 @@ OF_VISITOR: dict[str, Callable[[Snapshot, int, int, bytes], Keys]] = {
     "purge_listed": _listed,
     "forget_labels": _labels,
     "forget_reviews": _reviews,
-    "forget_notes": _notes,
 }
 """Function of `policies.BY_FUNCTION` that erases by the visitor -> what finds the same rows, by number and id."""
 OF_EVENT: dict[str, Callable[[Snapshot, int, bytes, Event], Keys]] = {

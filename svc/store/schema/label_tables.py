@@ -10,12 +10,22 @@ import msgspec
 from svc.domain.accounts.velocity import KINDS as _KINDS
 from svc.domain.labels.outcomes import OUTCOME_MS, OutcomeSegment
 from svc.domain.labels.performance import DayOutcomes, LabelCounts
+from svc.domain.labels.reviews import NOTE_MS, Note, Review
 from svc.domain.labels.reviews import SUBJECTS as _SUBJECTS
-from svc.domain.labels.reviews import Note, Review
 from svc.domain.model import ENVIRONMENTS as _ENVIRONMENTS
 from svc.store.schema.codec import Key, Layout, Opaque, Record, Signed
 from svc.store.schema.key_parts import DAY, DIGEST_16, ORDERED_ID, U32, U64, UUID_V7, index_of
-from svc.store.schema.table import WITH_ORGANIZATION, ErasedBy, KeptFor, NotPersonal, Swept, Table, With
+from svc.store.schema.table import (
+    WITH_ORGANIZATION,
+    Aged,
+    ErasedBy,
+    ErasedByKey,
+    KeptFor,
+    NotPersonal,
+    Swept,
+    Table,
+    With,
+)
 
 
 class NumberedAccount(msgspec.Struct, frozen=True, array_like=True):
@@ -117,7 +127,7 @@ NOTES = Table(
     "subject_notes",
     Key(organization=U32, subject=index_of(_SUBJECTS), id=U64, note=ORDERED_ID),
     Record(Note),
-    Swept("400 days after it was written; sooner with its visitor"),
-    ErasedBy("forget_notes"),
+    Aged(NOTE_MS, since="created_at_ms"),
+    ErasedByKey("subject"),
 )
 """By the digest of the id of the visitor or account that it is about; oldest first."""

@@ -38,6 +38,16 @@ class LastTwoPeriods:
 
 
 @dataclass(frozen=True)
+class Aged:
+    """By age: the key does not say it, and the field `since` of the record does, in Unix milliseconds. Retention makes
+    passes over the rows, and needs no code for such a table.
+    """
+
+    ms: int
+    since: str
+
+
+@dataclass(frozen=True)
 class Swept:
     """The key does not say the age: retention makes passes over the rows. `why` says when it deletes one."""
 
@@ -67,17 +77,19 @@ FencedBy = Literal["key", "owner", "nothing"]
 organization which the row belongs to, though its key does not name it. `nothing`: rows never change once they are
 there, and two writers of one write the same.
 """
-Keep = KeptFor | LastTwoPeriods | Swept | With | Until
+Keep = KeptFor | LastTwoPeriods | Aged | Swept | With | Until
 FOR_EVER = Until("the store is deleted")
 WITH_ORGANIZATION = Until("the organization is removed")
 
 
 @dataclass(frozen=True)
 class ErasedByKey:
-    """Rows of one visitor, each found by its key: the organization, a period if any, and this part.
+    """Rows of one visitor, found by their keys: the organization, a period if any, this part, and whatever follows.
 
-    `request_id`: one of the visitor's events; `visitor`: its number; `visitor_id`. Erasure needs no code for such a
-    table.
+    `request_id`: one of the visitor's events; `visitor`: its number; `visitor_id`; `subject`: that it is a visitor or
+    an account, and then the digest of its id (`subject_digest`), so that the erasure of an account finds its rows, too.
+    Neither erasure nor the export of a visitor needs code for such a table. A visitor has some hundreds of rows in it
+    at most: they are deleted in one transaction.
     """
 
     part: str
@@ -100,7 +112,7 @@ class NotPersonal:
 NOT_PERSONAL = NotPersonal()
 Personal = ErasedByKey | ErasedBy | NotPersonal
 
-LEADS = ("request_id", "visitor", "visitor_id")
+LEADS = ("request_id", "visitor", "visitor_id", "subject")
 """Parts of keys by which erasure finds rows."""
 SENT = frozenset({"signals", "headers", "body", "tag", "ip_address", "account_id", "tracestate"})
 """Fields of records with what a device or a customer sent."""
@@ -182,6 +194,8 @@ def _fault_of_keep(table: Table[Any]) -> str | None:
     match table.keep:
         case KeptFor() if following is not UUID_V7:
             return "KeptFor needs a key of the organization and then an id (UUID_V7)"
+        case Aged(since=since) if not table.by_organization or since not in _fields_of(table):
+            return f"Aged needs a key that begins with the organization, and a record with {since}"
         case LastTwoPeriods() if following is None or not following.period_ms:
             return "LastTwoPeriods needs a key of the organization and then a period"
         case _:
@@ -190,20 +204,24 @@ def _fault_of_keep(table: Table[Any]) -> str | None:
 
 def _fault_of_personal(table: Table[Any]) -> str | None:
     parts = table.key.parts
-    fields = table.value.fields if isinstance(table.value, Record) else ()
     match table.personal:
         case ErasedByKey(part):
-            periods = [one for name, one in parts.items() if name not in ("organization", part)]
-            is_followed = part in LEADS and next(iter(parts)) == "organization" and next(reversed(parts)) == part
-            if not is_followed or len(periods) > (part == "visitor") or not all(one.period_ms for one in periods):
+            names = list(parts)
+            before = names[1 : names.index(part)] if part in LEADS and names[0] == "organization" else names
+            is_followed = len(before) <= (part == "visitor") and all(parts[name].period_ms for name in before)
+            if not is_followed or (part == "subject" and names[2:3] != ["id"]):
                 return (
-                    f"a key that erasure follows is the organization and one of {', '.join(LEADS)}; "
-                    "before a visitor there may be a period"
+                    f"a key that erasure follows begins with the organization and one of {', '.join(LEADS)}; "
+                    "before a visitor there may be a period, and after a subject comes the digest of its id"
                 )
         case NotPersonal(why=""):
-            found = sorted((set(parts) | set(fields)) & {*LEADS, *SENT})
+            found = sorted((set(parts) | set(_fields_of(table))) & {*LEADS, *SENT})
             if found:
                 return f"{', '.join(found)} is of a visitor: say how it is erased, or why it stays (NotPersonal)"
         case _:
             pass
     return None
+
+
+def _fields_of(table: Table[Any]) -> tuple[str, ...]:
+    return table.value.fields if isinstance(table.value, Record) else ()

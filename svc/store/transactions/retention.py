@@ -22,7 +22,7 @@ from svc.domain.ids import DAY_MS, first_id
 from svc.domain.matching import Block
 from svc.domain.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, LastLook, RetentionPass
 from svc.store.schema.codec import CorruptionError
-from svc.store.schema.table import KeptFor, LastTwoPeriods
+from svc.store.schema.table import Aged, KeptFor, LastTwoPeriods
 from svc.store.schema.tables import (
     ATTEMPT_COUNTS,
     ATTEMPTS,
@@ -35,7 +35,6 @@ from svc.store.schema.tables import (
     LAST_LOOKS,
     LIST_ENTRIES,
     META,
-    NOTES,
     NUMBERED_ACCOUNTS,
     ORGANIZATION_KEYS,
     OUTCOMES,
@@ -52,7 +51,7 @@ from svc.store.transactions.attestation import purge_attested_key
 from svc.store.transactions.erasure.visitors import has_events, purge_event, purge_visitor, remove_from_block
 from svc.store.transactions.keys import purge_key
 from svc.store.transactions.labels.labels import archive, delete_unnamed_account, purge_outcomes
-from svc.store.transactions.labels.reviews import delete_old_note, delete_old_reviews
+from svc.store.transactions.labels.reviews import delete_old_reviews
 from svc.store.transactions.rules.lists import delete_expired, delete_stray
 from svc.store.transactions.sessions import SIGN_IN_TABLES, SignIn, end, holder
 from svc.store.transactions.webhooks.deliveries import purge_webhook_event
@@ -186,8 +185,8 @@ def passes(
 ) -> tuple[CleanupTask, ...]:
     """Tasks over the tables of an organization whose keys do not say the age of a row: idempotency keys, visitors and
     attested keys of devices unseen for `visitor_days`, ended keys, sessions and links, entries of lists that have
-    expired or whose list was deleted, numbers of accounts that no outcome names, reviews and notes. `made`: the last
-    passes.
+    expired or whose list was deleted, numbers of accounts that no outcome names, reviews, and what is `Aged`. `made`:
+    the last passes.
     """
 
     def each_row(table: Table[Any], act: _Act, name: str = "") -> CleanupTask:
@@ -204,7 +203,7 @@ def passes(
         CleanupTask(LIST_ENTRIES.name, partial(_pass_list_entries, now_ms), (number,)),
         each_row(NUMBERED_ACCOUNTS, partial(delete_unnamed_account, now_ms)),
         CleanupTask(REVIEWS.name, partial(_pass_reviews, now_ms), (number,)),
-        each_row(NOTES, partial(delete_old_note, now_ms)),
+        *(each_row(table, partial(_delete_aged, table, now_ms)) for table in TABLES if isinstance(table.keep, Aged)),
     )
 
 
@@ -333,6 +332,11 @@ def _delete_key(now_ms: int, transaction: Transaction, _: tuple[Any, ...], diges
         return False
     purge_key(transaction, key, digest, now_ms)
     return True
+
+
+def _delete_aged(table: Table[Any], now_ms: int, transaction: Transaction, key: tuple[Any, ...], row: Any) -> bool:
+    assert isinstance(table.keep, Aged)
+    return now_ms - getattr(row, table.keep.since) >= table.keep.ms and transaction.delete(table, *key)
 
 
 def _delete_sign_in(

@@ -38,6 +38,11 @@ def subject_digest(number: int, subject: Subject, subject_id: str) -> int:
     return int.from_bytes(blake2b(subject_id.encode(), digest_size=8).digest())
 
 
+def subject_stem(number: int, subject: Subject, subject_id: str) -> tuple[int, int]:
+    """The two parts of keys that stand for a visitor or an account, `subject` and `id`."""
+    return SUBJECTS.index(subject), subject_digest(number, subject, subject_id)
+
+
 def find_review(snapshot: Snapshot, number: int, review_id: str) -> Review | None:
     """A review of the organization by its id; `None` for any other text."""
     raw_id = raw_ordered_id(review_id) if review_id.startswith("rev_") else None
@@ -64,7 +69,7 @@ def reviews_below(
 
 def reviews_of(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> Iterator[Review]:
     """The reviews of a visitor or an account, oldest first."""
-    stem = (number, SUBJECTS.index(subject), subject_digest(number, subject, subject_id))
+    stem = (number, *subject_stem(number, subject, subject_id))
     for (*_, raw_id), _ in snapshot.scan(SUBJECT_REVIEWS, *stem):
         review = snapshot.get(REVIEWS, number, raw_id)
         named = None if review is None else review.visitor_id if subject == "visitor" else review.account_id
@@ -74,7 +79,7 @@ def reviews_of(snapshot: Snapshot, number: int, subject: Subject, subject_id: st
 
 def notes_of(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> list[Note]:
     """The notes about a visitor or an account, oldest first: at most 100."""
-    stem = (number, SUBJECTS.index(subject), subject_digest(number, subject, subject_id))
+    stem = (number, *subject_stem(number, subject, subject_id))
     return [note for _, note in snapshot.scan(NOTES, *stem)]
 
 

@@ -23,14 +23,16 @@ from svc.domain.model import ENVIRONMENTS
 from svc.domain.refusals import Refusal
 from svc.store.schema.tables import ACCOUNT_ERASURES, EVENTS, VELOCITY, VISITOR_IDS
 from svc.store.snapshot import Snapshot, Transaction
+from svc.store.transactions.erasure.policies import purge_subject, rows_by_subject
 from svc.store.transactions.labels.labels import forget_account_number
-from svc.store.transactions.labels.reviews import forget_notes, forget_reviews, has_cases
+from svc.store.transactions.labels.reviews import forget_reviews
 from svc.store.transactions.rules.lists import listed, purge_listed
 from svc.store.transactions.velocity import forget_account
 from svc.store.transactions.webhooks.deliveries import remove_account
 from svc.store.views.event_index import Scope, Search, wanted
 from svc.store.views.events import rewrite_event
 from svc.store.views.labels import account_number
+from svc.store.views.reviews import reviews_of
 from svc.store.views.velocity import party_of
 
 EVENTS_A_STEP = 32
@@ -50,7 +52,8 @@ def erase_account(transaction: Transaction, number: int, account_id: str) -> Ref
             or any(_own_rows(transaction, number, digest))
             or any(listed(transaction, number, "account", account_id))
             or account_number(transaction, number, account_id)
-            or has_cases(transaction, number, "account", account_id)
+            or any(reviews_of(transaction, number, "account", account_id))
+            or any(rows_by_subject(transaction, number, "account", account_id))
         )
         if not is_known:
             return Refusal("not_found")
@@ -90,7 +93,7 @@ def _purge_account(transaction: Transaction, number: int, account_id: str, diges
         transaction.delete(VELOCITY, *key)
     forget_account_number(transaction, number, digest)
     forget_reviews(transaction, number, "account", account_id)
-    forget_notes(transaction, number, "account", account_id)
+    purge_subject(transaction, number, "account", account_id)
 
 
 def _leave_event(transaction: Transaction, number: int, request_id: bytes) -> None:

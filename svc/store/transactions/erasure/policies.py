@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from svc.domain.labels.reviews import Subject
 from svc.store.schema.table import LEADS, ErasedBy, ErasedByKey, PolicyError
 from svc.store.schema.tables import (
     ACCOUNT_NUMBERS,
@@ -24,7 +25,6 @@ from svc.store.schema.tables import (
     LIST_EXPIRIES,
     LIST_MARKS,
     MANUAL,
-    NOTES,
     NUMBERED_ACCOUNTS,
     OPEN_CASES,
     OPEN_REVIEWS,
@@ -38,7 +38,8 @@ from svc.store.schema.tables import (
     WEBHOOK_EVENTS,
     Table,
 )
-from svc.store.snapshot import Snapshot
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.views.reviews import subject_stem
 
 BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
     "unindex": (EVENT_TAIL, EVENT_SEGMENTS),
@@ -50,7 +51,6 @@ BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
     "purge_attested_keys": (ATTESTED_KEYS, VISITOR_KEYS),
     "forget_labels": (SUBJECT_LABELS, ACCOUNT_NUMBERS, NUMBERED_ACCOUNTS),
     "forget_reviews": (REVIEWS, OPEN_REVIEWS, OPEN_CASES, SUBJECT_REVIEWS),
-    "forget_notes": (NOTES,),
     "erase_identification": (WEBHOOK_EVENTS, DELIVERIES, DUE, MANUAL),
 }
 """Function -> the tables of which it erases what is of a visitor."""
@@ -70,13 +70,44 @@ ERASED_BY_KEY = by_key(TABLES)
 
 
 def stems(snapshot: Snapshot, table: Table[Any], number: int) -> Iterator[tuple[int, ...]]:
-    """What stands before the visitor in the keys of a table that is found by its number: the organization, and each
-    period of which there is any row.
+    """What stands before the visitor in the keys of a table that a key leads to: the organization, and where a period
+    follows it each of which there is any row.
     """
-    if len(table.key.parts) == 2:
+    _, second, *_ = table.key.parts.values()
+    if not second.period_ms:
         yield (number,)
         return
     after = -1
     while (found := next(snapshot.scan(table, number, start=(number, after + 1)), None)) is not None:
-        (_, after, _), _ = found
+        after = found[0][1]
         yield number, after
+
+
+def rows_by(snapshot: Snapshot, number: int, part: str, *lead: Any) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
+    """(table, key) of each row that may be there and that this part of a key leads to. `lead`: the part, and with
+    `subject` the digest of its id.
+    """
+    for table in ERASED_BY_KEY[part]:
+        for stem in stems(snapshot, table, number):
+            if len(stem) + len(lead) == len(table.key.parts):
+                yield table, (*stem, *lead)
+            else:
+                yield from ((table, key) for key, _ in snapshot.scan(table, *stem, *lead))
+
+
+def purge(transaction: Transaction, number: int, part: str, *lead: Any) -> bool:
+    """Delete the rows of `rows_by`; whether there were any."""
+    rows = list(rows_by(transaction, number, part, *lead))
+    return sum(transaction.delete(table, *key) for table, key in rows) > 0
+
+
+def rows_by_subject(
+    snapshot: Snapshot, number: int, subject: Subject, subject_id: str
+) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
+    """(table, key) of each row that the id of a visitor or an account leads to by its digest."""
+    return rows_by(snapshot, number, "subject", *subject_stem(number, subject, subject_id))
+
+
+def purge_subject(transaction: Transaction, number: int, subject: Subject, subject_id: str) -> bool:
+    """Delete the rows of `rows_by_subject`; whether there were any."""
+    return purge(transaction, number, "subject", *subject_stem(number, subject, subject_id))

@@ -54,10 +54,10 @@ from svc.store.schema.tables import (
 )
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.attestation import has_keys, purge_attested_keys
-from svc.store.transactions.erasure.policies import ERASED_BY_KEY, stems
+from svc.store.transactions.erasure.policies import purge, purge_subject
 from svc.store.transactions.holdings import release, report_bytes
 from svc.store.transactions.labels.labels import archive, forget_labels
-from svc.store.transactions.labels.reviews import forget_notes, forget_reviews
+from svc.store.transactions.labels.reviews import forget_reviews
 from svc.store.transactions.rules.lists import purge_listed
 from svc.store.transactions.velocity import forget_visitor
 from svc.store.transactions.webhooks.deliveries import erase_identification
@@ -84,7 +84,7 @@ def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms
         purged = [
             purge_listed(transaction, number, "visitor", visitor_id),
             forget_reviews(transaction, number, "visitor", visitor_id),
-            forget_notes(transaction, number, "visitor", visitor_id),
+            purge_subject(transaction, number, "visitor", visitor_id),
         ]
         if not any(purged) and not is_known:
             return Refusal("not_found")
@@ -132,8 +132,7 @@ def purge_event(transaction: Transaction, number: int, request_id: bytes) -> Non
         release(transaction, number, events=1, report_bytes=report_bytes(transaction, number, request_id))
         uncount(transaction, number, event)
         unindex(transaction, number, request_id, event)
-    for table in ERASED_BY_KEY["request_id"]:
-        transaction.delete(table, number, request_id)
+    purge(transaction, number, "request_id", request_id)
 
 
 def purge_visitor(transaction: Transaction, number: int, visitor_number: int, now_ms: int) -> None:
@@ -143,14 +142,11 @@ def purge_visitor(transaction: Transaction, number: int, visitor_number: int, no
     visitor = transaction.get(VISITORS, number, visitor_number)
     if visitor is None:
         return
-    for table in ERASED_BY_KEY["visitor"]:
-        for stem in stems(transaction, table, number):
-            transaction.delete(table, *stem, visitor_number)
-    for table in ERASED_BY_KEY["visitor_id"]:
-        transaction.delete(table, number, visitor.visitor_id.encode())
+    purge(transaction, number, "visitor", visitor_number)
+    purge(transaction, number, "visitor_id", visitor.visitor_id.encode())
     purge_attested_keys(transaction, number, visitor.visitor_id)
     forget_labels(transaction, number, "visitor", visitor_number)
-    forget_notes(transaction, number, "visitor", visitor.visitor_id)
+    purge_subject(transaction, number, "visitor", visitor.visitor_id)
     release(transaction, number, visitors=1)
     transaction.put(DELETED_VISITORS, (number, visitor_number), now_ms)
 

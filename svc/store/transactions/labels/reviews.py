@@ -11,10 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from svc.domain.ids import is_visitor_id
 from svc.domain.labels.reviews import (
     MOST_NOTES,
-    NOTE_MS,
     REVIEW_MS,
     SUBJECTS,
     Note,
@@ -35,11 +33,11 @@ from svc.domain.rules.ruleset import Facts
 from svc.domain.webhooks.envelope import derived_event_id
 from svc.domain.webhooks.records import EndpointKey, EventType, webhook_environment
 from svc.store.schema.tables import EVENTS, NOTES, OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS, Table
-from svc.store.snapshot import Snapshot, Transaction
+from svc.store.snapshot import Transaction
 from svc.store.transactions.labels.labels import LabelChange, label_request
 from svc.store.transactions.rules.rulesets import facts_now
 from svc.store.transactions.webhooks.deliveries import enqueue_about, purge_webhook_event, remove_account_of
-from svc.store.views.reviews import count_notes, find_review, notes_of, reviews_of, subject_digest
+from svc.store.views.reviews import count_notes, find_review, reviews_of, subject_digest, subject_stem
 
 
 class Reviewed(NamedTuple):
@@ -230,7 +228,7 @@ def add_note(
     note = Note(id=ordered_id("note", now_ms, entropy), text=text, created_at_ms=now_ms, author=author)
     raw_id = raw_ordered_id(note.id)
     assert raw_id is not None
-    transaction.put(NOTES, (*_stem(number, subject, subject_id), raw_id), note)
+    transaction.put(NOTES, (number, *subject_stem(number, subject, subject_id), raw_id), note)
     return note
 
 
@@ -239,38 +237,6 @@ def delete_note(
 ) -> Refusal | None:
     """Delete a note; `404 not_found` where there is no such note about it."""
     raw_id = raw_ordered_id(note_id) if note_id.startswith("note_") else None
-    if raw_id is None or not transaction.delete(NOTES, *_stem(number, subject, subject_id), raw_id):
+    if raw_id is None or not transaction.delete(NOTES, number, *subject_stem(number, subject, subject_id), raw_id):
         return Refusal("not_found")
     return None
-
-
-def forget_notes(transaction: Transaction, number: int, subject: Subject, subject_id: str) -> bool:
-    """Delete the notes about a visitor or an account; whether there were any."""
-    keys = list(note_keys(transaction, number, subject, subject_id))
-    for key in keys:
-        transaction.delete(NOTES, *key)
-    return bool(keys)
-
-
-def note_keys(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> Iterator[tuple[Any, ...]]:
-    """Keys of the notes about a visitor or an account."""
-    stem = _stem(number, subject, subject_id)
-    return (key for key, _ in snapshot.scan(NOTES, *stem))
-
-
-def delete_old_note(now_ms: int, transaction: Transaction, key: tuple[Any, ...], note: Note) -> bool:
-    """Delete a note that was written over 400 days ago; whether it was."""
-    return now_ms - note.created_at_ms >= NOTE_MS and transaction.delete(NOTES, *key)
-
-
-def _stem(number: int, subject: Subject, subject_id: str) -> tuple[int, int, int]:
-    return number, SUBJECTS.index(subject), subject_digest(number, subject, subject_id)
-
-
-def has_cases(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> bool:
-    """Whether there is any review or note of a visitor or an account."""
-    if subject == "visitor" and not is_visitor_id(subject_id):
-        return False
-    return any(reviews_of(snapshot, number, subject, subject_id)) or any(
-        notes_of(snapshot, number, subject, subject_id)
-    )

@@ -13,12 +13,11 @@ import os
 import shutil
 import subprocess
 import sys
-import zipfile
-from collections.abc import Iterable, Iterator
-from io import BytesIO
+from collections.abc import Iterator
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from tools.archives import archive
 from tools.packages import MAVEN_GROUP
 
 ROOT = Path(__file__).parents[1]
@@ -32,7 +31,6 @@ BUILT = ANDROID / "target" / "built"
 LARGEST_AAR = 200_000
 ABOUT = "Android SDK of svc, the open, self-hosted visitor identification service"
 ABOUT_KTX = "Coroutines for the Android SDK of svc"
-_TIME = (2026, 1, 1, 0, 0, 0)
 _METADATA = f"""aarFormatVersion=1.0
 aarMetadataVersion=1.0
 minCompileSdk={LEAST_API}
@@ -96,18 +94,6 @@ def is_unresolved(reason: str) -> bool:
 
 
 # What is published
-
-
-def archive(files: Iterable[tuple[str, bytes]]) -> bytes:
-    """A zip with names in order and one time for all."""
-    made = BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as out:
-        for name, content in sorted(files):
-            entry = zipfile.ZipInfo(name, _TIME)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = 0o644 << 16
-            out.writestr(entry, content)
-    return made.getvalue()
 
 
 def _below(*folders: Path) -> Iterator[tuple[str, bytes]]:

@@ -2,7 +2,7 @@
 operation of the server, client and management APIs. `python -m tools.client_code` writes all files.
 
 What may live here: pure functions from the document to source text. What a library does with a call (sending, retries,
-errors) is written by hand, in `clients/python` and `clients/node`.
+errors) is written by hand, in `clients`. Here is what is written for Python and Node.js; `client_go` has its own.
 """
 
 from __future__ import annotations
@@ -12,119 +12,29 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from keyword import iskeyword
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from tools.client_document import (
+    DOCUMENT,
+    REFERENCE,
+    ROOT,
+    Json,
+    Operation,
+    Parameter,
+    camel,
+    header,
+    meaning,
+    operations,
+    schemas,
+    snake,
+)
+from tools.client_go import go_operations, go_types
 from tools.client_text import PYTHON_OPERATIONS, PYTHON_TYPES, TYPESCRIPT_OPERATIONS, TYPESCRIPT_TYPES
 
-Json = dict[str, Any]
-
-ROOT = Path(__file__).parents[1]
-DOCUMENT = ROOT / "docs" / "openapi.json"
-METHODS = ("get", "post", "put", "patch", "delete")
-REPEATABLE = frozenset({"identify", "supplementEvent"})
-"""Operations that are no `GET` and whose repetition the service recognizes: it never does them twice."""
 MAX_LINE = 120
-_REFERENCE = re.compile(r"#/components/schemas/(\w+)")
-
-
-class Parameter(NamedTuple):
-    """What a caller passes beside the body."""
-
-    name: str
-    """As it is sent."""
-    schema: Json
-    description: str
-    required: bool
-
-
-class Operation(NamedTuple):
-    """One operation of the document."""
-
-    name: str
-    method: str
-    path: str
-    text: str
-    """Summary and description."""
-    in_path: list[Parameter]
-    in_query: list[Parameter]
-    in_headers: list[Parameter]
-    body: str
-    """Name of the body's schema; empty without a body."""
-    body_required: bool
-    answers: list[str]
-    """Names of the schemas of its responses, errors aside; none = no body."""
-
-    @property
-    def is_repeatable(self) -> bool:
-        """Whether sending it twice does no more than sending it once."""
-        return self.method == "GET" or self.name in REPEATABLE
-
-
-def operations(document: Json) -> Iterator[Operation]:
-    """Every operation, in the order of the document."""
-    for path, methods in document["paths"].items():
-        for method in METHODS:
-            if method in methods:
-                yield _operation(path, method, methods[method])
-
-
-def _operation(path: str, method: str, described: Json) -> Operation:
-    places: dict[str, list[Parameter]] = {"path": [], "query": [], "header": []}
-    for one in described.get("parameters", ()):
-        required = one.get("required", False)
-        places[one["in"]].append(Parameter(one["name"], one["schema"], one.get("description", ""), required))
-    body = described.get("requestBody", {})
-    answers: list[str] = []
-    for status, response in described["responses"].items():
-        if status.startswith("2"):
-            schema = response.get("content", {}).get("application/json", {}).get("schema", {})
-            answers += _REFERENCE.findall(json.dumps(schema))
-    return Operation(
-        name=described["operationId"],
-        method=method.upper(),
-        path=path,
-        text=f"{described['summary']}.\n\n{described.get('description', '')}".strip(),
-        in_path=places["path"],
-        in_query=places["query"],
-        in_headers=places["header"],
-        body="".join(_REFERENCE.findall(json.dumps(body))),
-        body_required=body.get("required", False),
-        answers=[*dict.fromkeys(answers)],
-    )
-
-
-def schemas(document: Json) -> dict[str, Json]:
-    """The schemas that the operations are made of, errors included, sorted by name."""
-    known: dict[str, Json] = document["components"]["schemas"]
-    found: set[str] = set()
-    awaited = ["ErrorBody"]
-    for operation in operations(document):
-        awaited += [name for name in (operation.body, *operation.answers) if name]
-    while awaited:
-        name = awaited.pop()
-        if name not in found:
-            found.add(name)
-            awaited += _REFERENCE.findall(json.dumps(known[name]))
-    return {name: known[name] for name in sorted(found)}
-
-
-def snake(name: str) -> str:
-    """`listEvents` and `Idempotency-Key` as Python says them."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])|-", "_", name).lower()
-
-
-def camel(name: str) -> str:
-    """`organization_id` and `x-y` as TypeScript says them."""
-    first, *others = re.split(r"[-_]", name[0].lower() + name[1:])
-    return first + "".join(word[0].upper() + word[1:] for word in others)
-
-
-def header(name: str) -> str:
-    """A header without the prefix that all of them share."""
-    return name.lower().removeprefix("x-svc-")
 
 
 # Python
@@ -132,7 +42,7 @@ def header(name: str) -> str:
 
 def python_type(schema: Json) -> str:  # noqa: PLR0911  a case each
     """The annotation of a schema. Enumerations of responses are open, so that they are `str`."""
-    if reference := _REFERENCE.search(schema.get("$ref", "")):
+    if reference := REFERENCE.search(schema.get("$ref", "")):
         return reference[1]
     if "anyOf" in schema:
         return " | ".join(python_type(part) for part in schema["anyOf"])
@@ -171,13 +81,13 @@ def python_types(document: Json) -> str:
         parts.append(f"\n\nclass {name}(TypedDict):")
         for field, kind in kinds.items():
             parts.append(f"    {field}: {kind}")
-            parts.append(_python_text(_meaning(schema["properties"][field]), 4))
+            parts.append(_python_text(meaning(schema["properties"][field]), 4))
     return _formatted("\n".join(parts))
 
 
 def _described(schema: Json) -> str:
     """What each field of a schema means, for one that has no place for it beside its fields."""
-    return "\n\n".join(f"{field}: {_meaning(part)}" for field, part in schema["properties"].items())
+    return "\n\n".join(f"{field}: {meaning(part)}" for field, part in schema["properties"].items())
 
 
 def _python_text(text: str, indent: int) -> str:
@@ -191,15 +101,6 @@ def _python_text(text: str, indent: int) -> str:
     else:
         closed.append('"""')
     return "\n".join(" " * indent + line if line else "" for line in closed)
-
-
-def _meaning(schema: Json) -> str:
-    """The description, with the values that there are now where the enumeration is open."""
-    text = schema.get("description", "")
-    values = schema.get("x-extensible-enum") or schema.get("items", {}).get("x-extensible-enum")
-    if values and not all(f"`{value}`" in text for value in values):
-        text += f" Now one of {', '.join(f'`{value}`' for value in values)}."
-    return text
 
 
 class Argument(NamedTuple):
@@ -322,7 +223,7 @@ def _formatted(source: str) -> str:
 
 def typescript_type(schema: Json) -> str:  # noqa: PLR0911  a case each
     """The type of a schema. An open enumeration names the values that there are now, and accepts others."""
-    if reference := _REFERENCE.search(schema.get("$ref", "")):
+    if reference := REFERENCE.search(schema.get("$ref", "")):
         return reference[1]
     if "anyOf" in schema:
         return " | ".join(typescript_type(part) for part in schema["anyOf"])
@@ -448,13 +349,15 @@ def _typescript_value(name: str) -> str:
 def files() -> dict[Path, str]:
     """Path below the root -> the text of every generated file of the client libraries."""
     document = json.loads(DOCUMENT.read_text())
-    python, node = Path("clients/python/svc_client"), Path("clients/node/src")
+    python, node, go = Path("clients/python/svc_client"), Path("clients/node/src"), Path("clients/go")
     return {
         python / "types.py": python_types(document),
         python / "operations.py": python_operations(document, is_async=False),
         python / "async_operations.py": python_operations(document, is_async=True),
         node / "types.ts": typescript_types(document),
         node / "operations.ts": typescript_operations(document),
+        go / "types.go": go_types(document),
+        go / "operations.go": go_operations(document),
     }
 
 

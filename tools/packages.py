@@ -31,6 +31,7 @@ PACKAGES = (
     Package("npm", "clients/react-native", f"{NPM_SCOPE}/react-native"),
     Package("npm", "web/react", f"{NPM_SCOPE}/react"),
     Package("npm", "web/sdk", f"{NPM_SCOPE}/web"),
+    Package("go", "clients/go", f"{GO_HOST}/svc"),
     Package("maven", "clients/android", f"{MAVEN_GROUP}:svc-android"),
     Package("maven", "clients/android/ktx", f"{MAVEN_GROUP}:svc-android-ktx"),
 )

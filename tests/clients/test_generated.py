@@ -8,7 +8,9 @@ import pytest
 from svc_client import AsyncClient, Client
 
 from svc.http.routes import API
-from tools.client_code import DOCUMENT, ROOT, files, operations, python_type, snake, typescript_type
+from tools.client_code import files, python_type, typescript_type
+from tools.client_document import DOCUMENT, ROOT, operations, snake
+from tools.client_go import exported, go_type
 
 
 def test_the_generated_sources_are_up_to_date():
@@ -20,23 +22,26 @@ def test_every_operation_except_those_of_the_console_is_a_method_of_each_client(
     named = {one.name for one in operations(json.loads(DOCUMENT.read_text()))}
     assert named == {route.operation_id for route in API if route.tag != "Console"}
     source = (ROOT / "clients" / "node" / "src" / "operations.ts").read_text()
+    go = (ROOT / "clients" / "go" / "operations.go").read_text()
     for name in named:
         assert callable(getattr(Client, snake(name)))
         assert callable(getattr(AsyncClient, snake(name)))
         assert f"\n  {name}(" in source
+        assert f"\nfunc (c *Client) {exported(name)}(" in go
 
 
 @pytest.mark.parametrize(
-    ("schema", "python", "typescript"),
+    ("schema", "python", "typescript", "go"),
     [
-        ({"type": "string", "enum": ["a", "b"]}, 'Literal["a", "b"]', '"a" | "b"'),
-        ({"type": "string", "x-extensible-enum": ["a"]}, "str", 'Open<"a">'),
+        ({"type": "string", "enum": ["a", "b"]}, 'Literal["a", "b"]', '"a" | "b"', "string"),
+        ({"type": "string", "x-extensible-enum": ["a"]}, "str", 'Open<"a">', "string"),
         ({"type": ["object", "null"], "additionalProperties": True}, "dict[str, Any] | None",
-         "Record<string, unknown> | null"),
-        ({"type": "object", "additionalProperties": {"type": "integer"}}, "dict[str, int]", "Record<string, number>"),
-        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "str | None", "string | null"),
-        ({"type": "array", "items": {"$ref": "#/components/schemas/Sdk"}}, "list[Sdk]", "Array<Sdk>"),
+         "Record<string, unknown> | null", "map[string]any"),
+        ({"type": "object", "additionalProperties": {"type": "integer"}}, "dict[str, int]", "Record<string, number>",
+         "map[string]int64"),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "str | None", "string | null", "*string"),
+        ({"type": "array", "items": {"$ref": "#/components/schemas/Sdk"}}, "list[Sdk]", "Array<Sdk>", "[]SDK"),
     ],
 )  # fmt: skip
-def test_every_schema_is_a_type_in_each_language(schema: dict[str, object], python: str, typescript: str):
-    assert (python_type(schema), typescript_type(schema)) == (python, typescript)
+def test_every_schema_is_a_type_in_each_language(schema: dict[str, object], python: str, typescript: str, go: str):
+    assert (python_type(schema), typescript_type(schema), go_type(schema)) == (python, typescript, go)

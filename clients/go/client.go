@@ -1,0 +1,285 @@
+package svc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const base = "/api/v1"
+
+var (
+	keyForm        = regexp.MustCompile(`^[!-~]+$`)
+	requestIDForm  = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	retryAfterForm = regexp.MustCompile(`^[0-9]{1,9}$`)
+)
+
+// Client calls the service with one key. Goroutines may share one.
+type Client struct {
+	baseURL, apiKey string
+	timeout         time.Duration
+	retries         Retries
+	http            *http.Client
+	mutex           sync.Mutex
+	rings           map[string]*keyRing
+}
+
+// Option changes how a Client sends.
+type Option func(*Client)
+
+// WithTimeout sets the time limit of each attempt: 5 seconds unless set.
+func WithTimeout(timeout time.Duration) Option { return func(c *Client) { c.timeout = timeout } }
+
+// WithRetries takes the place of DefaultRetries.
+func WithRetries(retries Retries) Option { return func(c *Client) { c.retries = retries } }
+
+// WithTransport takes the place of http.DefaultTransport: for a proxy or an authority of your own.
+func WithTransport(transport http.RoundTripper) Option {
+	return func(c *Client) { c.http.Transport = transport }
+}
+
+// New makes a client. baseURL is where the service is, without /api/v1. It returns an error for what is no address or
+// key; the error does not repeat the key.
+func New(baseURL, apiKey string, options ...Option) (*Client, error) {
+	address, err := url.Parse(baseURL)
+	if err != nil || address.Host == "" || (address.Scheme != "https" && address.Scheme != "http") {
+		return nil, fmt.Errorf(
+			"svc: baseURL is the address of the service, such as https://id.shop.example, not %q", baseURL)
+	}
+	key := strings.TrimSpace(apiKey)
+	if !keyForm.MatchString(key) {
+		return nil, errors.New("svc: apiKey is empty, or has characters that no key has: svc_sk_... as it was issued")
+	}
+	client := &Client{
+		baseURL: strings.TrimSuffix(strings.TrimRight(baseURL, "/"), base),
+		apiKey:  key,
+		timeout: 5 * time.Second,
+		retries: DefaultRetries(),
+		http: &http.Client{
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		rings: map[string]*keyRing{},
+	}
+	for _, option := range options {
+		option(client)
+	}
+	return client, nil
+}
+
+// FirstUse stores a request id and says whether it was new: a unique key in your database.
+type FirstUse func(ctx context.Context, requestID string) (bool, error)
+
+// Check reads an event with a secret key, and checks that it belongs to the action that is being served.
+//
+// requestID is from the visitor's client: anything at all. isFirstUse is called last, for an event that belongs to this
+// action in everything else. The error is an *APIError, an *UnreachableError, that of isFirstUse, or says that
+// action.IP is no address: decide beforehand what goes on without a verdict.
+func (c *Client) Check(ctx context.Context, requestID string, action Action, isFirstUse FirstUse) (Checked, error) {
+	if !requestIDForm.MatchString(requestID) {
+		return Checked{Problem: NotFound}, nil
+	}
+	event, err := c.GetEvent(ctx, requestID)
+	var refused *APIError
+	if errors.As(err, &refused) && (refused.Code == "event_not_found" || refused.Code == "invalid_request_id") {
+		return Checked{Problem: NotFound}, nil
+	}
+	if err != nil {
+		return Checked{}, err
+	}
+	problem, err := problemWith(event, action)
+	if err != nil {
+		return Checked{}, err
+	}
+	if problem == None {
+		isFirst, err := isFirstUse(ctx, requestID)
+		if err != nil {
+			return Checked{}, err
+		}
+		if !isFirst {
+			problem = UsedBefore
+		}
+	}
+	return Checked{Problem: problem, Event: event}, nil
+}
+
+// CheckVerdict checks a signed verdict that the visitor's client handed over: its signature, age, environment, and that
+// it belongs to the action that is being served. It asks the service for the organization's keys once an hour, and for
+// nothing else; isFirstUse and the errors are those of Check.
+func (c *Client) CheckVerdict(
+	ctx context.Context, token string, expected ExpectedVerdict, isFirstUse FirstUse,
+) (CheckedVerdict, error) {
+	ring := c.ringOf(expected.OrganizationID)
+	if ring.mustBeRead(token, time.Now()) {
+		answer, err := c.GetVerdictKeys(ctx, expected.OrganizationID)
+		if err != nil {
+			return CheckedVerdict{}, err
+		}
+		ring.put(answer.Keys, time.Now())
+	}
+	checked, err := ring.check(token, expected)
+	if err != nil || checked.Problem != None {
+		return checked, err
+	}
+	isFirst, err := isFirstUse(ctx, checked.Verdict.RequestID)
+	if err != nil {
+		return CheckedVerdict{}, err
+	}
+	if !isFirst {
+		checked.Problem = UsedBefore
+	}
+	return checked, nil
+}
+
+func (c *Client) ringOf(organizationID string) *keyRing {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.rings[organizationID] == nil {
+		c.rings[organizationID] = &keyRing{}
+	}
+	return c.rings[organizationID]
+}
+
+// IterateEvents returns every event of a list, newest first, page after page. It ends with the first error.
+func (c *Client) IterateEvents(ctx context.Context, query ListEventsQuery) iter.Seq2[EventBody, error] {
+	return func(yield func(EventBody, error) bool) {
+		for {
+			page, err := c.ListEvents(ctx, query)
+			if err != nil {
+				yield(EventBody{}, err)
+				return
+			}
+			for _, row := range page.Rows {
+				if !yield(row, nil) {
+					return
+				}
+			}
+			if page.NextCursor == nil {
+				return
+			}
+			query.Cursor = *page.NextCursor
+		}
+	}
+}
+
+// Send sends a call, again where that can help and is safe, and decodes the body of the response into what into points
+// to; into may be nil. The error is an *APIError or an *UnreachableError, or says what of the call cannot be sent.
+func (c *Client) Send(ctx context.Context, call Call, into any) error {
+	for attempt := 1; ; attempt++ {
+		err := c.attempt(ctx, call, into)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		wait, isOther := c.retries.wait(err, attempt, call.IsRepeatable, rand.Float64())
+		if !isOther {
+			return err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		case <-timer.C:
+		}
+	}
+}
+
+func (c *Client) attempt(ctx context.Context, call Call, into any) error {
+	var isConnected atomic.Bool
+	ctx, cancel := context.WithTimeout(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { isConnected.Store(true) },
+	}), c.timeout)
+	defer cancel()
+	request, err := c.request(ctx, call)
+	if err != nil {
+		return err
+	}
+	response, err := c.http.Do(request)
+	var text []byte
+	if err == nil {
+		defer response.Body.Close()
+		text, err = io.ReadAll(response.Body)
+	}
+	if err != nil {
+		var around *url.Error
+		if errors.As(err, &around) {
+			err = around.Err
+		}
+		address := request.URL.Scheme + "://" + request.URL.Host
+		return &UnreachableError{WasSent: isConnected.Load() || response != nil, address: address, cause: err}
+	}
+	return read(response, text, into)
+}
+
+func (c *Client) request(ctx context.Context, call Call) (*http.Request, error) {
+	path, err := call.path()
+	if err != nil {
+		return nil, err
+	}
+	var body io.Reader
+	if call.Body != nil {
+		text, err := json.Marshal(call.Body)
+		if err != nil {
+			return nil, fmt.Errorf("svc: the body cannot be sent: %w", err)
+		}
+		body = bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(ctx, call.Method, c.baseURL+base+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("svc: the request cannot be sent: %w", err)
+	}
+	query := url.Values{}
+	for name, value := range call.Query {
+		query.Set(name, value)
+	}
+	request.URL.RawQuery = query.Encode()
+	request.Header.Set("User-Agent", "svc-client-go/"+Version)
+	request.Header.Set("X-Api-Key", c.apiKey)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for name, value := range call.Headers {
+		request.Header.Set(name, value)
+	}
+	return request, nil
+}
+
+// read decodes the body of a response; any but a success is an error.
+func read(response *http.Response, text []byte, into any) error {
+	if response.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	if response.StatusCode/100 == 2 {
+		if into == nil && json.Valid(text) {
+			return nil
+		}
+		if into != nil && json.Unmarshal(text, into) == nil {
+			return nil
+		}
+	}
+	failure := &APIError{Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id"), RetryAfter: -1}
+	if after := response.Header.Get("Retry-After"); retryAfterForm.MatchString(after) {
+		seconds, _ := strconv.Atoi(after)
+		failure.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	var said ErrorBody
+	if json.Unmarshal(text, &said) == nil && said.Error.Code != "" && response.StatusCode/100 != 2 {
+		failure.Code, failure.Message, failure.Details = said.Error.Code, said.Error.Message, said.Error.Details
+	} else { // of a proxy, or of something else at this address
+		failure.Code, failure.Message = "unexpected_response", "The response is not one of this service."
+	}
+	return failure
+}

@@ -1,0 +1,44 @@
+package svc
+
+import (
+	"fmt"
+	"time"
+)
+
+// APIError says that the service refused a request, or failed.
+type APIError struct {
+	Status int
+	// Code such as rate_limited; unexpected_response where the response is not of this service.
+	Code string
+	// Message for people: what to do about it.
+	Message string
+	// Details has each fault in the request.
+	Details []DetailBody
+	// RequestID to quote to the operator; empty where there is none.
+	RequestID string
+	// RetryAfter is for how long the service asks to wait; negative where it does not ask.
+	RetryAfter time.Duration
+}
+
+func (e *APIError) Error() string { return fmt.Sprintf("%d %s: %s", e.Status, e.Code, e.Message) }
+
+// UnreachableError says that no response arrived: the connection failed, took too long, or the context ended.
+type UnreachableError struct {
+	// WasSent is false where there was no connection, so that nothing can have been done.
+	WasSent bool
+	address string
+	cause   error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("no response from %s: %v", e.address, e.cause)
+}
+
+// Unwrap returns the error of the transport or of the context.
+func (e *UnreachableError) Unwrap() error { return e.cause }
+
+// WebhookError says that a delivery is not authentic, or no webhook of this version. Answer 401, and do nothing else
+// with it.
+type WebhookError struct{ reason string }
+
+func (e *WebhookError) Error() string { return e.reason }

@@ -1,0 +1,162 @@
+package svc
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	verdictType = "svc-verdict+jwt"
+	// keysValid is for how long published keys are kept.
+	keysValid = time.Hour
+	// readAgain is between two readings because of a key that is not known: made-up ones cost the service no requests.
+	readAgain = time.Minute
+)
+
+// Verdict is what a signed verdict says. Fields with a pointer are left out where there is nothing to say, and by
+// services before 0.3.0: AccountID, Action, Proven and Decision.
+type Verdict struct {
+	OrganizationID    string  `json:"aud"`
+	VisitorID         string  `json:"sub"`
+	RequestID         string  `json:"jti"`
+	IssuedAt          int64   `json:"iat"`
+	ExpiresAt         int64   `json:"exp"`
+	Environment       string  `json:"environment"`
+	Platform          string  `json:"platform"`
+	IPAddress         string  `json:"ip_address"`
+	Origin            *string `json:"origin"`
+	Tag               *string `json:"tag"`
+	AccountID         *string `json:"account_id"`
+	Action            *string `json:"action"`
+	VisitorIsNew      bool    `json:"visitor_is_new"`
+	Identifiable      bool    `json:"identifiable"`
+	VisitorConfidence int64   `json:"visitor_confidence"`
+	Proven            *bool   `json:"proven"`
+	SuspectScore      *int64  `json:"suspect_score"`
+	SuspectLevel      *string `json:"suspect_level"`
+	// Decision is what the rules of the organization decided.
+	Decision *DecisionBody `json:"decision"`
+}
+
+// ExpectedVerdict says whose verdict is accepted for which action. The account is the one that the identify request
+// named: what UpdateEvent sets afterwards is not in a verdict.
+type ExpectedVerdict struct {
+	OrganizationID string
+	// Environment is production, staging or development.
+	Environment string
+	Action
+}
+
+// CheckedVerdict is what came of the checks of a signed verdict.
+type CheckedVerdict struct {
+	// Problem is None where it belongs to the action. Then, and only then, rely on Verdict.
+	Problem Problem
+	// Verdict is nil where the signature does not hold.
+	Verdict *Verdict
+}
+
+// Decision is as of Checked.
+func (c CheckedVerdict) Decision() Decision {
+	if c.Problem != None || c.Verdict == nil {
+		return Refuse
+	}
+	return decide(c.Verdict.SuspectLevel, c.Verdict.Identifiable, c.Verdict.VisitorConfidence)
+}
+
+// keyRing has the published keys of one organization.
+type keyRing struct {
+	mutex  sync.Mutex
+	keys   map[string]ed25519.PublicKey
+	readAt time.Time
+}
+
+// mustBeRead says whether the keys must be read before this token is checked.
+func (r *keyRing) mustBeRead(token string, now time.Time) bool {
+	kid := keyID(token)
+	if kid == "" {
+		return false
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	age := now.Sub(r.readAt)
+	return r.readAt.IsZero() || age >= keysValid || (r.keys[kid] == nil && age >= readAgain)
+}
+
+// put keeps what was read in place of what is kept.
+func (r *keyRing) put(published []JwkBody, now time.Time) {
+	keys := map[string]ed25519.PublicKey{}
+	for _, key := range published {
+		if content := decoded(key.X); key.Kty == "OKP" && key.Crv == "Ed25519" && len(content) == ed25519.PublicKeySize {
+			keys[key.Kid] = content
+		}
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.keys, r.readAt = keys, now
+}
+
+// check is every check but that of the first use.
+func (r *keyRing) check(token string, expected ExpectedVerdict) (CheckedVerdict, error) {
+	verdict := r.verified(token)
+	isOurs := verdict != nil && verdict.OrganizationID == expected.OrganizationID &&
+		verdict.Environment == expected.Environment
+	if !isOurs {
+		return CheckedVerdict{Problem: Invalid}, nil
+	}
+	now := expected.now()
+	if !now.After(time.Unix(verdict.IssuedAt, 0).Add(-clockSkew)) || !now.Before(time.Unix(verdict.ExpiresAt, 0)) {
+		return CheckedVerdict{Problem: TooOld, Verdict: verdict}, nil
+	}
+	problem, err := difference(identified{
+		verdict.Origin, verdict.Tag, verdict.AccountID, verdict.Action, verdict.IPAddress, verdict.Platform,
+		verdict.Proven,
+	}, expected.Action)
+	return CheckedVerdict{Problem: problem, Verdict: verdict}, err
+}
+
+func (r *keyRing) verified(token string) *Verdict {
+	r.mutex.Lock()
+	key := r.keys[keyID(token)]
+	r.mutex.Unlock()
+	if key == nil {
+		return nil
+	}
+	end := strings.LastIndexByte(token, '.')
+	signature := decoded(token[end+1:])
+	if !ed25519.Verify(key, []byte(token[:end]), signature) {
+		return nil
+	}
+	_, claims, _ := strings.Cut(token[:end], ".")
+	var verdict Verdict
+	if json.Unmarshal(decoded(claims), &verdict) != nil {
+		return nil
+	}
+	return &verdict
+}
+
+// keyID is the key that a token says it is signed by; empty for what is no verdict.
+func keyID(token string) string {
+	if strings.Count(token, ".") != 2 {
+		return ""
+	}
+	first, _, _ := strings.Cut(token, ".")
+	var header struct{ Alg, Typ, Kid string }
+	if json.Unmarshal(decoded(first), &header) != nil || header.Alg != "EdDSA" || header.Typ != verdictType {
+		return ""
+	}
+	return header.Kid
+}
+
+// decoded has the bytes of base64url in its one spelling, without padding (RFC 7515, section 2); nil for another text of
+// the same bytes: two texts of one verdict would pass for two.
+func decoded(text string) []byte {
+	content, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || base64.RawURLEncoding.EncodeToString(content) != text {
+		return nil
+	}
+	return content
+}

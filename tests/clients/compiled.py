@@ -1,0 +1,82 @@
+"""What a program in a compiled language is asked to do with its client library against a running service, and what must
+come of it. The programs are in `programs`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from tests.clients.cases import ABOUT, checks, forged, verdict_checks
+from tests.spec.subscriber import URL, subscribing
+from tests.support.live import ORIGIN, mistyped, report
+from tests.support.ports import free_port
+
+
+async def asked(command: Sequence[str], folder: Path, given: dict[str, Any]) -> dict[str, Any]:
+    """What a program prints of what it is given."""
+    done = await trio.run_process(
+        command, cwd=folder, stdin=json.dumps(given).encode(), capture_stdout=True, capture_stderr=True, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return json.loads(done.stdout)
+
+
+async def does_everything(command: Sequence[str], folder: Path, tmp_path: Path) -> None:
+    """Checks, verdicts, changes, faults, identifications, the management API, and the example of the guide."""
+    async with subscribing(tmp_path, now_ms=round(time.time() * 1000)) as subscriber:
+        live = subscriber.live
+        key, secret = live.issue()[1], live.issue("secret")[1]
+        seen = (await live.identify(key, **ABOUT, verdict=True)).json()
+        changed = (await live.identify(key, action="sign_up", tag="t")).json()["request_id"]
+        logged_in = (await live.identify(key, tag="t")).json()["request_id"]
+        cases = [
+            (case, problem)
+            for case, problem in checks(seen["request_id"], live.clock.now_ms)
+            if isinstance(case["id"], str)
+        ]
+        verdicts = verdict_checks(live.clock.now_ms, live.organization.id)
+        tokens = [token for token in forged(seen["verdict"]).values() if isinstance(token, str)]
+        given = {
+            "url": live.url,
+            "nobody": f"http://127.0.0.1:{free_port()}",
+            "secret": secret,
+            "stranger": mistyped(secret),
+            "management": live.issue("management", role="admin")[1],
+            "hook": URL,
+            "token": seen["verdict"],
+            "event": changed,
+            "login": logged_in,
+            "ip": "127.0.0.1",
+            "tag": "t",
+            "report": report(),
+            "checks": [case for case, _ in cases],
+            "verdicts": [case for case, _ in verdicts],
+            "forged": tokens,
+            "expect": {"origin": ORIGIN, "now": live.clock.now_ms},
+        }
+        told = await asked(command, folder, given)
+        ids = [request_id for request_id, event in live.events() if event.tag == "a&b=é"]
+    assert [problem for problem, _ in told["checks"]] == [problem or "" for _, problem in cases]
+    assert {decision for problem, decision in told["checks"] if problem} == {"refuse"}
+    assert told["forged"] == [["invalid", True]] * len(tokens)
+    assert told["unused"] == 0
+    assert [problem for problem, _ in told["verdicts"]] == [problem or "" for _, problem in verdicts]
+    assert told["used"] == [seen["request_id"]]
+    assert told["updates"] == [["a", True, "sign_up", "t"]] * 2 + [["a", True, "sign_up", None]] + [
+        [None, None, "sign_up", None]
+    ]
+    assert told["errors"]["stranger"] == [401, "unauthorized", 0, True]
+    assert told["errors"]["nobody"] == [False]
+    assert told["errors"]["invalid"] == [422, "validation_error", 1, True]
+    assert "address" in told["errors"]["nowhere"][0]
+    assert told["identified"]["rows"] == told["identified"]["ids"][::-1]
+    assert sorted(ids) == sorted(told["identified"]["ids"])
+    assert told["identified"]["visitor"] is True
+    assert told["management"] == {"again": [409, "sdk_key_revoked", 0, True], "webhooks": 0}
+    assert told["log_in"] == ["accept", "refuse"]

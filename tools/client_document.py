@@ -158,3 +158,9 @@ def result(document: Json, operation: Operation) -> str:
         if all(own >= other for other in fields.values()):
             return name
     raise ValueError(f"{operation.name} has several responses, and none has the fields of all")
+
+
+def alternatives(schema: Json) -> list[Json]:
+    """The schemas of which a value has one, as of a text or `null`; empty where the schema says it by itself."""
+    kinds: list[str] | str = schema.get("type", "")
+    return [{**schema, "type": kind} for kind in kinds] if isinstance(kinds, list) else schema.get("anyOf", [])

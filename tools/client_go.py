@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from typing import Any, cast
 
 from tools.client_document import (
     REFERENCE,
     Json,
     Operation,
     Parameter,
+    alternatives,
     bodies,
     header,
     meaning,
@@ -54,13 +54,10 @@ def go_type(schema: Json) -> str:
     """The type of a schema; a pointer, where it may be `null`. Raises `KeyError` for one that has no type here."""
     if reference := REFERENCE.search(schema.get("$ref", "")):
         return exported(reference[1])
-    parts: list[Json] = schema.get("anyOf", [])
-    kind: Any = schema.get("type", "string" if "enum" in schema else "any")
-    if isinstance(kind, list):
-        parts = [{**schema, "type": one} for one in cast("list[str]", kind)]
-    if parts:
+    if parts := alternatives(schema):
         (own,) = (part for part in parts if part.get("type") != "null")
         return _optional(go_type(own))
+    kind: str = schema.get("type", "string" if "enum" in schema else "any")
     if kind == "array":
         return f"[]{go_type(schema['items'])}"
     if kind == "object":

@@ -64,6 +64,7 @@ from svc.service_parts import (
 )
 from svc.store.directory import Opened
 from svc.store.store import Store
+from svc.store.views.performance import PerformanceSums
 from svc.webhook_transport.resolver import Resolver, SystemResolver
 from svc.webhook_transport.transport import check_target
 from svc.workers.bus import Alone, Bus
@@ -180,6 +181,7 @@ class Service:
             quotas=config.quotas(),
             bodies=BodyBudget(config.body_budget_mib << 20),
             live=self.live,
+            performance=PerformanceSums(),
             end_viewers=self.relay.ended,
             try_key=try_page.checked_key(opened, config.try_key, self._world.now_ms()),
             event_retention_ms=config.event_retention_ms(),

@@ -33,6 +33,7 @@ from svc.http.body import BodyBudget
 from svc.http.limits import PasswordHasher, RequestLimits
 from svc.http.sessions import Site
 from svc.store.store import Store
+from svc.store.views.performance import PerformanceSums
 from svc.world import World
 
 
@@ -85,6 +86,8 @@ class Services(NamedTuple):
     """Of the bodies that are arriving in this worker."""
     live: LiveHub
     """Who watches identifications as they come, in this worker."""
+    performance: PerformanceSums
+    """What days add up to."""
     end_viewers: Callable[[bytes], None]
     """As `LiveHub.end`, in all workers."""
     public_url: str | None = None

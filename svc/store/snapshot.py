@@ -93,6 +93,12 @@ class Snapshot:
         for raw, value in self._range(table, first, beyond, reverse=True):
             yield table.key.unpack(raw), table.decode(raw, value)
 
+    def stored(self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...]) -> Iterator[tuple[bytes, bytes]]:
+        """(packed key, stored bytes) of the rows below `end` and not below `start`, smallest key first, for callers
+        that may know the bytes: `Table.decode` checks them.
+        """
+        return self._range(table, table.key.prefix(*start), table.key.prefix(*end))
+
     def unchecked(self, table: Table[Any], start: bytes) -> Iterator[tuple[bytes, bytes]]:
         """(packed key, stored bytes with their checksum) from this packed key on, as found: for callers that look for
         corruption.

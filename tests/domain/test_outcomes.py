@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from svc.domain.ids import made_at_ms
 from svc.domain.labels.outcomes import Facts, Outcome, OutcomeSegment, merged
-from svc.domain.labels.performance import DayOutcomes, Performance, wilson
+from svc.domain.labels.performance import KINDS, DayOutcomes, Performance, wilson
 from svc.domain.model import LABELS
 from tests.support.worlds import EPOCH_MS
 
@@ -83,6 +83,25 @@ def test_what_is_added_and_taken_away_leaves_nothing(some: list[Outcome]):
         counts = counts.archiving([each.facts], -1)
         counts = counts.labeling(each.facts, -1) if each.facts.label else counts
     assert counts == DayOutcomes()
+
+
+@given(outcomes, outcomes)
+def test_sums_of_parts_are_the_sum_of_all(some: list[Outcome], more: list[Outcome]):
+    whole, parts = Performance(), Performance()
+    for part in (some, more):
+        counts = DayOutcomes()
+        for each in part:
+            counts = counts.archiving([each.facts])
+            counts = counts.labeling(each.facts) if each.facts.label else counts
+        whole.add_day(counts)
+        apart = Performance()
+        apart.add_day(counts)
+        parts.add(apart)
+    assert (parts.events, parts.fraud, parts.legitimate) == (whole.events, whole.fraud, whole.legitimate)
+    assert parts.scores() == whole.scores()
+    assert [parts.lines(kind) for kind in KINDS] == [whole.lines(kind) for kind in KINDS]
+    scored = [each for each in (*some, *more) if each.facts.score is not None and each.facts.label is not None]
+    assert sum(bucket.fraud + bucket.legitimate for bucket in whole.scores()) == len(scored)
 
 
 @pytest.mark.parametrize(

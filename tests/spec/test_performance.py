@@ -106,6 +106,44 @@ async def test_rules_have_their_id_and_count_what_they_decided_or_matched_in_sha
     assert [each["name"] for each in found] == ["All", "Headless"], "a former rule by its last name"
 
 
+def scored(found: dict[str, Any]) -> dict[tuple[int, int | None], tuple[int, int]]:
+    """Where the labeled events are, by their scores."""
+    some = [each for each in found["scores"] if each["fraud"] or each["legitimate"]]
+    return {(each["from"], each["to"]): (each["fraud"], each["legitimate"]) for each in some}
+
+
+async def test_scores_of_labeled_events_are_told_by_their_label(shop: Shop):
+    headless = await shop.visit("fraud", headless=True)
+    honest = await shop.visit("legitimate")
+    await shop.visit("fraud")
+    await shop.visit()
+    assert (headless["suspect_score"], honest["suspect_score"]) == (30, 0)
+    found = await shop.performance()
+    assert scored(found) == {(0, 1): (1, 1), (30, 40): (1, 0)}
+    bounds = [(each["from"], each["to"]) for each in found["scores"]]
+    assert bounds[0][0] == 0
+    assert bounds[-1][1] is None
+    assert [end for _, end in bounds[:-1]] == [start for start, _ in bounds[1:]], "no score is left out"
+
+
+async def test_a_window_that_was_read_before_shows_each_change_since(shop: Shop):
+    """Sums of days are kept while their rows stay as they are."""
+    query = "?from=2025-12-01T00:00:00Z"
+    first = await shop.visit("fraud", headless=True)
+    assert scored(await shop.performance(query)) == {(30, 40): (1, 0)}
+    shop.live.clock.advance(hours=24 * 10)
+    await shop.visit("legitimate")
+    assert scored(await shop.performance(query)) == {(30, 40): (1, 0), (0, 1): (0, 1)}
+    assert (await patch(shop.live, shop.secret, first, label="legitimate")).status_code == 200
+    found = await shop.performance(query)
+    assert scored(found) == {(30, 40): (0, 1), (0, 1): (0, 1)}
+    assert counts(found["total"]) == (2, 2, 0, 2)
+    assert (await patch(shop.live, shop.secret, first, label=None)).status_code == 200
+    assert scored(await shop.performance(query)) == {(0, 1): (0, 1)}
+    await shop.visit(headless=True)
+    assert counts((await shop.performance(query))["total"]) == (3, 1, 0, 1)
+
+
 async def test_live_is_production_and_test_the_rest(shop: Shop):
     live = shop.live
     await shop.visit("fraud")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from svc.domain.accounts.velocity import KINDS, EnvironmentKind, account_digest
 from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.labels.outcomes import OUTCOME_MS, Outcome, OutcomeSegment, outcome_of
-from svc.domain.labels.performance import DayOutcomes, LabelCounts
+from svc.domain.labels.performance import LabelCounts
 from svc.domain.labels.reviews import SUBJECTS, Subject
-from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.records import Event
 from svc.store.schema.tables import ACCOUNT_NUMBERS, OUTCOME_DAYS, OUTCOMES, SUBJECT_LABELS, VISITOR_IDS
 from svc.store.snapshot import Snapshot
@@ -63,17 +61,6 @@ def labels_of(
     if not known_as:
         return NO_LABELS
     return snapshot.get(SUBJECT_LABELS, number, KINDS.index(kind), SUBJECTS.index(subject), known_as) or NO_LABELS
-
-
-def days(
-    snapshot: Snapshot, number: int, environment: Environment, first_day: int, last_day: int
-) -> Iterator[tuple[int, DayOutcomes]]:
-    """(UTC day since 1970, its counts) of these days, oldest first; days without any are left out."""
-    index = ENVIRONMENTS.index(environment)
-    for (_, _, day), counts in snapshot.scan(OUTCOME_DAYS, number, index, start=(number, index, first_day)):
-        if day > last_day:
-            return
-        yield day, counts
 
 
 def labeled_days(snapshot: Snapshot, number: int) -> frozenset[int]:

@@ -250,6 +250,8 @@ export interface Quality {
 }
 
 export interface Suggestion {
+  /** Whether every label was looked at. */
+  is_complete: boolean;
   platform: string;
   fraud: number;
   legitimate: number;
@@ -392,6 +394,9 @@ export interface Found {
 export interface Settings {
   decision_in_response: boolean;
   account_thresholds: Record<string, number>;
+  /** 0 = none. */
+  rate_limit_per_s: number;
+  event_retention_days: number;
 }
 
 export interface Networks {
@@ -444,6 +449,15 @@ export interface Performance {
   groups: PerformanceLine[];
   rules: PerformanceLine[];
   levels: PerformanceLine[];
+  scores: PerformanceScore[];
+}
+
+/** The labeled events of scores from `from` up to below `to`. */
+export interface PerformanceScore {
+  from: number;
+  to: number | null;
+  fraud: number;
+  legitimate: number;
 }
 
 export interface Member {

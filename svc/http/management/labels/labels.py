@@ -8,12 +8,10 @@ from typing import NamedTuple
 import trio
 
 from svc.domain.bodies import sent
-from svc.domain.events.hour_counts import HourCounts
 from svc.domain.events.listing import LEVELS
 from svc.domain.ids import DAY_MS
 from svc.domain.labels.outcomes import OUTCOME_MS
-from svc.domain.labels.performance import DayOutcomes, Kind, Performance
-from svc.domain.model import Environment
+from svc.domain.labels.performance import Kind, Performance
 from svc.domain.refusals import Detail, Issue, Refusal
 from svc.domain.timestamps import read_timestamp, timestamp
 from svc.http.api.events import read_request_id
@@ -25,19 +23,16 @@ from svc.http.management.labels.schema import (
     PerformanceQuery,
     PerformanceTotal,
     performance_line,
+    performance_scores,
 )
 from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
 from svc.http.schema import LabelAnswer
-from svc.store.snapshot import Snapshot
 from svc.store.transactions.labels.labels import LabelChange, label_request
 from svc.store.transactions.rules.rulesets import rule_names
-from svc.store.views.hours import hours
-from svc.store.views.labels import days
+from svc.store.views.performance import Stretch, read_rows, stretches
 from svc.store.views.subjects import environments_of
 
 DEFAULT_WINDOW_MS = 30 * DAY_MS
-DAYS_AT_ONCE = 4
-"""Of which one step reads the hours and the labels: about a millisecond."""
 
 
 async def label_event(services: Services, call: Call) -> Outcome:
@@ -72,14 +67,8 @@ async def read_performance(services: Services, call: Call) -> Outcome:
     number = (await touch_caller(services, call)).organization.number
     performance = Performance()
     for environment in environments_of(query.environment):
-        for first_day in range(window.first, window.last + 1, DAYS_AT_ONCE):
-            await trio.lowlevel.checkpoint()
-            last_day = min(first_day + DAYS_AT_ONCE - 1, window.last)
-            found = await services.store.query(partial(_counted, number, environment, first_day, last_day))
-            for counts in found.hours:
-                performance.add_hour(counts)
-            for counts in found.days:
-                performance.add_day(counts)
+        for stretch in stretches(number, environment, window.first, window.last):
+            performance.add(await _summed(services, stretch))
     names = await services.store.query(partial(rule_names, number=number, kind=query.environment))
     return Outcome(
         PerformanceBody(
@@ -98,6 +87,7 @@ async def read_performance(services: Services, call: Call) -> Outcome:
                 for line in performance.lines("rules", names.in_force)
             ),
             levels=tuple(performance_line(line) for line in performance.lines("levels", LEVELS)),
+            scores=tuple(map(performance_scores, performance.scores())),
         )
     )
 
@@ -106,19 +96,15 @@ def _lines(performance: Performance, kind: Kind) -> tuple[PerformanceLine, ...]:
     return tuple(map(performance_line, performance.lines(kind)))
 
 
-class _Counted(NamedTuple):
-    """What some days of one environment add up to."""
-
-    hours: list[HourCounts]
-    """Of events that are stored."""
-    days: list[DayOutcomes]
-    """Of those that are deleted, and of labels."""
-
-
-def _counted(number: int, environment: Environment, first_day: int, last_day: int, snapshot: Snapshot) -> _Counted:
-    found = hours(snapshot, number, environment, first_day * DAY_MS, (last_day + 1) * DAY_MS)
-    labeled = days(snapshot, number, environment, first_day, last_day)
-    return _Counted([counts for _, counts in found], [counts for _, counts in labeled])
+async def _summed(services: Services, stretch: Stretch) -> Performance:
+    """What a stretch of days adds up to; others have their turn after each day that has changed."""
+    sums, days = services.performance, list[Performance]()
+    await trio.lowlevel.checkpoint()
+    for day, rows in (await services.store.query(partial(read_rows, stretch=stretch))).items():
+        if not sums.knows(stretch, day, rows):
+            await trio.lowlevel.checkpoint()
+        days.append(sums.of_day(stretch, day, rows))
+    return sums.of_stretch(stretch, tuple(days))
 
 
 class Days(NamedTuple):

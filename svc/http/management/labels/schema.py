@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.bodies import body_of
 from svc.domain.fields import A_TIME, TIME_FORM, PageCursor, RequestId, Timestamp, about, id_form
-from svc.domain.labels.performance import Line
+from svc.domain.labels.performance import Line, ScoreBucket
 from svc.domain.labels.reviews import A_MEMBER_ID, LONGEST_NOTE, MEMBER_ID_FORM, Note, ReviewBody, ReviewState
 from svc.domain.model import Label, LabelReason
 from svc.http.schema import CursorOn, Limit
@@ -67,6 +67,17 @@ class PerformanceTotal(msgspec.Struct, frozen=True, kw_only=True):
     legitimate: Annotated[int, about("Of these, legitimate.", 60)]
 
 
+class PerformanceScores(msgspec.Struct, frozen=True, kw_only=True):
+    """The labeled events whose scores lie between two bounds."""
+
+    start: Annotated[int, about("Lowest score.", 40)] = msgspec.field(name="from")
+    end: Annotated[int | None, about("The score where the next line begins; `null` = there is none.", 50)] = (
+        msgspec.field(name="to")
+    )
+    fraud: Annotated[int, about("Of the labeled ones, fraud.", 12)]
+    legitimate: Annotated[int, about("Of the labeled ones, legitimate.", 3)]
+
+
 class PerformanceBody(msgspec.Struct, frozen=True, kw_only=True):
     """How well signals, rules and levels tell fraud, by the labels of events (decisions 14.2)."""
 
@@ -82,6 +93,12 @@ class PerformanceBody(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ]
     levels: Annotated[tuple[PerformanceLine, ...], about("`low`, `medium` and `high`, each by itself.")]
+    scores: Annotated[tuple[PerformanceScores, ...], about("Labeled events by score, lowest first.")]
+
+
+def performance_scores(bucket: ScoreBucket) -> PerformanceScores:
+    """The labeled events of some scores."""
+    return PerformanceScores(start=bucket.start, end=bucket.end, fraud=bucket.fraud, legitimate=bucket.legitimate)
 
 
 def performance_line(line: Line, name: str | None = None, rule_id: str | UnsetType = UNSET) -> PerformanceLine:

@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import { count } from "../format.js";
 import { useConsole, useLink, useLoad, useQuery } from "../state.js";
 import { Card, Choice, type Column, Field, Show, Table } from "../ui.js";
+import { Scores } from "./scores.js";
 import type { Performance as Found, PerformanceLine, Ruleset } from "../wire.js";
 
 const RANGES: Record<string, string> = { "30": "Last 30 days", "90": "Last 90 days", "180": "Last 180 days", "365": "Last 365 days" };
@@ -50,6 +51,7 @@ export function Performance() {
           <p class="quiet">Precision: of the labeled events, how many are fraud, with its 95 % interval. Recall: of all labeled fraud, how much is among them. An event without a label counts as neither.</p>
           <Lines title="Rules" lines={found.rules} gone={gone} />
           <Levels lines={found.levels} />
+          <Scores lines={found.scores} />
           <Lines title="Signals" lines={found.signals} linked />
           <Lines title="Groups of signals" lines={found.groups} />
         </>

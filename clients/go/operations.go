@@ -883,7 +883,8 @@ func (c *Client) GetSettings(ctx context.Context, organizationID string) (*Setti
 
 // UpdateSettings: change settings of the organization.
 //
-// What is left out stays. In force from the next request on, on every worker and node. Needs the role `admin`.
+// What is left out stays; what the operator sets is not changed here. In force from the next request on, on every
+// worker and node. Needs the role `admin`.
 func (c *Client) UpdateSettings(ctx context.Context, organizationID string, body UpdateSettingsBody) (*SettingsBody, error) {
 	var into SettingsBody
 	if err := c.Send(ctx, Call{

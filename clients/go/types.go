@@ -746,6 +746,8 @@ type PerformanceBody struct {
 	Rules []PerformanceLine `json:"rules"`
 	// `low`, `medium` and `high`, each by itself.
 	Levels []PerformanceLine `json:"levels"`
+	// Labeled events by score, lowest first.
+	Scores []PerformanceScores `json:"scores"`
 }
 
 // PerformanceLine is part of a response.
@@ -770,6 +772,18 @@ type PerformanceLine struct {
 	PrecisionHigh *float64 `json:"precision_high"`
 	// `fraud` of all fraud in the window.
 	Recall *float64 `json:"recall"`
+}
+
+// PerformanceScores is part of a response.
+type PerformanceScores struct {
+	// Lowest score.
+	From int64 `json:"from"`
+	// The score where the next line begins; `null` = there is none.
+	To *int64 `json:"to"`
+	// Of the labeled ones, fraud.
+	Fraud int64 `json:"fraud"`
+	// Of the labeled ones, legitimate.
+	Legitimate int64 `json:"legitimate"`
 }
 
 // PerformanceTotal is part of a response.
@@ -1214,6 +1228,10 @@ type SettingsBody struct {
 	DecisionInResponse bool `json:"decision_in_response"`
 	// Of the signals of the group `account`.
 	AccountThresholds AccountThresholdsBody `json:"account_thresholds"`
+	// Identifications that it may send in a second; 0 = any number. Its operator sets it: `svc org rate-limit`.
+	RateLimitPerS int64 `json:"rate_limit_per_s"`
+	// For how many days its events are readable. The operator's setting of the service.
+	EventRetentionDays int64 `json:"event_retention_days"`
 }
 
 // ShadowBody is part of a response.
@@ -1280,6 +1298,8 @@ type SuggestionBody struct {
 	SuspectThreshold int64 `json:"suspect_threshold"`
 	// Events of each label without which nothing is suggested.
 	Needed *int64 `json:"needed,omitzero"`
+	// Whether every label was looked at; `false` = older ones were left out. `svc weights suggest` takes all.
+	IsComplete *bool `json:"is_complete,omitzero"`
 	// By the weights in force; left out while there are too few labels.
 	Before *QualityBody `json:"before,omitzero"`
 	// By the suggested weights; left out then, too.

@@ -20,7 +20,7 @@ from svc.http.console import rules as console_rules
 from svc.http.console import visitors as console_visitors
 from svc.http.management import keys, lists, rules, settings, verdict_keys, visitors, webhooks, weights
 from svc.http.management.labels import labels, notes, reviews, suggestion
-from svc.http.members import by_openid, codes, invitations, members
+from svc.http.members import by_openid, codes, invitations, members, people
 from svc.http.pages import try_page
 from svc.http.route import BASE, CONSOLE, CONSOLE_ROOT, Route
 
@@ -47,6 +47,7 @@ _CONSOLE = (
     statistics,
     preview,
     public_keys,
+    people,
     accounts,
 )
 

@@ -389,17 +389,28 @@ async def settings(live: Live, key: str, method: str = "GET", **fields: Any) -> 
 
 async def test_settings_are_read_and_changed_one_by_one(live: Live):
     _, admin = live.issue("management")
-    assert (await settings(live, admin)).json() == {"decision_in_response": True, "account_thresholds": DEFAULTS}
+    of_operator = {"rate_limit_per_s": 0, "event_retention_days": 30}
+    expected = {"decision_in_response": True, "account_thresholds": DEFAULTS, **of_operator}
+    assert (await settings(live, admin)).json() == expected
     changed = await settings(live, admin, "PATCH", account_thresholds={"account_sharing": 64})
-    expected = {"decision_in_response": True, "account_thresholds": DEFAULTS | {"account_sharing": 64}}
+    expected |= {"account_thresholds": DEFAULTS | {"account_sharing": 64}}
     assert (changed.status_code, changed.json()) == (200, expected)
     changed = await settings(live, admin, "PATCH", decision_in_response=False, account_thresholds={"multi_account": 1})
     expected = {
         "decision_in_response": False,
         "account_thresholds": DEFAULTS | {"account_sharing": 64, "multi_account": 1},
+        **of_operator,
     }
     assert changed.json() == expected
     assert (await settings(live, admin, "PATCH")).json() == (await settings(live, admin)).json() == expected
+
+
+@pytest.mark.parametrize("name", ["rate_limit_per_s", "event_retention_days"])
+async def test_what_the_operator_sets_is_read_and_not_changed(live: Live, name: str):
+    """Decisions 16.1: retention is the node's."""
+    _, admin = live.issue("management")
+    refused = await settings(live, admin, "PATCH", **{name: 60})
+    assert_error(refused, 422, "validation_error", (name, "unknown_field", "body"))
 
 
 async def test_only_an_admin_changes_settings_and_every_role_reads_them(live: Live):

@@ -174,6 +174,7 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", "/console/api/statistics"): READER,
     ("GET", "/console/api/networks"): READER,
     ("GET", "/console/api/public-keys"): READER,
+    ("GET", "/console/api/people"): READER,
     ("GET", "/console/api/billing"): READER,
     ("GET", "/console/api/audit"): READER,
     ("POST", "/console/api/weights/preview"): READER._replace(body={"platform": "web"}),

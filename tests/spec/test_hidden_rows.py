@@ -188,6 +188,25 @@ async def test_who_is_in_a_list_that_a_corrupt_table_hides_is_not_let_through(
     assert [entry["value"] for entry in found.json()["entries"]] == ["listed"]
 
 
+async def test_a_hidden_list_that_no_rule_names_fails_what_tells_of_all_lists(shop: Shop):
+    """Decisions 17.5: it is not left out, and its name is not given again; other lists are read by their ids."""
+    live, hooks = shop.hooks.live, Automation(shop.hooks.live)
+    mine = (await hooks("POST", "/lists", {"name": "mine", "kind": "account"})).json()["id"]
+    permanent = next(each["id"] for each in (await hooks("GET", "/lists")).json()["lists"] if each["id"] != mine)
+    with hidden(live.found.store, LISTS):
+        for method, path, body in (
+            ("GET", "/lists", None),
+            ("GET", f"/lists/{mine}", None),
+            ("GET", f"/lists/{mine}/entries", None),
+            ("POST", "/lists", {"name": "mine", "kind": "account"}),
+            ("POST", "/lists", {"name": "other", "kind": "account"}),
+        ):
+            assert_error(await hooks(method, path, body), 500, "internal_error")
+        assert (await hooks("GET", f"/lists/{permanent}")).status_code == 200
+        assert (await shop.other("GET", "/lists")).status_code == 200
+    assert "mine" in {each["name"] for each in (await hooks("GET", "/lists")).json()["lists"]}
+
+
 async def add(admin: Automation, name: str, *, create: bool = False) -> str:
     """An account is in a list, whose id is returned."""
     if create:

@@ -383,6 +383,19 @@ async def test_no_attempt_begins_over_an_insecure_connection_or_from_another_sit
     assert scene.provider.asked == []
 
 
+async def test_who_comes_from_the_page_of_apps_of_the_provider_is_offered_to_sign_in(scene: Scene):
+    """OpenID Connect Core 1.0, section 4: a page, and not an error; but no other site begins an attempt."""
+    browser = Browser(scene.live, https=True)
+    hints = urlencode({"iss": scene.provider.url, "login_hint": "ada", "target_link_uri": "https://other.example"})
+    for path in (BEGIN, f"{BEGIN}?{hints}"):
+        answer = await browser("GET", path, sec_fetch_site="cross-site", sec_fetch_mode="navigate")
+        assert outcome(answer) == "elsewhere"
+        assert "set-cookie" not in answer.headers
+    answer = await browser("GET", f"{CALLBACK}?code=x", sec_fetch_site="cross-site", sec_fetch_mode="navigate")
+    assert outcome(answer) == "expired", "it did not even begin here"
+    assert scene.provider.asked == []
+
+
 PATHS = {"/.well-known/openid-configuration": "begin", "/token": "end", "/keys": "end"}
 ANSWERS = {
     "an error": (500, {}, b"{}"),

@@ -12,6 +12,7 @@ import pytest
 
 from svc.store.schema.tables import NOTES, OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS, WEBHOOK_EVENTS
 from tests.spec.automation import Automation
+from tests.spec.people import add_member, came_in
 from tests.spec.responses import assert_error
 from tests.spec.subscriber import Subscriber, subscribing
 from tests.spec.test_accounts import act, event_of
@@ -22,7 +23,7 @@ from tests.support.serving_postgresql import at_rest
 pytestmark = pytest.mark.usefixtures("engine")
 
 ALL = [{"name": "All", "condition": "true", "action": "review"}]
-MEMBER = "mem_" + "0" * 20
+NOBODY = "mem_" + "0" * 20
 
 
 class Shop:
@@ -149,13 +150,14 @@ async def test_reviews_are_listed_by_state_and_assignee_in_pages(shop: Shop):
         shop.live.clock.advance(seconds=1)
         opened.append((await shop.open(answer)).json()["review"])
     await shop.close(opened[1], label="fraud")
-    assert (await shop.admin("PATCH", f"/reviews/{opened[3]['id']}", {"assignee": MEMBER})).status_code == 200
+    member = add_member(shop.live, "analyst").id
+    assert (await shop.admin("PATCH", f"/reviews/{opened[3]['id']}", {"assignee": member})).status_code == 200
     ids = [review["id"] for review in reversed(opened)]
     for query, expected in (
         ("", ids),
         ("?state=open", [ids[0], ids[1], ids[2], ids[4]]),
         ("?state=closed", [ids[3]]),
-        (f"?assignee={MEMBER}", [ids[1]]),
+        (f"?assignee={member}", [ids[1]]),
         ("?assignee=none", [ids[0], ids[2], ids[3], ids[4]]),
         ("?state=open&assignee=none", [ids[0], ids[2], ids[4]]),
         ("?assignee=nobody", []),
@@ -179,12 +181,41 @@ async def test_reviews_are_listed_by_state_and_assignee_in_pages(shop: Shop):
 async def test_a_review_is_assigned_to_a_member_and_to_nobody(shop: Shop):
     review = (await shop.open(await shop.visit("a"))).json()["review"]
     path = f"/reviews/{review['id']}"
-    for assignee in (MEMBER, None):
+    for assignee in (add_member(shop.live, "analyst").id, None):
         assigned = await shop.admin("PATCH", path, {"assignee": assignee})
         assert assigned.json() == {"review": {**review, "assignee": assignee}}
     assert (await shop.admin("PATCH", path, {})).json() == {"review": review}
     wrong = await shop.admin("PATCH", path, {"assignee": "Eve"})
     assert_error(wrong, 422, "validation_error", ("assignee", "invalid_value", "body"))
+
+
+async def test_an_assignee_is_a_member_of_the_organization(shop: Shop):
+    review = (await shop.open(await shop.visit("a"))).json()["review"]
+    path = f"/reviews/{review['id']}"
+    removed, elsewhere = (
+        add_member(shop.live, "analyst"),
+        add_member(shop.live, organization=shop.live.new_organization()),
+    )
+    assert (await shop.admin("DELETE", f"/members/{removed.id}")).status_code == 204
+    before = shop.live.contents()
+    for nobody in (NOBODY, removed.id, elsewhere.id):
+        refused = await shop.admin("PATCH", path, {"assignee": nobody})
+        assert_error(refused, 422, "validation_error", ("assignee", "invalid_value", "body"))
+    unknown = await shop.admin("PATCH", f"/reviews/rev_{'0' * 20}", {"assignee": NOBODY})
+    assert_error(unknown, 404, "not_found")
+    assert shop.live.contents() == before
+
+
+async def test_the_console_names_the_members_to_everybody_and_says_who_judges(shop: Shop):
+    """15.1: a viewer reads; the addresses are for admins."""
+    ada, bob = add_member(shop.live, "analyst", name="Ada"), add_member(shop.live, "developer", name="Bob")
+    eve = add_member(shop.live, "analyst", name="Eve", status="suspended")
+    browser = await came_in(shop.live, "viewer", name="Vic")
+    people = (await browser("GET", "/console/api/people")).json()["people"]
+    found = {each["name"]: (each["id"], each["judges"]) for each in people}
+    assert found.pop("Vic")[1] is False
+    assert found == {"Ada": (ada.id, True), "Bob": (bob.id, True), "Eve": (eve.id, False)}
+    assert {key for each in people for key in each} == {"id", "name", "judges"}
 
 
 async def test_closing_labels_the_event_of_the_review_alone_and_is_final(shop: Shop):

@@ -822,7 +822,8 @@ export abstract class Operations {
   /**
    * Change settings of the organization.
    *
-   * What is left out stays. In force from the next request on, on every worker and node. Needs the role `admin`.
+   * What is left out stays; what the operator sets is not changed here. In force from the next request on, on every
+   * worker and node. Needs the role `admin`.
    */
   updateSettings(organizationId: string, body: UpdateSettingsBody): Promise<SettingsBody> {
     return this.send<SettingsBody>({

@@ -807,6 +807,8 @@ export interface PerformanceBody {
   rules: Array<PerformanceLine>;
   /** `low`, `medium` and `high`, each by itself. */
   levels: Array<PerformanceLine>;
+  /** Labeled events by score, lowest first. */
+  scores: Array<PerformanceScores>;
 }
 
 export interface PerformanceLine {
@@ -830,6 +832,17 @@ export interface PerformanceLine {
   precision_high: number | null;
   /** `fraud` of all fraud in the window. */
   recall: number | null;
+}
+
+export interface PerformanceScores {
+  /** Lowest score. */
+  from: number;
+  /** The score where the next line begins; `null` = there is none. */
+  to: number | null;
+  /** Of the labeled ones, fraud. */
+  fraud: number;
+  /** Of the labeled ones, legitimate. */
+  legitimate: number;
 }
 
 export interface PerformanceTotal {
@@ -1248,6 +1261,10 @@ export interface SettingsBody {
   decision_in_response: boolean;
   /** Of the signals of the group `account`. */
   account_thresholds: AccountThresholdsBody;
+  /** Identifications that it may send in a second; 0 = any number. Its operator sets it: `svc org rate-limit`. */
+  rate_limit_per_s: number;
+  /** For how many days its events are readable. The operator's setting of the service. */
+  event_retention_days: number;
 }
 
 export interface ShadowBody {
@@ -1323,6 +1340,8 @@ export interface SuggestionBody {
   suspect_threshold: number;
   /** Events of each label without which nothing is suggested. */
   needed?: number;
+  /** Whether every label was looked at; `false` = older ones were left out. `svc weights suggest` takes all. */
+  is_complete?: boolean;
   /** By the weights in force; left out while there are too few labels. */
   before?: QualityBody;
   /** By the suggested weights; left out then, too. */

@@ -1420,8 +1420,8 @@ class AsyncOperations:
     ) -> SettingsBody:
         """Change settings of the organization.
 
-        What is left out stays. In force from the next request on, on every worker and node. Needs the role
-        `admin`.
+        What is left out stays; what the operator sets is not changed here. In force from the next request on,
+        on every worker and node. Needs the role `admin`.
 
         Args:
             organization_id: The organization that the key acts on.

@@ -605,6 +605,7 @@ PerformanceBody = TypedDict(
         "groups": "list[PerformanceLine]",
         "rules": "list[PerformanceLine]",
         "levels": "list[PerformanceLine]",
+        "scores": "list[PerformanceScores]",
     },
 )
 """from: Start of the first UTC day.
@@ -620,6 +621,8 @@ groups: Groups of signals, most events first.
 rules: Those in force in their order, then former ones. An event counts for the rule that decided and shadows.
 
 levels: `low`, `medium` and `high`, each by itself.
+
+scores: Labeled events by score, lowest first.
 """
 
 
@@ -644,6 +647,25 @@ class PerformanceLine(TypedDict):
     """Upper end."""
     recall: float | None
     """`fraud` of all fraud in the window."""
+
+
+PerformanceScores = TypedDict(
+    "PerformanceScores",
+    {
+        "from": "int",
+        "to": "int | None",
+        "fraud": "int",
+        "legitimate": "int",
+    },
+)
+"""from: Lowest score.
+
+to: The score where the next line begins; `null` = there is none.
+
+fraud: Of the labeled ones, fraud.
+
+legitimate: Of the labeled ones, legitimate.
+"""
 
 
 class PerformanceTotal(TypedDict):
@@ -1008,6 +1030,10 @@ class SettingsBody(TypedDict):
     """Whether responses and signed verdicts for public keys have the decision of the rules."""
     account_thresholds: AccountThresholdsBody
     """Of the signals of the group `account`."""
+    rate_limit_per_s: int
+    """Identifications that it may send in a second; 0 = any number. Its operator sets it: `svc org rate-limit`."""
+    event_retention_days: int
+    """For how many days its events are readable. The operator's setting of the service."""
 
 
 class ShadowBody(TypedDict):
@@ -1072,6 +1098,8 @@ class SuggestionBody(TypedDict):
     """The threshold in force, which keeps its meaning."""
     needed: NotRequired[int]
     """Events of each label without which nothing is suggested."""
+    is_complete: NotRequired[bool]
+    """Whether every label was looked at; `false` = older ones were left out. `svc weights suggest` takes all."""
     before: NotRequired[QualityBody]
     """By the weights in force; left out while there are too few labels."""
     after: NotRequired[QualityBody]

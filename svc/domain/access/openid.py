@@ -51,7 +51,7 @@ class Identity(NamedTuple):
     role: Role
 
 
-NoIdentityCode = Literal["unavailable", "refused", "no_role", "expired"]
+NoIdentityCode = Literal["unavailable", "refused", "no_role", "expired", "elsewhere"]
 
 
 class NoIdentity(NamedTuple):
@@ -59,7 +59,8 @@ class NoIdentity(NamedTuple):
 
     code: NoIdentityCode
     """`unavailable`: the provider does not respond as it should. `refused`: it, its token or this service says no.
-    `no_role`: it names no role that is mapped. `expired`: the browser has no attempt that holds.
+    `no_role`: it names no role that is mapped. `expired`: the browser has no attempt that holds. `elsewhere`: another
+    site began.
     """
     reason: str
     """For the log."""

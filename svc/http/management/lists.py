@@ -32,7 +32,7 @@ from svc.http.rows import encoded, page_of
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.rules import lists
 from svc.store.transactions.rules.lists import NewEntry
-from svc.store.views.lists import entries_behind, expired_entries, find_list, lists_of, raw_id
+from svc.store.views.lists import all_lists, entries_behind, expired_entries, find_list, raw_id
 from svc.world import twenty_characters
 
 ENTRIES_AT_ONCE = 64
@@ -48,7 +48,7 @@ async def list_lists(services: Services, call: Call) -> Outcome:
 
     def read(snapshot: Snapshot) -> tuple[ListBody, ...]:
         expired = expired_entries(snapshot, number, call.at_ms)
-        return tuple(_row(call, found, expired[found.id]) for found in lists_of(snapshot, number).values())
+        return tuple(_row(call, found, expired[found.id]) for found in all_lists(snapshot, number).values())
 
     return Outcome(ListsBody(await services.store.query(read)))
 

@@ -14,6 +14,7 @@ from svc.domain.accounts.signals import AccountThresholds
 from svc.domain.accounts.velocity import MOST
 from svc.domain.bodies import body_of
 from svc.domain.fields import about
+from svc.domain.ids import DAY_MS
 from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
 from svc.http.change import caller_of, change, touch_caller
@@ -49,6 +50,16 @@ class SettingsBody(msgspec.Struct, frozen=True, kw_only=True):
 
     decision_in_response: _Decision
     account_thresholds: Annotated[AccountThresholdsBody, about("Of the signals of the group `account`.")]
+    rate_limit_per_s: Annotated[
+        int,
+        about(
+            "Identifications that it may send in a second; 0 = any number. Its operator sets it: `svc org rate-limit`.",
+            100,
+        ),
+    ]
+    event_retention_days: Annotated[
+        int, about("For how many days its events are readable. The operator's setting of the service.", 30)
+    ]
 
 
 class NewAccountThresholds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -72,7 +83,7 @@ class UpdateSettingsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 async def read_settings(services: Services, call: Call) -> Outcome:
     """`GET .../settings`: the settings in force."""
     number = (await touch_caller(services, call)).organization.number
-    return Outcome(_shown(await services.store.query(partial(lookups.organization, number=number))))
+    return Outcome(_shown(services, await services.store.query(partial(lookups.organization, number=number))))
 
 
 async def update_settings(services: Services, call: Call) -> Outcome:
@@ -87,18 +98,20 @@ async def update_settings(services: Services, call: Call) -> Outcome:
         thresholds={} if body.account_thresholds is UNSET else _sent(body.account_thresholds),
     )
     changed = await change(services, call, job)
-    return Outcome(changed if isinstance(changed, Refusal) else _shown(changed))
+    return Outcome(changed if isinstance(changed, Refusal) else _shown(services, changed))
 
 
 def _sent(named: NewAccountThresholds) -> dict[str, int]:
     return {name: value for name, value in msgspec.structs.asdict(named).items() if value is not UNSET}
 
 
-def _shown(organization: Organization) -> SettingsBody:
+def _shown(services: Services, organization: Organization) -> SettingsBody:
     thresholds: AccountThresholds = organization.account_thresholds
     return SettingsBody(
         decision_in_response=organization.decision_in_response,
         account_thresholds=body_of(AccountThresholdsBody, thresholds),
+        rate_limit_per_s=organization.rate_limit_per_s,
+        event_retention_days=services.event_retention_ms // DAY_MS,
     )
 
 
@@ -114,7 +127,10 @@ ROUTES: tuple[Route, ...] = (
         operation_id="updateSettings",
         method="PATCH",
         summary="Change settings of the organization",
-        description="What is left out stays. In force from the next request on, on every worker and node.",
+        description=(
+            "What is left out stays; what the operator sets is not changed here. In force from the next request on, on "
+            "every worker and node."
+        ),
         handler=update_settings,
         needs="administer",
         body=UpdateSettingsBody,

@@ -57,6 +57,14 @@ class SignInOptionsBody(msgspec.Struct, frozen=True):
     openid: Annotated[OpenIdOption, about("Left out where the settings name none.")] | UnsetType = UNSET
 
 
+class BeginQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a provider's own page of apps adds (OpenID Connect Core 1.0, section 4). None of it is used."""
+
+    iss: Annotated[str, about("The provider's issuer.", "https://id.shop.example")] | UnsetType = UNSET
+    login_hint: Annotated[str, about("Who wants to sign in.", "ada@shop.example")] | UnsetType = UNSET
+    target_link_uri: Annotated[str, about("Where to go then.", "https://svc.example/console")] | UnsetType = UNSET
+
+
 class CallbackQuery(msgspec.Struct, frozen=True):
     """What the provider sends the browser back with. Parameters that are not named here are passed over."""
 
@@ -85,13 +93,17 @@ async def read_options(services: Services, call: Call) -> Outcome:
 
 async def begin(services: Services, call: Call) -> Outcome:
     """`GET /console/oidc`: to the provider, with a new attempt. `404 not_found` without one, `403` and `429` as of
-    `signIn`.
+    `signIn`. Where another site leads a person here, such as the provider's page of apps, the page of the console asks
+    first: no other site signs anybody in.
     """
     provider, site = services.openid, site_of(call)
     refusal = _NOT_HERE if provider is None else _refusal(services, call, site)
-    refusal = refusal or cross_origin_refusal(call.headers, site, "GET")
     if refusal is not None or provider is None:
         return Outcome(refusal or _NOT_HERE)
+    refusal = cross_origin_refusal(call.headers, site, "GET")
+    if refusal is not None:
+        is_person = call.headers.get("sec-fetch-mode") == "navigate"
+        return _failed(call, NoIdentity("elsewhere", "another site began")) if is_person else Outcome(refusal)
     key = openid_key(services.policy.pepper)
     attempt = new_attempt(key, services.world.entropy(SEED_BYTES), call.at_ms, _redirect_uri(site))
     url = await provider.authorization_url(attempt)
@@ -240,8 +252,12 @@ ROUTES: tuple[Route, ...] = (
         operation_id="beginOpenId",
         path="/oidc",
         summary="Sign in by the OpenID provider",
-        description="Leads a browser to the provider. Its attempt is in a cookie of ten minutes.",
+        description=(
+            "Leads a browser to the provider. Its attempt is in a cookie of ten minutes. From another site, such as "
+            "the provider's page of apps, it leads to the page of the console, which offers to sign in."
+        ),
         handler=begin,
+        query=BeginQuery,
     ),
     _way(
         operation_id="endOpenId",

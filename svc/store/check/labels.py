@@ -9,7 +9,7 @@ from uuid import UUID
 
 from svc.domain.accounts.velocity import KINDS, kind_of
 from svc.domain.ids import DAY_MS, made_at_ms
-from svc.domain.labels.outcomes import Outcome
+from svc.domain.labels.outcomes import Outcome, OutcomeSegment
 from svc.domain.labels.performance import DayOutcomes, LabelCounts
 from svc.domain.labels.reviews import SUBJECTS
 from svc.domain.model import ENVIRONMENTS
@@ -37,35 +37,49 @@ from svc.store.views.labels import stored_outcome
 def outcome_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
     """What is wrong with the archive of outcomes of an organization and with the counts of its days, in words."""
     expected: defaultdict[tuple[int, int], DayOutcomes] = defaultdict(DayOutcomes)
-    for outcome, is_archived in _outcomes(snapshot, number):
+
+    def count_label(outcome: Outcome) -> None:
         key = (ENVIRONMENTS.index(outcome.facts.environment), outcome.day)
-        if is_archived:
-            expected[key] = expected[key].archiving([outcome.facts])
-            if snapshot.has(EVENTS, number, outcome.request_id):
-                yield f"request {UUID(bytes=outcome.request_id)} is archived and its event is stored"
         if outcome.facts.label is not None:
             expected[key] = expected[key].labeling(outcome.facts)
+
+    for (_, newest), segment in snapshot.scan(OUTCOMES, number):
+        yield from _segment_fault(number, newest, segment)
+        for outcome in segment.outcomes:
+            key = (ENVIRONMENTS.index(outcome.facts.environment), outcome.day)
+            expected[key] = expected[key].archiving([outcome.facts])
+            count_label(outcome)
+            if snapshot.has(EVENTS, number, outcome.request_id):
+                yield f"request {UUID(bytes=outcome.request_id)} is archived and its event is stored"
+    for outcome in _labeled_events(snapshot, number):
+        count_label(outcome)
     kept = {(environment, day): counts for (_, environment, day), counts in snapshot.scan(OUTCOME_DAYS, number)}
     for environment, day in sorted(expected.keys() | kept.keys()):
         if kept.get((environment, day)) != expected.get((environment, day)):
             name = f"organization {number}, {ENVIRONMENTS[environment]}, {DAY.show(day)}"
             yield f"the counts of {name} are not what its outcomes and labels add up to"
-    for (_, newest), segment in snapshot.scan(OUTCOMES, number):
-        ids = [outcome.request_id for outcome in segment.outcomes]
-        is_in_order = all(one < other for one, other in pairwise(ids)) and ids[-1:] == [newest]
-        is_of_one_day = len({made_at_ms(each) // DAY_MS for each in ids}) == 1
-        if not is_in_order or not is_of_one_day or len(ids) > MOST_IN_SEGMENT:
-            yield f"the outcomes of organization {number} up to {UUID(bytes=newest)} are no segment of one day in order"
 
 
-def _outcomes(snapshot: Snapshot, number: int) -> Iterator[tuple[Outcome, bool]]:
-    """(outcome, whether it is archived) of all that is archived, and of stored events that are labeled."""
-    for _, segment in snapshot.scan(OUTCOMES, number):
-        for outcome in segment.outcomes:
-            yield outcome, True
+def _segment_fault(number: int, newest: bytes, segment: OutcomeSegment) -> Iterator[str]:
+    ids = [outcome.request_id for outcome in segment.outcomes]
+    is_in_order = all(one < other for one, other in pairwise(ids)) and ids[-1:] == [newest]
+    is_of_one_day = len({made_at_ms(each) // DAY_MS for each in ids}) == 1
+    if not is_in_order or not is_of_one_day or len(ids) > MOST_IN_SEGMENT:
+        yield f"the outcomes of organization {number} up to {UUID(bytes=newest)} are no segment of one day in order"
+
+
+def _labeled_events(snapshot: Snapshot, number: int) -> Iterator[Outcome]:
+    """The outcomes of stored events that are labeled."""
     for (_, request_id), event in snapshot.scan(EVENTS, number):
         if event.label is not None:
-            yield stored_outcome(snapshot, number, request_id, event), False
+            yield stored_outcome(snapshot, number, request_id, event)
+
+
+def _labeled(snapshot: Snapshot, number: int) -> Iterator[Outcome]:
+    """Outcomes with a label, archived ones and those of stored events."""
+    for _, segment in snapshot.scan(OUTCOMES, number):
+        yield from (outcome for outcome in segment.outcomes if outcome.facts.label is not None)
+    yield from _labeled_events(snapshot, number)
 
 
 def label_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
@@ -73,7 +87,7 @@ def label_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
     those that have labels.
     """
     expected: defaultdict[tuple[int, ...], LabelCounts] = defaultdict(LabelCounts)
-    for outcome, _ in _outcomes(snapshot, number):
+    for outcome in _labeled(snapshot, number):
         label, kind = outcome.facts.label, KINDS.index(kind_of(outcome.facts.environment))
         for subject, known_as, table in ((0, outcome.visitor, VISITORS), (1, outcome.account, NUMBERED_ACCOUNTS)):
             if label is not None and known_as and snapshot.has(table, number, known_as):

@@ -79,6 +79,18 @@ def lists_of(snapshot: Snapshot, number: int) -> dict[str, StoredList]:
     return dict(sorted(found.items()))
 
 
+def all_lists(snapshot: Snapshot, number: int) -> dict[str, StoredList]:
+    """As `lists_of`, for whoever says that there are no others. Raises `CorruptionError` where one is missing and its
+    mark is there.
+    """
+    found = lists_of(snapshot, number)
+    known = {mark_of(raw_id(each.id)) for each in found.values()}
+    for _, mark in snapshot.scan_keys(LIST_MARKS, (number, bytes(_MARK_BYTES)), (number, _BEYOND_LISTS)):
+        if mark not in known:
+            raise CorruptionError(f"a list of organization {number} is missing, and its mark is there")
+    return found
+
+
 def find_list(snapshot: Snapshot, number: int, list_id: str) -> StoredList | None:
     """A list of the organization by its id; `None` for any other text. Raises as `named_list` does."""
     found = next((found for found in lists_of(snapshot, number).values() if found.id == list_id), None)
@@ -108,9 +120,19 @@ def stored_entry(snapshot: Snapshot, number: int, raw_list: bytes, value: str) -
     return entry if entry is not None and entry.value == value else None
 
 
+_MARK_BYTES = 16
+_OF_LIST = bytes(4)
+_BEYOND_LISTS = b"\x00\x00\x00\x01" + bytes(_MARK_BYTES - len(_OF_LIST))
+
+
 def mark_of(raw_list: bytes, value: str = "") -> bytes:
-    """What stands in `LIST_MARKS` for an entry, whose value is never empty, or for a list."""
-    return blake2b(raw_list + value.encode(), digest_size=16).digest()
+    """What stands in `LIST_MARKS` for an entry, whose value is never empty, or for a list. Those of lists begin with
+    zeros, which no other does, so that they stand together.
+    """
+    digest = blake2b(raw_list + value.encode(), digest_size=_MARK_BYTES).digest()
+    if not value:
+        return _OF_LIST + digest[len(_OF_LIST) :]
+    return digest if digest[0] else b"\x01" + digest[1:]
 
 
 def expired_keys(snapshot: Snapshot, number: int, now_ms: int) -> Iterator[tuple[int, int, bytes, str]]:

@@ -46,7 +46,7 @@ function Shown({ found, onChanged }: { found: EventDetail; onChanged: () => void
       <Score event={event} texts={texts} />
       <Recognition found={found} />
       <Device event={event} />
-      {event.velocity && <Card title="Velocity"><Velocity event={event} names={["Visitor", "Address"]} /></Card>}
+      {event.velocity && <Card title="Velocity"><Velocity event={event} names={["Visitor", "Address", event.platform === "web" ? "Browsers" : "Devices"]} /></Card>}
       <div class="pair">
         <Card title="Client">
           <Facts rows={clientFacts(found)} />

@@ -40,6 +40,7 @@ export function tokenIn(hash: string): string | undefined {
 
 const REFUSED: Record<string, string> = {
   expired: "You were away for more than ten minutes, or began in another browser. Sign in again.",
+  elsewhere: "You come from another site, which cannot sign you in here. Sign in on this page.",
   no_role: "Your account has no role here. Ask an admin of your organization for one.",
   unavailable: "The provider does not respond as it should. Try again in a minute, or sign in another way.",
 };

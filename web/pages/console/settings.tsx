@@ -1,9 +1,9 @@
 /** Settings of the organization. */
 /** @jsxImportSource preact */
-import { capital, words } from "./format.js";
+import { capital, count, words } from "./format.js";
 import { useConsole, useLoad } from "./state.js";
 import { useState } from "preact/hooks";
-import { AdminNote, Button, Card, Facts, Field, Problem, Show } from "./ui.js";
+import { AdminNote, Button, Card, type Column, Facts, Field, Problem, Show, Table } from "./ui.js";
 import type { Settings as Values, SignInOptions } from "./wire.js";
 
 const THRESHOLDS: Record<string, string> = {
@@ -12,6 +12,12 @@ const THRESHOLDS: Record<string, string> = {
   account_testing_address: "account_testing: accounts of an address within an hour",
   account_sharing: "account_sharing: visitors of an account in 30 days",
 };
+
+const FIXED: Column<[name: string, value: string | undefined, where: string]>[] = [
+  { head: "Setting", cell: ([name]) => name },
+  { head: "Value", cell: ([, value]) => value },
+  { head: "Changed by", cell: ([, , where]) => <code>{where}</code> },
+];
 
 export function Settings() {
   const { api, session } = useConsole();
@@ -26,9 +32,15 @@ export function Settings() {
           ["Name", session.organization.name],
           ["Id", <code>{session.organization.id}</code>],
           ["Region", session.region],
-          ["Sign-in by OpenID Connect", options.value && (options.value.openid?.issuer ?? "off")],
         ]} />
-        <p class="quiet">Rate limits, retention and OpenID Connect are settings of the service: its operator sets them.</p>
+      </Card>
+      <Card title="Set by the operator of the service">
+        <Table name="Set by the operator of the service" keyOf={([name]) => name} columns={FIXED} rows={[
+          ["Rate limit", loaded.value && (loaded.value.rate_limit_per_s === 0 ? "none" : `${count(loaded.value.rate_limit_per_s)} identifications a second`), `svc org rate-limit ${session.organization.id} N`],
+          ["Events are kept for", loaded.value && `${loaded.value.event_retention_days} days`, "event_retention_days"],
+          ["Sign-in by OpenID Connect", options.value && (options.value.openid?.issuer ?? "off"), "console_oidc_issuer"],
+        ]} />
+        <p class="quiet">No role of the console changes these: ask the operator, who runs the command or changes the setting in <code>svc.toml</code>.</p>
       </Card>
     </>
   );

@@ -73,6 +73,7 @@ export function Shown({ found, audience, onTry }: { found: Suggestion; audience:
       {found.before && found.after && <Table name="Precision and recall" columns={QUALITIES} rows={[["In force", found.before], ["Suggested", found.after]]} keyOf={([name]) => name} />}
       <Table name="Suggested weights" columns={WEIGHTS} rows={found.weights} keyOf={({ signal }) => signal}
         empty={<p>No signal fired in enough labeled events: all keep their weight.</p>} />
+      {!found.is_complete && <p class="note">Older labels were left out. <code>svc weights suggest</code> takes all of them.</p>}
       <p class="quiet">Signals that fired in fewer than 10 labeled events keep their weight.</p>
       <p class="buttons">
         <Button disabled={number === 0} onClick={() => onTry(changes)}>Try these</Button>

@@ -71,15 +71,15 @@ const number = (count: number, noun: string) => `${most(count)} ${noun}${count =
 const most = (count: number) => (count >= 64 ? "64 or more" : String(count));
 
 /** What is counted, in three windows; nothing for an event that was stored without it. */
-export function Velocity({ event: { account_id, velocity }, names = ["This browser", "Your address"] }: { event: Explained; names?: [visitor: string, address: string] }) {
+export function Velocity({ event: { account_id, velocity }, names = ["This browser", "Your address", "Browsers"] }: { event: Explained; names?: [visitor: string, address: string, visitors: string] }) {
   if (velocity === undefined) return null;
   const { visitor, account, address } = velocity;
   const groups: [name: string, rows: [name: string, counts: Windows][]][] = [
     [names[0], [["Visits", visitor.events], ["Accounts", visitor.accounts], ["Addresses", visitor.addresses], ["Countries", visitor.countries]]],
-    [names[1], [["Visits", address.events], ["Browsers", address.visitors], ["Accounts", address.accounts]]],
+    [names[1], [["Visits", address.events], [names[2], address.visitors], ["Accounts", address.accounts]]],
   ];
   if (account !== undefined) {
-    const rows: [string, Windows][] = [["Visits", account.events], ["Browsers", account.visitors], ["Addresses", account.addresses], ["Countries", account.countries]];
+    const rows: [string, Windows][] = [["Visits", account.events], [names[2], account.visitors], ["Addresses", account.addresses], ["Countries", account.countries]];
     groups.splice(1, 0, [`Account ${account_id ?? ""}`, rows]);
   }
   return (

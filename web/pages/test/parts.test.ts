@@ -88,6 +88,10 @@ describe("accounts and velocity", () => {
     expect(rows.flat()).not.toContain("Account user-1");
     render(h(Velocity, { event: named }), place);
     expect(place.textContent).toContain("Account user-1");
+    expect(place.textContent).toContain("Browsers");
+    render(h(Velocity, { event: named, names: ["Visitor", "Address", "Devices"] }), place);
+    expect([...place.querySelectorAll("tbody th")].map((cell) => cell.textContent).filter((text) => text === "Devices")).toHaveLength(2);
+    expect(place.textContent).not.toContain("Browsers");
     render(h(Velocity, { event }), place);
     expect(place.textContent).toBe("");
   });

@@ -37,6 +37,7 @@ describe("places in the address", () => {
   });
 
   it("says why the provider let nobody in, and nothing that an address brings", () => {
+    expect(refusalIn("#openid=elsewhere")).toContain("Sign in on this page");
     expect(refusalIn("#openid=no_role")).toContain("no role here");
     expect(refusalIn("#openid=<b>x</b>")).toBe(refusalIn("#openid=refused"));
     for (const hash of ["", "#/live", "#svc_ci_abc"]) expect(refusalIn(hash)).toBeUndefined();

@@ -7,7 +7,7 @@ import { type Console, Shared } from "../console/state.js";
 import { missing, Suggested, suggested } from "../console/suggestion.js";
 import type { Suggestion } from "../console/wire.js";
 
-const FEW: Suggestion = { platform: "web", fraud: 12, legitimate: 1, suspect_threshold: 30, needed: 50, weights: [] };
+const FEW: Suggestion = { platform: "web", fraud: 12, legitimate: 1, suspect_threshold: 30, needed: 50, is_complete: true, weights: [] };
 const ENOUGH: Suggestion = {
   ...FEW,
   fraud: 130,
@@ -55,6 +55,8 @@ describe("weights that labels suggest", () => {
       ["incognito", "5", "the same", "40", "4 (10 %)"],
     ]);
     expect(place.textContent).toContain("Fitted to 130 fraud events and 1,410 legitimate events of staging and development on web.");
+    expect(place.textContent).not.toContain("Older labels were left out");
+    expect((await asked({ ...ENOUGH, is_complete: false })).place.textContent).toContain("Older labels were left out");
     await press("Try these");
     expect(tried).toEqual([{ headless: 42 }]);
   });

@@ -8,7 +8,9 @@ import { keyOf, layout, type Node, spread } from "../console/graph.js";
 import { shade } from "../console/map.js";
 import { growth } from "../console/overview.js";
 import { former, precisionOf } from "../console/judging/performance.js";
-import { actOf, after, byRule } from "../console/judging/queue.js";
+import { nameOf, takers } from "../console/judging/people.js";
+import { actOf, after, byRule, isWanted } from "../console/judging/queue.js";
+import { range, used } from "../console/judging/scores.js";
 import { completions } from "../console/rules/complete.js";
 import { conditionErrors, differences, offsetOf } from "../console/rules/diff.js";
 import { savedViews, viewOf, withView } from "../console/saved.js";
@@ -216,4 +218,38 @@ it("marks rules that are no longer in force, whatever their names", () => {
 it("shows a precision with its interval", () => {
   expect(precisionOf({ precision: 0.9, precision_low: 0.769, precision_high: 0.96 })).toBe("90 % (77 to 96)");
   expect(precisionOf({ precision: null, precision_low: null, precision_high: null })).toBe("");
+});
+
+describe("who takes a review", () => {
+  const people = [{ id: "mem_b", name: "Bob", judges: true }, { id: "mem_a", name: "Ada", judges: true }, { id: "mem_v", name: "Vic", judges: false }];
+
+  it("is oneself first, then others by name, and nobody who may not judge", () => {
+    expect(takers(people, "mem_b")).toEqual([["mem_b", "you"], ["mem_a", "Ada"]]);
+    expect(takers(people)).toEqual([["mem_a", "Ada"], ["mem_b", "Bob"]]);
+  });
+
+  it("is still shown who has one, also where that member may no more, or is removed", () => {
+    expect(takers(people, "mem_a", "mem_v")).toEqual([["mem_a", "you"], ["mem_b", "Bob"], ["mem_v", "Vic"]]);
+    expect(takers(people, "mem_a", "mem_x").at(-1)).toEqual(["mem_x", "mem_x"]);
+    expect(nameOf("mem_x", [], "mem_x")).toBe("you");
+  });
+
+  it("filters the queue", () => {
+    const shown = (whose?: string) => [null, "mem_a", "mem_b"].filter((assignee) => isWanted({ assignee }, whose));
+    expect([shown(), shown("none"), shown("mem_a")]).toEqual([[null, "mem_a", "mem_b"], [null], ["mem_a"]]);
+  });
+});
+
+describe("scores by label", () => {
+  const line = (from: number, to: number | null, fraud = 0, legitimate = 0) => ({ from, to, fraud, legitimate });
+
+  it("are named by their lowest and highest", () => {
+    expect([line(0, 1), line(1, 10), line(500, null)].map(range)).toEqual(["0", "1 to 9", "500 and more"]);
+  });
+
+  it("end at the highest score that an event has", () => {
+    const lines = [line(0, 1, 0, 3), line(1, 10), line(10, 20, 1), line(20, 30), line(30, null)];
+    expect(used(lines)).toEqual(lines.slice(0, 3));
+    expect(used(lines.slice(3))).toEqual([]);
+  });
 });

@@ -43,7 +43,7 @@ from svc.store.directory import Opened
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.rules import lists as transactions
 from svc.store.transactions.rules.lists import Added, NewEntry
-from svc.store.views.lists import entries_behind, expired_entries, lists_of, named_list
+from svc.store.views.lists import all_lists, entries_behind, expired_entries, named_list
 from svc.world import World, twenty_characters
 
 COLUMNS = ("value", "note", "expires_at")
@@ -70,7 +70,7 @@ def list_(organization_id: str, directory: Path, as_json: bool) -> None:
             expired = expired_entries(snapshot, organization.number, now_ms)
             rows = [
                 _shown(each, expired[each.id], organization.created_at_ms)
-                for each in lists_of(snapshot, organization.number).values()
+                for each in all_lists(snapshot, organization.number).values()
             ]
     show_table(rows, _SHOWN, "lists", as_json=as_json)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 import trio
@@ -83,6 +83,13 @@ class SuggestionBody(msgspec.Struct, frozen=True, kw_only=True):
     legitimate: Annotated[int, about("Events labeled as legitimate.", 410)]
     suspect_threshold: Annotated[int, about("The threshold in force, which keeps its meaning.", 30)]
     needed: Annotated[int, about("Events of each label without which nothing is suggested.", 50)] = LEAST_LABELS
+    is_complete: Annotated[
+        bool,
+        about(
+            "Whether every label was looked at; `false` = older ones were left out. `svc weights suggest` takes all.",
+            True,
+        ),
+    ] = True
     before: (
         Annotated[QualityBody, about("By the weights in force; left out while there are too few labels.")] | UnsetType
     ) = UNSET
@@ -111,8 +118,9 @@ async def read_suggestion(services: Services, call: Call) -> Outcome:
 async def _suggested(
     services: Services, number: int, kind: EnvironmentKind, platform: Platform, now_ms: int
 ) -> SuggestionBody | Refusal:
-    outcomes = [*await _stored(services, number, kind, now_ms), *await _archived(services, number, kind, now_ms)]
-    labeled = labeled_of(outcomes, platform)
+    stored, archived = await _stored(services, number, kind, now_ms), await _archived(services, number, kind, now_ms)
+    is_complete = stored.is_complete and archived.is_complete
+    labeled = labeled_of([*stored.outcomes, *archived.outcomes], platform)
     in_force = await services.store.query(partial(weights_in_force, number=number, key_id=None, platform=platform))
     if not labeled.is_enough:
         return SuggestionBody(
@@ -120,23 +128,34 @@ async def _suggested(
             fraud=labeled.fraud,
             legitimate=labeled.legitimate,
             suspect_threshold=in_force.threshold,
+            is_complete=is_complete,
             weights=(),
         )
     if not is_installed():
         return Refusal("analysis_missing")
-    return _body(await services.world.run_sync(partial(suggest, labeled, in_force, platform)), platform)
+    return _body(
+        await services.world.run_sync(partial(suggest, labeled, in_force, platform)), platform, is_complete=is_complete
+    )
 
 
-async def _stored(services: Services, number: int, kind: EnvironmentKind, now_ms: int) -> list[LabeledOutcome]:
-    """The labeled events that are stored."""
-    found: list[LabeledOutcome] = []
+class _Found(NamedTuple):
+    """Labeled events, and whether they are all that there are of their kind."""
+
+    outcomes: list[LabeledOutcome]
+    is_complete: bool
+
+
+async def _stored(services: Services, number: int, kind: EnvironmentKind, now_ms: int) -> _Found:
+    """The newest labeled events that are stored."""
+    found, is_complete = list[LabeledOutcome](), True
     for environment in environments_of(kind):
         for label in LABELS:
             filters = Filters(label=label)
             listing = Listing(0, now_ms + 1, filters, limit=MOST_EVENTS)
             places: list[EventPosition] = (await find_positions(services, number, environment, listing)).rows
+            is_complete = is_complete and len(places) < MOST_EVENTS
             found += await in_parts(places, partial(_outcomes_at, services, number, filters))
-    return found
+    return _Found(found, is_complete)
 
 
 async def _outcomes_at(
@@ -149,7 +168,7 @@ async def _outcomes_at(
     return await services.store.query(read)
 
 
-async def _archived(services: Services, number: int, kind: EnvironmentKind, now_ms: int) -> list[LabeledOutcome]:
+async def _archived(services: Services, number: int, kind: EnvironmentKind, now_ms: int) -> _Found:
     """The labeled ones among the newest outcomes of the archive."""
     of_days = await services.store.query(partial(labeled_days, number=number))
     environments, found = environments_of(kind), list[LabeledOutcome]()
@@ -169,15 +188,16 @@ async def _archived(services: Services, number: int, kind: EnvironmentKind, now_
             )
         )
         found += [outcome for outcome in some if outcome.facts.environment in environments]
-    return found
+    return _Found(found, below is None)
 
 
-def _body(suggestion: Suggestion, platform: Platform) -> SuggestionBody:
+def _body(suggestion: Suggestion, platform: Platform, *, is_complete: bool) -> SuggestionBody:
     return SuggestionBody(
         platform=platform,
         fraud=suggestion.fraud,
         legitimate=suggestion.legitimate,
         suspect_threshold=suggestion.threshold,
+        is_complete=is_complete,
         before=_quality(suggestion.today),
         after=_quality(suggestion.suggested),
         weights=tuple(map(_weight, suggestion.weights)),

@@ -28,7 +28,7 @@ from svc.domain.labels.reviews import (
 from svc.domain.model import Label
 from svc.domain.network.trace_context import TraceContext
 from svc.domain.records import Event
-from svc.domain.refusals import Refusal
+from svc.domain.refusals import Refusal, invalid
 from svc.domain.rules.ruleset import Facts
 from svc.domain.webhooks.envelope import derived_event_id
 from svc.domain.webhooks.records import EndpointKey, EventType, webhook_environment
@@ -37,6 +37,7 @@ from svc.store.snapshot import Transaction
 from svc.store.transactions.labels.labels import LabelChange, label_request
 from svc.store.transactions.rules.rulesets import facts_now
 from svc.store.transactions.webhooks.deliveries import enqueue_about, purge_webhook_event, remove_account_of
+from svc.store.views.members import find_member
 from svc.store.views.reviews import count_notes, find_review, reviews_of, subject_digest, subject_stem
 
 
@@ -77,11 +78,15 @@ def open_review(  # noqa: PLR0913  what is told, and to whom
 
 
 def assign_review(transaction: Transaction, number: int, review_id: str, assignee: str | None) -> Review | Refusal:
-    """Give an open review to a member, or to nobody. `404 not_found`, `409 review_closed`."""
+    """Give an open review to a member of the organization, or to nobody. `404 not_found`, `409 review_closed`, `422`
+    (`invalid_value`) for anybody else.
+    """
     review = find_review(transaction, number, review_id)
     refusal = _unchangeable(review)
     if review is None or refusal is not None:
         return refusal or Refusal("not_found")
+    if assignee is not None and find_member(transaction, number, assignee) is None:
+        return invalid("assignee", "invalid_value")
     assigned = msgspec.structs.replace(review, assignee=assignee)
     transaction.put(REVIEWS, (number, review.raw_id), assigned)
     return assigned

@@ -20,6 +20,7 @@ from svc.store.schema.tables import LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS, LIS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.rules.rulesets import is_named, note_deciding
 from svc.store.views.lists import (
+    all_lists,
     expired_keys,
     find_entry,
     find_list,
@@ -53,10 +54,12 @@ class Added(NamedTuple):
 def create_list(
     transaction: Transaction, number: int, list_id: str, name: str, kind: ListKind, now_ms: int
 ) -> StoredList | Refusal:
-    """Make an empty list. `409 list_exists` for a name that is taken, `409 list_limit` beyond `MOST_LISTS`."""
+    """Make an empty list. `409 list_exists` for a name that is taken, `409 list_limit` beyond `MOST_LISTS`. Raises
+    `CorruptionError` where a list is hidden: the name may be its own.
+    """
     if named_list(transaction, number, name) is not None:
         return Refusal("list_exists")
-    if len(lists_of(transaction, number)) >= MOST_LISTS:
+    if len(all_lists(transaction, number)) >= MOST_LISTS:
         return Refusal("list_limit")
     made = StoredList(id=list_id, name=name, kind=kind, created_at_ms=now_ms, updated_at_ms=now_ms)
     _keep(transaction, number, made)
@@ -76,7 +79,7 @@ def rename_list(transaction: Transaction, number: int, list_id: str, name: str, 
     refusal = _bound(transaction, number, found)
     if refusal is not None:
         return refusal
-    if named_list(transaction, number, name) is not None:
+    if name in all_lists(transaction, number):
         return Refusal("list_exists")
     renamed = msgspec.structs.replace(found, name=name, updated_at_ms=now_ms)
     transaction.delete(LISTS, number, found.name)

@@ -84,7 +84,10 @@ function All() {
           notify("Removed, and signed out everywhere.");
           done();
         }}>
-          <p>{open.member.email} cannot sign in any more. What the audit log says of this member stays.</p>
+          {open.member.has_provider
+            ? <p><strong>The OpenID provider still knows this person.</strong> Whoever has a mapped role there comes in again, as a new member. Take the role away there first, or suspend the member here: that keeps the person out.</p>
+            : <p>{open.member.email} cannot sign in any more.</p>}
+          <p>What the audit log says of this member stays.</p>
         </Confirm>
       )}
     </>

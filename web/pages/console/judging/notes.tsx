@@ -2,6 +2,7 @@
 /** @jsxImportSource preact */
 import { useRef } from "preact/hooks";
 import { useAction, useConsole, useLoad } from "../state.js";
+import { nameOf, usePeople } from "./people.js";
 import { Button, Card, Problem, Show, Time } from "../ui.js";
 
 interface Note {
@@ -13,6 +14,7 @@ interface Note {
 
 export function Notes({ of, id }: { of: "visitors" | "accounts"; id: string }) {
   const { api, session } = useConsole();
+  const people = usePeople();
   const field = useRef<HTMLTextAreaElement>(null);
   const path = `${of}/${encodeURIComponent(id)}/notes`;
   const loaded = useLoad(async () => (await api.manage<{ notes: Note[] }>("GET", path)).notes, [path]);
@@ -31,7 +33,7 @@ export function Notes({ of, id }: { of: "visitors" | "accounts"; id: string }) {
     <Card title="Notes">
       <Show of={loaded}>{(notes) => (
         <ul class="notes">{notes.map((note) => (
-          <li key={note.id}><p>{note.text}</p><p class="quiet"><Time at={note.created_at} />{note.author && ` by ${note.author === session.member?.id ? "you" : note.author}`} <Button judge kind="small" busy={remove.busy} name={`Delete the note of ${note.created_at}`} onClick={() => remove.run(note.id)}>Delete</Button></p></li>
+          <li key={note.id}><p>{note.text}</p><p class="quiet"><Time at={note.created_at} />{note.author && ` by ${nameOf(note.author, people, session.member?.id)}`} <Button judge kind="small" busy={remove.busy} name={`Delete the note of ${note.created_at}`} onClick={() => remove.run(note.id)}>Delete</Button></p></li>
         ))}</ul>
       )}</Show>
       <form onSubmit={(event) => { event.preventDefault(); void write.run(); }}>

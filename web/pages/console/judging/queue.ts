@@ -14,8 +14,12 @@ export function byRule(reviews: Review[]): [rule: string, count: number][] {
   return [...counts].sort((one, other) => other[1] - one[1] || one[0].localeCompare(other[0]));
 }
 
-export type Act = "next" | "previous" | "fraud" | "legitimate" | "note" | "block";
-const KEYS: Record<string, Act> = { j: "next", k: "previous", f: "fraud", l: "legitimate", n: "note", b: "block" };
+/** Whose reviews are shown: all, those of nobody, or those of a member. */
+export const isWanted = ({ assignee }: Pick<Review, "assignee">, whose: string | undefined): boolean =>
+  !whose || (whose === "none" ? assignee === null : assignee === whose);
+
+export type Act = "next" | "previous" | "fraud" | "legitimate" | "note" | "block" | "take";
+const KEYS: Record<string, Act> = { j: "next", k: "previous", f: "fraud", l: "legitimate", n: "note", b: "block", a: "take" };
 
 /** What a key of the keyboard asks for; nothing with a modifier, and nothing while somebody writes. */
 export function actOf(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey">, isTyping: boolean): Act | undefined {

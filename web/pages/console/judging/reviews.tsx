@@ -9,24 +9,28 @@ import { Filters } from "../filterbar.js";
 import { many, words } from "../format.js";
 import { Links } from "../links.js";
 import { usePages } from "../lists.js";
-import { useAction, useConsole, useLink, useLoad, useQuery } from "../state.js";
+import { useAction, useConsole, useLink, useLoad, useMayJudge, useQuery } from "../state.js";
 import { AccountLink, Button, Card, Choice, type Column, Dialog, Facts, Field, LabelBadge, More, Problem, Show, Table, Time, useSelection, Verdict, VisitorLink } from "../ui.js";
 import type { EventDetail, Label, Page, Review, StoredList } from "../wire.js";
 import { REASONS } from "./label.js";
-import { actOf, after, byRule } from "./queue.js";
+import { nameOf, type Person, takers, usePeople } from "./people.js";
+import { actOf, after, byRule, isWanted } from "./queue.js";
 
 const MOST_LOADED = 1000;
 const AT_ONCE = 200;
 
 export function Reviews() {
-  const { place: { query } } = useConsole();
+  const { session, place: { query } } = useConsole();
   const change = useQuery();
+  const people = usePeople();
+  const whose: [string, string][] = [["", "everybody"], ["none", "nobody"], ...takers(people, session.member?.id, query.assignee === "none" ? undefined : query.assignee)];
   return (
     <>
       <Filters clear={false}>
         <Field label="Reviews"><Choice value={query.state === "closed" || query.state === "list" ? query.state : ""} options={[["", "open, one by one"], ["list", "open, as a list"], ["closed", "closed"]]} onPick={(state) => change({ state, rule: undefined })} /></Field>
+        <Field label="Assigned to"><Choice value={query.assignee ?? ""} options={whose} onPick={(assignee) => change({ assignee })} /></Field>
       </Filters>
-      {query.state === "closed" ? <Closed /> : <Queue />}
+      {query.state === "closed" ? <Closed people={people} /> : <Queue people={people} />}
     </>
   );
 }
@@ -46,24 +50,28 @@ function useQueue() {
   }, [environment]);
 }
 
-function Queue() {
+function Queue({ people }: { people: Person[] }) {
   const { environment, place: { query } } = useConsole();
   const change = useQuery();
   const loaded = useQueue();
   return (
-    <Show of={loaded}>{({ reviews, isWhole }) => {
+    <Show of={loaded}>{({ reviews: all, isWhole }) => {
+      const reviews = all.filter((review) => isWanted(review, query.assignee));
       const shown = reviews.filter((review) => !query.rule || (review.rule ?? "by hand") === query.rule);
+      const onGone = (ids: Set<string>) => loaded.set({ reviews: all.filter((one) => !ids.has(one.id)), isWhole });
+      const onAssigned = (changed: Review[]) => loaded.set({ reviews: all.map((one) => changed.find(({ id }) => id === one.id) ?? one), isWhole });
+      const given = { reviews: shown, people, onGone, onAssigned };
       return (
         <>
           <ul class="numbers">
-            <li><strong>{reviews.length}{!isWhole && "+"}</strong> open in {environment}</li>
+            <li><strong>{reviews.length}{!isWhole && "+"}</strong> open in {environment}{query.assignee && `, of ${all.length}`}</li>
             {byRule(reviews).slice(0, 6).map(([rule, number]) => <li key={rule}><button type="button" class="sort" aria-pressed={query.rule === rule} onClick={() => change({ rule: query.rule === rule ? undefined : rule })}><strong>{number}</strong> {rule}</button></li>)}
           </ul>
           {shown.length === 0
-            ? <div class="empty"><p>No open review in {environment}{query.rule ? " by this rule" : ""}. A rule that decides review opens them.</p></div>
+            ? <div class="empty"><p>No open review in {environment}{query.rule ? " by this rule" : ""}{query.assignee === "none" ? " that nobody has" : query.assignee ? " of this member" : ""}. A rule that decides review opens them.</p></div>
             : query.state === "list"
-            ? <OpenList reviews={shown} onGone={(ids) => loaded.set({ reviews: reviews.filter((one) => !ids.has(one.id)), isWhole })} />
-            : <Work reviews={shown} onGone={(id) => loaded.set({ reviews: reviews.filter((one) => one.id !== id), isWhole })} />}
+            ? <OpenList {...given} />
+            : <Work {...given} />}
         </>
       );
     }}</Show>
@@ -74,8 +82,15 @@ function Queue() {
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName) || target.closest("dialog") !== null);
 
-function Work({ reviews, onGone }: { reviews: Review[]; onGone: (id: string) => void }) {
-  const { api, notify } = useConsole();
+interface Given {
+  reviews: Review[];
+  people: Person[];
+  onGone: (ids: Set<string>) => void;
+  onAssigned: (changed: Review[]) => void;
+}
+
+function Work({ reviews, people, onGone, onAssigned }: Given) {
+  const { api, session, notify } = useConsole();
   const [wanted, go] = useState(0);
   const [reason, setReason] = useState("");
   const note = useRef<HTMLTextAreaElement>(null);
@@ -87,7 +102,7 @@ function Work({ reviews, onGone }: { reviews: Review[]; onGone: (id: string) => 
     await api.manage("POST", `reviews/${review.id}/close`, { label, ...(reason && { label_reason: reason }), ...(text && { note: text }) });
     if (note.current) note.current.value = "";
     notify(`Closed as ${label}. ${reviews.length > 1 ? "The next one is open." : "That was the last one."}`);
-    onGone(review.id);
+    onGone(new Set([review.id]));
     heading.current?.focus();
   });
   const block = useAction(async () => {
@@ -97,11 +112,18 @@ function Work({ reviews, onGone }: { reviews: Review[]; onGone: (id: string) => 
     await api.manage("POST", `lists/${named("blocked_visitors")}/entries`, { entries });
     notify("The visitor is blocked from the next request on. The review stays open: judge it, too.");
   });
+  const own = session.member?.id;
+  const assign = useAction(async (assignee: string | null) => {
+    const changed = await api.manage<{ review: Review }>("PATCH", `reviews/${review.id}`, { assignee });
+    notify(assignee === null ? "Assigned to nobody." : `Assigned to ${nameOf(assignee, people, own)}.`);
+    onAssigned([changed.review]);
+  });
   const act = (wantedAct: ReturnType<typeof actOf>) => {
     if (wantedAct === "next") go(Math.min(at + 1, reviews.length - 1));
     else if (wantedAct === "previous") go(Math.max(at - 1, 0));
     else if (wantedAct === "note") note.current?.focus();
     else if (wantedAct === "block") void block.run();
+    else if (wantedAct === "take") own !== undefined && !assign.busy && void assign.run(own);
     else if (wantedAct !== undefined && !closing.busy) void closing.run(wantedAct);
   };
   useEffect(() => {
@@ -125,14 +147,24 @@ function Work({ reviews, onGone }: { reviews: Review[]; onGone: (id: string) => 
           <Button judge kind="danger" busy={closing.busy} onClick={() => act("fraud")}>Fraud (f)</Button>
           <Button judge busy={closing.busy} onClick={() => act("legitimate")}>Legitimate (l)</Button>
           <Button judge kind="danger" busy={block.busy} onClick={() => act("block")}>Block visitor (b)</Button>
+          <label>Assigned to <Assignee review={review} people={people} busy={assign.busy} onPick={(to) => void assign.run(to)} /></label>
         </p>
         <label class="field"><span>Note (n), kept with the review</span><textarea ref={note} rows={1} maxLength={2000} onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()} /></label>
-        <Problem error={closing.error ?? block.error} />
+        <Problem error={closing.error ?? block.error ?? assign.error} />
       </div>
       <h2 ref={heading} tabIndex={-1}>{review.rule ?? "Opened by hand"}, <Time at={review.opened_at} /></h2>
       <One key={review.id} review={review} />
     </>
   );
+}
+
+/** Who takes care of a review; a viewer reads it. */
+function Assignee({ review: { assignee }, people, busy, onPick }: { review: Review; people: Person[]; busy: boolean; onPick: (to: string | null) => void }) {
+  const { session } = useConsole();
+  const own = session.member?.id;
+  if (!useMayJudge()) return <>{assignee ? nameOf(assignee, people, own) : "nobody"}</>;
+  const options: [string, string][] = [["", "nobody"], ...takers(people, own, assignee).map(([id, name]): [string, string] => [id, id === own ? "you (a)" : name])];
+  return <Choice value={assignee ?? ""} options={options} disabled={busy} onPick={(to) => onPick(to || null)} />;
 }
 
 /** What somebody needs to judge one. */
@@ -159,10 +191,11 @@ function One({ review }: { review: Review }) {
 }
 
 /** Open ones as a table, to close some together. */
-function OpenList({ reviews, onGone }: { reviews: Review[]; onGone: (ids: Set<string>) => void }) {
-  const { api, notify } = useConsole();
+function OpenList({ reviews, people, onGone, onAssigned }: Given) {
+  const { api, session, notify } = useConsole();
   const link = useLink();
-  const [isClosing, setClosing] = useState(false);
+  const [open, setOpen] = useState<"close" | "assign">();
+  const own = session.member?.id;
   const selection = useSelection(reviews.map(({ id }) => id));
   const columns: Column<Review>[] = [
     { head: "Opened", cell: (row) => <a href={link("events", row.request_id)}><Time at={row.opened_at} /></a> },
@@ -170,13 +203,28 @@ function OpenList({ reviews, onGone }: { reviews: Review[]; onGone: (ids: Set<st
     { head: "Score", cell: (row) => (row.suspect_score === null ? "" : <span class={`badge ${row.suspect_level}`}>{row.suspect_score} {row.suspect_level}</span>) },
     { head: "Visitor", cell: (row) => <VisitorLink id={row.visitor_id} short /> },
     { head: "Account", cell: (row) => row.account_id && <AccountLink id={row.account_id} /> },
+    { head: "Assigned to", cell: (row) => row.assignee && nameOf(row.assignee, people, own) },
   ];
   return (
     <>
-      {selection.chosen.size > 0 && <div class="bottom-bar"><p class="buttons"><span role="status">{many(selection.chosen.size, "review")} chosen</span><Button judge kind="primary" onClick={() => setClosing(true)}>Close …</Button></p></div>}
+      {selection.chosen.size > 0 && <div class="bottom-bar"><p class="buttons"><span role="status">{many(selection.chosen.size, "review")} chosen</span><Button judge kind="primary" onClick={() => setOpen("close")}>Close …</Button><Button judge onClick={() => setOpen("assign")}>Assign …</Button></p></div>}
       <Table name="Open reviews" columns={columns} rows={reviews} keyOf={(row) => row.id} selection={selection} />
-      {isClosing && (
-        <Dialog title={`Close ${many(selection.chosen.size, "review")}`} submit="Close" onClose={() => setClosing(false)} onSubmit={async (form) => {
+      {open === "assign" && (
+        <Dialog title={`Assign ${many(selection.chosen.size, "review")}`} submit="Assign" onClose={() => setOpen(undefined)} onSubmit={async (form) => {
+          const assignee = String(form.get("assignee")) || null, changed: Review[] = [];
+          try {
+            for (const id of selection.chosen) changed.push((await patiently(() => api.manage<{ review: Review }>("PATCH", `reviews/${id}`, { assignee }))).review);
+            setOpen(undefined);
+            notify(`${many(changed.length, "review")} assigned to ${assignee === null ? "nobody" : nameOf(assignee, people, own)}.`);
+          } finally {
+            onAssigned(changed);
+          }
+        }}>
+          <Field label="To"><Choice name="assignee" value={own ?? ""} options={[["", "nobody"], ...takers(people, own)]} /></Field>
+        </Dialog>
+      )}
+      {open === "close" && (
+        <Dialog title={`Close ${many(selection.chosen.size, "review")}`} submit="Close" onClose={() => setOpen(undefined)} onSubmit={async (form) => {
           const reason = String(form.get("reason")), note = String(form.get("note")).trim();
           const done = new Set<string>();
           try {
@@ -184,7 +232,7 @@ function OpenList({ reviews, onGone }: { reviews: Review[]; onGone: (ids: Set<st
               await patiently(() => api.manage("POST", `reviews/${id}/close`, { label: form.get("label"), ...(reason && { label_reason: reason }), ...(note && { note }) }));
               done.add(id);
             }
-            setClosing(false);
+            setOpen(undefined);
             notify(`${many(done.size, "review")} closed.`);
           } finally {
             if (done.size > 0) onGone(done);
@@ -199,13 +247,13 @@ function OpenList({ reviews, onGone }: { reviews: Review[]; onGone: (ids: Set<st
   );
 }
 
-function Closed() {
-  const { api } = useConsole();
+function Closed({ people }: { people: Person[] }) {
+  const { api, session, place: { query } } = useConsole();
   const link = useLink();
   const { loaded, more, busy, error } = usePages(
-    (cursor) => api.manage<Page & { reviews: Review[] }>("GET", "reviews", undefined, { state: "closed", limit: 50, cursor }),
+    (cursor) => api.manage<Page & { reviews: Review[] }>("GET", "reviews", undefined, { state: "closed", assignee: query.assignee, limit: 50, cursor }),
     (page) => page.reviews,
-    [],
+    [query.assignee],
   );
   const columns: Column<Review>[] = [
     { head: "Closed", cell: (row) => <a href={link("events", row.request_id)}><Time at={row.closed_at} /></a> },
@@ -213,6 +261,7 @@ function Closed() {
     { head: "Rule", cell: (row) => row.rule ?? "by hand" },
     { head: "Visitor", cell: (row) => <VisitorLink id={row.visitor_id} short /> },
     { head: "Account", cell: (row) => row.account_id && <AccountLink id={row.account_id} /> },
+    { head: "Closed by", cell: (row) => row.closed_by && nameOf(row.closed_by, people, session.member?.id) },
     { head: "Environment", cell: (row) => row.environment },
     { head: "Note", cell: (row) => row.note },
   ];

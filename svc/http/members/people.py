@@ -1,0 +1,55 @@
+"""Who the members of an organization are, for the console: names beside what they did, and who takes a review."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+import msgspec
+
+from svc.domain.access.members import Member
+from svc.domain.access.roles import may
+from svc.domain.fields import about
+from svc.domain.labels.reviews import A_MEMBER_ID
+from svc.http.change import caller_of, touch_caller
+from svc.http.route import Call, Outcome, Route, Services, console_route
+from svc.store.views.members import members_of
+
+
+class Person(msgspec.Struct, frozen=True, kw_only=True):
+    """A member, as the other members see it."""
+
+    id: Annotated[str, about("Id of the member.", A_MEMBER_ID)]
+    name: Annotated[str, about("Its name.", "Ada Byron")]
+    judges: Annotated[bool, about("Whether it may close reviews: not suspended, and no viewer.", True)]
+
+
+class PeopleBody(msgspec.Struct, frozen=True, kw_only=True):
+    """The members of an organization."""
+
+    people: Annotated[tuple[Person, ...], about("Oldest first.")]
+
+
+async def read_people(services: Services, call: Call) -> Outcome:
+    """`GET /console/api/people`. Addresses and roles are for admins (`listMembers`)."""
+    await touch_caller(services, call)
+    number = caller_of(call).organization.number
+    found = await services.store.query(partial(members_of, number=number))
+    return Outcome(PeopleBody(people=tuple(map(_person, found))))
+
+
+def _person(member: Member) -> Person:
+    judges = member.status != "suspended" and may(member.role, "judge")
+    return Person(id=member.id, name=member.name, judges=judges)
+
+
+ROUTES: tuple[Route, ...] = (
+    console_route(
+        operation_id="getConsolePeople",
+        path="/people",
+        summary="Read the names of members",
+        description="Of everybody in the organization, for those who assign reviews and read notes.",
+        handler=read_people,
+        response=PeopleBody,
+    ),
+)

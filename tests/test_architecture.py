@@ -60,7 +60,7 @@ ONLY_IN = {
     "psycopg": ("svc/store/postgresql/",),
     "iporigin": ("svc/network_data/lookup.py",),
     "maxminddb": ("svc/network_data/mmdb.py",),
-    "prometheus_client": ("svc/metrics/registry.py",),
+    "prometheus_client": ("svc/metrics/registry.py", "svc/metrics/exposition.py"),
     "ua_parser": ("svc/domain/useragent",),
     "cel_expr_python": ("svc/domain/rules/conditions.py",),
     "crawleruseragents": ("svc/domain/useragent",),

@@ -15,6 +15,15 @@ GROUPS = (1, 2, 4, 8, 16, 32, 64)
 """Buckets for the size of a group."""
 
 
+class Exemplar(msgspec.Struct, frozen=True, array_like=True):
+    """One of the values that a bucket counts, with the trace in which it was measured."""
+
+    trace_id: str
+    value: float
+    at_ms: int
+    """Unix milliseconds."""
+
+
 class HistogramStatistics(msgspec.Struct, frozen=True):
     """A copy of a histogram's counts."""
 
@@ -24,23 +33,29 @@ class HistogramStatistics(msgspec.Struct, frozen=True):
     """Values in each bucket alone: one more than there are bounds."""
     total: float
     """Sum of all values."""
+    exemplars: dict[int, Exemplar] = {}
+    """The latest of a bucket, by its index in `counts`, of buckets that have one."""
 
 
 class Histogram:
     """Counts values in fixed buckets; `bounds` as in `HistogramStatistics`."""
 
-    __slots__ = ("_bounds", "_counts", "_total")
+    __slots__ = ("_bounds", "_counts", "_exemplars", "_total")
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self._bounds = tuple(bounds)
         self._counts = [0] * (len(self._bounds) + 1)
+        self._exemplars: dict[int, Exemplar] = {}
         self._total = 0.0
 
-    def observe(self, value: float) -> None:
-        """Count one value, in the unit of the bounds."""
-        self._counts[bisect_left(self._bounds, value)] += 1
+    def observe(self, value: float, trace_id: str | None = None, at_ms: int = 0) -> None:
+        """Count one value, in the unit of the bounds; with a trace it is its bucket's exemplar, of the time `at_ms`."""
+        bucket = bisect_left(self._bounds, value)
+        self._counts[bucket] += 1
         self._total += value
+        if trace_id is not None:
+            self._exemplars[bucket] = Exemplar(trace_id, value, at_ms)
 
     def statistics(self) -> HistogramStatistics:
         """A copy that later observations do not change."""
-        return HistogramStatistics(self._bounds, tuple(self._counts), self._total)
+        return HistogramStatistics(self._bounds, tuple(self._counts), self._total, dict(self._exemplars))

@@ -121,7 +121,9 @@ class Traffic:
         histogram = self._requests_s.get(operation_id)
         if histogram is None:
             histogram = self._requests_s[operation_id] = Histogram(REQUEST_S)
-        histogram.observe(seconds)
+        trace = context.caused_by
+        sampled = trace.trace_id.hex() if trace is not None and trace.is_sampled else None
+        histogram.observe(seconds, sampled, context.at_ms)
         if self._logged == "all" or (self._logged == "refused" and (status is None or status >= 300)):
             self._log_request(context, status, seconds)
 

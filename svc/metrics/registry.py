@@ -12,16 +12,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
-from itertools import accumulate
 from typing import NamedTuple
 
 import structlog
 import trio
 from prometheus_client import ProcessCollector
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
-from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import Metric as Family
-from prometheus_client.registry import Collector
 
 import svc
 from svc.actors.counters import IdentificationStatistics
@@ -33,19 +29,18 @@ from svc.actors.watch.corruption import CorruptRows
 from svc.actors.watch.credit import CreditWatch
 from svc.actors.watch.store import EventLoopLag, StoreWatch
 from svc.actors.webhooks.outbox import Outbox
-from svc.domain.histogram import HistogramStatistics
 from svc.domain.history.evidence import LOOKALIKES
 from svc.domain.limits.quotas import Quotas
 from svc.domain.timestamps import utc
 from svc.http.server.server import EdgeStatistics
 from svc.http.traffic import Traffic, TrafficStatistics
+from svc.metrics.exposition import PROMETHEUS, Format, OneFamily, family
 from svc.metrics.nodes import NODE_METRICS, NodeSources, node_samples
 from svc.metrics.samples import (
     Metric,
     PublishedSamples,
     Samples,
     SampleTable,
-    Value,
     added,
     by,
     one,
@@ -261,15 +256,13 @@ class Metrics:
         if not self._counts.write(self._slot.index, pack_samples(PublishedSamples(self._sources.world.now_ms(), mine))):
             log.error("the counts of this worker are too many to be shared")
 
-    async def expose(self) -> bytes:
-        """All values now, in Prometheus' text format 0.0.4, as UTF-8. Encoded metric by metric, with checkpoints in
-        between.
-        """
+    async def expose(self, form: Format = PROMETHEUS) -> bytes:
+        """All values now, in a format, as UTF-8. Encoded metric by metric, with checkpoints in between."""
         written: list[bytes] = []
-        for family in self._families(await self._stored()):
-            written.append(generate_latest(_OneFamily(family)))
+        for found in self._families(await self._stored()):
+            written.append(form.encode(OneFamily(found)))
             await trio.lowlevel.checkpoint()
-        return b"".join(written)
+        return b"".join((*written, form.end))
 
     async def _stored(self) -> Stored | None:
         """`None` where another process says what is in the store."""
@@ -282,7 +275,7 @@ class Metrics:
 
     def _families(self, stored: Stored | None) -> Iterator[Family]:
         for metric, values in self._samples(stored):
-            yield _family(metric, values)
+            yield family(metric, values)
         yield from self._process.collect()
 
     def _samples(self, stored: Stored | None) -> Samples:
@@ -357,16 +350,6 @@ def lasting(table: SampleTable) -> SampleTable:
     return {name: values for name, values in table.items() if BY_NAME[name].kind != "gauge"}
 
 
-class _OneFamily(Collector):
-    """One metric, as prometheus-client wants what it writes."""
-
-    def __init__(self, family: Family) -> None:
-        self._family = family
-
-    def collect(self) -> Iterable[Family]:
-        return (self._family,)
-
-
 def _streams(live: LiveStatistics) -> Samples:
     yield STREAMS, one(live.open)
     yield STREAMED, one(live.sent)
@@ -415,20 +398,3 @@ def _identifications(counters: IdentificationStatistics) -> Samples:
 def _retention(retention: RetentionStatistics) -> Samples:
     yield RETENTION_DELETED, by(retention.deleted)
     yield RETENTION_FAILURES, by(retention.failed)
-
-
-def _family(metric: Metric, values: Iterable[tuple[tuple[str, ...], Value]]) -> Family:
-    if metric.kind == "histogram":
-        histogram = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
-        for labels, value in values:
-            assert isinstance(value, HistogramStatistics)
-            bounds = [*(repr(float(bound)) for bound in value.bounds), "+Inf"]
-            buckets = list(zip(bounds, accumulate(value.counts), strict=True))
-            histogram.add_metric(labels, buckets, value.total)
-        return histogram
-    make = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
-    family = make(metric.name, metric.help, labels=metric.labels)
-    for labels, value in values:
-        assert not isinstance(value, HistogramStatistics)
-        family.add_metric(labels, value)
-    return family

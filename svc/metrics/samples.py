@@ -91,7 +91,8 @@ def _sum(one: Value, other: Value) -> Value:
     if isinstance(one, HistogramStatistics) and isinstance(other, HistogramStatistics):
         assert one.bounds == other.bounds, "workers of one service are of one version"
         counts = tuple(map(sum, zip(one.counts, other.counts, strict=True)))
-        return HistogramStatistics(one.bounds, counts, one.total + other.total)
+        latest = sorted((*one.exemplars.items(), *other.exemplars.items()), key=lambda found: found[1].at_ms)
+        return HistogramStatistics(one.bounds, counts, one.total + other.total, dict(latest))
     assert not isinstance(one, HistogramStatistics), "of one kind"
     assert not isinstance(other, HistogramStatistics), "of one kind"
     return one + other

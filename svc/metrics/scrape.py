@@ -12,18 +12,17 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from svc.domain.network.addresses import parse_ip, read_bind
 from svc.http.server.messages import Reply, Request
+from svc.metrics.exposition import Format, negotiated
 
 PATH = b"/metrics"
-
-MEDIA_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 
 _HOST = re.compile(r"(?:\[(?P<ipv6>[^\]]*)\]|(?P<host>[^:]+))(?::[0-9]*)?")
 _MISDIRECTED = (
     b"no metrics for this Host: ask for localhost or an address, or add the name to the setting metrics_hosts\n"
 )
 
-Expose = Callable[[], Awaitable[bytes]]
-"""All values now, in that format."""
+Expose = Callable[[Format], Awaitable[bytes]]
+"""All values now, in a format."""
 
 
 def expected_hosts(bind: str, others: Sequence[str]) -> list[str]:
@@ -54,8 +53,10 @@ class Scrape:
             status = 405
             headers.append((b"allow", b"GET, HEAD"))
         else:
-            body = await self._expose()
-            headers.append((b"content-type", MEDIA_TYPE))
+            accept = b",".join(value for name, value in request.headers if name == b"accept")
+            form = negotiated(accept.decode("latin-1"))
+            body = await self._expose(form)
+            headers += [(b"content-type", form.media_type), (b"vary", b"Accept")]
         headers.append((b"content-length", b"%d" % len(body)))
         await reply.respond(status, headers, body)
 

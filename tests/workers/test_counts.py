@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from svc.config import Config
-from svc.domain.histogram import HistogramStatistics
+from svc.domain.histogram import Exemplar, HistogramStatistics
 from svc.metrics.samples import PublishedSamples, SampleTable, added, pack_samples, read_samples
 from svc.service import Service
 from svc.store.directory import open_directory
@@ -21,6 +21,7 @@ from svc.world import World
 VALUES = st.one_of(
     st.integers(0, 1 << 40).map(float),
     st.tuples(st.integers(0, 9), st.integers(0, 9)).map(lambda counts: HistogramStatistics((1.0,), counts, 2.0)),
+    st.just(HistogramStatistics((1.0,), (0, 1), 2.0, {1: Exemplar("a" * 32, 2.0, 7)})),
 )
 
 
@@ -48,6 +49,14 @@ def test_histograms_are_added_bucket_by_bucket():
         HistogramStatistics((1.0, 2.0), counts, total) for counts, total in (((1, 2, 3), 5.0), ((4, 0, 1), 2.5))
     )
     assert added({"h": {(): one}}, {"h": {(): other}}) == {"h": {(): HistogramStatistics((1.0, 2.0), (5, 2, 4), 7.5)}}
+
+
+def test_of_the_exemplars_of_two_workers_the_latest_is_kept():
+    older, newer, only = Exemplar("a" * 32, 0.5, 1), Exemplar("b" * 32, 0.6, 2), Exemplar("c" * 32, 3.0, 1)
+    one = HistogramStatistics((1.0,), (1, 1), 3.5, {0: older, 1: only})
+    other = HistogramStatistics((1.0,), (1, 0), 0.6, {0: newer})
+    for total in (added({"h": {(): one}}, {"h": {(): other}}), added({"h": {(): other}}, {"h": {(): one}})):
+        assert total["h"][()] == HistogramStatistics((1.0,), (2, 1), 4.1, {0: newer, 1: only})
 
 
 def test_each_worker_has_its_own_slot_and_an_oversized_value_changes_nothing():

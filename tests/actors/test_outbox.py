@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import random
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -18,7 +16,6 @@ from trio.testing import MockClock
 
 from svc.actors.webhooks.outbox import BRING_FORWARD_S, POLL_INTERVAL_S, Outbox
 from svc.domain.refusals import Refusal
-from svc.domain.webhooks.envelope import signing_secret
 from svc.domain.webhooks.queues import BACKLOG_OVER
 from svc.domain.webhooks.records import Attempted
 from svc.store.store import StoreFullError
@@ -58,45 +55,6 @@ def queued_test(world: OutboxWorld, registered: Registered) -> Queued | Refusal:
     if isinstance(queued, Queued):
         world.outbox.nudge((queued.queue,))
     return queued
-
-
-async def test_an_event_is_sent_at_once_signed_and_byte_for_byte(tmp_path: Path, autojump_clock: MockClock):
-    with outbox_world(tmp_path) as world:
-        number = world.organization()
-        endpoint = world.endpoint(number, URL)
-        async with running(world):
-            await trio.sleep(1)
-            world.send(number)
-            await trio.sleep(1)
-        (post,) = world.receivers.posts
-        assert post.at_ms == EPOCH_MS + 1000
-        assert world.bodies(number)[post.event_id] == post.body
-        secret = signing_secret(world.secrets_key, endpoint.endpoint.id, 1)
-        signed = post.headers["X-Svc-Timestamp"].encode() + b"." + post.body
-        digest = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
-        assert post.headers["X-Svc-Signature"] == f"sha256={digest}"
-        assert world.states(endpoint.queue) == ["delivered"]
-
-
-async def test_nine_attempts_over_seven_hours_are_each_signed_again_and_then_the_delivery_fails(
-    tmp_path: Path, autojump_clock: MockClock
-):
-    with outbox_world(tmp_path) as world:
-        number = world.organization()
-        endpoint = world.endpoint(number, URL)
-        world.receivers.scripts[URL] = always(TIMEOUT, 10)
-        async with running(world):
-            world.send(number)
-            await trio.sleep(9 * HOUR)
-        posts = world.receivers.posts
-        assert len(posts) == 9
-        assert 6.3 * HOUR < (posts[-1].at_ms - posts[0].at_ms) / 1000 < 7.6 * HOUR
-        assert len({post.body for post in posts}) == 1
-        assert len({post.headers["X-Svc-Signature"] for post in posts}) == 9
-        assert {post.headers["webhook-id"] for post in posts} == {posts[0].event_id}
-        assert world.states(endpoint.queue) == ["failed"]
-        assert status(world, endpoint) == "failing"
-        assert [one.status for one in world.attempts(number)] == ["retrying"] * 8 + ["failed"]
 
 
 async def test_the_outbox_sleeps_while_nothing_is_due(tmp_path: Path, autojump_clock: MockClock):
@@ -227,27 +185,6 @@ async def test_a_few_pending_deliveries_keep_their_own_schedule_in_an_outage(tmp
         assert len(world.receivers.posts) == 180
 
 
-@pytest.mark.slow
-async def test_a_paused_endpoint_keeps_its_queue_and_receives_it_on_resume(tmp_path: Path, autojump_clock: MockClock):
-    with outbox_world(tmp_path) as world:
-        number = world.organization()
-        endpoint = world.endpoint(number, URL)
-        world.receivers.scripts[URL] = always(DOWN)
-        async with running(world):
-            world.send(number, 5)
-            await trio.sleep(1)
-            world.change(endpoint, paused=True)
-            before = len(world.receivers.posts)
-            world.send(number, 3)  # not queued at all
-            await trio.sleep(24 * HOUR)
-            assert len(world.receivers.posts) == before
-            world.receivers.scripts[URL] = always(OK)
-            world.change(endpoint, paused=False)
-            world.outbox.nudge((endpoint.queue,))
-            await trio.sleep(10)
-        assert world.states(endpoint.queue) == ["delivered"] * 5
-
-
 async def test_a_queued_test_delivery_ends_unsent_when_the_endpoint_is_paused(
     tmp_path: Path, autojump_clock: MockClock
 ):
@@ -281,26 +218,6 @@ async def test_a_test_delivery_skips_the_backlog_and_its_success_ends_the_outage
             assert str(queued.event_id) in {post.event_id for post in world.receivers.posts}
             await trio.sleep(60)
         assert set(world.states(endpoint.queue)) == {"delivered"}
-
-
-async def test_removing_an_endpoint_cancels_requests_in_flight(tmp_path: Path, autojump_clock: MockClock):
-    with outbox_world(tmp_path) as world:
-        number = world.organization()
-        endpoint, other = world.endpoint(number, URL), world.endpoint(number, "https://other.example/")
-        world.receivers.scripts[URL] = always(OK, 9)
-        async with running(world):
-            world.send(number, 50)
-            await trio.sleep(2)
-            assert world.receivers.open[URL] == 2
-            world.remove(endpoint)
-            await trio.sleep(0.5)
-            assert world.receivers.open[URL] == 0
-            await trio.sleep(30)
-        assert len(world.receivers.to(URL)) == 2
-        assert world.deliveries(endpoint.queue) == []
-        removed = [one for one in world.attempts(number) if one.error == "removed"]
-        assert [(one.status, one.endpoint_url) for one in removed] == [("failed", URL)] * 2
-        assert world.states(other.queue) == ["delivered"] * 50
 
 
 async def test_a_restart_resends_what_was_in_flight_and_loses_nothing(tmp_path: Path, autojump_clock: MockClock):

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from svc.actors.settler import INTERVAL_S, run, settle_all
 from svc.actors.watch.clock import ClockWatch
-from svc.domain.billing import OVERDUE_MS, SETTLED_AFTER_MS, Settlement
+from svc.domain.billing import SETTLED_AFTER_MS, Settlement
 from svc.domain.ids import DAY_MS
 from svc.store.schema.tables import SETTLEMENTS
 from svc.store.store import StoreFullError
@@ -71,27 +71,6 @@ async def test_one_poll_settles_every_day_of_every_organization(tmp_path: Path, 
         before = world.store.statistics().commits
         await settle_all(world.store, world.world, world.outbox.nudge)
         assert world.store.statistics().commits == before, "a look that finds nothing writes nothing"
-
-
-async def test_an_organization_past_due_for_a_week_is_blocked_and_the_subscriber_notified(
-    tmp_path: Path, autojump_clock: MockClock
-):
-    with outbox_world(tmp_path) as world:
-        late, later = Books(world), Books(world)
-        for books, since_ms in ((late, EPOCH_MS - OVERDUE_MS), (later, EPOCH_MS - OVERDUE_MS + 1)):
-            books.subscribe()
-            books.set_status("active", since_ms - 1)
-            books.set_status("past_due", since_ms)
-        await settle_all(world.store, world.world, world.outbox.nudge)
-        assert (late.account().billing_status, late.account().blocked_reason) == ("blocked", "payment_overdue")
-        assert later.account().billing_status == "past_due"
-        change = late.changes()[-1]
-        assert (change.by, change.at_ms, change.current) == ("settler", EPOCH_MS, "blocked")
-        assert [data["current_status"] for data in late.told()][-1] == "blocked"
-        await trio.sleep(0.001)
-        await settle_all(world.store, world.world, world.outbox.nudge)
-        assert later.account().billing_status == "blocked"
-        assert len(late.changes()) == 3
 
 
 async def test_a_full_store_delays_settlement_and_loses_nothing(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,26 +17,19 @@ from bench.linkage import service
 from bench.linkage.identity import private, programs, rows, takeover, twins, versions
 from bench.linkage.identity.world import (
     MINUTE_MS,
-    START_MS,
-    Count,
     Counts,
-    Hashes,
     OurService,
     Reading,
     Recognizer,
     Sent,
     Visit,
     World,
-    at_least,
-    at_most,
     captured,
     different,
     of_capture,
-    upgrades,
-    warmed,
 )
 from bench.linkage.judge import Answer
-from svc.domain.model import Attribute, RequestFacts, RequestHeaders
+from svc.domain.model import RequestFacts, RequestHeaders
 from svc.domain.useragent.hints import read_hints
 
 NOWHERE = Path("nowhere")
@@ -145,14 +138,6 @@ def test_who_takes_all_for_one_misses_every_aim_that_is_about_others(row: str):
     assert any(not right for _, right in counts.confidences)
 
 
-@pytest.mark.usefixtures("small_rows")
-def test_a_hash_of_the_report_joins_twins_and_knows_no_tokens():
-    counts = twins.measure(0, NOWHERE, "small", Hashes)
-    assert counts.whole("household of two: joined pairs").share == 1
-    assert counts.whole("household of two: visits with the other's id").share == 0.5
-    assert counts.whole("storage cleared at home: recognized").share == 1
-
-
 # ---- the months of twins
 
 
@@ -180,40 +165,6 @@ def test_the_month_is_the_same_for_a_seed_and_its_devices_are_as_described():
 
 
 # ---- worlds
-
-
-def visit_of(sent: Sent, browser: str = "anna", minute: int = 0, **more: Any) -> Visit:
-    return Visit(browser, sent, "81.2.69.142", START_MS + minute * MINUTE_MS, **more)
-
-
-def test_asking_changes_nothing_and_a_copy_goes_on_by_itself():
-    world = World(OurService(Reading()))
-    sent = people()[0]
-    assert world.ask(visit_of(sent)).visitor is None
-    first = world.visit(visit_of(sent, token="a" * 16, token_is_new=True))
-    other = world.copy()
-    assert other.visit(visit_of(sent, minute=1, token="a" * 16)).visitor == first.visitor
-    fresh = other.visit(visit_of(people()[5], "ben", minute=2)._replace(ip="93.1.2.3"))
-    assert fresh.visitor != first.visitor
-    assert world.ask(visit_of(people()[5], "ben", minute=2)._replace(ip="93.1.2.3")).visitor is None
-    assert sum(world.confidences.values()) == 0
-    assert other.confidences == {(100, True): 1}
-
-
-def test_a_confidence_is_right_where_the_browser_had_this_id_before():
-    world = World(Blind())
-    for browser in ("anna", "anna", "ben", "ben"):
-        world.visit(visit_of(people()[0], browser))
-    assert world.confidences == {(100, False): 2, (100, True): 2}
-
-
-def test_a_private_window_and_an_origin_reach_the_features():
-    reading, sent = Reading(), people()[0]
-    plain = reading.features(sent, "81.2.69.142")
-    assert not plain.private
-    assert reading.features(sent, "81.2.69.142", private=True).private
-    assert reading.features(sent, "81.2.69.142", "https://pay.shop.example").origin != plain.origin
-    assert reading.features(sent, "81.2.69.142", "https://pay.shop.example").exact == plain.exact
 
 
 def exported_line(visit: Visit) -> bytes:
@@ -297,67 +248,7 @@ def numbered(answers: list[Answer]) -> list[tuple[int, int]]:
 # ---- programs and their changes
 
 
-def test_machines_have_many_programs_and_changes_show_in_what_they_change():
-    found = captured()
-    machines = programs.machines(found)
-    assert len(machines) >= 10
-    plain = machines["plain"]
-    assert len(plain) == 11
-    reading = Reading()
-
-    def differing(browser: str, changed: Callable[[dict[str, Any]], dict[str, Any]]) -> set[Attribute]:
-        before, after = (
-            reading.features(of_capture(plain[browser], change), "81.2.69.142").values for change in (None, changed)
-        )
-        return {attribute for attribute in Attribute if before[attribute] != after[attribute]}
-
-    speaking = partial(programs.in_language, languages=("nl-NL", "nl"))
-    for browser in ("chromium", "firefox", "minibrowser", "konqueror"):
-        assert differing(browser, partial(programs.in_zone, zone="Asia/Seoul")) == {Attribute.TIMEZONE}
-        assert Attribute.LANGUAGES in differing(browser, speaking)
-        assert differing(browser, partial(programs.on_screen, screen=(1366, 768))) == {Attribute.SCREEN}
-        assert differing(browser, partial(programs.resized, by=90)) <= {Attribute.FRAME}
-        assert Attribute.SCREEN in differing(browser, partial(programs.scaled, by=1.5))
-    assert Attribute.FONTS in differing("firefox", programs.without_font)
-    assert plain["chromium"].report["components"]["timezone"]["value"] == "America/New_York", "captures are not changed"
-
-
-def test_the_library_beside_sees_a_change_and_no_window():
-    capture = programs.machines(captured())["plain"]["chromium"]
-    same = of_capture(capture).peer
-    assert of_capture(capture, partial(programs.in_zone, zone="Asia/Seoul")).peer != same
-    assert of_capture(capture, partial(programs.resized, by=90)).peer == same
-
-
 # ---- versions
-
-
-def test_a_report_with_another_version_differs_in_nothing_else():
-    signals: dict[str, Any] = {
-        "userAgent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/137.0.0.0 Safari/537.36",
-        "uaData": {"brands": [{"brand": "Chromium", "version": "137"}, {"brand": "Not/A)Brand", "version": "24"}]},
-        "languages": ["de-DE"],
-    }
-    changed = versions.with_version(signals, 137, 120)
-    assert "Chrome/120.0.0.0 Safari/537.36" in changed["userAgent"]
-    assert [brand["version"] for brand in changed["uaData"]["brands"]] == ["120", "24"]
-    assert signals["uaData"]["brands"][0]["version"] == "137"
-    assert changed["languages"] == ["de-DE"]
-    firefox = {"userAgent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}
-    assert versions.with_version(firefox, 140, 115)["userAgent"].endswith("rv:115.0) Gecko/20100101 Firefox/115.0")
-
-
-def test_captured_versions_are_of_many_releases_on_each_device():
-    assert {device: len(found) > 20 for device, found in upgrades().items()} == dict.fromkeys(upgrades(), True)
-
-
-def test_strangers_come_before_the_start_and_leave_no_trace_in_the_figures():
-    recorded: list[tuple[Visit, Answer]] = []
-    world = warmed(lambda: Recorder(recorded), people(), Random(1), visits=30)
-    assert len(recorded) == 30
-    assert len({visit.browser for visit, _ in recorded}) == 20
-    assert all(visit.at_ms < START_MS for visit, _ in recorded)
-    assert not world.confidences
 
 
 # ---- tables
@@ -387,18 +278,6 @@ def test_tables_have_the_mean_the_worst_seed_and_whether_the_aim_is_met():
     details = rows.identity_tables(measured((0.0, 0.0)), details=True)[-1]
     assert details.rows == [("small", "a case without an aim", "1.000", "1.000", "1")]
     assert rows.identity_tables([]) == []
-
-
-def test_aims_and_counts():
-    assert [str(aim) for aim in (at_most(0.02), at_least(0.95), at_most(0.005), at_most(0))] == [
-        "≤ .02", "≥ .95", "≤ .005", "≤ 0",
-    ]  # fmt: skip
-    assert at_most(0.02).met(0.02)
-    assert not at_least(0.95).met(0.949)
-    assert Count().share is None
-    assert rows.identity_facts(measured((0.0, 0.5)))[0]["cases"][1] == {
-        "case": next(iter(twins.AIMS)), "part": "held out", "aim": "≤ .02", "hits": [50.0], "of": [100],
-    }  # fmt: skip
 
 
 def test_every_row_runs_with_every_seed_and_once_beside():

@@ -17,7 +17,6 @@ from bench.linkage.shared_address import (
     part,
     sdk_ladder,
     spread,
-    timetable,
 )
 
 CAPTURES = Path(__file__).parents[1] / "captures" / "sdk-upgrades.jsonl.gz"
@@ -28,29 +27,6 @@ INTERLEAVED = [order for order in ORDERS if order != "device after device"]
 @cache
 def sdk():
     return sdk_ladder(CAPTURES)
-
-
-def test_the_timetable_of_each_order():
-    minute = timedelta(minutes=1)
-    visits = {order: [visit[1:] for visit in timetable(("a", "b"), 2, minute, order)] for order in ORDERS}
-    assert visits["in turn"] == [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
-    assert visits["in reverse"] == [("b", 0), ("a", 0), ("b", 1), ("a", 1)]
-    assert visits["in turn, three visits a step"] == [("a", 0), ("b", 0)] * 3 + [("a", 1), ("b", 1)] * 3
-    assert visits["device after device"] == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
-
-
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("pace", PACES.values(), ids=PACES)
-def test_every_timetable_is_in_time_order(pace: timedelta, order: str):
-    times = [at_s for at_s, _, _ in timetable("abcdef", 13, pace, order)]
-    assert times == sorted(times)
-    assert len(set(times)) == len(times)
-
-
-def test_versions_are_spread_from_the_first_to_the_last():
-    assert spread(31, 13)[0] == 0
-    assert spread(31, 13)[-1] == 30
-    assert len(set(spread(31, 13))) == 13
 
 
 @pytest.mark.slow

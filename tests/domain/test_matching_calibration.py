@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.domain.matching import Statistics, StatisticsUpdate
-from svc.domain.matching.learned.calibration import CROWDED, FAR, KINDS, NEAR, WIDE, calibrated, kind_of
+from svc.domain.matching.learned.calibration import KINDS, calibrated
 from svc.domain.matching.parameters import CAUTION
 from tests.domain.matching_world import features_of
 
@@ -17,25 +17,10 @@ kinds = st.integers(0, KINDS - 1)
 probabilities = st.floats(0, 1)
 
 
-@given(kinds, probabilities, probabilities)
-def test_a_calibrated_probability_is_between_zero_and_one(kind: int, raw: float, prior: float) -> None:
-    assert 0.0 <= calibrated(kind, raw, prior, CAUTION[1]) <= 1.0
-
-
 @given(kinds, probabilities, probabilities, probabilities)
 def test_calibration_is_monotonic(kind: int, one: float, other: float, prior: float) -> None:
     low, high = sorted((one, other))
     assert calibrated(kind, low, prior, CAUTION[1]) <= calibrated(kind, high, prior, CAUTION[1])
-
-
-def test_the_same_evidence_counts_less_the_farther_the_report_comes_from() -> None:
-    for exact, token in itertools.product((False, True), repeat=2):
-        near, crowded, wide, far = (
-            calibrated(kind_of(network_context, exact=exact, token=token), 0.95, 0.5, CAUTION[1])
-            for network_context in (NEAR, CROWDED, WIDE, FAR)
-        )
-        assert near > crowded > far
-        assert near > wide > far
 
 
 def test_caution_fades_with_the_visits_of_an_organization() -> None:

@@ -338,16 +338,6 @@ def test_bytes_that_are_not_statistics_are_rejected() -> None:
         Statistics(b"\xff\x00")
 
 
-def test_common_values_are_weaker_evidence_than_rare_ones() -> None:
-    statistics = Statistics()
-    for device in range(50):
-        features = features_of(DESKTOP_VALUES | {Attribute.CANVAS: str(device)})
-        statistics.learn(StatisticsUpdate(features=features, new_devices=1.0))
-    logs = statistics.log_frequencies(features_of(DESKTOP_VALUES | {Attribute.CANVAS: "0"}))
-    assert logs[Attribute.GPU] > -0.2
-    assert logs[Attribute.CANVAS] < -3
-
-
 @pytest.mark.slow
 def test_statistics_are_bounded_whatever_is_reported() -> None:
     statistics = Statistics()
@@ -359,27 +349,6 @@ def test_statistics_are_bounded_whatever_is_reported() -> None:
     for report in range(3000):
         statistics.learn(StatisticsUpdate(features=features_of(other_device(str(report))), new_devices=1.0))
     assert statistics.rows().size < CLASSES * 22 * 2 * COMMON_VALUES * 20
-
-
-def test_changes_of_frequently_changing_attributes_weigh_less() -> None:
-    statistics = Statistics()
-    features = features_of()
-    calm = statistics.change_tables[False][0][1][1]
-    for visit in range(400):
-        before = first_record(features_of(DESKTOP_VALUES | {Attribute.TIMEZONE: str(visit)}), START_MS)
-        statistics.learn(StatisticsUpdate(features=features, before=before, days=1, proven=True))
-    learned = statistics.change_tables[False][0][1][1]
-    assert learned[Attribute.TIMEZONE] > calm[Attribute.TIMEZONE] + 2
-    assert learned[Attribute.GPU] < calm[Attribute.GPU]
-
-
-def test_return_rates_follow_observations_within_their_bounds() -> None:
-    statistics = Statistics()
-    features = features_of()
-    start = statistics.return_rate(features)
-    for _ in range(6000):
-        statistics.learn(StatisticsUpdate(features=features, returned=1.0))
-    assert start < statistics.return_rate(features) <= 0.97
 
 
 def test_learning_nothing_changes_nothing() -> None:

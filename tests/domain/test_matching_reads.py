@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from svc.domain.matching import Block, Features, Statistics, match_visitor, parameters
-from svc.domain.matching.blocks import HARDWARE, NETWORK, block_keys, network_key
+from svc.domain.matching.blocks import HARDWARE, NETWORK, block_keys
 from svc.domain.matching.chance import ALL_AGREE, BIT
 from svc.domain.matching.comparison import compare
 from svc.domain.matching.decision import decide
@@ -21,8 +21,6 @@ from tests.domain.matching_world import (
     Organization,
     features_of,
 )
-
-TOKEN = "t0ken-of-the-first-browser"
 
 
 def key_of(kind: int, features: Features) -> bytes:
@@ -45,21 +43,6 @@ def test_a_block_of_more_devices_than_it_lists_is_counted_and_not_searched(kind:
     organization.blocks[key_of(kind, features_of())] = Block(count, (5,)).pack()
     match_visitor(organization, organization.statistics, features_of(), START_MS + DAY_MS)
     assert organization.visitors_read == ({5} if read or kind == NETWORK else set())
-
-
-@pytest.mark.parametrize("ip", ["", "81.2.69.142"])
-def test_seven_blocks_are_read_without_a_token(ip: str) -> None:
-    organization = Organization()
-    features = features_of(ip=ip)
-    match_visitor(organization, organization.statistics, features, START_MS)
-    assert {key[0] for key in organization.blocks_read} == set(b"XEABCDN")
-    assert network_key(features.family, features.near_network) in organization.blocks_read
-
-
-def test_an_unidentifiable_report_reads_nothing() -> None:
-    organization = Organization()
-    match_visitor(organization, organization.statistics, features_of({Attribute.GPU: "g"}, token=TOKEN), START_MS)
-    assert organization.blocks_read == organization.visitors_read == set()
 
 
 @pytest.mark.parametrize("days", [399, 400, 401, 4000])

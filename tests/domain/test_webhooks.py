@@ -246,11 +246,6 @@ def test_nine_attempts_in_about_seven_hours_over_a_thousand_seeds():
     assert 7.0 < max(totals) <= 7.5
 
 
-def test_the_backoff_steps_are_as_decided():
-    """Decisions 8.2."""
-    assert STEPS_MS == (5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 11_700_000)
-
-
 def test_jitter_depends_only_on_the_delivery():
     steps = {
         jittered(10_000, queue, DeliveryKey(event_id, "auto"), attempt)

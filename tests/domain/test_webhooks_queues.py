@@ -8,12 +8,8 @@ import msgspec
 import pytest
 
 from svc.domain.webhooks.queues import (
-    BACKLOG_OVER,
-    ENDPOINT_SLOTS,
     FAILING_SLOTS,
-    LONGEST_PROBE_MS,
     ORGANIZATION_SLOTS,
-    OUTAGE_FAILURES,
     PROBE_MS,
     SLOTS,
     ConcurrencyLimit,
@@ -208,12 +204,6 @@ def test_probes_of_an_outage_back_off_and_a_success_ends_them():
     assert queue.slots == 1
     adjust_concurrency(queue, OK, 1000, failing=False)
     assert (queue.probes, queue.probe_at_ms, queue.slots) == (0, 0, 2)
-
-
-def test_the_limits_are_as_decided():
-    """Decisions 8.8."""
-    assert (SLOTS, ORGANIZATION_SLOTS, FAILING_SLOTS, ENDPOINT_SLOTS) == (256, 32, 64, 8)
-    assert (OUTAGE_FAILURES, BACKLOG_OVER, PROBE_MS, LONGEST_PROBE_MS) == (5, 100, 5_000, 300_000)
 
 
 def test_a_queue_removed_while_it_sleeps_is_not_handed_out():

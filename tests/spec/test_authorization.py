@@ -469,7 +469,7 @@ class Wire:
             self._stream = None
 
 
-ONE_IN = effort(12, 1)
+ONE_IN = effort(24, 1)
 """Of so many cells with several faults one is tried; which, differs from commit to commit."""
 ONE_IN_ON_ANOTHER_ENGINE = effort(5, 1)
 """And of those with one fault, on PostgreSQL: who may do what follows from the record of a key, wherever that is."""

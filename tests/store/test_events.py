@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from svc.domain.events.listing import KINDS, LEVELS, Filters, Listing
+from svc.domain.events.listing import KINDS, LEVELS, Listing
 from svc.domain.model import ENVIRONMENTS, EventSignal, Verdict
 from svc.domain.records import RETENTION_MS, DeferredReport, Document, Event, WeightsSnapshot
 from svc.store.check.invariants import violations
@@ -23,7 +23,7 @@ from svc.store.store import Store
 from svc.store.transactions.holdings import counted, keep
 from svc.store.transactions.organizations import create_organization
 from svc.store.views.event_index import digests
-from svc.store.views.events import EventMatch, event_by_request, event_page, put_event
+from svc.store.views.events import event_by_request, put_event
 from svc.world import World
 from tests.support.worlds import EPOCH_MS
 
@@ -115,40 +115,6 @@ def fits(listing: Listing, environment: str, given: Event) -> bool:
         and listing.filters.visitor_id in (None, given.verdict.visitor_id)
         and listing.filters.level in (None, given.verdict.suspect_level)
     )
-
-
-@pytest.mark.slow
-def test_a_page_equals_a_scan_of_every_event(tmp_path: Path):
-    """Every filter, over windows whose ends are on events, between them and outside; many share a millisecond."""
-    chance = random.Random(11)
-    numbers = [chance.getrandbits(128) for _ in range(1500)]
-    events = [
-        (chance.choice((1, 2)), uuid(number), event(chance, EPOCH_MS + chance.randrange(60))) for number in numbers
-    ]
-    with filled_store(tmp_path, *events) as store, store.read() as snapshot:
-        shown = 0
-        for visitor_id in (None, *VISITORS[1:], "z" * 20):
-            for level in (None, *LEVELS):
-                for _ in range(6):
-                    from_ms = EPOCH_MS + chance.randrange(-5, 60)
-                    listing = Listing(
-                        from_ms, from_ms + chance.randrange(1, 70), Filters(visitor_id=visitor_id, level=level),
-                        chance.randrange(12), chance.randrange(1, 30),
-                    )  # fmt: skip
-                    organization, environment = chance.choice((1, 2)), chance.choice(ENVIRONMENTS)
-                    expected = sorted(
-                        (
-                            EventMatch(request_id, given)
-                            for number, request_id, given in events
-                            if number == organization and fits(listing, environment, given)
-                        ),
-                        key=lambda found: (found.event.occurred_at_ms, found.request_id),
-                        reverse=True,
-                    )[listing.offset : listing.offset + listing.limit]
-                    assert event_page(snapshot, organization, environment, listing).events == expected
-                    shown += len(expected)
-        assert shown > 200, "the listings were not all empty"
-        assert list(violations(snapshot)) == []
 
 
 def test_one_event_belongs_to_its_organization_and_environment_for_30_days(tmp_path: Path):

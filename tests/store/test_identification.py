@@ -11,18 +11,15 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from svc.domain.access.credentials import ApiKey
 from svc.domain.attestation.attested_key import MAX_KEYS_OF_VISITOR, AttestedKey
 from svc.domain.attestation.claim import Attestation
-from svc.domain.events.archive import inflate
-from svc.domain.identification import Duplicate, Identified, Refused, Submission, assess
+from svc.domain.identification import Identified, Submission, assess
 from svc.domain.ids import first_id
 from svc.domain.matching import Recognition, Statistics
 from svc.domain.matching.blocks import exact_key, token_key
 from svc.domain.matching.tokens import STRANGERS
 from svc.domain.model import RequestFacts
-from svc.domain.records import Document, Event, Idempotency
-from svc.domain.refusals import Refusal
+from svc.domain.records import Event
 from svc.domain.scoring.weights import WeightsChange
 from svc.store.check.invariants import violations
 from svc.store.schema.tables import (
@@ -31,9 +28,6 @@ from svc.store.schema.tables import (
     DELETED_VISITORS,
     DOCUMENTS,
     EVENTS,
-    IDEMPOTENCY,
-    KEYS,
-    LEDGER,
     META,
     TABLES,
     VISITOR_COUNTS,
@@ -46,7 +40,6 @@ from svc.store.snapshot import Transaction
 from svc.store.transactions import organizations
 from svc.store.transactions.attestation import keep_key
 from svc.store.transactions.identification import Recorded, identify
-from svc.store.transactions.keys import issue_key
 from svc.store.transactions.visitors import VisitorIndex
 from svc.store.transactions.weights import save_weights
 from svc.store.views.lookups import balance
@@ -56,8 +49,6 @@ from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS, Everywhere
 
 DAY_MS = 86_400_000
-TOO_LITTLE = {"userAgent": "Mozilla/5.0"}
-KEY = b"i" * 16
 
 
 class Shop:
@@ -123,141 +114,13 @@ class Shop:
             return {table.name: list(snapshot.scan(table)) for table in TABLES if table != META}
 
 
-def balance_after(recorded: Recorded) -> int:
-    return recorded.outcome.balance_micros
-
-
 @pytest.fixture
 def shop(tmp_path: Path) -> Generator[Shop]:
     with outbox_world(tmp_path) as world:
         yield Shop(world)
 
 
-# The same again
-
-
-@pytest.mark.parametrize("environment", ["production", "development"])
-def test_the_same_key_within_a_day_gives_the_same_response_and_changes_nothing(shop: Shop, environment: Any):
-    """Decisions 3.2: to the millisecond."""
-    shop.credit(10_000)
-    first = shop.submission(idempotency=KEY, environment=environment)
-    job = partial(identify, assessment=assess(first, Everywhere()), statistics=shop.statistics)
-    assert isinstance(shop.world.do(job).outcome, Identified)
-    assert shop.rows(IDEMPOTENCY) == [Idempotency(first.request_id.bytes, EPOCH_MS)]
-    before, left = shop.everything(), shop.balance()
-    for later_ms in (0, 1, DAY_MS - 1):
-        again = shop.visit(report(5), idempotency=KEY, environment=environment, at_ms=EPOCH_MS + later_ms)
-        assert again == Recorded(Duplicate(first.request_id, left), None)
-    assert shop.everything() == before
-    new = shop.visit(idempotency=KEY, environment=environment, at_ms=EPOCH_MS + DAY_MS)
-    assert isinstance(new.outcome, Identified)
-    (row,) = shop.rows(IDEMPOTENCY)
-    assert row.at_ms == EPOCH_MS + DAY_MS
-    assert row.request_id != first.request_id.bytes
-
-
-def test_a_request_without_a_key_or_with_another_key_is_a_new_identification(shop: Shop):
-    shop.credit(20_000)
-    for idempotency in (None, None, KEY, b"j" * 16):
-        shop.visited(idempotency=idempotency)
-    assert len(shop.rows(EVENTS)) == 4
-    assert len(shop.rows(IDEMPOTENCY)) == 2
-
-
-def test_another_organization_may_use_the_same_key(shop: Shop):
-    other = Shop(shop.world)
-    for one in (shop, other):
-        one.visited(idempotency=KEY, environment="development", request_id=UUID(bytes=first_id(EPOCH_MS + one.number)))
-    assert len(shop.rows(IDEMPOTENCY)) == 2
-
-
-# Money
-
-
-def test_an_identification_without_enough_credit_is_refused_and_changes_nothing(shop: Shop):
-    """Decisions 5.2: by the price of this very report; and its key may be used again."""
-    shop.credit(3_499)
-    assert balance_after(shop.visit(idempotency=KEY)) == 499
-    before = shop.everything()
-    refused = shop.visit(idempotency=b"j" * 16)
-    assert refused == Recorded(Refused(Refusal("no_credit"), 499), None)
-    assert shop.visit(TOO_LITTLE).outcome == Refused(Refusal("no_credit"), 499)
-    assert shop.everything() == before
-    assert balance_after(shop.visit(environment="staging")) == 499
-    duplicate = shop.visit(idempotency=KEY).outcome
-    assert isinstance(duplicate, Duplicate), "the answer that was paid for is given again"
-    assert duplicate.balance_micros == 499
-
-
-def test_only_production_is_entered_in_the_ledger_with_the_price_of_the_report(shop: Shop):
-    shop.credit(10_000)
-    for signals, environment in ((report(), "production"), (TOO_LITTLE, "production"), (report(), "staging")):
-        shop.visited(signals, environment=environment)
-    lines = [(entry.kind, entry.amount_micros, entry.at_ms) for entry in shop.rows(LEDGER)]
-    assert lines == [("credit", 10_000, 0), ("identification", -3_000, EPOCH_MS), ("identification", -500, EPOCH_MS)]
-    assert shop.balance() == 6_500
-
-
-def test_the_balance_may_fall_below_zero_by_the_credit_limit(shop: Shop):
-    shop.world.do(partial(organizations.set_credit_limit, number=shop.number, micros=3_000))
-    assert balance_after(shop.visit()) == -3_000
-    assert shop.visit().outcome == Refused(Refusal("no_credit"), -3_000)
-
-
-def test_a_blocked_organization_is_refused_in_production(shop: Shop):
-    shop.credit(10_000)
-    author = organizations.Author(UUID(bytes=first_id(EPOCH_MS)), EPOCH_MS, "operator")
-    shop.world.do(partial(organizations.set_billing_status, number=shop.number, status="blocked", author=author))
-    assert shop.visit().outcome == Refused(Refusal("billing_blocked"), 10_000)
-    shop.visited(environment="development")
-
-
 # Whose it is
-
-
-def test_a_returning_visitor_keeps_its_id_and_another_gets_its_own(shop: Shop):
-    first = shop.visited(report(1), environment="development")
-    assert (first.verdict.visitor_id, first.verdict.visitor_is_new, first.verdict.identifiable) == (
-        f"{1:020d}",
-        True,
-        True,
-    )
-    again = shop.visited(report(1), environment="development", at_ms=EPOCH_MS + 1)
-    assert (again.verdict.visitor_id, again.verdict.visitor_is_new, again.verdict.visitor_confidence) == (
-        first.verdict.visitor_id,
-        False,
-        100,
-    )
-    other = shop.visited(report(6), environment="development", at_ms=EPOCH_MS + 2)
-    assert (other.verdict.visitor_id, other.verdict.visitor_is_new) == (f"{3:020d}", True)
-    assert shop.rows(VISITOR_COUNTS) == [2]
-    with shop.world.store.read() as snapshot:
-        assert [number for _, number in snapshot.scan(VISITOR_IDS, shop.number)] == [1, 2]
-        assert [key for key, _ in snapshot.scan(VISITORS, shop.number)] == [(shop.number, 1), (shop.number, 2)]
-
-
-def test_an_unidentifiable_visitor_gets_an_id_that_is_not_stored(shop: Shop):
-    nobody = shop.visited(TOO_LITTLE, environment="development")
-    assert (nobody.verdict.visitor_id, nobody.verdict.visitor_is_new, nobody.verdict.identifiable) == (
-        f"{1:020d}",
-        True,
-        False,
-    )
-    for table in (VISITORS, VISITOR_IDS, VISITOR_COUNTS, BLOCKS):
-        assert shop.rows(table) == []
-    assert shop.visited(TOO_LITTLE, environment="development").verdict.visitor_id == f"{2:020d}"
-
-
-def test_a_token_sent_by_another_device_is_an_observation_and_another_visitor(shop: Shop):
-    """Decisions 3.6."""
-    token = {"client_token": "t" * 32}
-    first = shop.visited(report(1) | token, environment="development")
-    carried = report(6, hardwareConcurrency=2, deviceMemory=2, platform="MacIntel", maxTouchPoints=5) | token
-    other = shop.visited(carried, environment="development", at_ms=EPOCH_MS + 1)
-    assert other.verdict.visitor_id != first.verdict.visitor_id
-    documents = shop.rows(DOCUMENTS)
-    assert "token_conflict" not in documents[0].evidence
-    assert documents[1].evidence["token_conflict"] == ("device_contradicts_token",)
 
 
 def test_a_row_of_the_index_is_read_once(shop: Shop):
@@ -286,55 +149,12 @@ def test_a_row_of_the_index_is_read_once(shop: Shop):
 # What is kept
 
 
-def test_an_event_contains_the_request_and_its_response(shop: Shop):
-    shop.credit(3_000)
-    recorded = shop.visit()
-    answer = recorded.outcome
-    assert isinstance(answer, Identified)
-    (event,) = shop.rows(EVENTS)
-    assert isinstance(event, Event)
-    said = msgspec.structs.asdict(event)
-    sent = {
-        "environment": "production",
-        "occurred_at_ms": EPOCH_MS,
-        "platform": "web",
-        "sdk_platform": "web",
-        "sdk_version": "1.2.3",
-        "origin": "https://shop.example",
-        "tag": "a tag",
-        "ip_address": "81.2.69.160",
-        "key_id": "key_1",
-        "price_micros": 3_000,
-    }
-    assert {name: said[name] for name in sent} == sent
-    assert event.verdict == answer.verdict
-    assert (event.verdict.visitor_is_new, event.verdict.identifiable, event.verdict.suspect_score) == (True, True, 0)
-    (document,) = shop.rows(DOCUMENTS)
-    assert isinstance(document, Document)
-    assert msgspec.json.decode(inflate(document.signals)) == report()
-    assert (document.sdk_platform, document.sdk_version, document.tag) == ("web", "1.2.3", "a tag")
-
-
 def test_an_unnamed_sdk_is_of_the_web_and_unknown(shop: Shop):
     shop.visited(environment="development", sdk_platform=None, sdk_version=None)
     (event,) = shop.rows(EVENTS)
     (document,) = shop.rows(DOCUMENTS)
     assert (event.platform, event.sdk_platform, event.sdk_version) == ("web", "web", "unknown")
     assert (document.sdk_platform, document.sdk_version) == (None, None)
-
-
-def test_an_empty_report_is_not_scored(shop: Shop):
-    """Decisions 3.9."""
-    nothing = shop.visited({}, environment="development", facts=RequestFacts(ip="81.2.69.160"))
-    assert shop.rows(EVENTS) == [nothing]
-    assert (
-        nothing.verdict.suspect_score,
-        nothing.verdict.suspect_level,
-        nothing.verdict.triggers,
-        nothing.verdict.signals,
-    ) == (None, None, (), ())
-    agent_alone = shop.visited({}, environment="development")
-    assert agent_alone.verdict.suspect_score is not None
 
 
 def test_the_effective_weights_are_stored_once_and_referenced_by_each_document(shop: Shop):
@@ -358,33 +178,11 @@ def test_the_effective_weights_are_stored_once_and_referenced_by_each_document(s
     assert event.visitor_kind == "automation"
 
 
-def test_subscribed_webhook_endpoints_are_notified(shop: Shop):
-    assert shop.visit(environment="development").queues == ()
-    queue = shop.world.endpoint(shop.number, "https://receiver.example/", environment="test").queue
-    recorded = shop.visit(environment="development")
-    assert recorded.queues == (queue,)
-    assert len(shop.world.deliveries(queue)) == 1
-    shop.credit(3_000)
-    assert shop.visit().queues == (), "production is not what it asked for"
-
-
 def test_archived_data_is_at_most_a_third_of_the_submission(shop: Shop):
     signals = report() | {"fonts": [f"Font of the {place}th family" for place in range(150)]}
     shop.visited(signals, environment="development")
     (document,) = shop.rows(DOCUMENTS)
     assert len(document.signals) * 3 <= len(msgspec.json.encode(signals))
-
-
-def test_the_last_use_of_a_key_is_written_with_the_identification_when_it_is_due(shop: Shop):
-    digest = b"k" * 32
-    key = ApiKey("key_1", shop.number, "secret", "", "development", "eu", None, (), (), "sk_", "abcd", 0)
-    shop.world.do(partial(issue_key, key=key, digest=digest))
-    shop.visited(environment="development")
-    assert [row.last_used_at_ms for row in shop.rows(KEYS)] == [None]
-    shop.visited(environment="development", touched_key=digest, at_ms=EPOCH_MS + 7)
-    assert [row.last_used_at_ms for row in shop.rows(KEYS)] == [EPOCH_MS + 7]
-    shop.visit(touched_key=digest, at_ms=EPOCH_MS + DAY_MS)
-    assert [row.last_used_at_ms for row in shop.rows(KEYS)] == [EPOCH_MS + 7], "it was refused and changed nothing"
 
 
 def test_of_two_devices_that_share_an_id_the_one_with_the_newer_token_gets_its_own(shop: Shop):

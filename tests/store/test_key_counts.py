@@ -23,6 +23,7 @@ from svc.store.transactions.keys import counted_keys, issue_key, purge_key, revo
 from svc.store.transactions.organizations import create_organization
 from svc.store.views.lookups import keys_of
 from svc.world import World
+from tests.support.effort import effort
 from tests.support.worlds import EPOCH_MS
 
 ORGANIZATIONS = (1, 2)
@@ -62,7 +63,7 @@ def opened(path: Path, versions: int = len(MIGRATIONS)) -> Store:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(effort(1, 4)))
 def test_the_key_count_always_equals_a_full_count(tmp_path: Path, seed: int):
     """Issued, revoked, expired, deleted; with a clock that also goes back."""
     chance, store, now_ms = random.Random(seed), opened(tmp_path), EPOCH_MS

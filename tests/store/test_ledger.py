@@ -14,24 +14,17 @@ import pytest
 
 from svc.domain.billing import (
     BILLING_STATUSES,
-    OVERDUE_MS,
-    SETTLED_AFTER_MS,
     TRANSITIONS,
     BillingChange,
     LedgerEntry,
-    Settlement,
     Usage,
 )
 from svc.domain.ids import DAY_MS, first_id
 from svc.domain.records import Organization, RetentionPass
 from svc.store.schema.tables import (
-    BALANCES,
     BILLING_CHANGES,
-    LEDGER,
-    ORGANIZATION_IDS,
     PAST_DUE,
     RETENTION_PASSES,
-    SETTLEMENTS,
 )
 from svc.store.transactions import organizations, settlement
 from svc.store.transactions.organizations import Author
@@ -43,7 +36,7 @@ from svc.store.transactions.settlement import (
     SettlementStep,
     StatementDay,
 )
-from svc.store.views.lookups import balance, find_account, organization
+from svc.store.views.lookups import balance, organization
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS
 
@@ -120,48 +113,6 @@ def books(tmp_path: Path) -> Generator[Books]:
 # Organizations and their money
 
 
-def test_organizations_are_numbered_from_one_and_start_free_without_credit(books: Books):
-    second = books.world.organization()
-    assert (books.number, second) == (1, 2)
-    account = books.account()
-    assert (account.billing_status, account.blocked_reason, account.credit_limit_micros) == ("free", None, 0)
-    with books.world.store.read() as snapshot:
-        assert snapshot.get(ORGANIZATION_IDS, account.id) == 1
-        assert snapshot.get(BALANCES, 1) == 0
-        found = find_account(snapshot, account.id)
-        assert found is not None
-        assert found.organization == account
-
-
-def test_credit_is_a_line_and_the_balance_its_sum(books: Books):
-    assert books.credit(500, EPOCH_MS, "a gift") == 500
-    assert books.credit(-200, EPOCH_MS + 1) == 300
-    books.visits(EPOCH_MS + 2)
-    assert books.read(balance) == 300 - 3_000
-    with books.world.store.read() as snapshot:
-        lines = [entry for _, entry in snapshot.scan(LEDGER, books.number)]
-    assert lines == [
-        LedgerEntry("credit", 500, EPOCH_MS, "a gift"),
-        LedgerEntry("credit", -200, EPOCH_MS + 1, ""),
-        LedgerEntry("identification", -3_000, EPOCH_MS + 2),
-    ]
-
-
-def test_a_limit_change_affects_nothing_else(books: Books):
-    before = books.account()
-    limited = books.do(organizations.set_rate_limit, per_s=7)
-    assert books.account() == limited
-    credited = books.do(organizations.set_credit_limit, micros=9_000)
-    assert books.account() == credited
-    assert (credited.rate_limit_per_s, credited.credit_limit_micros) == (7, 9_000)
-    assert (credited.id, credited.number, credited.billing_status) == (before.id, before.number, before.billing_status)
-
-
-def test_an_unknown_organization_cannot_be_changed(books: Books):
-    with pytest.raises(LookupError, match="number 5"):
-        books.world.do(partial(organizations.set_rate_limit, number=5, per_s=1))
-
-
 # The billing status
 
 
@@ -201,72 +152,7 @@ def test_a_clock_that_is_behind_does_not_shorten_the_term_of_payment(books: Book
     assert not books.is_overdue(EPOCH_MS + 7 * DAY_MS - 1)
 
 
-def test_past_due_for_seven_days_is_overdue_and_a_millisecond_less_is_not(books: Books):
-    books.world.organization()
-    books.set_status("active", EPOCH_MS - DAY_MS)
-    author = partial(Author, UUID(bytes=first_id(EPOCH_MS + OVERDUE_MS)), by="settler")
-    assert not books.is_overdue(EPOCH_MS + OVERDUE_MS)
-    assert not books.do(settlement.block_overdue, author=author(at_ms=EPOCH_MS + OVERDUE_MS)), "it is not past due"
-    books.set_status("past_due", EPOCH_MS)
-    assert not books.is_overdue(EPOCH_MS + OVERDUE_MS - 1)
-    assert not books.do(settlement.block_overdue, author=author(at_ms=EPOCH_MS + OVERDUE_MS - 1))
-    assert books.account().billing_status == "past_due"
-    assert books.is_overdue(EPOCH_MS + OVERDUE_MS)
-    assert books.do(settlement.block_overdue, author=author(at_ms=EPOCH_MS + OVERDUE_MS)) == ()
-    assert (books.account().billing_status, books.account().blocked_reason) == ("blocked", "payment_overdue")
-    assert books.do(settlement.block_overdue, author=author(at_ms=EPOCH_MS + 2 * OVERDUE_MS)) is None
-    assert not books.is_overdue(EPOCH_MS + 2 * OVERDUE_MS)
-
-
 # Days
-
-
-def test_a_day_is_due_five_minutes_after_its_end(books: Books):
-    over_ms = EPOCH_MS + DAY_MS
-    assert books.due_day(over_ms + DAY_MS) is None, "without traffic there is nothing to settle"
-    books.credit(70, EPOCH_MS - DAY_MS)
-    books.visits(over_ms - 1)
-    assert books.due_day(over_ms + SETTLED_AFTER_MS - 1) is None
-    due = books.due_day(over_ms + SETTLED_AFTER_MS)
-    assert due == DueDay(FIRST_DAY, 0, 0)
-    assert books.usage(due) == SettlementStep(Usage(identifiable=1, charged_micros=3_000, credited_micros=70), None)
-
-
-def test_a_day_is_settled_once_and_the_next_continues_from_its_balance(books: Books):
-    books.subscribe()
-    books.credit(10_000, EPOCH_MS)
-    books.visits(EPOCH_MS + 1, EPOCH_MS + DAY_MS - 1)
-    books.visits(EPOCH_MS + DAY_MS, price=500)
-    books.visits(EPOCH_MS + DAY_MS + 1, price=0)
-    first = books.due_day(EPOCH_MS + 3 * DAY_MS)
-    assert first is not None
-    usage = books.usage(first).usage
-    assert books.settle(first, usage) is True
-    assert books.settle(first, usage) is False
-    second = books.due_day(EPOCH_MS + 3 * DAY_MS)
-    assert second == DueDay(FIRST_DAY + 1, FIRST_DAY + 1, 4_000)
-    assert books.settle(second, books.usage(second).usage) is True
-    assert books.due_day(EPOCH_MS + 3 * DAY_MS) is None
-    with books.world.store.read() as snapshot:
-        settled = {day: row for (_, day), row in snapshot.scan(SETTLEMENTS, books.number)}
-    assert settled == {
-        FIRST_DAY: Settlement(2, 0, 0, 6_000, 4_000, EPOCH_MS + 2 * DAY_MS, is_closed=True),
-        FIRST_DAY + 1: Settlement(0, 1, 1, 500, 3_500, EPOCH_MS + 3 * DAY_MS, is_closed=True),
-    }
-    told = [(data["date"], data["identifications"], data["amount_micros"]) for data in books.told()]
-    assert sorted(told) == [("2026-01-01", 2, 6_000), ("2026-01-02", 2, 500)]
-
-
-def test_organizations_are_settled_independently(books: Books):
-    other = Books(books.world)
-    for one in (books, other):
-        one.visits(EPOCH_MS)
-    due = other.due_day(EPOCH_MS + 2 * DAY_MS)
-    assert due is not None
-    assert other.settle(due, other.usage(due).usage)
-    assert other.due_day(EPOCH_MS + 2 * DAY_MS) is None
-    assert books.due_day(EPOCH_MS + 2 * DAY_MS) == DueDay(FIRST_DAY, 0, 0)
-    assert books.statement(FIRST_DAY, FIRST_DAY + 1).days == other.statement(FIRST_DAY, FIRST_DAY + 1).days
 
 
 def test_a_step_has_a_bounded_number_of_lines_and_returns_where_to_continue(books: Books):

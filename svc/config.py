@@ -48,6 +48,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             "/etc/svc/privkey.pem",
         ),
     ] = None
+    hsts_max_age_s: Annotated[
+        int,
+        Meta(ge=0, le=63_072_000),
+        about(
+            "Seconds for which browsers use nothing but HTTPS for this host name, on all of its ports "
+            "(`Strict-Transport-Security`); 0 = not sent. With `tls_certfile` alone."
+        ),
+    ] = 0
     region: Annotated[
         str, Meta(pattern="^[a-z][a-z0-9]{0,15}$"), about("Region of this service; keys of other regions are refused.")
     ] = "us"

@@ -277,7 +277,8 @@ class Service:
                     pages = _pages(has_try=self.services.try_key is not None)
                     app = application(Exchange(self.services, self.traffic, keys, partial(respond, pages)))
                     served = self._served(app, listeners, self._edge_limits())
-                    edge: Edge = await edge_nursery.start(partial(served, shutdown=shutdown, keys=keys))
+                    served = partial(served, shutdown=shutdown, keys=keys, always=_always(self._config))
+                    edge: Edge = await edge_nursery.start(served)
                     self._edge = edge
                     task_status.started(edge)
                 self.pipeline.admission.close()
@@ -388,3 +389,9 @@ def divide_limits(config: Config, workers: int) -> Config:
         max_connections=max(1, config.max_connections // workers),
         admission_capacity=max(1, config.admission_capacity // workers),
     )
+
+
+def _always(config: Config) -> list[tuple[bytes, bytes]]:
+    """What every response over TLS says to browsers: HSTS (RFC 6797), where the settings ask for it."""
+    seconds = config.hsts_max_age_s
+    return [(b"strict-transport-security", b"max-age=%d" % seconds)] if seconds else []

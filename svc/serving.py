@@ -162,6 +162,8 @@ def read_tls(config: Config) -> Certificate | None:
     """The certificate that the settings name, read now; `None` where they name none. Raises `ConfigError`."""
     certfile, keyfile = config.tls_certfile, config.tls_keyfile
     if certfile is None and keyfile is None:
+        if config.hsts_max_age_s:
+            raise ConfigError("hsts_max_age_s needs tls_certfile; behind a reverse proxy, the proxy sends the header")
         return None
     if certfile is None or keyfile is None:
         missing = "tls_certfile" if certfile is None else "tls_keyfile"

@@ -76,6 +76,20 @@ def test_a_running_service_handles_requests_over_tls(data: Path, files: Files):
     assert not any("certificate" in line for line in server.log)
 
 
+@pytest.mark.parametrize(("seconds", "field"), [("0", None), ("31536000", "max-age=31536000")])
+def test_every_response_over_tls_has_hsts_where_the_settings_ask_for_it(
+    data: Path, files: Files, seconds: str, field: str | None
+):
+    """RFC 6797; those of the edge itself, too."""
+    server = Served(data, **settings(files), SVC_HSTS_MAX_AGE_S=seconds)
+    for path in ("/healthz", "/", "/api/v1/nowhere", f"/{'x' * 70_000}"):
+        client = http.client.HTTPSConnection("localhost", server.port, timeout=PATIENCE_S, context=files.client())
+        client.request("GET", path)
+        assert client.getresponse().headers["strict-transport-security"] == field
+        client.close()
+    assert server.terminate() == 0
+
+
 def test_sighup_loads_a_renewed_certificate_and_keeps_the_old_one_if_it_is_invalid(data: Path, files: Files):
     server = Served(data, **settings(files))
     first = shown(server, files)
@@ -116,6 +130,8 @@ def test_an_unusable_certificate_gives_one_line_and_status_1(data: Path, files: 
     certfile, keyfile = str(files.certfile), str(files.keyfile)
     refused = run(*serve, "--certfile", certfile, status=1).stderr
     assert refused == "svc: tls_certfile and tls_keyfile go together, and tls_keyfile is not set\n"
+    refused = run(*serve, status=1, SVC_HSTS_MAX_AGE_S="60").stderr
+    assert refused.startswith("svc: hsts_max_age_s needs tls_certfile")
     files.keyfile.write_bytes(files.authority.issue_cert("localhost").private_key_pem.bytes())
     refused = run(*serve, "--certfile", certfile, "--keyfile", keyfile, status=1).stderr
     assert refused == f"svc: tls_certfile, tls_keyfile: {keyfile} is not the key of the certificate in {certfile}\n"

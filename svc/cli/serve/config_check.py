@@ -212,7 +212,7 @@ def _readers(config: Config) -> Iterator[Callable[[Config], object]]:
         from svc.cli.data_directory import database_of  # noqa: PLC0415
 
         yield database_of
-    if config.tls_certfile is not None or config.tls_keyfile is not None:
+    if config.tls_certfile is not None or config.tls_keyfile is not None or config.hsts_max_age_s:
         from svc.serving import read_tls  # noqa: PLC0415
 
         yield read_tls

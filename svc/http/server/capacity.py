@@ -163,6 +163,8 @@ class EdgeState:
     refuse: Refuse
     now_ms: Callable[[], int]
     keys: KnownKeys = field(default_factory=KnownKeys)
+    always: Headers = field(default_factory=list[tuple[bytes, bytes]])
+    """Fields of every response, beside `Date`."""
     fair_queue: FairQueue = field(default_factory=FairQueue)
     departures: Departures = field(default_factory=Departures)
     draining: bool = False
@@ -210,16 +212,16 @@ class EdgeState:
         self._full_until = -inf if leaving else now + FULL_FOR_S
         return bool(leaving)
 
-    def date(self) -> tuple[bytes, bytes]:
-        """The field of every response that says when it was made, written once a second."""
+    def fields(self) -> Headers:
+        """What every response has: `Date`, which is written once a second, and `always`."""
         now = trio.current_time()
         if now >= self._dated_until:
             self._date, self._dated_until = formatdate(self.now_ms() / 1000, usegmt=True).encode(), now + 1.0
-        return b"date", self._date
+        return [(b"date", self._date), *self.always]
 
     def refusal(self, status: int) -> bytes:
         """A whole response of the edge's own as bytes, with `Connection: close`."""
         body, headers = self.refuse(status)
-        fields = [*headers, self.date(), (b"content-length", b"%d" % len(body))]
+        fields = [*headers, *self.fields(), (b"content-length", b"%d" % len(body))]
         lines = [b"HTTP/1.1 %d " % status, *(b"%s: %s" % pair for pair in fields), b"connection: close", b"", body]
         return b"\r\n".join(lines)

@@ -170,7 +170,7 @@ class Connection:
 
     def begin(self, status: int, headers: Headers, *, is_stream: bool = False) -> None:
         """As of `messages.Reply`."""
-        head = self._http.send_head(status, [*headers, self.shared.date()], is_last=self.shared.draining)
+        head = self._http.send_head(status, [*headers, *self.shared.fields()], is_last=self.shared.draining)
         self._pending.append(head)
         self._is_stream = is_stream
         if is_stream and self.shared.draining:

@@ -33,7 +33,7 @@ from svc.http.server.capacity import EdgeLimits, EdgeState, EdgeStatistics, Refu
 from svc.http.server.connection import AnyStream, Connection
 from svc.http.server.fair_queue import KnownKeys
 from svc.http.server.listening import PlainListener
-from svc.http.server.messages import Application
+from svc.http.server.messages import Application, Headers
 from svc.http.server.tls import TlsListener
 
 __all__ = ["Edge", "EdgeLimits", "EdgeStatistics", "Refuse", "addresses", "open_listeners", "serve"]
@@ -56,7 +56,7 @@ class Edge:
         return msgspec.structs.replace(self._shared.counts, connections_open=len(self._shared.connections))
 
 
-async def serve(
+async def serve(  # noqa: PLR0913  all that an edge is made of
     app: Application,
     listeners: Sequence[AnyListener],
     limits: EdgeLimits,
@@ -65,6 +65,7 @@ async def serve(
     now_ms: Callable[[], int],
     shutdown: trio.Event,
     keys: KnownKeys | None = None,
+    always: Headers | None = None,
     task_status: trio.TaskStatus[Edge] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve `app` until `shutdown` is set, then drain and return, at the latest `drain_timeout_s` later.
@@ -74,10 +75,11 @@ async def serve(
     reads. Listeners are closed here in any case.
 
     `keys` says whose requests are whose, so that organizations have turns; without it addresses have them.
-    `refuse(status)` gives body and headers of the edge's own responses, `now_ms` the time for `Date`; with
+    `refuse(status)` gives body and headers of the edge's own responses, `now_ms` the time for `Date`, `always` the
+    fields that every response has beside it; with
     `nursery.start` one gets the `Edge`.
     """
-    shared = EdgeState(app, limits, refuse, now_ms, keys or KnownKeys())
+    shared = EdgeState(app, limits, refuse, now_ms, keys or KnownKeys(), always=always or [])
     async with trio.open_nursery() as regulating:
         regulating.start_soon(shared.fair_queue.run)
         regulating.start_soon(shared.departures.run)

@@ -62,7 +62,7 @@ from svc.domain.network.request_headers import archived_headers
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
 from svc.domain.useragent import read_agent
-from svc.http.api.identify import read_submission
+from svc.http.api.identify import IDENTIFY, read_submission
 from svc.http.authentication import Caller
 from svc.http.body import decode, sdk_platform, unpack
 from svc.http.route import Call
@@ -151,7 +151,7 @@ class Stages:
         headers = {"idempotency-key": visit.idempotency_key}
         call = Call(
             request_id=request_id,
-            operation_id="identify",
+            route=IDENTIFY,
             at_ms=self._world.now_ms(),
             headers=headers,
             caller=visit.caller,

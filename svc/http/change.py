@@ -17,24 +17,16 @@ import structlog
 import trio
 
 from svc.actors.watch.store import STALLED_S
-from svc.domain.access.audit import Actor, AuditRecord, asked, left_out
-from svc.domain.access.credentials import ApiKey
-from svc.domain.access.members import Member
-from svc.domain.labels.reviews import Note
-from svc.domain.records import Organization
+from svc.domain.access.audit import Actor, AuditRecord, asked
 from svc.domain.refusals import Refusal
-from svc.domain.rules.lists import StoredList
 from svc.http.authentication import Caller, UsedSession
 from svc.http.route import NOT_NOW, Call, Services
 from svc.store.schema.tables import SESSIONS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import StoreFullError
 from svc.store.transactions.keys import note_use, touch_is_due
-from svc.store.transactions.labels.reviews import Reviewed
-from svc.store.transactions.members import MemberChange
 from svc.store.transactions.organizations import audited
 from svc.store.transactions.sessions import note_session_use
-from svc.store.transactions.webhooks.endpoints import Issued
 from svc.store.views.lookups import is_removed
 
 log = structlog.get_logger()
@@ -150,8 +142,9 @@ def _record(call: Call, outcome: object) -> AuditRecord | None:
     if isinstance(outcome, Refusal):
         return None
     caller = caller_of(call)
-    named = {name: text for name, text in call.path.items() if name not in left_out(call.operation_id)}
-    subject = named.pop(next(iter(named))) if named else _made(outcome) or caller.organization.id
+    how = call.route.audited
+    named = {name: text for name, text in call.path.items() if name not in how.left_out}
+    subject = named.pop(next(iter(named))) if named else how.made_of(outcome) or caller.organization.id
     return AuditRecord(
         at_ms=call.at_ms,
         actor=Actor(
@@ -161,25 +154,8 @@ def _record(call: Call, outcome: object) -> AuditRecord | None:
             role=caller.key.role,
             place=caller.facts.ip,
         ),
-        action=call.operation_id,
+        action=call.route.operation_id,
         organization=caller.organization.number,
         subject=subject,
-        change=asked(named | ({} if call.body is None else msgspec.to_builtins(call.body)), call.operation_id),
+        change=asked(named | ({} if call.body is None else msgspec.to_builtins(call.body)), how),
     )
-
-
-def _made(outcome: object) -> str | None:
-    """The id of what a route without one in its path has made or changed: a key, a member, a list, a webhook endpoint,
-    or the organization.
-    """
-    match outcome:
-        case ApiKey(id=made) | StoredList(id=made) | Organization(id=made) | Note(id=made) | Member(id=made):
-            return made
-        case MemberChange(member=Member(id=made)):
-            return made
-        case Reviewed(review=review):
-            return review.id
-        case Issued(registered=registered):
-            return registered.endpoint.id
-        case _:
-            return None

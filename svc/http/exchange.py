@@ -213,7 +213,7 @@ class Exchange:
             outcome = Outcome(over) if over is not None else await self._handle(arrived, site)
             key = None if caller is None else caller.applied
             origin, ip = (None, None) if caller is None else (caller.origin, caller.facts.ip)
-        if route.operation_id == "identify" and key is not None and isinstance(outcome.body, Refusal):
+        if route.identifies and key is not None and isinstance(outcome.body, Refusal):
             self._note(key, outcome.body, context, origin, ip)
         return outcome
 
@@ -263,7 +263,7 @@ class Exchange:
             return Outcome(query)
         call = Call(
             request_id=context.request_id,
-            operation_id=route.operation_id,
+            route=route,
             at_ms=context.at_ms,
             headers=headers,
             repeated=_repeated(request, headers),
@@ -288,9 +288,8 @@ class Exchange:
             return authenticate(request, route.kinds)
 
         # A transaction looks at the key again; what only reads has no other look at it.
-        is_looked_at_again = route.operation_id == "identify"
-        found = await self._services.store.query(find, recent=is_looked_at_again)
-        if is_looked_at_again and isinstance(found, Refusal) and found.key is not None and found.status == 401:
+        found = await self._services.store.query(find, recent=route.identifies)
+        if route.identifies and isinstance(found, Refusal) and found.key is not None and found.status == 401:
             # And a refusal is final: the key's list of origins may be a new one.
             return await self._services.store.query(find)
         return found

@@ -18,6 +18,7 @@ from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Identify
 from svc.actors.watch.corruption import CorruptRows
 from svc.actors.watch.store import StoreWatch
+from svc.domain.access.audit import Audited
 from svc.domain.access.credentials import KeyKind
 from svc.domain.access.openid import Provider
 from svc.domain.access.roles import Permission
@@ -104,8 +105,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """One request that was authenticated and whose body and query were decoded, as an endpoint gets it."""
 
     request_id: UUID
-    operation_id: str
-    """Of the route."""
+    route: Route
     at_ms: int
     """When it arrived; the only reading of the clock."""
     headers: dict[str, str]
@@ -203,6 +203,11 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     kinds: tuple[KeyKind, ...] = ()
     """Keys that may call it; none = open to all. With keys, a path with `{organization_id}` is of their organization.
     """
+    identifies: bool = False
+    """It identifies: requests count against the rate limit of admission, its transaction looks at the key again, and a
+    refusal is counted for `identification.refused`."""
+    audited: Audited = Audited()
+    """What the audit log says of a change by a management key or a member, beside what follows from path and body."""
     needs: Permission | None = None
     """What the role of a key or member must allow (`roles.ROLES_WITH`); see `permission` for those that say nothing."""
     query: type[msgspec.Struct] | None = None
@@ -254,10 +259,10 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def use(self) -> Use | None:
-        """The allowance that its requests count against (decisions 4); `None` for identify, which has the rate limit,
-        and for routes without a key.
+        """The allowance that its requests count against (decisions 4); `None` where admission limits them, and for
+        routes without a key.
         """
-        if not self.kinds or self.operation_id == "identify":
+        if not self.kinds or self.identifies:
             return None
         if self.kinds == ("management",):
             return "management"

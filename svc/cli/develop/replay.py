@@ -62,7 +62,7 @@ from svc.domain.rules.comparison import Decisions
 from svc.domain.rules.test_verdict import NONE as NO_TEST
 from svc.domain.scoring.comparison import DEFAULT_EXAMPLES
 from svc.domain.scoring.weights import StoredWeights
-from svc.http.api.identify import read_submission, submit
+from svc.http.api.identify import IDENTIFY, read_submission, submit
 from svc.http.authentication import Caller
 from svc.http.route import Call, Outcome, Services
 from svc.http.schema import IdentifyAnswer, error_body
@@ -386,7 +386,7 @@ def _call(service: Service, clock: VirtualClock, key: ApiKey, organization: Orga
     )
     return Call(
         request_id=service.services.world.request_id(clock.now_ms),
-        operation_id="identify",
+        route=IDENTIFY,
         at_ms=clock.now_ms,
         headers={},
         caller=caller,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -39,11 +39,33 @@ COUNTED = frozenset({"entries", "values", "rules", "labels"})
 """Of these the number alone is written: they name visitors, accounts and addresses, which may be erased. The text of
 rules is in their history.
 """
-ERASURES = frozenset({"eraseVisitor", "eraseAccount"})
-"""The operations whose record names a visitor or an account: any other could outlive them."""
-OWN_WORDS = {"closeReview": frozenset({"note"})}
-"""Operation -> names whose values are a person's own words about a visitor, and withheld."""
 WITHHELD = "(withheld)"
+
+
+class Audited(NamedTuple):
+    """What the record of an operation says beside what follows from its path and its body."""
+
+    made: str = "id"
+    """Where the id of what it made or changed stands in what its transaction returns, such as `review.id`; asked where
+    the path names nothing."""
+    records: frozenset[str] = frozenset()
+    """Names of its body whose values are written, beside `RECORDED`."""
+    withholds: frozenset[str] = frozenset()
+    """Names among `RECORDED` whose values are a person's own words about a visitor."""
+    names_people: bool = False
+    """Whether it names the visitor or account of its path: an erasure. Any other record could outlive them."""
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """The variables of a path that the record does not name."""
+        return _ORGANIZATION if self.names_people else _ORGANIZATION | {"visitor_id", "account_id"}
+
+    def made_of(self, outcome: object) -> str | None:
+        """The id of what was made, in what a transaction returned; `None` where there is none."""
+        for name in self.made.split("."):
+            outcome = getattr(outcome, name, None)
+        return outcome if isinstance(outcome, str) else None
+
 
 ActorKind = Literal["management_key", "member", "command_line"]
 
@@ -83,19 +105,14 @@ class AuditRecord(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 _ORGANIZATION = frozenset({"organization_id"})
 
 
-def left_out(action: str) -> frozenset[str]:
-    """The variables of a path that a record of the operation does not name."""
-    return _ORGANIZATION if action in ERASURES else _ORGANIZATION | {"visitor_id", "account_id"}
-
-
-def asked(values: Mapping[str, Any], action: str = "") -> dict[str, Any]:
+def asked(values: Mapping[str, Any], how: Audited = Audited()) -> dict[str, Any]:  # noqa: B008  immutable
     """The values of a change as they may be recorded, by name: `None` is left out, a URL becomes its origin, a long
-    text its beginning, a list loses its repeats or is counted (`COUNTED`), and a field that is not in `RECORDED`, or
-    among `OWN_WORDS` of the operation, becomes `WITHHELD`.
+    text its beginning, a list loses its repeats or is counted (`COUNTED`). A field that is neither in `RECORDED` nor
+    recorded by the operation, or that the operation withholds, becomes `WITHHELD`.
     """
-    withheld = OWN_WORDS.get(action, frozenset())
+    recorded = (RECORDED | how.records) - how.withholds
     return {
-        name: WITHHELD if name in withheld else _written(name, value)
+        name: _written(name, value) if name == "url" or name in recorded else WITHHELD
         for name, value in values.items()
         if value is not None
     }
@@ -104,8 +121,6 @@ def asked(values: Mapping[str, Any], action: str = "") -> dict[str, Any]:
 def _written(name: str, value: Any) -> Any:
     if name == "url":
         return _origin(value)
-    if name not in RECORDED:
-        return WITHHELD
     if name in COUNTED and isinstance(value, list | tuple):
         return len(value)  # pyright: ignore[reportUnknownArgumentType]  of anything
     if isinstance(value, list | tuple):

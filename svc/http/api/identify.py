@@ -240,28 +240,30 @@ async def issue_attestation_challenge(services: Services, call: Call) -> Outcome
     return Outcome(ChallengeAnswer(as_text(challenge), timestamp(issued.expires_at_ms)))
 
 
-ROUTES: tuple[Route, ...] = (
-    Route(
-        operation_id="identify",
-        method="POST",
-        path="/identify",
-        tag="Client API",
-        summary="Identify a visitor",
-        description=(
-            "The response is sent once everything that it changes is stored. Retry with the same `Idempotency-Key`: "
-            "what was stored is not identified or charged again. A body may be compressed (`Content-Encoding: "
-            "gzip`), up to 1 MiB after decompression. Proxy keys go into `x-api-key` as the others do."
-        ),
-        request_headers=("Idempotency-Key", "x-svc-replay", *FORWARDED),
-        response_headers=(*ADMITTED, "Server-Timing"),
-        handler=identify,
-        kinds=("public", "secret", "proxy"),
-        body=IdentifyBody,
-        response=IdentifyAnswer,
-        other_responses=((200, DuplicateAnswer),),
-        from_browsers=True,
-        errors=("billing_blocked", "no_credit", "idempotency_key_too_long", "invalid_visitor_metadata"),
+IDENTIFY = Route(
+    operation_id="identify",
+    identifies=True,
+    method="POST",
+    path="/identify",
+    tag="Client API",
+    summary="Identify a visitor",
+    description=(
+        "The response is sent once everything that it changes is stored. Retry with the same `Idempotency-Key`: "
+        "what was stored is not identified or charged again. A body may be compressed (`Content-Encoding: "
+        "gzip`), up to 1 MiB after decompression. Proxy keys go into `x-api-key` as the others do."
     ),
+    request_headers=("Idempotency-Key", "x-svc-replay", *FORWARDED),
+    response_headers=(*ADMITTED, "Server-Timing"),
+    handler=identify,
+    kinds=("public", "secret", "proxy"),
+    body=IdentifyBody,
+    response=IdentifyAnswer,
+    other_responses=((200, DuplicateAnswer),),
+    from_browsers=True,
+    errors=("billing_blocked", "no_credit", "idempotency_key_too_long", "invalid_visitor_metadata"),
+)
+ROUTES: tuple[Route, ...] = (
+    IDENTIFY,
     Route(
         operation_id="issueAttestationChallenge",
         method="POST",

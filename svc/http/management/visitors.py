@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from svc.domain.access.audit import Audited
 from svc.domain.accounts.velocity import account_digest
 from svc.domain.refusals import Refusal
 from svc.http.change import caller_of, change
@@ -59,6 +60,7 @@ async def erase_an_account(services: Services, call: Call) -> Outcome:
 ROUTES: tuple[Route, ...] = (
     Route(
         operation_id="eraseVisitor",
+        audited=Audited(names_people=True),
         method="DELETE",
         path=ORGANIZATION + "/visitors/{visitor_id}",
         tag="Management: visitors",
@@ -71,6 +73,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         operation_id="eraseAccount",
+        audited=Audited(names_people=True),
         method="DELETE",
         path=ORGANIZATION + "/accounts/{account_id}",
         tag="Management: visitors",

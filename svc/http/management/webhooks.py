@@ -15,6 +15,7 @@ import msgspec
 import trio
 from msgspec import UNSET
 
+from svc.domain.access.audit import Audited
 from svc.domain.bodies import sent
 from svc.domain.cursor import read_cursor, write_cursor
 from svc.domain.ids import first_id, is_webhook_id
@@ -237,6 +238,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     _route(
         operation_id="createWebhook",
+        audited=Audited(made="registered.endpoint.id"),
         method="POST",
         path=ORGANIZATION + "/webhooks",
         summary="Register a webhook endpoint",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from svc.domain.access.audit import Audited
 from svc.domain.access.credentials import digest
 from svc.domain.access.members import Member
 from svc.domain.access.passwords import stored_password
@@ -72,6 +73,7 @@ ROUTES: tuple[Route, ...] = (
         kinds=(),
         under=(CONSOLE_ROOT,),
         operation_id="acceptInvitation",
+        audited=Audited(made="member.id"),
         method="POST",
         path="/invitations",
         summary="Accept an invitation",

@@ -9,6 +9,7 @@ from hashlib import blake2b
 import msgspec
 from msgspec import UNSET
 
+from svc.domain.access.audit import Audited
 from svc.domain.bodies import sent
 from svc.domain.cursor import read_cursor, write_cursor
 from svc.domain.labels.reviews import Review, review_row
@@ -153,6 +154,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     _route(
         operation_id="openReview",
+        audited=Audited(made="review.id"),
         method="POST",
         path=ORGANIZATION + "/reviews",
         summary="Open a review",
@@ -189,6 +191,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     _route(
         operation_id="closeReview",
+        audited=Audited(withholds=frozenset({"note"})),
         method="POST",
         path=_REVIEW + "/close",
         summary="Close a review",

@@ -13,7 +13,6 @@ from svc.domain.matching.decision import Linkage
 from svc.domain.model import Observation
 from svc.domain.scoring.explanations import (
     CHANGES,
-    EVIDENCE,
     LINKAGE,
     REASONS,
     change_text,
@@ -21,6 +20,7 @@ from svc.domain.scoring.explanations import (
     linkage_text,
     reason_text,
 )
+from svc.domain.scoring.signals import EVIDENCE
 from tests.domain.test_detection_both_ways import BOTH_WAYS
 from tests.domain.test_real_browsers import captures
 from tests.support.evidence_names import Module, evidence_names, keyword_values, recorded_names, returned_names
@@ -29,7 +29,7 @@ from tests.support.evidence_names import Module, evidence_names, keyword_values,
 @pytest.mark.slow
 def test_every_evidence_name_has_a_sentence_and_every_sentence_a_name():
     names = evidence_names()
-    assert names - set(EVIDENCE) == set(), "add a sentence for each to svc/domain/data/evidence.toml"
+    assert names - set(EVIDENCE) == set(), "add a sentence for each to svc/domain/data/signals.toml"
     assert set(EVIDENCE) - names == set(), "no check records these"
 
 

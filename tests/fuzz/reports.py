@@ -12,8 +12,7 @@ from svc.domain.events.archive import inflate
 from svc.domain.identification import Assessment, Submission, assess
 from svc.domain.model import RequestFacts
 from svc.domain.report import fingerprintjs, fpscanner, native, plain, thumbmark
-from svc.domain.scoring.explanations import EVIDENCE
-from svc.domain.scoring.signals import CATALOGUE
+from svc.domain.scoring.signals import CATALOGUE, EVIDENCE
 from tests.domain.test_report_hostile import APP, CONTEXT, PROBES, SECTIONS, TREE
 from tests.fuzz.target import Target, json_values, scalars
 from tests.fuzz.texts import AGENTS, NOW_MS, REQUEST_ID

@@ -1,7 +1,7 @@
 """What the short names in the explanation of an event mean, in a sentence or a phrase for people.
 
-What may live here: look-ups in `svc/domain/data/evidence.toml`. The names are made where the checks are: in
-`detection`, `history`, `attestation` and `matching`.
+What may live here: look-ups in `svc/domain/data/explanations.toml` and, for evidence, in the catalog of signals. The
+names are made where the checks are: in `detection`, `history`, `attestation` and `matching`.
 """
 
 from __future__ import annotations
@@ -9,29 +9,19 @@ from __future__ import annotations
 import msgspec
 
 from svc.domain.data import read_tables
-
-CONTEXTS = ("iframe", "worker")
-"""Where a page's questions are asked once more (`Claims.contexts`)."""
+from svc.domain.scoring.signals import EVIDENCE
 
 
 class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`evidence.toml`."""
+    """`explanations.toml`."""
 
-    evidence: dict[str, str]
     changes: dict[str, str]
     linkage: dict[str, str]
     proof: dict[str, str]
     reasons: dict[str, str]
 
 
-_TABLES = read_tables("evidence", _Tables)
-
-EVIDENCE: dict[str, str] = {
-    name.format(context=context): sentence.format(context=context)
-    for name, sentence in _TABLES.evidence.items()
-    for context in CONTEXTS
-}
-"""Name of evidence -> a sentence that says what was seen."""
+_TABLES = read_tables("explanations", _Tables)
 
 CHANGES: dict[str, str] = _TABLES.changes
 """Name in `document.changes` -> what differs from the visitor's last report."""

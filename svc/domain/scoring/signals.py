@@ -43,10 +43,21 @@ class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`signals.toml`."""
 
     signals: tuple[Signal, ...]
+    evidence: dict[str, str]
 
 
-CATALOGUE: dict[str, Signal] = {signal.name: signal for signal in read_tables("signals", _Tables).signals}
+_TABLES = read_tables("signals", _Tables)
+CATALOGUE: dict[str, Signal] = {signal.name: signal for signal in _TABLES.signals}
 """Every signal by name, in the order of docs/signals.md."""
+
+_CONTEXTS = ("iframe", "worker")
+"""Where a page's questions are asked once more (`Claims.contexts`)."""
+EVIDENCE: dict[str, str] = {
+    name.format(context=context): sentence.format(context=context)
+    for name, sentence in _TABLES.evidence.items()
+    for context in _CONTEXTS
+}
+"""Name of evidence -> a sentence that says what was seen."""
 
 SignalName = Annotated[str, about("The signal. Names are permanent.", "automation", form=open_to(*CATALOGUE))]
 SignalGroup = Annotated[

@@ -23,8 +23,8 @@ from werkzeug.datastructures import Headers
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 
 from svc.domain.refusals import Refusal
-from svc.domain.scoring.explanations import CHANGES, EVIDENCE, LINKAGE, PROOF, REASONS
-from svc.domain.scoring.signals import CATALOGUE
+from svc.domain.scoring.explanations import CHANGES, LINKAGE, PROOF, REASONS
+from svc.domain.scoring.signals import CATALOGUE, EVIDENCE
 from svc.http.openapi import collection, reference
 from svc.http.openapi import document as openapi
 from svc.http.pages.files import (

@@ -38,7 +38,7 @@ from svc.domain.network.trace_context import TraceContext, trace_fields
 from svc.domain.records import REPLAYED_MS, Event
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
-from svc.domain.rules.test_verdict import NONE, TestVerdict
+from svc.domain.rules.asked_verdict import NONE, TestVerdict
 from svc.domain.scoring.score import Score, group_triggers
 from svc.domain.useragent import read_agent
 

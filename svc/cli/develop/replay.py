@@ -58,8 +58,8 @@ from svc.domain.events.event_row import event_row
 from svc.domain.model import Decision, Platform
 from svc.domain.records import Document, Event, Organization
 from svc.domain.refusals import Refusal
+from svc.domain.rules.asked_verdict import NONE as NO_TEST
 from svc.domain.rules.comparison import Decisions
-from svc.domain.rules.test_verdict import NONE as NO_TEST
 from svc.domain.scoring.comparison import DEFAULT_EXAMPLES
 from svc.domain.scoring.weights import StoredWeights
 from svc.http.api.identify import IDENTIFY, read_submission, submit

@@ -24,7 +24,7 @@ from svc.domain.identification import Duplicate, Identified, Refused, Submission
 from svc.domain.ids import ordered_digest
 from svc.domain.model import Verdict
 from svc.domain.refusals import Refusal, invalid, over_rate
-from svc.domain.rules.test_verdict import NONE, read_test_verdict
+from svc.domain.rules.asked_verdict import NONE, read_test_verdict
 from svc.domain.timestamps import timestamp
 from svc.http.authentication import Caller
 from svc.http.body import decode_signals

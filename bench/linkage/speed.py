@@ -27,7 +27,7 @@ from svc.store.opening import open_store
 from svc.store.schema.tables import BLOCKS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.transactions.identification import VisitorIndex
+from svc.store.transactions.identification import VisitorTables
 from svc.world import twenty_characters
 
 ORGANIZATION = 1
@@ -118,7 +118,7 @@ class _Town:
         def job(transaction: Transaction) -> None:
             for place, reported in enumerate(visits):
                 # A fresh index per visit, as in the service; what was read before may have been written since.
-                index = VisitorIndex(transaction, ORGANIZATION)
+                index = VisitorTables(transaction, ORGANIZATION)
                 now_ms = self._now_ms() + place * 1000
                 recognition = match_visitor(index, self._statistics, extract(*reported), now_ms)
                 index.apply(recognition, twenty_characters(self._entropy.randbytes))
@@ -137,7 +137,7 @@ class _Town:
         def job(transaction: Transaction) -> None:
             nonlocal taken_ns
             started_ns = time.thread_time_ns()
-            index = VisitorIndex(transaction, ORGANIZATION)
+            index = VisitorTables(transaction, ORGANIZATION)
             index.apply(match_visitor(index, self._statistics, extract(*reported), now_ms), visitor_id)
             taken_ns = time.thread_time_ns() - started_ns
             raise _Undone

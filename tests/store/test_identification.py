@@ -40,7 +40,7 @@ from svc.store.snapshot import Transaction
 from svc.store.transactions import organizations
 from svc.store.transactions.attestation import keep_key
 from svc.store.transactions.identification import Recorded, identify
-from svc.store.transactions.visitors import VisitorIndex
+from svc.store.transactions.visitors import VisitorTables
 from svc.store.transactions.weights import save_weights
 from svc.store.views.lookups import balance
 from tests.store.test_identification_bounds import Counted
@@ -134,7 +134,7 @@ def test_a_row_of_the_index_is_read_once(shop: Shop):
             return super().get(table, *key)
 
     def look(transaction: Transaction) -> None:
-        index = VisitorIndex(Noting(transaction.writer), shop.number)
+        index = VisitorTables(Noting(transaction.writer), shop.number)
         (key, block), *_ = [(key[1], value) for key, value in transaction.scan(BLOCKS, shop.number)]
         transaction.put(DELETED_VISITORS, (shop.number, 9), 1)
         for _ in range(2):
@@ -289,7 +289,7 @@ def test_a_block_that_lists_the_visitor_is_not_written_again(shop: Shop):
 
     def post(transaction: Transaction) -> None:
         keys = [key[1] for key, _ in transaction.scan(BLOCKS, shop.number)]
-        index = VisitorIndex(Noting(transaction.writer), shop.number)
+        index = VisitorTables(Noting(transaction.writer), shop.number)
         index.apply(Recognition(number=1, postings=tuple((key, 1.0) for key in keys)), "0" * 20)
         assert written == []
         other = exact_key(5)

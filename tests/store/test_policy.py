@@ -198,7 +198,7 @@ def test_every_swept_table_has_a_cleanup_pass():
 
 def test_the_rules_named_by_tables_exist():
     rules = {rule.__name__.strip("_") for rule in (*invariants.STORE_RULES, *invariants.RULES)}
-    assert {name for table in TABLES for name in table.rules} == {*rules, "organizations"}
+    assert {name for table in TABLES for name in table.invariants} == {*rules, "organizations"}
 
 
 def test_every_constant_of_the_module_is_a_table_of_the_store():

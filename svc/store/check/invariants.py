@@ -96,7 +96,7 @@ def violations(snapshot: Snapshot, steps: Steps = QUIET) -> Iterator[str]:
     yield from unreadable
     if unreadable:
         return  # the other rules read what cannot be read
-    steps.stage("checking the rules", sum(len(table.rules) * snapshot.count(table) for table in TABLES))
+    steps.stage("checking the rules", sum(len(table.invariants) * snapshot.count(table) for table in TABLES))
     for store_rule in STORE_RULES:
         yield from store_rule(with_progress)
     for (number,), organization in with_progress.scan(ORGANIZATIONS):  # the rule `organizations`

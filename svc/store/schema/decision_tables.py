@@ -19,7 +19,7 @@ LISTS = Table(
     Record(StoredList, remembered=1024),
     Until("it is deleted"),
     NOT_PERSONAL,
-    rules=("lists",),
+    invariants=("lists",),
 )
 """Of the six that every organization has, those that it has used."""
 LIST_ENTRIES = Table(
@@ -28,7 +28,7 @@ LIST_ENTRIES = Table(
     Record(ListEntry),
     Swept("when it has expired, or its list was deleted"),
     ErasedBy("purge_listed"),
-    rules=("lists",),
+    invariants=("lists",),
 )
 """By the value as of `lists.entry_key`."""
 LIST_EXPIRIES = Table(
@@ -37,7 +37,7 @@ LIST_EXPIRIES = Table(
     Opaque(),
     With("list_entries"),
     ErasedBy("purge_listed"),
-    rules=("lists",),
+    invariants=("lists",),
 )
 """The entries that expire, by when."""
 LIST_MARKS = Table(
@@ -46,7 +46,7 @@ LIST_MARKS = Table(
     Opaque(),
     With("lists"),
     ErasedBy("purge_listed"),
-    rules=("lists",),
+    invariants=("lists",),
 )
 """A digest of each list and of each entry: it tells one that a corrupt table hides from one that never was."""
 
@@ -56,7 +56,7 @@ RULESETS = Table(
     Record(Ruleset, remembered=1024),
     WITH_ORGANIZATION,
     NotPersonal("conditions are the customer's own text"),
-    rules=("rulesets",),
+    invariants=("rulesets",),
 )
 """In force, of live or of test environments; no row = that of the start."""
 RULESET_HISTORY = Table(
@@ -65,6 +65,6 @@ RULESET_HISTORY = Table(
     Record(Ruleset),
     Until("`MOST_REVISIONS` later ones were saved (`transactions/rules`)"),
     NotPersonal("conditions are the customer's own text"),
-    rules=("rulesets",),
+    invariants=("rulesets",),
 )
 """The latest revisions that were in force, and revision 0 for good: it tells that others were saved."""

@@ -43,7 +43,7 @@ OUTCOMES = Table(
     Layout(OutcomeSegment.pack, OutcomeSegment.unpack),
     KeptFor(OUTCOME_MS),
     NotPersonal("visitors and accounts stand in it by numbers, which lead nowhere once they are erased"),
-    rules=("outcomes", "labels"),
+    invariants=("outcomes", "labels"),
 )
 """Outcomes of events that are deleted: up to 512 of one UTC day in a row, by the request id of its newest (ADR 119)."""
 OUTCOME_DAYS = Table(
@@ -52,7 +52,7 @@ OUTCOME_DAYS = Table(
     Layout(DayOutcomes.pack, DayOutcomes.unpack),
     With("outcomes"),
     NotPersonal("counts of a day, which stay when a visitor is erased (decisions 14.1)"),
-    rules=("outcomes",),
+    invariants=("outcomes",),
 )
 """Always what the archived outcomes and all labels of a day add up to; a day without any has no row."""
 ACCOUNT_NUMBERS = Table(
@@ -61,7 +61,7 @@ ACCOUNT_NUMBERS = Table(
     Signed("number"),
     With("numbered_accounts"),
     ErasedBy("forget_labels"),
-    rules=("labels",),
+    invariants=("labels",),
 )
 """By the digest of an account: the number by which outcomes know it."""
 NUMBERED_ACCOUNTS = Table(
@@ -70,7 +70,7 @@ NUMBERED_ACCOUNTS = Table(
     Record(NumberedAccount),
     Swept("when no outcome names it any more"),
     ErasedBy("forget_labels"),
-    rules=("labels",),
+    invariants=("labels",),
 )
 """By that number."""
 ACCOUNT_NUMBER_COUNTS = Table(
@@ -83,7 +83,7 @@ SUBJECT_LABELS = Table(
     Record(LabelCounts),
     With("outcomes"),
     ErasedBy("forget_labels"),
-    rules=("labels",),
+    invariants=("labels",),
 )
 """By the number of a visitor or an account: its labeled events, stored and archived. One without any has no row."""
 
@@ -93,7 +93,7 @@ REVIEWS = Table(
     Record(Review),
     Swept("400 days after it was opened"),
     ErasedBy("forget_reviews"),
-    rules=("reviews",),
+    invariants=("reviews",),
 )
 OPEN_REVIEWS = Table(
     "open_reviews",
@@ -101,7 +101,7 @@ OPEN_REVIEWS = Table(
     Opaque(),
     With("reviews"),
     ErasedBy("forget_reviews"),
-    rules=("reviews",),
+    invariants=("reviews",),
 )
 """Those that are open."""
 OPEN_CASES = Table(
@@ -110,7 +110,7 @@ OPEN_CASES = Table(
     Opaque("bytes"),
     With("reviews"),
     ErasedBy("forget_reviews"),
-    rules=("reviews",),
+    invariants=("reviews",),
 )
 """By the digest of visitor and account (`Review.case`): 20 bytes of the id of the review that is open."""
 SUBJECT_REVIEWS = Table(
@@ -119,7 +119,7 @@ SUBJECT_REVIEWS = Table(
     Opaque(),
     With("reviews"),
     ErasedBy("forget_reviews"),
-    rules=("reviews",),
+    invariants=("reviews",),
 )
 """By the digest of a visitor's or an account's id: its reviews."""
 

@@ -18,7 +18,7 @@ MEMBERS = Table(
     Record(Member, remembered=1024),
     Until("it is removed"),
     _OF_THE_CUSTOMER,
-    rules=("members",),
+    invariants=("members",),
 )
 MEMBER_EMAILS = Table(
     "member_emails",
@@ -27,7 +27,7 @@ MEMBER_EMAILS = Table(
     With("members"),
     _OF_THE_CUSTOMER,
     fenced_by="owner",
-    rules=("members", "member_emails"),
+    invariants=("members", "member_emails"),
 )
 """By the SHA-256 of an address: the id of the member who has it, in each organization."""
 INVITATIONS = Table(

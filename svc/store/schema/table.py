@@ -138,8 +138,8 @@ class Table(Generic[V]):
     stays: bool = False
     """Whether rows stay when their organization is removed: its accounts, and what says who removed it."""
     fenced_by: FencedBy = "key"
-    rules: tuple[str, ...] = ()
-    """Rules of `invariants` that read it through, by name; every row of every table is read back beside them."""
+    invariants: tuple[str, ...] = ()
+    """Rules of `check/invariants.py` that read it through, by name; beside them every row is read back."""
 
     def __post_init__(self) -> None:
         wrong = _fault_of_keep(self) or _fault_of_personal(self)

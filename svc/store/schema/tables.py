@@ -96,16 +96,16 @@ ORGANIZATIONS = Table(
     FOR_EVER,
     NOT_PERSONAL,
     stays=True,
-    rules=("organizations",),
+    invariants=("organizations",),
 )
 ORGANIZATION_IDS = Table("organization_ids", Key(organization_id=TEXT), Signed("organization"), FOR_EVER, NOT_PERSONAL)
 """organization id -> number"""
 
 BALANCES = Table("balances", _ORGANIZATION, Signed("micros"), FOR_EVER, NOT_PERSONAL, stays=True)
 """Always the sum of its ledger."""
-LEDGER = Table("ledger", _OWN_ID, Record(LedgerEntry), FOR_EVER, _NOT_OF_A_PERSON, stays=True, rules=("money",))
+LEDGER = Table("ledger", _OWN_ID, Record(LedgerEntry), FOR_EVER, _NOT_OF_A_PERSON, stays=True, invariants=("money",))
 """By the request id for identifications; append-only."""
-CREDITS = Table("ledger_credits", _OWN_ID, Opaque(), FOR_EVER, NOT_PERSONAL, stays=True, rules=("money",))
+CREDITS = Table("ledger_credits", _OWN_ID, Opaque(), FOR_EVER, NOT_PERSONAL, stays=True, invariants=("money",))
 """Which lines of the ledger are credits: they are few among many."""
 LEDGER_DAYS = Table(
     "ledger_days",
@@ -114,7 +114,7 @@ LEDGER_DAYS = Table(
     FOR_EVER,
     NOT_PERSONAL,
     stays=True,
-    rules=("money",),
+    invariants=("money",),
 )
 """Lines of the ledger that count for another day than that of their id, by the day that they count for."""
 SETTLEMENTS = Table(
@@ -124,11 +124,11 @@ SETTLEMENTS = Table(
     FOR_EVER,
     NOT_PERSONAL,
     stays=True,
-    rules=("money",),
+    invariants=("money",),
 )
 """Only days with production traffic, each written once."""
 BILLING_CHANGES = Table(
-    "billing_changes", _OWN_ID, Record(BillingChange), FOR_EVER, NOT_PERSONAL, stays=True, rules=("billing",)
+    "billing_changes", _OWN_ID, Record(BillingChange), FOR_EVER, NOT_PERSONAL, stays=True, invariants=("billing",)
 )
 """Append-only."""
 PAST_DUE = Table(
@@ -151,7 +151,7 @@ AUDIT = Table(
     KeptFor(AUDIT_MS),
     NotPersonal("an erasure is on record with the id that was erased, which leads nowhere (docs/audit.md)"),
     stays=True,
-    rules=("audit",),
+    invariants=("audit",),
 )
 """By the request id for changes over HTTP; append-only."""
 
@@ -163,7 +163,7 @@ KEYS = Table(
     Swept("400 days after it was revoked, or after it expired if it was not"),
     NOT_PERSONAL,
     fenced_by="owner",
-    rules=("keys",),
+    invariants=("keys",),
 )
 """HMAC-SHA256(pepper, secret)"""
 KEY_IDS = Table("key_ids", Key(key_id=TEXT), Opaque("digest"), With("keys"), NOT_PERSONAL, fenced_by="owner")
@@ -174,7 +174,7 @@ ORGANIZATION_KEYS = Table(
     Opaque("digest"),
     With("keys"),
     NOT_PERSONAL,
-    rules=("active_keys",),
+    invariants=("active_keys",),
 )
 """-> digest: oldest first"""
 
@@ -200,7 +200,7 @@ IDEMPOTENCY = Table(
     Record(Idempotency),
     Swept("24 hours after the response"),
     NotPersonal("a digest and a request id that leads nowhere once its event is erased, for a day"),
-    rules=("answered_once", "answered_by_events"),
+    invariants=("answered_once", "answered_by_events"),
 )
 """By the digest of the Idempotency-Key."""
 EVENTS = Table(
@@ -209,10 +209,10 @@ EVENTS = Table(
     Flattened(Event, EVENT_FIELDS),
     KeptFor(RETENTION_MS, setting="event_retention_days"),
     ErasedByKey("request_id"),
-    rules=("events", "holding", "velocity", "outcomes", "labels"),
+    invariants=("events", "holding", "velocity", "outcomes", "labels"),
 )
 DOCUMENTS = Table(
-    "documents", _REQUEST, Record(Document), With("events"), ErasedByKey("request_id"), rules=("events", "holding")
+    "documents", _REQUEST, Record(Document), With("events"), ErasedByKey("request_id"), invariants=("events", "holding")
 )
 DEFERRED_REPORTS = Table(
     "deferred_reports",
@@ -220,7 +220,7 @@ DEFERRED_REPORTS = Table(
     Record(DeferredReport),
     With("events"),
     ErasedByKey("request_id"),
-    rules=("events", "holding"),
+    invariants=("events", "holding"),
 )
 
 
@@ -231,7 +231,7 @@ EVENT_TAIL = Table(
     Layout(Digests.pack, Digests.unpack),
     With("events"),
     ErasedBy("unindex"),
-    rules=("events",),
+    invariants=("events",),
 )
 """Events that are in no segment yet, by what they are found by (ADR 63)."""
 EVENT_SEGMENTS = Table(
@@ -240,7 +240,7 @@ EVENT_SEGMENTS = Table(
     Layout(Segment.pack, Segment.unpack),
     With("events"),
     ErasedBy("unindex"),
-    rules=("events",),
+    invariants=("events",),
 )
 """All other events, each in one segment. The key ends with a position: a segment holds the events from there down to
 the position of the segment before. Part 0 is a small segment as a whole; a large one has its slots in part 1 and its
@@ -253,7 +253,7 @@ HOURS = Table(
     Layout(HourCounts.pack, HourCounts.unpack),
     With("events"),
     ErasedBy("uncount"),
-    rules=("events",),
+    invariants=("events",),
 )
 """Always what the events that arrived in that hour add up to; an hour without events has no row."""
 
@@ -272,7 +272,7 @@ WEIGHTS = Table(
     Record(StoredWeights, remembered=1024),
     Until("they are reset, or their key is purged"),
     NOT_PERSONAL,
-    rules=("weights",),
+    invariants=("weights",),
 )
 """The key's own weights; without a key id the organization's."""
 
@@ -282,7 +282,7 @@ VISITORS = Table(
     Layout(Visitor.pack, Visitor.unpack),
     Swept("unseen for `visitor_retention_days`, and without events"),
     ErasedByKey("visitor"),
-    rules=("visitors", "tokens", "holding"),
+    invariants=("visitors", "tokens", "holding"),
 )
 """By the visitor's number: 1, 2, ... per organization, with gaps where workers took several at once."""
 VISITOR_COUNTS = Table("visitor_counts", _ORGANIZATION, Signed("given"), WITH_ORGANIZATION, NOT_PERSONAL)
@@ -303,7 +303,7 @@ VISITOR_IDS = Table(
     Signed("visitor"),
     With("visitors"),
     ErasedByKey("visitor_id"),
-    rules=("visitors",),
+    invariants=("visitors",),
 )
 """-> visitor number"""
 BLOCKS = Table(
@@ -312,7 +312,7 @@ BLOCKS = Table(
     Layout(Block.pack, Block.unpack),
     Swept("when it stands for no visitor any more"),
     ErasedBy("leave_blocks"),
-    rules=("blocks",),
+    invariants=("blocks",),
 )
 """By the block's kind and 64-bit hash: which visitors look like this."""
 DELETED_VISITORS = Table(
@@ -321,7 +321,7 @@ DELETED_VISITORS = Table(
     Signed("since_ms"),
     Until("a pass has taken the number out of all blocks"),
     NotPersonal("a number that leads nowhere"),
-    rules=("blocks",),
+    invariants=("blocks",),
 )
 """-> since when, in ms: visitors that are gone and may still be named in blocks."""
 ERASURES = Table(
@@ -360,7 +360,7 @@ VISITOR_HISTORY = Table(
     Record(VisitorHistory),
     LastTwoPeriods(),
     ErasedByKey("visitor"),
-    rules=("history",),
+    invariants=("history",),
 )
 """The first visit of a day carries over what is left of yesterday."""
 VISITOR_PLACES = Table(
@@ -369,7 +369,7 @@ VISITOR_PLACES = Table(
     Record(VisitorPlaces),
     With("visitors"),
     ErasedByKey("visitor"),
-    rules=("history",),
+    invariants=("history",),
 )
 """Written where the visitor comes from a country or network that is not among the latest."""
 ADDRESS_HISTORY = Table(
@@ -415,7 +415,7 @@ ATTESTED_KEYS = Table(
     Record(AttestedKey),
     Swept("unused for `visitor_retention_days`; sooner with its visitor"),
     ErasedBy("purge_attested_keys"),
-    rules=("attested_keys",),
+    invariants=("attested_keys",),
 )
 """By the id of an Apple device's key, which is the SHA-256 of the public key."""
 VISITOR_KEYS = Table(
@@ -424,7 +424,7 @@ VISITOR_KEYS = Table(
     Record(VisitorKeys),
     With("attested_keys"),
     ErasedBy("purge_attested_keys"),
-    rules=("attested_keys",),
+    invariants=("attested_keys",),
 )
 """-> the attested keys of a visitor, also of one who has no number."""
 
@@ -437,7 +437,7 @@ OPERATIONS = Table(
     Opaque("batch"),
     Until("it is copied"),
     NotPersonal("what commits changed, until it is copied; copies age as backups do (docs/backup.md)"),
-    rules=("operations",),
+    invariants=("operations",),
 )
 """Part 0, 1, ... of a batch. Sequences are without a gap; the first of a timeline is 0, which is empty. What has been
 copied is deleted but for the last batch, so that the next number is always known."""

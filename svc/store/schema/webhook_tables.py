@@ -34,7 +34,7 @@ ENDPOINTS = Table(
     Record(Endpoint, remembered=1024),
     Until("it is removed"),
     NotPersonal("filters are the customer's own text"),
-    rules=("endpoints",),
+    invariants=("endpoints",),
 )
 """Oldest first."""
 ENDPOINT_COUNTS = Table("webhook_endpoint_counts", _ORGANIZATION, Signed("given"), WITH_ORGANIZATION, NOT_PERSONAL)
@@ -57,7 +57,7 @@ DELIVERIES = Table(
     Record(Delivery),
     With("webhook_events"),
     ErasedBy("erase_identification"),
-    rules=("deliveries",),
+    invariants=("deliveries",),
 )
 """Kept after the end, for redelivery."""
 DUE = Table(
@@ -66,7 +66,7 @@ DUE = Table(
     Opaque(),
     With("webhook_deliveries"),
     ErasedBy("erase_identification"),
-    rules=("schedule",),
+    invariants=("schedule",),
 )
 """The schedule of each endpoint is a range, and one that has a million rows to wait for is in nobody's way."""
 MANUAL = Table(
@@ -75,7 +75,7 @@ MANUAL = Table(
     Layout(DeliveryKey.pack, DeliveryKey.unpack),
     With("webhook_deliveries"),
     ErasedBy("erase_identification"),
-    rules=("manual",),
+    invariants=("manual",),
 )
 """The one test or redelivery that is queued."""
 ATTEMPTS = Table(
@@ -84,7 +84,7 @@ ATTEMPTS = Table(
     Record(Attempt),
     KeptFor(HISTORY_MS),
     NotPersonal("ids of events that lead nowhere once they are erased"),
-    rules=("log",),
+    invariants=("log",),
 )
 ATTEMPTS_BY_ENVIRONMENT = Table(
     "webhook_attempts_by_environment",
@@ -99,7 +99,7 @@ ATTEMPTS_BY_EVENT = Table(
     Opaque(),
     With("webhook_attempts"),
     NotPersonal("ids of events that lead nowhere once they are erased"),
-    rules=("log",),
+    invariants=("log",),
 )
 ATTEMPT_COUNTS = Table(
     "webhook_attempt_counts",
@@ -107,7 +107,7 @@ ATTEMPT_COUNTS = Table(
     Record(AttemptCount),
     With("webhook_attempts"),
     NOT_PERSONAL,
-    rules=("log",),
+    invariants=("log",),
 )
 """Those of the last 24 hours are kept."""
 REFUSALS = Table(

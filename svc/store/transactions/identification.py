@@ -75,7 +75,7 @@ from svc.store.transactions.labels.reviews import open_review
 from svc.store.transactions.organizations import enter
 from svc.store.transactions.rules.rulesets import decide_event, facts_of
 from svc.store.transactions.velocity import count_event
-from svc.store.transactions.visitors import VisitorIndex
+from svc.store.transactions.visitors import VisitorTables
 from svc.store.transactions.webhooks.deliveries import enqueue_identification
 from svc.store.transactions.webhooks.filters import NOBODY, Receivers, identification_receivers
 from svc.store.views.events import put_event
@@ -126,7 +126,7 @@ def identify(
     if exceeded is not None:
         return _late(number, partial(Refused, _over(exceeded, submission.at_ms)), quota=exceeded)
 
-    index = VisitorIndex(transaction, number, next_number)
+    index = VisitorTables(transaction, number, next_number)
     address = address_today(transaction, assessment)
     replayed = replay_of(transaction, assessment)
     unusual = {"flooding": is_flooding(address), "replayed": replayed is not None}
@@ -325,7 +325,7 @@ def _record_document(
     transaction: Transaction,
     assessment: Assessment,
     event: Event,
-    index: VisitorIndex,
+    index: VisitorTables,
     recognition: Recognition,
     observations: tuple[Observation, ...],
     profile: Weights,

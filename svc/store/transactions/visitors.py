@@ -24,7 +24,7 @@ class Applied(NamedTuple):
     """`None` for a visitor who cannot be known again."""
 
 
-class VisitorIndex:
+class VisitorTables:
     """What matching asks of the store, bound to one organization and one transaction; and what it then changes.
 
     What was read is kept, so that nothing is read twice.

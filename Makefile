@@ -128,12 +128,13 @@ wheel: venv
 
 # The client libraries for servers: dist/svc_client-VERSION-py3-none-any.whl, and dist/svc-client-VERSION.tgz where npm is;
 # and there the packages of the web SDK, dist/svc-web-VERSION.tgz and dist/svc-react-VERSION.tgz. `make android` builds the Android SDK.
-# For Go a module proxy, dist/go. tools/packages.py has the names.
+# For Go a module proxy, dist/go; for Java a repository, dist/maven. tools/packages.py has the names.
 clients: venv
 	rm -rf clients/python/build clients/node/dist
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w dist ./clients/python
 	$(BIN)/python -m tools.node_client dist
 	$(BIN)/python -m tools.go_library dist
+	$(BIN)/python -m tools.java_library dist
 
 # The Android SDK, all of its tests, into dist/maven: needs Maven and Java 17, and fetches its libraries the first time (0.9 GB,
 # most of it Android's own code for the tests). `make test` compiles it from what was fetched, or says that it was not.

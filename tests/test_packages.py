@@ -20,7 +20,7 @@ from tools.web import WEB, find_node
 
 ROOT = Path(__file__).parents[1]
 LICENSE = (ROOT / "LICENSE").read_bytes()
-FOLDERS = (ROOT / "clients" / "python", ROOT / "clients" / "go", *PACKAGES)
+FOLDERS = (ROOT / "clients" / "python", ROOT / "clients" / "go", ROOT / "clients" / "java", *PACKAGES)
 
 
 POM = "{http://maven.apache.org/POM/4.0.0}"

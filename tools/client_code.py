@@ -2,7 +2,7 @@
 operation of the server, client and management APIs. `python -m tools.client_code` writes all files.
 
 What may live here: pure functions from the document to source text. What a library does with a call (sending, retries,
-errors) is written by hand, in `clients`. Here is what is written for Python and Node.js; `client_go` has its own.
+errors) is written by hand, in `clients`. `client_go` and `client_java` have what is written for these two languages.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from tools.client_document import (
     snake,
 )
 from tools.client_go import go_operations, go_types
+from tools.client_java import java_operations, java_types
 from tools.client_text import PYTHON_OPERATIONS, PYTHON_TYPES, TYPESCRIPT_OPERATIONS, TYPESCRIPT_TYPES
 
 MAX_LINE = 120
@@ -350,6 +351,7 @@ def files() -> dict[Path, str]:
     """Path below the root -> the text of every generated file of the client libraries."""
     document = json.loads(DOCUMENT.read_text())
     python, node, go = Path("clients/python/svc_client"), Path("clients/node/src"), Path("clients/go")
+    java = Path("clients/java/src/main/java/svc/visitor/client")
     return {
         python / "types.py": python_types(document),
         python / "operations.py": python_operations(document, is_async=False),
@@ -358,6 +360,8 @@ def files() -> dict[Path, str]:
         node / "operations.ts": typescript_operations(document),
         go / "types.go": go_types(document),
         go / "operations.go": go_operations(document),
+        java / "Types.java": java_types(document),
+        java / "Operations.java": java_operations(document),
     }
 
 

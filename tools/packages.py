@@ -34,5 +34,6 @@ PACKAGES = (
     Package("go", "clients/go", f"{GO_HOST}/svc"),
     Package("maven", "clients/android", f"{MAVEN_GROUP}:svc-android"),
     Package("maven", "clients/android/ktx", f"{MAVEN_GROUP}:svc-android-ktx"),
+    Package("maven", "clients/java", f"{MAVEN_GROUP}:svc-client"),
 )
 """PyPI has no namespaces: its two names are for files and addresses alone, and no text installs them from an index."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +17,37 @@ from tests.spec.subscriber import URL, subscribing
 from tests.support.live import ORIGIN, mistyped, report
 from tests.support.ports import free_port
 
+COLUMNS = (
+    *("id", "organization", "environment", "now", "origin", "ip", "tag"),
+    *("account_id", "action", "platform", "proven"),
+)
+"""Of a check or verdict, where a program reads lines."""
 
-async def asked(command: Sequence[str], folder: Path, given: dict[str, Any]) -> dict[str, Any]:
+
+def in_lines(given: dict[str, Any]) -> str:
+    """What a program is given, for a language that has no JSON: a line for each value, as `programs/java` reads it."""
+    lines: list[list[Any]] = []
+    for name, value in given.items():
+        for one in value if isinstance(value, list) else [value]:
+            cells = [one] if isinstance(one, str) else [one.get(column) for column in COLUMNS]
+            lines.append([name, *cells])
+    return "\n".join(
+        "\t".join("\\N" if cell is None else str(cell).replace("\n", "\\n") for cell in line) for line in lines
+    )
+
+
+async def asked(command: Sequence[str], folder: Path, given: str) -> dict[str, Any]:
     """What a program prints of what it is given."""
     done = await trio.run_process(
-        command, cwd=folder, stdin=json.dumps(given).encode(), capture_stdout=True, capture_stderr=True, check=False
+        command, cwd=folder, stdin=given.encode(), capture_stdout=True, capture_stderr=True, check=False
     )
     assert done.returncode == 0, done.stderr.decode()
     return json.loads(done.stdout)
 
 
-async def does_everything(command: Sequence[str], folder: Path, tmp_path: Path) -> None:
+async def does_everything(
+    command: Sequence[str], folder: Path, tmp_path: Path, written: Callable[[dict[str, Any]], str] = json.dumps
+) -> None:
     """Checks, verdicts, changes, faults, identifications, the management API, and the example of the guide."""
     async with subscribing(tmp_path, now_ms=round(time.time() * 1000)) as subscriber:
         live = subscriber.live
@@ -60,13 +80,13 @@ async def does_everything(command: Sequence[str], folder: Path, tmp_path: Path) 
             "forged": tokens,
             "expect": {"origin": ORIGIN, "now": live.clock.now_ms},
         }
-        told = await asked(command, folder, given)
+        told = await asked(command, folder, written(given))
         ids = [request_id for request_id, event in live.events() if event.tag == "a&b=é"]
-    assert [problem for problem, _ in told["checks"]] == [problem or "" for _, problem in cases]
+    assert [problem or None for problem, _ in told["checks"]] == [problem for _, problem in cases]
     assert {decision for problem, decision in told["checks"] if problem} == {"refuse"}
     assert told["forged"] == [["invalid", True]] * len(tokens)
     assert told["unused"] == 0
-    assert [problem for problem, _ in told["verdicts"]] == [problem or "" for _, problem in verdicts]
+    assert [problem or None for problem, _ in told["verdicts"]] == [problem for _, problem in verdicts]
     assert told["used"] == [seen["request_id"]]
     assert told["updates"] == [["a", True, "sign_up", "t"]] * 2 + [["a", True, "sign_up", None]] + [
         [None, None, "sign_up", None]

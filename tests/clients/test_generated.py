@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from svc_client import AsyncClient, Client
@@ -11,6 +12,7 @@ from svc.http.routes import API
 from tools.client_code import files, python_type, typescript_type
 from tools.client_document import DOCUMENT, ROOT, operations, snake
 from tools.client_go import exported, go_type
+from tools.client_java import java_type
 
 
 def test_the_generated_sources_are_up_to_date():
@@ -23,25 +25,31 @@ def test_every_operation_except_those_of_the_console_is_a_method_of_each_client(
     assert named == {route.operation_id for route in API if route.tag != "Console"}
     source = (ROOT / "clients" / "node" / "src" / "operations.ts").read_text()
     go = (ROOT / "clients" / "go" / "operations.go").read_text()
+    java = (ROOT / "clients/java/src/main/java/svc/visitor/client/Operations.java").read_text()
     for name in named:
         assert callable(getattr(Client, snake(name)))
         assert callable(getattr(AsyncClient, snake(name)))
         assert f"\n  {name}(" in source
         assert f"\nfunc (c *Client) {exported(name)}(" in go
+        assert re.search(rf"^  public \w+ {name}\(", java, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
-    ("schema", "python", "typescript", "go"),
+    ("schema", "python", "typescript", "go", "java"),
     [
-        ({"type": "string", "enum": ["a", "b"]}, 'Literal["a", "b"]', '"a" | "b"', "string"),
-        ({"type": "string", "x-extensible-enum": ["a"]}, "str", 'Open<"a">', "string"),
+        ({"type": "string", "enum": ["a", "b"]}, 'Literal["a", "b"]', '"a" | "b"', "string", "String"),
+        ({"type": "string", "x-extensible-enum": ["a"]}, "str", 'Open<"a">', "string", "String"),
         ({"type": ["object", "null"], "additionalProperties": True}, "dict[str, Any] | None",
-         "Record<string, unknown> | null", "map[string]any"),
+         "Record<string, unknown> | null", "map[string]any", "Map<String, Object>"),
         ({"type": "object", "additionalProperties": {"type": "integer"}}, "dict[str, int]", "Record<string, number>",
-         "map[string]int64"),
-        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "str | None", "string | null", "*string"),
-        ({"type": "array", "items": {"$ref": "#/components/schemas/Sdk"}}, "list[Sdk]", "Array<Sdk>", "[]SDK"),
+         "map[string]int64", "Map<String, Long>"),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "str | None", "string | null", "*string", "String"),
+        ({"type": "array", "items": {"$ref": "#/components/schemas/Sdk"}}, "list[Sdk]", "Array<Sdk>", "[]SDK",
+         "List<Sdk>"),
     ],
 )  # fmt: skip
-def test_every_schema_is_a_type_in_each_language(schema: dict[str, object], python: str, typescript: str, go: str):
-    assert (python_type(schema), typescript_type(schema), go_type(schema)) == (python, typescript, go)
+def test_every_schema_is_a_type_in_each_language(
+    schema: dict[str, object], python: str, typescript: str, go: str, java: str
+):
+    found = (python_type(schema), typescript_type(schema), go_type(schema), java_type(schema))
+    assert found == (python, typescript, go, java)

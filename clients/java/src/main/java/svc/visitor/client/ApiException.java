@@ -1,0 +1,49 @@
+package svc.visitor.client;
+
+import java.util.List;
+
+/** The service refused a request, or failed. */
+public final class ApiException extends SvcException {
+  private static final long serialVersionUID = 1;
+
+  private final int status;
+  private final String code;
+  private final transient List<Types.DetailBody> details;
+  private final String requestId;
+  private final Long retryAfterS;
+
+  ApiException(
+      int status, String code, String message, List<Types.DetailBody> details, String requestId, Long retryAfterS) {
+    super(status + " " + code + ": " + message, null);
+    this.status = status;
+    this.code = code;
+    this.details = details;
+    this.requestId = requestId;
+    this.retryAfterS = retryAfterS;
+  }
+
+  /** Of the response. */
+  public int status() {
+    return status;
+  }
+
+  /** Such as {@code rate_limited}; {@code unexpected_response} where the response is not of this service. */
+  public String code() {
+    return code;
+  }
+
+  /** Each fault in the request. */
+  public List<Types.DetailBody> details() {
+    return details == null ? List.of() : details;
+  }
+
+  /** Quote it to the operator; null where there is none. */
+  public String requestId() {
+    return requestId;
+  }
+
+  /** For how long the service asks to wait, in seconds; null where it does not ask. */
+  public Long retryAfterS() {
+    return retryAfterS;
+  }
+}

@@ -1,0 +1,240 @@
+package svc.visitor.client;
+
+import java.net.ConnectException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpConnectTimeoutException;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.NoSuchElementException;
+import java.util.StringJoiner;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Predicate;
+import svc.visitor.client.Types.EventBody;
+import svc.visitor.client.Types.EventDetailBody;
+import svc.visitor.client.Types.EventsAnswer;
+import svc.visitor.client.Types.ListEventsQuery;
+
+/** Calls the service with one key, and waits. Threads may share one. */
+public final class Client extends Operations {
+  /** Of this library. */
+  public static final String VERSION = "0.2.0";
+
+  private static final String BASE = "/api/v1";
+
+  private final String baseUrl;
+  private final String apiKey;
+  private final Duration timeout;
+  private final Retries retries;
+  private final HttpClient http;
+  private final Map<String, KeyRing> rings = new ConcurrentHashMap<>();
+
+  /**
+   * With 5 seconds for each of three attempts. {@code baseUrl} is where the service is, without {@code /api/v1}. Throws
+   * {@code IllegalArgumentException} for what is no address or key.
+   */
+  public Client(String baseUrl, String apiKey) {
+    this(baseUrl, apiKey, Duration.ofSeconds(5), Retries.of(3), HttpClient.newBuilder());
+  }
+
+  /**
+   * With a time limit of each attempt, and a client of HTTP as it is built here: for a proxy or an authority of your own. It
+   * never follows redirects.
+   */
+  public Client(String baseUrl, String apiKey, Duration timeout, Retries retries, HttpClient.Builder http) {
+    if (baseUrl == null || !baseUrl.matches("https?://.+")) {
+      throw new IllegalArgumentException(
+          "baseUrl is the address of the service, such as https://id.shop.example, not " + baseUrl);
+    }
+    this.baseUrl = baseUrl.replaceFirst("/+$", "").replaceFirst(BASE + "$", "");
+    this.apiKey = apiKey == null ? "" : apiKey.strip();
+    if (!this.apiKey.matches("[!-~]+")) {
+      throw new IllegalArgumentException(
+          "apiKey is empty, or has characters that no key has: svc_sk_... as it was issued");
+    }
+    this.timeout = timeout;
+    this.retries = retries;
+    this.http = http.version(HttpClient.Version.HTTP_1_1).followRedirects(HttpClient.Redirect.NEVER).build();
+  }
+
+  /**
+   * Reads an event with a secret key, and checks that it belongs to the action that is being served.
+   *
+   * <p>{@code requestId} is from the visitor's client: anything at all. {@code isFirstUse} stores the id and says whether it
+   * was new: a unique key in your database. It is called last, for an event that belongs to this action in everything
+   * else.
+   *
+   * <p>Throws {@link ApiException} and {@link UnreachableException}: decide beforehand what goes on without a verdict. Throws
+   * {@code IllegalArgumentException} where the action's address is none.
+   */
+  public Checked<EventDetailBody> check(String requestId, Action action, Predicate<String> isFirstUse) {
+    if (!Checks.isRequestId(requestId)) return new Checked<>("not_found", null);
+    EventDetailBody event;
+    try {
+      event = getEvent(requestId);
+    } catch (ApiException refused) {
+      if (List.of("event_not_found", "invalid_request_id").contains(refused.code())) {
+        return new Checked<>("not_found", null);
+      }
+      throw refused;
+    }
+    String problem = Checks.problemWith(event, action);
+    if (problem == null && !isFirstUse.test(requestId)) problem = "used_before";
+    return new Checked<>(problem, event);
+  }
+
+  /**
+   * Checks a signed verdict that the visitor's client handed over: its signature, age, environment, and that it belongs to
+   * the action that is being served. Asks the service for the organization's keys once an hour, and for nothing else;
+   * {@code isFirstUse} and the exceptions are those of {@link #check}. Needs Java 15, or a provider of Ed25519.
+   *
+   * <p>The account is the one that the identify request named: what {@code updateEvent} sets afterwards is not in a verdict.
+   */
+  public Checked<Verdict> checkVerdict(
+      String token, String organizationId, String environment, Action action, Predicate<String> isFirstUse) {
+    KeyRing ring = rings.computeIfAbsent(organizationId, id -> new KeyRing());
+    if (ring.mustBeRead(token, System.nanoTime())) ring.put(getVerdictKeys(organizationId).keys(), System.nanoTime());
+    Checked<Verdict> checked = ring.check(token, organizationId, environment, action);
+    boolean isAgain = checked.problem() == null && !isFirstUse.test(checked.found().requestId());
+    return isAgain ? new Checked<>("used_before", checked.found()) : checked;
+  }
+
+  /** What to do about a log-in with an event that belongs to it. */
+  public static Decision decide(EventDetailBody event) {
+    return Checks.decide(event);
+  }
+
+  /** Every event of a list, newest first, page after page; {@code next} throws as {@code listEvents} does. */
+  public Iterable<EventBody> iterateEvents(ListEventsQuery query) {
+    return () -> new Pages(new ListEventsQuery(query));
+  }
+
+  private final class Pages implements Iterator<EventBody> {
+    private final Deque<EventBody> rows = new ArrayDeque<>();
+    private ListEventsQuery next;
+
+    Pages(ListEventsQuery first) {
+      next = first;
+    }
+
+    @Override
+    public boolean hasNext() {
+      while (rows.isEmpty() && next != null) {
+        EventsAnswer page = listEvents(next);
+        rows.addAll(page.rows());
+        next = page.nextCursor() == null ? null : new ListEventsQuery(next).cursor(page.nextCursor());
+      }
+      return !rows.isEmpty();
+    }
+
+    @Override
+    public EventBody next() {
+      if (!hasNext()) throw new NoSuchElementException();
+      return rows.remove();
+    }
+  }
+
+  /** Sends a call, again where that can help and is safe; the decoded body of the response, null without one. */
+  @Override
+  public Map<String, Object> send(Call call) {
+    for (int attempt = 1; ; attempt++) {
+      try {
+        return attempt(call);
+      } catch (ApiException | UnreachableException failure) {
+        double random = ThreadLocalRandom.current().nextDouble();
+        Double wait = retries.waitMs(failure, attempt, call.isRepeatable, random);
+        if (wait == null || Thread.currentThread().isInterrupted()) throw failure;
+        pause(wait, failure);
+      }
+    }
+  }
+
+  private static void pause(double waitMs, SvcException failure) {
+    try {
+      TimeUnit.MICROSECONDS.sleep(Math.round(waitMs * 1_000));
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+      throw failure;
+    }
+  }
+
+  private Map<String, Object> attempt(Call call) {
+    HttpRequest request = request(call);
+    CompletableFuture<HttpResponse<String>> sent = http.sendAsync(request, BodyHandlers.ofString());
+    try {
+      return read(sent.get(timeout.toMillis(), TimeUnit.MILLISECONDS));
+    } catch (ExecutionException error) {
+      throw unreachable(error.getCause());
+    } catch (TimeoutException late) {
+      sent.cancel(true);
+      throw unreachable(late);
+    } catch (InterruptedException interrupted) {
+      sent.cancel(true);
+      Thread.currentThread().interrupt();
+      throw unreachable(interrupted);
+    }
+  }
+
+  private UnreachableException unreachable(Throwable cause) {
+    boolean isUnsent = cause instanceof ConnectException || cause instanceof HttpConnectTimeoutException;
+    URI address = URI.create(baseUrl);
+    String origin = address.getScheme() + "://" + address.getRawAuthority();
+    String reason = cause.getClass().getSimpleName() + (cause.getMessage() == null ? "" : ": " + cause.getMessage());
+    return new UnreachableException("no response from " + origin + ": " + reason, !isUnsent, cause);
+  }
+
+  private HttpRequest request(Call call) {
+    StringJoiner query = new StringJoiner("&");
+    call.query.forEach((name, value) -> query.add(Call.escaped(name) + "=" + Call.escaped(value)));
+    String end = query.length() == 0 ? "" : "?" + query;
+    HttpRequest.Builder request =
+        HttpRequest.newBuilder(URI.create(baseUrl + BASE + call.path + end))
+            .timeout(timeout)
+            .header("user-agent", "svc-client-java/" + VERSION)
+            .header("x-api-key", apiKey)
+            .method(
+                call.method,
+                call.body == null ? BodyPublishers.noBody() : BodyPublishers.ofString(Json.write(call.body)));
+    if (call.body != null) request.header("content-type", "application/json");
+    call.headers.forEach(request::header);
+    return request.build();
+  }
+
+  /** The body of a response, null where it has none; throws {@link ApiException} for any but a success. */
+  private static Map<String, Object> read(HttpResponse<String> response) {
+    int status = response.statusCode();
+    if (status == 204) return null;
+    Object body = null;
+    try {
+      body = Json.read(response.body());
+    } catch (IllegalArgumentException noJson) {
+      // of a proxy, or of something else at this address
+    }
+    if (status / 100 == 2 && body instanceof Map) return Body.fieldsOf(body);
+    String requestId = response.headers().firstValue("x-request-id").orElse(null);
+    String after = response.headers().firstValue("retry-after").orElse("");
+    Long retryAfterS = after.matches("[0-9]{1,9}") ? Long.valueOf(after) : null;
+    Object fault = body instanceof Map ? ((Map<?, ?>) body).get("error") : null;
+    if (fault instanceof Map) {
+      Types.Fault said = new Types.Fault(Body.fieldsOf(fault));
+      if (said.get("code") instanceof String && said.get("message") instanceof String) {
+        throw new ApiException(status, said.code(), said.message(), said.details(), requestId, retryAfterS);
+      }
+    }
+    String message = "The response is not one of this service.";
+    throw new ApiException(status, "unexpected_response", message, List.of(), requestId, retryAfterS);
+  }
+}

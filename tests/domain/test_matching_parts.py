@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 from svc.domain.matching import Block, Features, Statistics, StatisticsUpdate, Visitor, extract
 from svc.domain.matching.blocks import (
     BLOCK_LENGTH,
-    EXACT,
+    COVERED,
+    EVERYTHING,
+    FONTS,
+    HARDWARE,
     KEY_LENGTH,
-    NETWORK,
+    RENDERING,
+    SETTINGS,
     attribute_keys,
     block_keys,
     exact_key,
@@ -208,9 +212,16 @@ def test_classes_share_no_block() -> None:
     assert not set(block_keys(features_of())) & set(block_keys(features_of(agent=PHONE)))
 
 
-def test_a_block_key_over_too_few_attributes_is_omitted() -> None:
-    kinds = {key[0] for key in block_keys(features_of({Attribute.GPU: "g", Attribute.SCREEN: "s"}, ip=""))}
-    assert kinds == {EXACT, NETWORK}
+ENOUGH = {EVERYTHING: 3, HARDWARE: 3, RENDERING: 3, FONTS: 3, SETTINGS: 4}
+
+
+@pytest.mark.parametrize("kind", COVERED)
+def test_a_block_key_needs_a_minimum_number_of_attributes(kind: int) -> None:
+    """The canvas among them, where it is covered: without it the key of rendering is none."""
+    covered = sorted(COVERED[kind], key=lambda attribute: attribute != Attribute.CANVAS)
+    for count, is_there in ((ENOUGH[kind] - 1, False), (ENOUGH[kind], True)):
+        features = features_of(dict.fromkeys(covered[:count], "x"), fonts=())
+        assert (kind in {key[0] for key in block_keys(features)}) is is_there
 
 
 blocks = st.builds(

@@ -11,12 +11,12 @@ itself, and its exception is its outcome.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from svc.store.engine import EngineError, Reader, StoreFullError, UnavailableError, Writer
-from svc.store.overlay import Overlay, Recording
+from svc.store.overlay import Overlay, Recording, RowKey
 from svc.store.schema.codec import CorruptPageError
 from svc.store.schema.operation_log import Changes
 from svc.store.snapshot import DecodedSums, Late, RecordedTransaction, Snapshot, Transaction
@@ -88,10 +88,11 @@ class Group(Generic[T]):
         self.runs = 0
         """Of jobs, in the first phase."""
 
-    def run(self, reader: Reader) -> Settled[T]:
+    def run(self, reader: Reader, changed: Collection[RowKey] | None = None) -> Settled[T]:
         """The first phase. Nothing may be read from `reader` afterwards. Raises `EngineError` and `CorruptPageError`.
 
         It may be called again, with a reader that gives other answers: jobs that would read the same do not run again.
+        `changed`: only these rows differ from those of the last call.
         """
         self._commit = reader.commit
         state = Overlay(reader)
@@ -99,8 +100,9 @@ class Group(Generic[T]):
         before, self._ran = self._ran, []
         for index, job in enumerate(self._jobs):
             ran = before[index] if index < len(before) else None
-            changes = None if ran is None else _changes_now(ran.recording, state)
+            changes = None if ran is None else _changes_now(ran.recording, state, changed)
             if ran is None or changes is None:
+                changed = None  # what it writes now may differ, too
                 recording = Recording(state)
                 ran = _Ran(recording, _outcome(partial(job, RecordedTransaction(recording, self._sums))))
                 changes = recording.changes
@@ -163,10 +165,13 @@ def _finish(result: T | Late[T] | Exception, changes: Changes, state: Overlay) -
     return outcome
 
 
-def _changes_now(recording: Recording, state: Reader) -> Changes | None:
-    """The changes of a job that would have read the same in this state; `None` where it has to run again."""
+def _changes_now(recording: Recording, state: Reader, changed: Collection[RowKey] | None = None) -> Changes | None:
+    """The changes of a job that would have read the same in this state, of which only the rows `changed` are others if
+    that is given; `None` where it has to run again.
+    """
     try:
-        return recording.changes_over(state) if recording.holds_over(state) else None
+        holds = recording.holds_over(state) if changed is None else recording.holds_but_for(changed, state)
+        return recording.changes_over(state) if holds else None
     except OF_THE_COMMIT:
         raise
     except Exception:  # noqa: BLE001  a row that cannot be read: the job meets it again, and says so

@@ -9,7 +9,7 @@ What may live here: overlays over anything that can be read. No engine, thread o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -18,6 +18,8 @@ from svc.store.schema.operation_log import Changes
 
 Raw = bytes | None
 """The bytes under a key; `None` = no row."""
+RowKey = tuple[str, bytes]
+"""Table and key."""
 _UNKNOWN: Any = object()
 
 
@@ -178,6 +180,16 @@ class Recording(Overlay):
             and all(_is_answered(asked, state.get(*row_key)) for row_key, asked in self._asked.items())
             and all(_is_same(found, state) for found in self._ranges)
             and all(state.count(table) == count for table, count in self._counts)
+        )
+
+    def holds_but_for(self, changed: Collection[RowKey], state: Reader) -> bool:
+        """`holds_over` for a state that differs in the rows `changed` alone, of which none is in a range that was read,
+        and in what steps make of them.
+        """
+        return all(
+            (row_key not in self._reads or state.get(*row_key) == self._reads[row_key])
+            and (row_key not in self._asked or _is_answered(self._asked[row_key], state.get(*row_key)))
+            for row_key in changed
         )
 
     def changes_over(self, state: Reader) -> Changes:

@@ -22,9 +22,10 @@ round trip, and so does each one behind it that what it wrote concerns (`svc.sto
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from math import inf
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import trio
@@ -100,6 +101,8 @@ class _Ran(NamedTuple, Generic[T]):
     settled: Settled[T]
     turns: dict[int, int]
     fences: frozenset[int]
+    early: Mapping[RowKey, Raw] = MappingProxyType({})
+    """Rows that are written already."""
 
 
 class Transactions:
@@ -136,15 +139,13 @@ class Transactions:
         try:
             run = self._run_ahead if ahead else partial(self._run_fenced, free=free)
             ran = await run(wire, rows, parts, leases)
-            missing = _missing(rows.fences | _fences(ran.settled.changes), ran.fences)
-            if missing:
-                raise UnfencedError(ran.fences | missing)  # noqa: TRY301  the transaction is undone below
+            _refuse_unfenced(rows, ran.settled.changes, ran.fences)
             changed = _changed(rows, ran.settled.changes)
             written = Written(ran.settled.outcomes, changed, _proof_rows(rows, changed), ran.turns)
             if limit is not None:
                 limit.deadline = inf
                 await trio.lowlevel.checkpoint_if_cancelled()  # it may have passed while the answer came
-            await self._end(wire, written)
+            await self._end(wire, written, ran.early)
         except BaseException:
             await _undo(wire)
             raise
@@ -177,18 +178,21 @@ class Transactions:
         self, wire: Wire, rows: Rows, parts: Sequence[Part[T]], leases: frozenset[LeaseEpoch]
     ) -> _Ran[T]:
         """The fences last: once they are held, what has changed meanwhile is fetched again, and jobs that would have
-        read something else run again.
+        read something else run again. Rows that nobody else can write or see are written before that.
         """
         fences = _fences_of(parts)
         group = Group([job for part in parts for job in part.jobs])
         settled = await self._settled(
             wire, rows, group, [hint(Snapshot(rows)) for part in parts for hint in part.hints]
         )
+        _refuse_unfenced(rows, settled.changes, fences)
+        changed = _changed(rows, settled.changes)
+        early = {row_key: changed[row_key] for row_key in _proof_rows(rows, changed)}
         rows.look_again()
-        turns = await self._begin(wire, rows, [], fences, leases)
+        turns = await self._begin(wire, rows, [], fences, leases, before=list(_writes(early)))
         if rows.has_changed:
             settled = await self._settled(wire, rows, group, [])
-        return _Ran(group, settled, turns, fences)
+        return _Ran(group, settled, turns, fences, early)
 
     async def has_happened(self, wire: Wire, written: Written[Any]) -> bool:
         """Whether the commit of a transaction whose answer was lost has happened.
@@ -219,10 +223,13 @@ class Transactions:
         leases: frozenset[LeaseEpoch] = frozenset(),
         *,
         free: bool = False,
+        before: Sequence[Statement] = (),
     ) -> dict[int, int]:
-        """Fence -> its turn; none where all are held. `free`: only those that nobody has, and rows of them."""
+        """Fence -> its turn; none where all are held. `free`: only those that nobody has, and rows of them. `before`
+        that it sends these.
+        """
         _advance(steps)
-        taking = [_BEGIN, *_taking(fences, free=free)]
+        taking = [_BEGIN, *before, *_taking(fences, free=free)]
         opening = [*taking, READ_VERSION, *([lease_fence(leases)] if leases else [])]
         while True:
             results = await self._exchange(wire, [*opening, *rows.fetches()])
@@ -232,7 +239,7 @@ class Transactions:
             if EVERY in fences:
                 turns = dict[int, int]()
                 break
-            taken = results[1].rows if fences else []
+            taken = results[len(taking) - 1].rows if fences else []
             turns = {integer(fence): integer(turn) for fence, turn in taken}
             if free or len(turns) == len(fences):
                 break
@@ -247,9 +254,9 @@ class Transactions:
             if rows.is_missing:
                 await self._fetch(wire, rows)
         for _ in range(MOST_FETCHES):
-            rows.begin_reading()
+            changed = rows.begin_reading()
             try:
-                settled = group.run(rows)
+                settled = group.run(rows, changed)
             except TooMuchMissingError:
                 settled = None
             if settled is not None and not rows.is_missing:
@@ -260,12 +267,14 @@ class Transactions:
     async def _fetch(self, wire: Wire, rows: Rows) -> None:
         rows.take(await self._exchange(wire, rows.fetches()))
 
-    async def _end(self, wire: Wire, written: Written[Any]) -> None:
+    async def _end(self, wire: Wire, written: Written[Any], early: Mapping[RowKey, Raw]) -> None:
         if not written.rows:
             await self._exchange(wire, [_ROLLBACK])  # the turns do not count then either
             return
         try:
-            await self._exchange(wire, [*_writes(written.rows), _COMMIT])
+            left = {row_key: raw for row_key, raw in written.rows.items() if early.get(row_key) != raw or raw is None}
+            left.update(dict.fromkeys(early.keys() - written.rows.keys()))
+            await self._exchange(wire, [*_writes(left), _COMMIT])
         except ConnectionLostError as error:
             self.counts.uncertain += 1
             raise UncertainCommitError(written) from error
@@ -355,6 +364,12 @@ def _fences_of(parts: Sequence[Part[Any]]) -> frozenset[int]:
 
 def _fences(changes: Changes) -> set[int]:
     return {fence_of(table, organization_of(table, key)) for table, rows in changes.items() for key in rows}
+
+
+def _refuse_unfenced(rows: Rows, changes: Changes, held: frozenset[int]) -> None:
+    missing = _missing(rows.fences | _fences(changes), held)
+    if missing:
+        raise UnfencedError(held | missing)
 
 
 def _missing(touched: set[int], held: frozenset[int]) -> set[int]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import trio
 
 from svc.store.engine import KeyRange
-from svc.store.overlay import Raw
+from svc.store.overlay import Raw, RowKey
 from svc.store.postgresql import statements
 from svc.store.postgresql.connection.values import byteas, int4, int8, integer, xids
 from svc.store.postgresql.connection.wire import Result, Statement
@@ -39,8 +39,6 @@ OWNER = -2
 NOTHING = -3
 """In the place of a fence: none is needed."""
 
-RowKey = tuple[str, bytes]
-"""Table and key."""
 _Take = Callable[[Result, frozenset[int]], None]
 
 _FENCED_BY: Mapping[str, FencedBy] = {table.name: table.fenced_by for table in TABLES}
@@ -86,6 +84,7 @@ class Rows:
         self._looked_at: defaultdict[tuple[str, int], list[bytes]] = defaultdict(list)
         self.has_changed = False
         """Whether a second look has found something that was not there at the first."""
+        self._changed: set[RowKey] | None = None
         self._rows: defaultdict[str, dict[bytes, Raw]] = defaultdict(dict)
         self._pages: dict[KeyRange, _Page] = {}
         self._numbers: dict[tuple[str, str], int] = {}
@@ -142,14 +141,19 @@ class Rows:
         """Whether something was asked for that is not here."""
         return self._missing > 0
 
-    def begin_reading(self) -> None:
-        """What is read from now on is what `look_again` is about."""
+    def begin_reading(self) -> set[RowKey] | None:
+        """What is read from now on is what `look_again` is about. Returns the rows that a second look has found to be
+        others, where nothing else differs from what was read before; else `None`.
+        """
         self._read.clear()
         self._read_ranges.clear()
+        changed, self._changed = self._changed, None
+        return changed
 
     def look_again(self) -> None:
         """What was read is asked for once more, as far as it is not what it was: rows that have another version or are
-        no longer there, and all pages and numbers. What was fetched and not read is forgotten.
+        no longer there, and all pages. What was fetched and not read is forgotten. Numbers are not: who reads one
+        has every fence, and has had it from the first.
         """
         fetched, self._rows = self._rows, defaultdict(dict)
         for table, key in self._read:
@@ -158,9 +162,8 @@ class Rows:
                 self._looked_at[table, organization_of(table, key)].append(key)
         self._missing_ranges = {key_range: _Page(self._pages[key_range].limit) for key_range in self._read_ranges}
         self._pages = {key_range: self._pages[key_range] for key_range in self._read_ranges}
-        self._missing_numbers = dict.fromkeys(self._numbers)
         self._missing = 1
-        self.has_changed = False
+        self.has_changed, self._changed = False, set()
 
     def fetches(self) -> list[Statement]:
         """What fetches all that is missing; the results are for `take`."""
@@ -238,6 +241,8 @@ class Rows:
 
     def _take_changed(self, table: str, result: Result, but: frozenset[int]) -> None:
         self.has_changed |= bool(result.rows)
+        if self._changed is not None:
+            self._changed.update((table, key) for key, _, _ in result.rows)
         self._take_versions(table, result, but)
 
     def _take_page(self, key_range: KeyRange, result: Result, but: frozenset[int]) -> None:
@@ -246,7 +251,8 @@ class Rows:
         rows, limit = result.rows, self._missing_ranges[key_range].limit
         page = _Page(limit, [(key, b"") for (key,) in rows] if key_range.keys_only else rows)
         before = self._pages.get(key_range, page)
-        self.has_changed |= before != page
+        if before != page:
+            self.has_changed, self._changed = True, None
         self._pages[key_range] = page
         self.fences.add(fence)
         if not key_range.keys_only:
@@ -266,9 +272,7 @@ class Rows:
 
     def _take_number(self, what: str, table: str, result: Result, but: frozenset[int]) -> None:
         del but  # it is of all organizations
-        number = integer(result.rows[0][0])
-        self.has_changed |= self._numbers.get((what, table), number) != number
-        self._numbers[what, table] = number
+        self._numbers[what, table] = integer(result.rows[0][0])
         self.fences.add(EVERY)
 
     def again(self) -> Rows:

@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 import pytest
 import trio
 
+from svc.domain.billing import LedgerEntry
 from svc.store.group import Job, Write
 from svc.store.postgresql.connection.wire import Result, Statement, Wire
 from svc.store.postgresql.other_writers import REMEMBERED, OtherWriters
 from svc.store.postgresql.statements import TAKE_FENCES
 from svc.store.postgresql.store import PostgresqlStore
-from svc.store.schema.tables import BALANCES, DELETED_VISITORS, VISITOR_COUNTS
+from svc.store.schema.tables import BALANCES, DELETED_VISITORS, LEDGER
 from svc.store.snapshot import Late, Snapshot, Transaction
+from svc.world import World
 from tests.store.postgresql.test_groups import made, node
 from tests.support.pgbouncer import pgbouncer, program
 from tests.support.postgresql import Cluster
@@ -67,6 +69,8 @@ def taken(transaction: Transaction, what: str, key: int, value: int) -> Any:
             transaction.update(ROWS, (ONE, key), lambda row: (row or 0) + value)
         case "ask":
             given = transaction.ask(ROWS, (ONE, key), lambda row: (row or 0) > value)
+        case "copy":
+            transaction.put(ROWS, (ONE, key), transaction.get(ROWS, ONE, value) or 0)
         case "below":
             given = [found for _, found in islice(transaction.scan_keys_reverse(ROWS, (ONE,), (ONE, key)), 2)]
         case _:
@@ -90,6 +94,8 @@ def on_model(model: dict[int, int], what: str, key: int, value: int) -> Any:
             model[key] = model.get(key, 0) + value
         case "ask":
             given = model.get(key, 0) > value
+        case "copy":
+            model[key] = model.get(value, 0)
         case "below":
             given = sorted((other for other in model if other < key), reverse=True)[:2]
         case _:
@@ -123,7 +129,7 @@ def write(steps: list[Step]) -> Write[Done]:
     return Write(job(steps), ONE, hint=partial(hint_all, steps))
 
 
-_KINDS = ("get", "has", "put", "delete", "add", "ask", "below", "above")
+_KINDS = ("get", "has", "put", "delete", "add", "ask", "copy", "below", "above")
 
 
 def drawn(chance: random.Random) -> Write[Done]:
@@ -187,7 +193,7 @@ class Meanwhile:
 
     def _exchanging(self) -> Callable[[Wire, Sequence[Statement]], Awaitable[list[Result]]]:
         async def exchange(wire: Wire, sent: Sequence[Statement]) -> list[Result]:
-            if not self.happened and len(sent) > 1 and sent[1].sql == TAKE_FENCES:
+            if not self.happened and any(statement.sql == TAKE_FENCES for statement in sent):
                 self.happened += 1
                 await self._act()
             return await self._exchange(wire, sent)
@@ -247,6 +253,19 @@ async def test_a_job_runs_again_if_what_it_has_read_was_written_before_its_fence
         assert after.runs - before.runs == runs
 
 
+async def test_what_a_job_wrote_that_ran_again_is_seen_by_those_behind_it(
+    cluster: Cluster, made: str, monkeypatch: pytest.MonkeyPatch
+):
+    async with node(cluster, made) as one, node(cluster, made) as other:
+        await in_company(one, other)
+        Meanwhile(monkeypatch, lambda: other.write([Write(job([("put", 1, 7)]), ONE)]))
+        group = [write([("get", 9, 0)]), write([("copy", 2, 1)]), write([("get", 2, 0)])]
+        before = one.exchanges().runs
+        given = [outcome.given for outcome in await one.write(group) if isinstance(outcome, Done)]
+        assert given == [[None], [None], [7]]
+        assert one.exchanges().runs - before == 3 + 2
+
+
 async def test_rows_that_only_a_hint_has_fetched_are_fetched_again_for_a_job_that_then_reads_them(
     cluster: Cluster, made: str, monkeypatch: pytest.MonkeyPatch
 ):
@@ -266,22 +285,34 @@ async def test_rows_that_only_a_hint_has_fetched_are_fetched_again_for_a_job_tha
         assert await one.write([Write(follow, ONE, hint=know_all)]) == [[3, 31]]
 
 
-async def test_a_count_is_taken_again_under_the_fence(cluster: Cluster, made: str, monkeypatch: pytest.MonkeyPatch):
-    """Of a table that is held by every fence, which the group then takes."""
+@pytest.mark.parametrize("then", [1, 2, 3, 4])
+async def test_rows_that_were_written_before_the_fence_are_those_of_the_last_run(
+    cluster: Cluster, made: str, monkeypatch: pytest.MonkeyPatch, then: int
+):
+    """Of a job that then writes the same, another row, none, or fails."""
+    entry_id = World.real().request_id(0)
 
-    def count(transaction: Transaction) -> int:
-        return transaction.count(VISITOR_COUNTS)
+    def enter(transaction: Transaction) -> None:
+        amount = transaction.get(ROWS, ONE, 1) or 0
+        if amount != 3:
+            transaction.put(LEDGER, (ONE, entry_id.bytes), LedgerEntry("credit", amount, 0))
+        if amount == 4:
+            raise LookupError
 
-    def nothing(_: Snapshot) -> Iterator[None]:
+    def hint(snapshot: Snapshot) -> Iterator[None]:
+        snapshot.has(ROWS, ONE, 1)
         yield
-
-    def put(transaction: Transaction) -> None:
-        transaction.put(VISITOR_COUNTS, (ONE,), 1)
 
     async with node(cluster, made) as one, node(cluster, made) as other:
         await in_company(one, other)
-        Meanwhile(monkeypatch, lambda: other.write([Write(put, ONE)]))
-        assert await one.write([Write(count, ONE, hint=nothing)]) == [1]
+        await one.write([write([("put", 1, 1)])])
+        Meanwhile(monkeypatch, lambda: other.write([Write(job([("put", 1, then)]), ONE)]))
+        given: list[Write[Any]] = [Write(enter, ONE, hint=hint), write([("put", 9, 9)])]
+        outcomes = await one.write(given)
+        assert isinstance(outcomes[0], LookupError) == (then == 4)
+        amounts = await other.query(lambda snapshot: [entry.amount_micros for _, entry in snapshot.scan(LEDGER, ONE)])
+        assert amounts == ([then] if then < 3 else [])
+        assert await other.query(contents) == {1: then, 9: 9}
 
 
 async def test_a_node_that_is_alone_takes_the_fence_first(cluster: Cluster, made: str):

@@ -527,7 +527,7 @@ async def test_conflicts_are_retried_a_limited_number_of_times(
         assert await store.write(writes([partial(add, 1, 1)], organizations=[1])) == [0]
         assert store.exchanges().retries == 2
         left = 1 << 30
-        monkeypatch.setattr(serving, "GIVE_UP_S", 0.2)
+        monkeypatch.setattr(serving, "GIVE_UP_S", 1.0)
         with pytest.raises(UnavailableError, match="could not serialize"):
             await store.write(writes([partial(add, 1, 1)], organizations=[1]))
         left = 0

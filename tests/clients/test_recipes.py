@@ -1,0 +1,134 @@
+"""The recipes of `examples/php` and `examples/ruby`: every shared case that is about them, and an event of a running
+service.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from tests.clients.cases import NEVER
+from tests.clients.vectors import cases
+from tests.support.live import ORIGIN, live_service
+
+pytestmark = pytest.mark.slow(5)
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+PHP = """
+require $argv[1];
+$input = json_decode(stream_get_contents(STDIN), true);
+$told = [];
+foreach ($input['cases'] as ['kind' => $kind, 'given' => $given]) {
+    if ($kind === 'webhook') {
+        $headers = array_change_key_case($given['headers']);
+        [$time, $signature] = [$headers['x-svc-timestamp'] ?? '', $headers['x-svc-signature'] ?? ''];
+        $event = svc_webhook(base64_decode($given['body']), $time, $signature, $given['secrets'], $given['now_s']);
+        $told[] = $event['data']['message'] ?? null;
+        continue;
+    }
+    if ($kind === 'verdict') {
+        [$problem, $seen] = svc_verdict($given['token'], $given['keys'], $given['expected'], $given['now_ms'] / 1000);
+    } else {
+        $seen = $given['event'];
+        $problem = svc_problem($seen, $given['action'], $given['now_ms'] / 1000);
+        $problem ??= $given['is_first'] ? null : 'used_before';
+    }
+    $told[] = ['problem' => $problem, 'decision' => $problem ? 'refuse' : svc_decide($seen)];
+}
+if (isset($input['url'])) {
+    foreach ($input['ids'] as $id) {
+        $event = svc_event($input['url'], $input['key'], $id);
+        $action = ['origin' => $input['origin'], 'ip' => '127.0.0.1', 'tag' => 't'];
+        $told[] = $event ? [$event['request_id'], svc_problem($event, $action)] : null;
+    }
+    $told[] = array_column(svc_verdict_keys($input['url'], $input['organization']), 'crv');
+    try {
+        svc_event($input['url'], 'svc_sk_wrong', $input['ids'][0]);
+    } catch (RuntimeException $refused) {
+        $told[] = $refused->getMessage();
+    }
+}
+echo json_encode($told);
+"""
+
+RUBY = """
+require ARGV[0]
+input = JSON.parse($stdin.read)
+named = ->(fields) { fields.transform_keys(&:to_sym) }
+at = ->(ms) { Time.at(ms / 1000, ms % 1000, :millisecond) }
+told = input["cases"].map do |one|
+  kind, given = one.values_at("kind", "given")
+  if kind == "webhook"
+    headers = given["headers"].transform_keys(&:downcase)
+    sent = [Base64.decode64(given["body"]), *headers.values_at("x-svc-timestamp", "x-svc-signature"), given["secrets"]]
+    next Svc.webhook(*sent, now: Time.at(given["now_s"]))&.dig("data", "message")
+  end
+  if kind == "verdict"
+    problem, seen = Svc.verdict(given["token"], given["keys"], now: at[given["now_ms"]], **named[given["expected"]])
+  else
+    seen = given["event"]
+    problem = Svc.problem_with(seen, now: at[given["now_ms"]], **named[given["action"]])
+    problem ||= "used_before" unless given["is_first"]
+  end
+  { problem: problem, decision: problem ? "refuse" : Svc.decide(seen) }
+end
+if input["url"]
+  input["ids"].each do |id|
+    event = Svc.event(input["url"], input["key"], id)
+    action = { origin: input["origin"], ip: "127.0.0.1", tag: "t" }
+    told << (event && [event["request_id"], Svc.problem_with(event, **action)])
+  end
+  told << Svc.verdict_keys(input["url"], input["organization"]).map { |key| key["crv"] }
+  begin
+    Svc.event(input["url"], "svc_sk_wrong", input["ids"][0])
+  rescue Svc::Refused => refused
+    told << "svc: #{refused.message} unauthorized"
+  end
+end
+puts JSON.generate(told)
+"""
+
+
+def command(language: str) -> list[str]:
+    """What runs a text and loads the recipe of a language."""
+    program = shutil.which(language)
+    if program is None:
+        pytest.skip(f"there is no {language}")
+    if language == "php":
+        return [program, "-d", "display_errors=stderr", "-r", PHP, "--", str(EXAMPLES / "php" / "svc.php")]
+    return [program, "-e", RUBY, str(EXAMPLES / "ruby" / "svc.rb")]
+
+
+async def told(language: str, **given: Any) -> Any:
+    done = await trio.run_process(
+        command(language), stdin=json.dumps(given).encode(), capture_stdout=True, capture_stderr=True, check=False
+    )
+    assert (done.returncode, done.stderr.decode()) == (0, "")
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("language", ["php", "ruby"])
+async def test_a_recipe_passes_every_case(language: str):
+    every = [*cases("webhook"), *cases("verdict"), *(case for case in cases("check") if case["kind"] == "check")]
+    found = await told(language, cases=every)
+    wrong = {case["name"]: said for case, said in zip(every, found, strict=True) if said != case["expect"]}
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("language", ["php", "ruby"])
+async def test_a_recipe_reads_events_of_a_service(language: str, tmp_path: Path):
+    async with live_service(tmp_path, now_ms=round(time.time() * 1000)) as live:
+        request_id = (await live.identify(live.issue()[1], tag="t")).json()["request_id"]
+        found = await told(
+            language, cases=[], url=live.url, key=live.issue("secret")[1] + "\n", origin=ORIGIN,
+            organization=live.organization.id, ids=[request_id, NEVER, "../../healthz", None, ["a"]],
+        )  # fmt: skip
+    assert found == [
+        [request_id, None], None, None, None, None, ["Ed25519", "Ed25519"], "svc: status 401 unauthorized",
+    ]  # fmt: skip

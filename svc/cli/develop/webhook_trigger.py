@@ -17,9 +17,9 @@ from svc.cli.local_service import identify_sample, post
 from svc.cli.output import CommandError, json_option, show
 from svc.cli.records.changes import Change, commit
 from svc.domain.refusals import Refusal
-from svc.domain.timestamps import timestamp
-from svc.domain.webhooks.payloads import BillingStatusChanged, DailySettled
+from svc.domain.webhooks.payloads import DATA
 from svc.domain.webhooks.records import EVENT_TYPES, EventType
+from svc.http.openapi import json_schema
 from svc.store.snapshot import Transaction
 from svc.store.transactions.webhooks.endpoints import Queued, queue_sample
 from svc.world import World
@@ -34,17 +34,13 @@ _REFUSED_BODY = {"sdk": {"platform": "web"}, "signals": {"tier": "deferred"}}
 @dev_data_option
 @json_option
 def trigger(event_type: EventType, service: str | None, directory: Path, as_json: bool) -> None:
-    """Make a running `svc dev` send an event of TYPE to its webhook endpoints.
-
-    \b
-    TYPE is one of identification.completed, visitor.suspect, identification.refused,
-    billing.status_changed, usage.daily_settled, webhook.test.
+    """Make a running `svc dev` send an event of TYPE, such as visitor.suspect, to its webhook endpoints.
 
     Identifications are real: a sample report is sent with the secret key of `svc dev`, and the event can be read
     afterwards; filters of endpoints apply. Refusals are reported at most once a minute. Billing and usage events
-    contain sample figures and go to every endpoint that is not paused, as tests do. First run `svc webhook listen
-    --forward-to URL` elsewhere.
-    """  # noqa: D301  click reads \b as "leave these lines as they are"
+    contain sample figures and go to every endpoint that is not paused, as tests do. An unknown TYPE is answered with
+    all that there are. First run `svc webhook listen --forward-to URL` elsewhere.
+    """
     dev = DevService(directory, service)
     targets = [endpoint for endpoint in dev.managed("GET", "/webhooks")["endpoints"] if endpoint["status"] != "paused"]
     if not targets:
@@ -53,7 +49,8 @@ def trigger(event_type: EventType, service: str | None, directory: Path, as_json
             "another terminal, or resume a paused one"
         )
     try:
-        done = _TRIGGERS[event_type](dev, directory, [endpoint["id"] for endpoint in targets])
+        send = _TRIGGERS.get(event_type) or partial(_sample_event, event_type)
+        done = send(dev, directory, [endpoint["id"] for endpoint in targets])
     except (OSError, http.client.HTTPException) as error:
         raise dev.unreachable(error) from error
     show({"type": event_type, **done}, as_json=as_json)
@@ -95,9 +92,10 @@ def _test(dev: DevService, _: Path, endpoints: list[str]) -> Done:
     return {"event_ids": queued, "endpoints": endpoints}
 
 
-def _sample_event(
-    event_type: EventType, data: Callable[[int], Any], dev: DevService, directory: Path, ids: list[str]
-) -> Done:
+def _sample_event(event_type: EventType, dev: DevService, directory: Path, ids: list[str]) -> Done:
+    """Queue an event of the examples in the reference of the API."""
+    kind, _ = DATA[event_type]
+    data = json_schema.example(json_schema.components([], [kind]), json_schema.reference(kind))
     world = World.real()
     now_ms = world.now_ms()
     queued: list[str] = []
@@ -107,7 +105,7 @@ def _sample_event(
             def job(transaction: Transaction, endpoint_id: str = endpoint_id) -> Queued:
                 event_id = world.request_id(now_ms)
                 done = queue_sample(
-                    transaction, dev.number, endpoint_id, event_type, data(now_ms), event_id=event_id, now_ms=now_ms
+                    transaction, dev.number, endpoint_id, event_type, data, event_id=event_id, now_ms=now_ms
                 )
                 if isinstance(done, Refusal):
                     raise CommandError(done.message)
@@ -120,31 +118,12 @@ def _sample_event(
     return {"event_ids": queued, "endpoints": ids}
 
 
-def _billing(_: int) -> BillingStatusChanged:
-    return BillingStatusChanged(
-        previous_status="free", current_status="active", accepting_traffic=True, blocked_reason=None
-    )
-
-
-def _settled(now_ms: int) -> DailySettled:
-    return DailySettled(
-        date=timestamp(now_ms - 86_400_000)[:10],
-        identifications=1250,
-        identifiable=1180,
-        unidentifiable=60,
-        free=10,
-        amount_micros=2_480_000,
-        balance_micros=7_520_000,
-    )
-
-
-_TRIGGERS: dict[EventType, Callable[[DevService, Path, list[str]], Done]] = {
+_TRIGGERS: dict[str, Callable[[DevService, Path, list[str]], Done]] = {
     "identification.completed": partial(_identified, automated=False),
     "visitor.suspect": partial(_identified, automated=True),
     "identification.refused": _refused,
-    "billing.status_changed": partial(_sample_event, "billing.status_changed", _billing),
-    "usage.daily_settled": partial(_sample_event, "usage.daily_settled", _settled),
     "webhook.test": _test,
     "review.opened": partial(_reviewed, closed=False),
     "review.closed": partial(_reviewed, closed=True),
 }
+"""How events that a service can be made to send come about. Of any other type a sample is queued."""

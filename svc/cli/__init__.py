@@ -74,6 +74,7 @@ SECTIONS: dict[str, dict[str, CommandLocation]] = {
         "check": CommandLocation("store.check", "Check every invariant of a store or a snapshot."),
         "inspect": CommandLocation("store.inspect", "Look into a store or a snapshot, read-only."),
         "store": CommandLocation("store.store", "Compact a store, or move it to another engine."),
+        "sql": CommandLocation("store.sql", "Keep events in a table for SQL, on PostgreSQL."),
         "retention": CommandLocation("records.retention", "Confirm the clock that retention goes by."),
         "pepper": CommandLocation("store.pepper", "Replace the pepper, which ends every key."),
     },

@@ -26,6 +26,7 @@ from svc.store.opening import open_store
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.postgresql.connection.wire import Pool, Wire
 from svc.store.postgresql.engine import UNLIMITED, PostgresqlEngine
+from svc.store.postgresql.sql_events import DROP_REST, STOP
 from svc.store.postgresql.store import SERVING, PostgresqlStore
 from svc.store.snapshot import Snapshot
 from svc.store.store import Store
@@ -196,6 +197,8 @@ class _Database:
             "select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = current_database()"
             f" and pid not in ({', '.join(map(str, (*kept, self._session.backend_pid)))})"
         )
+        if self._run("select 1 where to_regclass('svc.sql_events') is not null").ntuples:
+            _cluster().execute("; ".join((*STOP, *DROP_REST)), self.name)
         self._run("select first.clear()")
         if has_store:
             self._run("select first.fill()")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import click
@@ -64,19 +64,28 @@ def _check_directory(directory: Path, steps: Steps) -> tuple[list[str], int]:
     config = settings()
     pepper = find_pepper(directory, config.pepper_path(), with_store=config.store is None)
     database = database_of(config)
-    opened = (
-        read_only(directory / "store", live=True) if database is None else _fetched(database, config.map_bytes(), steps)
-    )
-    with opened as store, store.read() as state:
+    opened = _of_directory(directory) if database is None else _of_database(database, config.map_bytes(), steps)
+    with opened as (store, sql_faults), store.read() as state:
         if state.get(META, "pepper_mark") not in (None, pepper_mark(pepper.read_bytes())):
             raise CommandError(f"{pepper} is not the pepper that this store's keys were made with")
-        return _shown_of(faults(store, state, Verification.FULL, steps))
+        return _shown_of(chain(faults(store, state, Verification.FULL, steps), sql_faults))
 
 
 @contextmanager
-def _fetched(database: StoreUrl, map_bytes: int, steps: Steps) -> Generator[ReadOnlyStore]:
+def _of_directory(directory: Path) -> Generator[tuple[ReadOnlyStore, Iterator[str]]]:
+    with read_only(directory / "store", live=True) as store:
+        yield store, iter(())
+
+
+@contextmanager
+def _of_database(database: StoreUrl, map_bytes: int, steps: Steps) -> Generator[tuple[ReadOnlyStore, Iterator[str]]]:
+    """A copy of the rows, and what is wrong with the table that SQL reads."""
+    from svc.store.postgresql import sql_installation  # noqa: PLC0415  needs the driver, which is an extra
+    from svc.store.postgresql.engine import PostgresqlEngine  # noqa: PLC0415
+
     with read_only_database(database) as there, copied_here(there, map_bytes, steps) as here:
-        yield here
+        assert isinstance(there.engine, PostgresqlEngine)
+        yield here, sql_installation.faults(there.engine)
 
 
 def _check_snapshot(path: Path, steps: Steps) -> tuple[list[str], int]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
 from svc.store.engine import (
@@ -29,9 +29,11 @@ from svc.store.engine import (
 from svc.store.postgresql import statements
 from svc.store.postgresql.connection.errors import DISK_FULL, ConnectionLostError, DatabaseError, SqlError
 from svc.store.postgresql.connection.url import StoreUrl
-from svc.store.postgresql.connection.values import byteas, int4, integer
+from svc.store.postgresql.connection.values import TRUE, byteas, int4, integer
 from svc.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
 from svc.store.postgresql.rows import page_of
+from svc.store.postgresql.sql_events import HAS_TABLE, additions
+from svc.store.schema.tables import EVENTS
 from svc.store.steps import QUIET, Steps
 
 T = TypeVar("T")
@@ -118,9 +120,10 @@ class PostgresqlEngine:
         del may_use_reserve
         add = [statements.ADD_EVERY_FENCE] if "organizations" in self._tables else []
         begin = [statements.BEGIN, statements.LOCK_ROWS_OF_NONE, *add, statements.TAKE_EVERY_FENCE, statements.COMMITS]
-        wire, results = self._begun([Statement(sql) for sql in begin])
-        commit = integer(results[-1].rows[0][0]) - results[-2].changed
-        writer = PostgresqlWriter(wire, self._tables, commit)
+        wire, results = self._begun([Statement(sql) for sql in (*begin, HAS_TABLE)])
+        *_, taken, commits, has_sql_events = results
+        commit = integer(commits.rows[0][0]) - taken.changed
+        writer = PostgresqlWriter(wire, self._tables, commit, sql_events=has_sql_events.rows[0][0] == TRUE)
         try:
             with inside:
                 result = group(writer)
@@ -156,6 +159,20 @@ class PostgresqlEngine:
     def send(self, statement: Statement) -> None:
         """Send a statement in a transaction of its own. Raises `EngineError`."""
         self._once([statement])
+
+    @contextmanager
+    def transaction(self, begin: bytes = statements.BEGIN) -> Generator[Callable[[list[Statement]], list[Result]]]:
+        """A transaction that takes no fence by itself, for statements beside the tables of the store: what sends some,
+        in one round trip. Committed at the end of the block, undone where that raises.
+        """
+        wire, _ = self._begun([Statement(begin)])
+        try:
+            yield wire.exchange_now
+            wire.exchange_now([Statement(statements.COMMIT)])
+        except BaseException:
+            self._undo(wire)
+            raise
+        self._give_back(wire)
 
     def close(self) -> None:
         """See `Engine.close`. A second call does nothing."""
@@ -318,9 +335,10 @@ class PostgresqlWriter(PostgresqlReader):
     when much of it is together.
     """
 
-    def __init__(self, wire: Wire, tables: set[str], commit: int) -> None:
+    def __init__(self, wire: Wire, tables: set[str], commit: int, *, sql_events: bool) -> None:
         super().__init__(wire, tables, lambda _: None)
         self._commit = commit
+        self._sql_events = sql_events
         self._held: dict[str, dict[bytes, bytes]] = defaultdict(dict)
         self._held_rows = self._held_bytes = 0
         self._changed = False
@@ -361,6 +379,8 @@ class PostgresqlWriter(PostgresqlReader):
         held, self._held = self._held, defaultdict(dict)
         self._held_rows = self._held_bytes = 0
         writes = [Statement(statements.write(table), _columns(table, rows)) for table, rows in held.items() if rows]
+        if self._sql_events and EVENTS.name in held:
+            writes += additions(held[EVENTS.name].items())
         self._changed |= bool(writes)
         return self._sent([*writes, *then])[len(writes) :] if writes or then else []
 

@@ -40,12 +40,13 @@ from svc.store.postgresql.connection.values import byteas, int4, int4s, integer
 from svc.store.postgresql.connection.wire import Result, Statement, Wire
 from svc.store.postgresql.other_writers import OtherWriters
 from svc.store.postgresql.rows import EVERY, NOTHING, OWNER, RowKey, Rows, TooMuchMissingError, fence_of, is_immutable
+from svc.store.postgresql.sql_events import additions
 from svc.store.postgresql.statements import key_columns, organization_of
 from svc.store.postgresql.statistics import PostgresqlStatistics
 from svc.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
 from svc.store.schema.key_parts import UUID_V7
 from svc.store.schema.operation_log import Changes
-from svc.store.schema.tables import TABLES
+from svc.store.schema.tables import EVENTS, TABLES
 from svc.store.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -145,7 +146,7 @@ class Transactions:
             if limit is not None:
                 limit.deadline = inf
                 await trio.lowlevel.checkpoint_if_cancelled()  # it may have passed while the answer came
-            await self._end(wire, written, ran.early)
+            await self._end(wire, written, ran.early, sql_events=rows.has_sql_events)
         except BaseException:
             await _undo(wire)
             raise
@@ -233,7 +234,7 @@ class Transactions:
         opening = [*taking, READ_VERSION, *([lease_fence(leases)] if leases else [])]
         while True:
             results = await self._exchange(wire, [*opening, *rows.fetches()])
-            refuse_other(results[len(taking)])
+            rows.has_sql_events = refuse_other(results[len(taking)])
             if leases and (gone := lost_leases(leases, results[len(opening) - 1])):
                 raise LeaseLostError(gone)
             if EVERY in fences:
@@ -267,14 +268,15 @@ class Transactions:
     async def _fetch(self, wire: Wire, rows: Rows) -> None:
         rows.take(await self._exchange(wire, rows.fetches()))
 
-    async def _end(self, wire: Wire, written: Written[Any], early: Mapping[RowKey, Raw]) -> None:
+    async def _end(self, wire: Wire, written: Written[Any], early: Mapping[RowKey, Raw], *, sql_events: bool) -> None:
         if not written.rows:
             await self._exchange(wire, [_ROLLBACK])  # the turns do not count then either
             return
         try:
             left = {row_key: raw for row_key, raw in written.rows.items() if early.get(row_key) != raw or raw is None}
             left.update(dict.fromkeys(early.keys() - written.rows.keys()))
-            await self._exchange(wire, [*_writes(left), _COMMIT])
+            also = additions(_events(written.rows)) if sql_events else []
+            await self._exchange(wire, [*_writes(left), *also, _COMMIT])
         except ConnectionLostError as error:
             self.counts.uncertain += 1
             raise UncertainCommitError(written) from error
@@ -418,6 +420,10 @@ def _writes(changed: dict[RowKey, Raw]) -> Iterator[Statement]:
         yield Statement(sql, (*key_columns(table, keys), byteas(values)))
     for (table, organization), keys in deleted.items():
         yield Statement(statements.delete(table), (int4(organization), byteas(keys)))
+
+
+def _events(changed: dict[RowKey, Raw]) -> Iterator[tuple[bytes, bytes]]:
+    return ((key, raw) for (table, key), raw in changed.items() if table == EVENTS.name and raw is not None)
 
 
 async def _undo(wire: Wire) -> None:

@@ -94,6 +94,8 @@ class Rows:
         self._missing = 0
         self.fences: set[int] = set()
         """Of the rows that were fetched; see `fence_of`."""
+        self.has_sql_events = False
+        """Whether events are rows for SQL, too, in the state of the fences that are held: see `sql_events`."""
         self.commit = 0
         """Grows with each fetch: see `Reader.commit`."""
 

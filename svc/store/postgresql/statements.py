@@ -19,7 +19,7 @@ SCHEMA = "svc"
 FENCES = "writers"
 """The rows that a writer locks before anything else: one per organization, and 0 for rows of none, which is also the
 lock of migrations."""
-INTERNAL = frozenset({FENCES, "leases", "nodes"})
+INTERNAL = frozenset({FENCES, "leases", "nodes", "sql_events"})
 """Tables of the schema that are no tables of the store; no table of the store may have such a name."""
 LARGEST_ORGANIZATION = 0x7FFFFFFF
 
@@ -48,6 +48,11 @@ where n.nspname = 'svc' and c.relkind in ('r', 'p') order by 1
 """
 """Every table of the schema, as text; none where there is no schema."""
 
+VERSION = b"""
+select value, to_regclass('svc.sql_events') is not null from svc.meta
+where organization = 0 and key = $1::bytea
+"""
+"""(value, whether there is the table of `sql_events.py`) of one row of `meta`."""
 COMMITS = b"select coalesce(sum(turn), 0)::int8 from svc.writers"
 """How many commits there were, counted once for each fence that they took: never the same for two states."""
 ADD_FENCES = b"insert into svc.writers select unnest($1::int4[]), 0 on conflict do nothing"

@@ -10,13 +10,13 @@ from __future__ import annotations
 from svc.store.engine import UnavailableError
 from svc.store.migrations import MIGRATIONS, NewerStoreError, refuse_newer
 from svc.store.postgresql import statements
-from svc.store.postgresql.connection.values import byteas, int4
+from svc.store.postgresql.connection.values import TRUE
 from svc.store.postgresql.connection.wire import Result, Statement
 from svc.store.schema.tables import META
 
 KNOWN = len(MIGRATIONS)
 _KEY = META.key.pack("version")
-READ_VERSION = Statement(statements.fetch(META.name), (int4(0), byteas([_KEY])))
+READ_VERSION = Statement(statements.VERSION, (_KEY,))
 
 
 class OtherVersionError(UnavailableError):
@@ -25,16 +25,16 @@ class OtherVersionError(UnavailableError):
     """
 
 
-def refuse_other(found: Result) -> None:
-    """Raises `OtherVersionError` where the result of `READ_VERSION` is another version than this program's. No row is
-    none: so it is in a store that is being made.
+def refuse_other(found: Result) -> bool:
+    """Whether events are written as rows for SQL, too (`sql_events`). Raises `OtherVersionError` where the result of
+    `READ_VERSION` is another version than this program's. No row is none: so it is in a store that is being made.
     """
     if not found.rows:
-        return
-    _, raw = found.rows[0]
+        return False
+    raw, has_sql_events = found.rows[0]
     version = META.decode(_KEY, raw)
     if version == KNOWN:
-        return
+        return has_sql_events == TRUE
     try:
         refuse_newer(version, KNOWN)
     except NewerStoreError as error:

@@ -13,6 +13,8 @@ _ARRAY = struct.Struct(">iiiii")
 """Dimensions, whether there may be nulls, type of the elements; length and first subscript of the one dimension."""
 _LENGTH = struct.Struct(">i")
 _NULL = _LENGTH.pack(-1)
+TRUE = b"\1"
+"""A `boolean`."""
 
 
 def int4(value: int) -> bytes:

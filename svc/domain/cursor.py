@@ -16,6 +16,7 @@ List = Literal[
     "sdk_keys",
     "proxy_keys",
     "events",
+    "feed",
     "visitors",
     "audit",
     "seen_accounts",

@@ -90,6 +90,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """What it turned out to be."""
     label_reason: str | None = None
     """A `LabelReason`; `None` without a label."""
+    feed_at_ms: int | None = None
+    """Its time in the feed, where that is not its arrival: it was stored when the feed was closed up to there."""
 
 
 EVENT_FIELDS = (
@@ -98,7 +100,7 @@ EVENT_FIELDS = (
     "agent_version", "os", "device_kind", "visitor_kind", "suspect_score", "suspect_level", "triggers", "identifiable",
     "visitor_is_new", "visitor_confidence", "key_id", "price_micros", "linkage", "signals", "has_document", "mark",
     "proven", "account_id", "account_verified", "action", "velocity", "decision",
-    "shadow", "rule_errors", "label", "label_reason",
+    "shadow", "rule_errors", "label", "label_reason", "feed_at_ms",
 )  # fmt: skip
 """An event as it lies on disk: append, never move."""
 

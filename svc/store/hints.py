@@ -26,6 +26,7 @@ from svc.store.schema.tables import (
     ENDPOINT_COUNTS,
     ENDPOINTS,
     EVENTS,
+    FEED_CLOSED,
     HOLDINGS,
     HOURS,
     IDEMPOTENCY,
@@ -92,7 +93,9 @@ def _account(snapshot: Snapshot, submission: Submission) -> None:
     if submission.account_id is not None:
         _velocity(snapshot, submission, "account", account_digest(number, submission.account_id))
     snapshot.has(RULESETS, number, KINDS.index(kind_of(submission.environment)))
-    snapshot.has(HOURS, number, ENVIRONMENTS.index(submission.environment), submission.at_ms // HOUR_MS)
+    environment = ENVIRONMENTS.index(submission.environment)
+    snapshot.has(HOURS, number, environment, submission.at_ms // HOUR_MS)
+    snapshot.has(FEED_CLOSED, number, environment)
     if submission.notify:
         snapshot.has(ENDPOINT_COUNTS, number)
         next(snapshot.scan(ENDPOINTS, number), None)

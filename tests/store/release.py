@@ -103,6 +103,7 @@ async def _populate(directory: Path, **settings: Any) -> dict[str, Any]:
         live.set_billing_status("past_due")
         close = partial(close_day, number=live.organization.number, day=live.clock.now_ms // DAY_MS)
         live.found.store.write_now([close])  # as the settler of a clock that ran ahead
+        await _read_feed(live, secret)
         await live.identify(subscriber.production, report(2, nonce="o" * 20), headers=BROWSER)
         bodies = [answer.json() for answer in answers]
         await _supplement(subscriber, bodies[1])
@@ -172,6 +173,14 @@ async def _attest(live: Live) -> dict[str, Any]:
     response = await live.identify(key, iphone(attestation=attestation), origin=None, sdk={"platform": "ios"})
     assert response.is_success, response.text
     return response.json()
+
+
+async def _read_feed(live: Live, secret: str) -> None:
+    """By a clock that is ahead, so that what arrives next is late in the feed."""
+    live.clock.now_ms += 3_000
+    response = await live.client.get("/api/v1/events?order=oldest", headers={"x-api-key": secret})
+    assert response.json()["rows"], response.text
+    live.clock.now_ms -= 3_000
 
 
 async def _supplement(subscriber: Subscriber, answer: dict[str, Any]) -> None:

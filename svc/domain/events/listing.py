@@ -147,6 +147,10 @@ class Asked(NamedTuple):
     decision: str | None = None
     label: str | None = None
     cursor: str | None = None
+    order: str | None = None
+    """`newest` or `oldest` first; `oldest` asks for the feed (`events/feed.py`)."""
+    after: str | None = None
+    """Cursor of the feed."""
 
 
 class CursorScope(NamedTuple):
@@ -172,6 +176,9 @@ def read_listing(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: in
 
     A cursor goes on in the window of the page that it came with. `retention_ms`: for how long events are readable.
     """
+    for name in ("order", "after"):
+        if getattr(asked, name) not in (None, "newest"):
+            return invalid(name, "invalid_value", "query")
     window = None if asked.cursor is not None else read_window(asked.start, asked.end, now_ms, retention_ms)
     if isinstance(window, Refusal):
         return window

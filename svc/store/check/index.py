@@ -10,7 +10,7 @@ from uuid import UUID
 
 from svc.domain.model import ENVIRONMENTS
 from svc.store.schema.segments import Slots, position, slot
-from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
+from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, LATE_EVENTS
 from svc.store.snapshot import Snapshot
 from svc.store.views.event_index import (
     FIRST,
@@ -47,6 +47,7 @@ def index_faults(snapshot: Snapshot, number: int, events: int) -> Iterator[str]:
 
 def _scope_faults(snapshot: Snapshot, scope: Scope) -> Iterator[str | None]:
     """Of one environment: `None` for each event that is where it belongs, and a sentence for what is wrong."""
+    yield from _feed_faults(snapshot, scope)
     for key, row in snapshot.scan(EVENT_TAIL, *scope):
         yield _fault(snapshot, scope, key[-2:], row.values, EVENT_TAIL.name)
         if _is_in_segment(Snapshot(snapshot.reader), scope, key[-2:]):
@@ -63,6 +64,14 @@ def _scope_faults(snapshot: Snapshot, scope: Scope) -> Iterator[str | None]:
     for key in snapshot.scan_keys(EVENT_SEGMENTS, stem, (*scope, FIRST_PART + PARTS)):
         if uppers.get(key[-2:]) != SLOTS:
             yield f"part {key[2]} of {EVENT_SEGMENTS.name} up to {UUID(bytes=key[-1])} belongs to no segment"
+
+
+def _feed_faults(snapshot: Snapshot, scope: Scope) -> Iterator[str]:
+    """Of the events that are said to be late in the feed, those that are not."""
+    for key in snapshot.scan_keys(LATE_EVENTS, scope, (scope.number, scope.environment + 1)):
+        event = snapshot.get(EVENTS, scope.number, key[-1])
+        if event is None or (scope_of(scope.number, event), event.feed_at_ms) != (scope, key[2]):
+            yield f"{LATE_EVENTS.name} has request {UUID(bytes=key[-1])}, which has no such place in the feed"
 
 
 def _is_in_segment(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> bool:
@@ -113,4 +122,6 @@ def _fault(
         return f"{table} has request {UUID(bytes=request_id)} where it does not belong"
     if digests(event).values != values:
         return f"{table} has request {UUID(bytes=request_id)} under other values than it has"
+    if event.feed_at_ms is not None and not snapshot.has(LATE_EVENTS, *scope, event.feed_at_ms, request_id):
+        return f"request {UUID(bytes=request_id)} is not found in the feed"
     return None

@@ -43,6 +43,7 @@ from svc.domain.records import (
 from svc.domain.scoring.weights import StoredWeights
 from svc.store.schema.codec import Flattened, Key, Layout, Opaque, Record, Signed
 from svc.store.schema.decision_tables import *  # noqa: F403  declared with the others, below
+from svc.store.schema.feed_tables import *  # noqa: F403  declared with the others, below
 from svc.store.schema.key_parts import (
     DAY,
     DIGEST_16,

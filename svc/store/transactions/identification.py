@@ -4,7 +4,7 @@ In this order: idempotency, the 402 gate, matching with visitor and blocks, hist
 force, then event, document, ledger and balance. Nothing is written before nothing can be refused any more.
 
 Bounds, whatever the size of the store, which a test counts: at most 9 blocks and 20 visitors are read for matching and
-its writes, 6 rows of history, 2 of weights, 6 of velocity and 11 beside them, with an account 12; where there are rules
+its writes, 6 rows of history, 2 of weights, 6 of velocity and 12 beside them, with an account 13; where there are rules
 or lists, one for the rules and two for each list that they name and each entry that they ask for; 22 rows are written,
 4 of history and 3 of velocity. Of a new visitor whose very report was sent before, 17 more are read. A report that
 names a challenge reads at most 3 more and writes 1 more; the attested key of an Apple device takes 3 reads and 4 writes

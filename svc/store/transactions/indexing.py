@@ -21,7 +21,7 @@ from svc.domain.events.hour_counts import NOTHING, HourCounts
 from svc.store import operations
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.segments import Digests, Run, Slots, cut, joined, of_one, position
-from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, HOURS
+from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, HOURS, LATE_EVENTS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.steps import QUIET, Steps, counted
 from svc.store.views.event_index import (
@@ -170,7 +170,7 @@ def _write(transaction: Transaction, scope: Scope, run: Run, upper: Position, pa
         write_run(transaction, scope, last, upper, large=large)
 
 
-INDEX = (EVENT_TAIL, EVENT_SEGMENTS)
+INDEX = (EVENT_TAIL, EVENT_SEGMENTS, LATE_EVENTS)
 _ALWAYS_MS = 2**64 - 1
 
 
@@ -208,6 +208,8 @@ def rebuild_indexes(transaction: Transaction, steps: Steps = QUIET) -> int:
             if scope not in indexes:
                 indexes[scope] = _Index(transaction, scope)
             indexes[scope].add((event.occurred_at_ms, request_id), digests(event))
+            if event.feed_at_ms is not None:
+                transaction.put(LATE_EVENTS, (*scope, event.feed_at_ms, request_id), b"")
             rebuilt += 1
         for index in indexes.values():
             index.end()

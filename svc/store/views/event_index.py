@@ -5,12 +5,13 @@ a segment (`transactions/indexing.py`), whenever that may be: each event is in t
 reads both. So nothing depends on when the index is made, and an event that arrives late, or out of order, is found as
 any other.
 
-What may live here: the rows of one event, the rows of one segment, and searches in the order of arrival.
+What may live here: the rows of one event, the rows of one segment, and searches in the order of arrival, from either
+end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from heapq import merge
@@ -22,7 +23,7 @@ from svc.domain.events.listing import FACETS, Filters, Position, values_of
 from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import Event
 from svc.store.schema.segments import GONE, Digests, Run, Segment, Slots, packed, position, slot
-from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, Table
+from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, LATE_EVENTS, Table
 from svc.store.snapshot import Snapshot, Transaction
 
 SMALL = 0
@@ -90,13 +91,17 @@ def scope_of(number: int, event: Event) -> Scope:
 
 def add(transaction: Transaction, number: int, request_id: bytes, event: Event) -> None:
     """Index a new event."""
-    key = (*scope_of(number, event), event.occurred_at_ms, request_id)
-    transaction.put(EVENT_TAIL, key, digests(event))
+    scope = scope_of(number, event)
+    transaction.put(EVENT_TAIL, (*scope, event.occurred_at_ms, request_id), digests(event))
+    if event.feed_at_ms is not None:
+        transaction.put(LATE_EVENTS, (*scope, event.feed_at_ms, request_id), b"")
 
 
 def unindex(transaction: Transaction, number: int, request_id: bytes, event: Event) -> None:
     """Take an event out of the index: no digest of its values stays on its account. Nothing where it is not in it."""
     scope, here = scope_of(number, event), (event.occurred_at_ms, request_id)
+    if event.feed_at_ms is not None:
+        transaction.delete(LATE_EVENTS, *scope, event.feed_at_ms, request_id)
     if transaction.delete(EVENT_TAIL, *scope, *here):
         return
     found = _slot_of(transaction, scope, here)
@@ -144,6 +149,8 @@ def rows_of(
 ) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
     """(table, key) of the rows that say something of an event, which say it of others, too."""
     scope, here = scope_of(number, event), (event.occurred_at_ms, request_id)
+    if event.feed_at_ms is not None:
+        yield LATE_EVENTS, (*scope, event.feed_at_ms, request_id)
     if snapshot.has(EVENT_TAIL, *scope, *here):
         yield EVENT_TAIL, (*scope, *here)
         return
@@ -227,10 +234,7 @@ class Search:
         self._oldest, self._beyond = oldest, beyond
         self._first, self._above = slot(oldest), slot(beyond)
         self._keys_left = most_keys
-        self._tail = (
-            (slot(key[-2:]), row.values)
-            for key, row in snapshot.scan_reverse(EVENT_TAIL, (*scope, *oldest), (*scope, *beyond))
-        )
+        self._tail = ((slot(key[-2:]), row.values) for key, row in self._tail_rows())
         self._next = next(self._tail, None)
         self.ended_at: Position | None = None
         """Where it gave up: all that is newer was looked at, and what is older was not."""
@@ -238,12 +242,15 @@ class Search:
     def __iter__(self) -> Iterator[Position]:
         return map(position, self._slots())
 
+    def _tail_rows(self) -> Iterator[tuple[tuple[Any, ...], Digests]]:
+        return self._snapshot.scan_reverse(EVENT_TAIL, (*self._scope, *self._oldest), (*self._scope, *self._beyond))
+
     def _slots(self) -> Iterator[bytes]:
         has_looked = False
         for upper, part, segment in self._rows():
             yield from self._tail_above(upper)
             if self.ended_at is None and has_looked and self._is_spent:
-                self.ended_at = _just_above(position(upper))
+                self.ended_at = just_above(position(upper))
             if self.ended_at is not None:
                 return
             has_looked |= upper < self._above  # the first may have nothing below
@@ -264,15 +271,18 @@ class Search:
 
     def _tail_above(self, bound: bytes) -> Iterator[bytes]:
         """What the tail has that is newer than this slot."""
-        while self._next is not None and self._next[0] > bound:
-            found, values = self._next
-            self._spend(1)
-            if all(digest in values for digest in self._asked):
-                yield found
-            self._next = next(self._tail, None)
-            if self._is_spent:
-                self.ended_at = position(found)
-                return
+        while self.ended_at is None and self._next is not None and self._next[0] > bound:
+            yield from self._next_of_tail(self._next)
+
+    def _next_of_tail(self, row: tuple[bytes, tuple[int, ...]]) -> Iterator[bytes]:
+        """The slot of this row of the tail, if it is asked for; then it is the next one's turn."""
+        found, values = row
+        self._spend(1)
+        if all(digest in values for digest in self._asked):
+            yield found
+        self._next = next(self._tail, None)
+        if self._is_spent:
+            self.ended_at = position(found)
 
     def _rows(self) -> Iterator[_Row]:
         """Of each segment that may have such events, the row to begin with, newest first."""
@@ -298,7 +308,10 @@ class Search:
         slot_indexes = () if segment is None else self._slot_indexes(upper, part, segment)
         if self._asked and not slot_indexes:
             return iter(())
-        own = segment if part == SMALL else self._snapshot.get(EVENT_SEGMENTS, *self._scope, SLOTS, *position(upper))
+        own = segment if part == SMALL else None
+        if own is None:
+            part = SMALL if part == SMALL else SLOTS
+            own = self._snapshot.get(EVENT_SEGMENTS, *self._scope, part, *position(upper))
         if own is None:
             return repeat(GONE, len(slot_indexes) or _NOT_HERE)
         return self._in_window(upper, Slots(own.slots), slot_indexes)
@@ -322,12 +335,75 @@ class Search:
         high = slots.below(self._above) if upper >= self._above else len(slots)
         low = slots.below(self._first) if len(slots) and slots[0] < self._first else 0
         if self._asked:
-            return (slots[slot_index] for slot_index in reversed(slot_indexes) if low <= slot_index < high)
-        return _living(slots, low, high)
+            found = self._in_order(slot_indexes)
+            return (slots[slot_index] for slot_index in found if low <= slot_index < high)
+        return _living(slots, self._in_order(range(low, high)))
+
+    def _in_order(self, slot_indexes: Sequence[int]) -> Iterable[int]:
+        return reversed(slot_indexes)
 
 
-def _living(slots: Slots, low: int, high: int) -> Iterator[bytes]:
-    for slot_index in range(high - 1, low - 1, -1):
+class SearchForward(Search):
+    """As `Search`, oldest first. `ended_at`: all up to there was looked at, itself included, and what is newer was
+    not.
+    """
+
+    def _tail_rows(self) -> Iterator[tuple[tuple[Any, ...], Digests]]:
+        scope, table = self._scope, EVENT_TAIL
+        for key, row in self._snapshot.scan(table, *scope, start=(*scope, *self._oldest)):
+            if key[-2:] >= self._beyond:
+                return
+            yield key, row
+
+    def _slots(self) -> Iterator[bytes]:
+        for upper, part, segment in self._rows():
+            for found in self._found(upper, part, segment):
+                yield from self._tail_below(found)
+                if self.ended_at is not None:
+                    return
+                yield found
+            if upper >= self._above:
+                break
+            yield from self._tail_below(upper)
+            if self.ended_at is None and self._is_spent:
+                self.ended_at = position(upper)
+            if self.ended_at is not None:
+                return
+        yield from self._tail_below(self._above)
+
+    def _tail_below(self, bound: bytes) -> Iterator[bytes]:
+        """What the tail has that is older than this slot."""
+        while self.ended_at is None and self._next is not None and self._next[0] < bound:
+            yield from self._next_of_tail(self._next)
+
+    def _rows(self) -> Iterator[_Row]:
+        """Of each segment that may have such events, the row to begin with, oldest first."""
+        large = part_of(self._asked[0]) if self._asked else SLOTS
+        return merge(self._strip(SMALL), self._strip(large), key=_by_position)
+
+    def _strip(self, part: int) -> Iterator[_Row]:
+        """Rows of a part up to the one in which the window ends. Without a value to look for, rows are read where they
+        are needed.
+        """
+        stem, table, snapshot = (*self._scope, part), EVENT_SEGMENTS, self._snapshot
+        start = (*stem, *self._oldest)
+        rows: Iterator[tuple[tuple[Any, ...], Segment | None]]
+        if self._asked:
+            rows = snapshot.scan(table, *stem, start=start)
+        else:
+            rows = zip(snapshot.scan_keys(table, start, (*self._scope, part + 1)), repeat(None), strict=False)
+        for key, segment in rows:
+            yield slot(key[-2:]), part, segment
+            if key[-2:] >= self._beyond:
+                return
+
+    def _in_order(self, slot_indexes: Sequence[int]) -> Iterable[int]:
+        return slot_indexes
+
+
+def _living(slots: Slots, slot_indexes: Iterable[int]) -> Iterator[bytes]:
+    """Of the slots at these indexes, those of events that were not erased."""
+    for slot_index in slot_indexes:
         found = slots[slot_index]
         if found != (slots[slot_index - 1] if slot_index else GONE):
             yield found
@@ -352,7 +428,7 @@ def _ascending(snapshot: Snapshot, scope: Scope, part: int, digest: int, after: 
             yield from (slots[slot_index] for slot_index in slot_indexes if slot_index < len(slots))
 
 
-def _just_above(here: Position) -> Position:
+def just_above(here: Position) -> Position:
     """The position that is newer than this one and older than all others that are."""
     arrival_ms, request_id = here
     following = int.from_bytes(request_id) + 1

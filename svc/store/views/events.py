@@ -11,12 +11,14 @@ from itertools import islice
 from typing import NamedTuple
 from uuid import UUID
 
+import msgspec
+
 from svc.domain.events.listing import Filters, Listing, Position, Resume
 from svc.domain.ids import made_at_ms
 from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.records import Event
 from svc.store.schema.codec import CorruptionError
-from svc.store.schema.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS
+from svc.store.schema.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, FEED_CLOSED
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.views import event_index
 from svc.store.views.event_index import Scope, Search, is_indexed
@@ -36,10 +38,26 @@ class EventMatch(NamedTuple):
 
 
 def put_event(transaction: Transaction, number: int, request_id: UUID, event: Event) -> None:
-    """Write a new event of the organization (by its number in the store), index it, and count it."""
+    """Write a new event of the organization (by its number in the store), with its place in the feed; index it, and
+    count it.
+    """
+    event = _placed(transaction, number, event)
     transaction.put(EVENTS, (number, request_id.bytes), event)
     event_index.add(transaction, number, request_id.bytes, event)
     count(transaction, number, event)
+
+
+def _placed(transaction: Transaction, number: int, event: Event) -> Event:
+    """A new event with its place in the feed (`feed.py`). The job depends on that place, and not on how far the feed is
+    closed.
+    """
+    arrival_ms = event.occurred_at_ms
+
+    def late(closed_to_ms: int | None) -> int | None:
+        return None if closed_to_ms is None or arrival_ms > closed_to_ms else closed_to_ms + 1
+
+    feed_at_ms = transaction.ask(FEED_CLOSED, event_index.scope_of(number, event), late)
+    return event if feed_at_ms is None else msgspec.structs.replace(event, feed_at_ms=feed_at_ms)
 
 
 def rewrite_event(transaction: Transaction, number: int, request_id: UUID, before: Event, after: Event) -> None:
@@ -163,7 +181,8 @@ def refuse_hidden(snapshot: Snapshot, number: int, request_id: UUID, now_ms: int
 
 def _is_at(event_position: EventPosition, event: Event) -> bool:
     scope, position = event_position
-    return event_index.scope_of(scope.number, event) == scope and event.occurred_at_ms == position.arrival_ms
+    at_ms = position.arrival_ms
+    return event_index.scope_of(scope.number, event) == scope and at_ms in (event.occurred_at_ms, event.feed_at_ms)
 
 
 def _misplaced(event_position: EventPosition) -> CorruptionError:

@@ -21,6 +21,7 @@ from svc.store.schema.tables import (
     EVENT_SEGMENTS,
     EVENT_TAIL,
     HOURS,
+    LATE_EVENTS,
     LIST_ENTRIES,
     LIST_EXPIRIES,
     LIST_MARKS,
@@ -42,7 +43,7 @@ from svc.store.snapshot import Snapshot, Transaction
 from svc.store.views.reviews import subject_stem
 
 BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
-    "unindex": (EVENT_TAIL, EVENT_SEGMENTS),
+    "unindex": (EVENT_TAIL, EVENT_SEGMENTS, LATE_EVENTS),
     "uncount": (HOURS,),
     "purge_velocity": (VELOCITY,),
     "purge_report": (ADDRESS_HISTORY, REPORT_FINGERPRINTS),

@@ -1,0 +1,120 @@
+"""The feed of events: what a request for a part of it asks for, its cursors, and how far it may be given out (ADR 130).
+
+What may live here: what the query says in, a `Feed` or a `Refusal` out; no store.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from svc.domain.cursor import read_cursor, write_cursor
+from svc.domain.events.listing import Asked, CursorScope, Filters, Position, read_filters
+from svc.domain.model import ENVIRONMENTS
+from svc.domain.refusals import Detail, Refusal, invalid
+from svc.domain.timestamps import read_timestamp
+
+HOLD_MS = 2_000
+"""Events are given out so long after they arrived, so that most of them are stored, and come in the order of arrival.
+Nothing else depends on it: one that is stored later, or by a clock that is behind, comes after those."""
+STEP_MS = 500
+"""The feed is closed by the clock at most so often, since that is a commit."""
+AHEAD_MS = 10_000
+"""An event that arrived by a clock so far ahead is not held back until the clock is there."""
+BEGINNING = Position(0, bytes(16))
+_LAST_ID = b"\xff" * 16
+_CURSOR = struct.Struct(">BQ16s")
+"""Environment, position."""
+_NOT_HERE = ("page", "cursor", "end", "label")
+"""A feed has no pages and no end; and what a label selects is known only when the event has long been given out."""
+
+
+class Feed(NamedTuple):
+    """A checked request for a part of the feed."""
+
+    after: Position
+    """It begins behind this."""
+    filters: Filters
+    limit: int
+    oldest_ms: int
+    """Events that arrived before are not readable any more."""
+
+    @property
+    def start(self) -> Position:
+        """Where reading begins: before it there is nothing that is readable."""
+        return max(self.after, Position(self.oldest_ms, bytes(16)))
+
+    def at_end(self, closed_to_ms: int) -> Position:
+        """What to go on behind, when all up to there was read."""
+        return max(self.after, Position(closed_to_ms, _LAST_ID))
+
+
+class Ahead(NamedTuple):
+    """What the feed has behind the end of its closed part. Times are Unix milliseconds."""
+
+    closed_to_ms: int
+    late_at_ms: int | None
+    """The first place of an event that was stored late."""
+    due_at_ms: int | None
+    """When the newest event arrived that was held back long enough (`due_before_ms`)."""
+    newest_at_ms: int | None
+    """When the newest event arrived."""
+
+    @staticmethod
+    def due_before_ms(now_ms: int) -> int:
+        """What arrived before then was held back long enough."""
+        return now_ms - HOLD_MS + 1
+
+    def closing_ms(self, now_ms: int, at_least_ms: int) -> int:
+        """Up to when the feed is to be closed now; `closed_to_ms` = no further. It is for whoever goes on from a
+        position at `at_least_ms`, which is later only where the store is a restored one.
+        """
+        to_ms = max(self.closed_to_ms, at_least_ms, self.late_at_ms or 0)
+        if self.due_at_ms is not None and now_ms - HOLD_MS - self.closed_to_ms >= STEP_MS:
+            to_ms = max(to_ms, self.due_at_ms)
+        if self.newest_at_ms is not None and self.newest_at_ms > now_ms + AHEAD_MS:
+            to_ms = max(to_ms, self.newest_at_ms)
+        return to_ms
+
+
+def read_feed(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: int) -> Feed | Refusal:
+    """Check the parameters of a list of events with `order=oldest`: `422 invalid_window` for its beginning, `422
+    validation_error` for the others, those included that a feed does not have. `retention_ms`: for how long events are
+    readable; a cursor that is older goes on with the oldest event.
+    """
+    for name in _NOT_HERE:
+        if getattr(asked, name) is not None:
+            return invalid({"end": "to"}.get(name, name), "invalid_value", "query")
+    if asked.after is not None and asked.start is not None:
+        return invalid("from", "invalid_value", "query")
+    filters = read_filters(asked)
+    if isinstance(filters, Refusal):
+        return filters
+    oldest_ms = now_ms - retention_ms
+    after: Position | None = BEGINNING
+    if asked.after is not None:
+        after = read_feed_cursor(asked.after, scope)
+    elif asked.start is not None:
+        from_ms = read_timestamp(asked.start)
+        if from_ms is None or not oldest_ms <= from_ms <= now_ms:
+            issue = "invalid_value" if from_ms is None else "out_of_range"
+            return Refusal("invalid_window", (Detail("from", issue, "query"),))
+        after = Position(from_ms, bytes(16))
+    if after is None:
+        return invalid("after", "invalid_cursor", "query")
+    return Feed(after, filters, asked.limit, oldest_ms)
+
+
+def feed_cursor(position: Position, scope: CursorScope) -> str:
+    """The cursor of what follows behind a position, with any filters."""
+    row = _CURSOR.pack(ENVIRONMENTS.index(scope.environment), *position)
+    return write_cursor(scope.key, "feed", scope.organization, row)
+
+
+def read_feed_cursor(text: str, scope: CursorScope) -> Position | None:
+    """The position of a cursor that `feed_cursor` made for this organization and environment; `None` for other text."""
+    row = read_cursor(scope.key, "feed", scope.organization, text)
+    if row is None or len(row) != _CURSOR.size:
+        return None
+    environment, *position = _CURSOR.unpack(row)
+    return Position(*position) if environment == ENVIRONMENTS.index(scope.environment) else None

@@ -1,0 +1,21 @@
+"""Closing the feed: what makes sure that no event comes behind a position that is given out (ADR 130)."""
+
+from __future__ import annotations
+
+from svc.store.schema.tables import FEED_CLOSED
+from svc.store.snapshot import Transaction
+from svc.store.views.event_index import Scope
+from svc.store.views.feed import closed_to_ms
+
+
+def close(transaction: Transaction, scope: Scope, to_ms: int) -> int:
+    """Close the feed up to a time, included, that may be any: what is stored from then on has its place behind it.
+    Returns up to when it is closed now, which may be later.
+
+    What this rests on: a job that writes this row and one that has read it, to store an event, are never committed as
+    if neither had seen the other.
+    """
+    closed = closed_to_ms(transaction, scope)
+    if to_ms > closed:
+        transaction.put(FEED_CLOSED, scope, to_ms)
+    return max(closed, to_ms)

@@ -1,0 +1,111 @@
+"""The feed: events of an environment, each once, such that none comes behind a position that was given out (ADR 130).
+
+An event has the place of its arrival, unless the feed was closed up to there when it was stored: then it has the first
+place behind that. Whoever gives out a position closes the feed up to there first (`transactions/feed.py`). A reader of
+a state in which it is closed sees all that will ever be there.
+
+What may live here: how far the feed is closed, and reading in the order of places. Events get theirs in `put_event`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from svc.domain.events.feed import Ahead
+from svc.domain.events.listing import Filters, Position
+from svc.store.schema.tables import FEED_CLOSED, LATE_EVENTS
+from svc.store.snapshot import Snapshot
+from svc.store.views import events
+from svc.store.views.event_index import LAST, Scope, Search, SearchForward, just_above, wanted
+from svc.store.views.events import MOST_KEYS, EventMatch, EventPosition
+
+
+def closed_to_ms(snapshot: Snapshot, scope: Scope) -> int:
+    """Up to when, included, no event takes its place any more; 0 = the feed was not read yet."""
+    return snapshot.get(FEED_CLOSED, *scope) or 0
+
+
+def ahead(snapshot: Snapshot, scope: Scope, now_ms: int) -> Ahead:
+    """What the feed has behind the end of the closed part."""
+    closed = closed_to_ms(snapshot, scope)
+    start = Position(closed + 1, bytes(16))
+    late = next(snapshot.scan_keys(LATE_EVENTS, (*scope, *start), (scope.number, scope.environment + 1)), None)
+    return Ahead(
+        closed_to_ms=closed,
+        late_at_ms=None if late is None else late[2],
+        due_at_ms=_newest(snapshot, scope, start, Position(max(Ahead.due_before_ms(now_ms), 0), bytes(16))),
+        newest_at_ms=_newest(snapshot, scope, start),
+    )
+
+
+def _newest(snapshot: Snapshot, scope: Scope, start: Position, beyond: tuple[int, bytes] = LAST) -> int | None:
+    """When the newest event arrived that is before `beyond` and not before `start`; `None` = there is none."""
+    found = next(iter(Search(snapshot, scope, (), start, beyond)), None) if start < beyond else None
+    return None if found is None else found.arrival_ms
+
+
+class FeedPosition(NamedTuple):
+    """A place in the feed, and whether the event in it arrived earlier."""
+
+    of: EventPosition
+    is_late: bool
+
+
+class FeedPositions(NamedTuple):
+    """A part of the feed."""
+
+    rows: list[FeedPosition]
+    resume: Position | None
+    """Up to there, included, it was read; `None` = up to the end that was asked for."""
+
+
+def positions(
+    snapshot: Snapshot,
+    scope: Scope,
+    filters: Filters,
+    after: Position,
+    to_ms: int,
+    limit: int,
+    most_keys: int = MOST_KEYS,
+) -> FeedPositions:
+    """Up to `limit` places behind `after` and not behind `to_ms`, oldest first. Of the events there, late ones are also
+    where they arrived, and are not compared with `filters`: `read` leaves them out.
+
+    It looks at no more than about `most_keys`, and may end there.
+    """
+    start, beyond = just_above(after), Position(to_ms + 1, bytes(16))
+    if start >= beyond:
+        return FeedPositions([], None)
+    search = SearchForward(snapshot, scope, wanted(filters), start, beyond, most_keys)
+    on_time = list(islice(search, limit + 1))
+    late = islice(snapshot.scan_keys(LATE_EVENTS, (*scope, *start), (*scope, *beyond)), limit + 1)
+    rows = [FeedPosition(EventPosition(scope, each), is_late=False) for each in on_time]
+    rows += [FeedPosition(EventPosition(scope, Position(*key[-2:])), is_late=True) for key in late]
+    rows.sort(key=lambda row: row.of.position)
+    end = search.ended_at
+    if end is not None:
+        rows = [row for row in rows if row.of.position <= end]
+    if len(rows) > limit:
+        del rows[limit:]
+        end = rows[-1].of.position
+    return FeedPositions(rows, end)
+
+
+def read(
+    snapshot: Snapshot, wanted: Sequence[FeedPosition], filters: Filters, oldest_ms: int
+) -> list[tuple[Position, EventMatch]]:
+    """The events in these places, in their order, each with its place. Left out are those that were deleted since, that
+    do not fit the filters, or arrived before `oldest_ms`. Raises `CorruptionError` as `events.read` does.
+    """
+    on_time = events.read(snapshot, [row.of for row in wanted if not row.is_late], filters)
+    late = events.read(snapshot, [row.of for row in wanted if row.is_late], filters)
+    found = [_at(each) for each in (*(each for each in on_time if each.event.feed_at_ms is None), *late)]
+    return sorted((at, each) for at, each in found if each.event.occurred_at_ms >= oldest_ms)
+
+
+def _at(found: EventMatch) -> tuple[Position, EventMatch]:
+    event = found.event
+    at_ms = event.occurred_at_ms if event.feed_at_ms is None else event.feed_at_ms
+    return Position(at_ms, found.request_id.bytes), found

@@ -18,7 +18,7 @@ import trio
 
 from svc.cli.records import event_source
 from svc.cli.records.event_source import Wanted
-from svc.cli.records.events import LATE_MS, follow
+from svc.cli.records.events import LATE_MS, follow_arrivals
 from svc.domain.events.export import COLUMNS
 from svc.domain.events.listing import Filters
 from svc.domain.rules.ruleset import Rule
@@ -340,7 +340,7 @@ def test_events_are_followed_once_each_even_when_stored_late(tmp_path: Path):
 
     looks_ms = iter([began_ms, *(began_ms + 5000 + step for step in range(4)), began_ms + 2 * LATE_MS])
     wanted = Wanted("production", began_ms, began_ms + LATE_MS // 2, Filters())
-    seen = [match.request_id for match in follow(found.store, 1, wanted, lambda: next(looks_ms), wait)]
+    seen = [match.request_id for match in follow_arrivals(found.store, 1, wanted, lambda: next(looks_ms), wait)]
     found.store.close()
     assert seen == [names[name] for name in ("first", "late", "second", "third")]
 

@@ -21,7 +21,7 @@ from tests.support.process import finish
 
 pytestmark = pytest.mark.only_on("lmdb", "it opens no store")
 
-SHELL_ENDS = ("|", ">")
+SHELL_ENDS = (">>", "|", ">")
 SAME_COMMAND = {"visitor export": ["export", "visitor"]}
 FILE = re.compile(r"[A-Za-z/.-]+[.](json|jsonl|jsonl[.]gz|toml|pem|csv)")
 

@@ -42,6 +42,8 @@ class Wanted(NamedTuple):
     until_ms: int
     """Exclusive."""
     filters: Filters
+    has_end: bool = True
+    """`False` = nobody asked for one: `until_ms` is the time of the command."""
 
 
 @contextmanager
@@ -122,12 +124,12 @@ def events_wanted(environment: Environment, since_ms: int, until_ms: int | None,
     for a time that is empty.
     """
     now_ms = World.real().now_ms()
-    config = settings()
+    config, has_end = settings(), until_ms is not None
     until_ms = now_ms + 1 if until_ms is None else until_ms
     since_ms = max(since_ms, now_ms - config.event_retention_ms())
     if since_ms >= until_ms:
         raise click.UsageError(f"--until is not after --since; events are kept for {config.event_retention_days} days")
-    return Wanted(environment, since_ms, until_ms, filters)
+    return Wanted(environment, since_ms, until_ms, filters, has_end)
 
 
 def _read_by(read: Callable[[str], str | None], problem: str) -> Callable[..., str | None]:

@@ -25,6 +25,7 @@ from svc.cli.records.event_source import (
     reading,
     say_nothing_found,
 )
+from svc.cli.records.feed import FeedOptions, tail_feed
 from svc.domain.events.archive import inflate
 from svc.domain.events.event_row import event_row
 from svc.domain.events.listing import Filters
@@ -41,6 +42,7 @@ from svc.world import World, pause
 LATE_MS = 10_000
 """How long after its arrival an event may be stored and still be seen by `svc events tail`: requests take turns."""
 POLL_S = 0.5
+NEVER_MS = 2**62
 
 _encoder = msgspec.json.Encoder()
 
@@ -119,27 +121,57 @@ def get(organization_id: str, request_id: UUID, directory: Path, as_json: bool) 
 
 @events.command(
     epilog=examples(
-        "svc events tail ORG --environment development", "svc events tail ORG --since 10m --json | jq .visitor_id"
+        "svc events tail ORG --environment development",
+        "svc events tail ORG --since 10m --json | jq .visitor_id",
+        "svc events tail ORG --since 30d --cursor-file cursor --json >> events.jsonl",
     )
 )
 @click.argument("organization_id", metavar="ORG")
 @filter_options(since="0s")
+@click.option("--from", "cursor", metavar="CURSOR", help="Read the feed behind this cursor.")
+@click.option(
+    "--cursor-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Read the feed behind the cursor in FILE, or from --since on where it is not there, and keep it up to date.",
+)
+@click.option("--follow/--no-follow", default=True, show_default=True, help="Whether to wait for more; of a feed.")
 @click.option("--ids", is_flag=True, help="With request ids, rules, agents and tags, in wider lines.")
 @data_option
 @json_lines_option
-def tail(organization_id: str, wanted: Wanted, ids: bool, directory: Path, as_json: bool) -> None:
+def tail(
+    organization_id: str,
+    wanted: Wanted,
+    cursor: str | None,
+    cursor_file: Path | None,
+    follow: bool,
+    ids: bool,
+    directory: Path,
+    as_json: bool,
+) -> None:
     """Follow an organization's events until Ctrl-C, or until --until: each once, in the order of arrival.
 
-    An event that is stored more than ten seconds after it arrived is missed. --since begins with earlier ones.
+    An event that is stored more than ten seconds after it arrived is missed, but not with --from or --cursor-file:
+    then the events are those of GET /events?order=oldest, about two seconds after they arrived, and the cursors are the
+    same. With --json each line has its own: who stops at any time goes on behind the last whole line that it has.
     """
+    if cursor is not None or cursor_file is not None or not follow:
+        if wanted.has_end or wanted.filters.label is not None:
+            raise click.UsageError("--until and --label are not for a feed, which has no end and no labels yet")
+        tail_feed(
+            directory, organization_id, wanted, FeedOptions(cursor, cursor_file, follow), as_json=as_json, ids=ids
+        )
+        return
     world = World.real()
+    if not wanted.has_end:
+        wanted = wanted._replace(until_ms=NEVER_MS)
     with reading(directory) as store:
         number = number_of(store, organization_id)
         if not as_json:
             click.echo(f"Following {wanted.environment}; --environment names another.", err=True)
             click.echo(event_text.head(ids=ids))
         try:
-            for request_id, event in follow(store, number, wanted, world.now_ms, pause):
+            for request_id, event in follow_arrivals(store, number, wanted, world.now_ms, pause):
                 if as_json:
                     show_json(event_row(event, request_id))
                 else:
@@ -148,7 +180,7 @@ def tail(organization_id: str, wanted: Wanted, ids: bool, directory: Path, as_js
             return
 
 
-def follow(
+def follow_arrivals(
     store: Readable, number: int, wanted: Wanted, now_ms: Callable[[], int], wait: Callable[[float], None]
 ) -> Iterator[EventMatch]:
     """The events that were asked for as they are stored, until `wanted.until_ms`. Looks every `POLL_S`, each time

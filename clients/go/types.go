@@ -404,14 +404,16 @@ type EventTriggerBody struct {
 
 // EventsAnswer is part of a response.
 type EventsAnswer struct {
-	// Newest first.
+	// Newest first, unless the `order` was another.
 	Rows []EventBody `json:"rows"`
-	// As asked for; 1 where a `cursor` asked for it.
+	// As asked for; 1 where a cursor asked for it.
 	Page int64 `json:"page"`
 	// The most events that a page has: the `limit` of the request.
 	PageSize int64 `json:"page_size"`
-	// For the next page; left out on the last one.
+	// For the next page; left out on the last one, of which the feed has none.
 	NextCursor *string `json:"next_cursor,omitzero"`
+	// Of the feed: whether there is a next page now.
+	HasMore *bool `json:"has_more,omitzero"`
 }
 
 // Fault is part of a response.
@@ -1617,6 +1619,10 @@ type ListEventsQuery struct {
 	Cursor string
 	// How many per page, at most.
 	Limit int64
+	// `oldest` reads the feed; `newest` when left out.
+	Order string
+	// With `order=oldest`: `next_cursor` of the page before; from the oldest when left out.
+	After string
 }
 
 // ListAccountsQuery is of ListAccounts. What is zero is left out.

@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.access.credentials import redact
 from svc.domain.accounts.names import ACCOUNT_ID_FORM, ACTION_FORM
-from svc.domain.bodies import body_of
+from svc.domain.bodies import body_of, sent
 from svc.domain.events.event_row import EventBody, TriggerBody, VerdictBody, decision_body, signal_rows
 from svc.domain.events.listing import KINDS, MAX_TAG_LENGTH, Asked
 from svc.domain.fields import (
@@ -162,12 +162,12 @@ class FiltersQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
     def asked(self) -> Asked:
         """The filters as they were sent."""
-        sent = msgspec.structs.asdict(self)
-        return Asked(**{name: sent[name] for name in FiltersQuery.__struct_fields__ if sent[name] is not UNSET})
+        values = msgspec.structs.asdict(self)
+        return Asked(**{name: values[name] for name in FiltersQuery.__struct_fields__ if values[name] is not UNSET})
 
 
-class ListEventsQuery(FiltersQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Query of the list of events (interface 4.2). Values of window, filters and offset are checked by
+class EventsWindowQuery(FiltersQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of a list of events, newest first (interface 4.2). Values of window, filters and offset are checked by
     `svc.domain.events.listing`.
     """
 
@@ -187,13 +187,37 @@ class ListEventsQuery(FiltersQuery, frozen=True, forbid_unknown_fields=True, kw_
     limit: Limit = 10
 
 
-class EventsAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of events, newest first; one without `next_cursor` is the last (interface 4.2, decisions 7.1)."""
+class ListEventsQuery(EventsWindowQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of the list of events of a key, which with `order=oldest` is the feed (`svc.domain.events.feed`)."""
 
-    rows: Annotated[tuple[EventBody, ...], about("Newest first.")]
-    page: Annotated[PageNumber, about("As asked for; 1 where a `cursor` asked for it.", 1)]
+    order: Annotated[
+        str | UnsetType,
+        about("`oldest` reads the feed; `newest` when left out.", "newest", form={"enum": ["newest", "oldest"]}),
+    ] = UNSET
+    after: (
+        Annotated[
+            Cursor, about("With `order=oldest`: `next_cursor` of the page before; from the oldest when left out.")
+        ]
+        | UnsetType
+    ) = UNSET
+
+    def asked(self) -> Asked:
+        """The filters, the order and the cursor of the feed as they were sent."""
+        return super().asked()._replace(order=sent(self.order), after=sent(self.after))
+
+
+class EventsAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of events, newest first, one without `next_cursor` is the last (interface 4.2, decisions 7.1); or of the
+    feed, oldest first, with a `next_cursor` always.
+    """
+
+    rows: Annotated[tuple[EventBody, ...], about("Newest first, unless the `order` was another.")]
+    page: Annotated[PageNumber, about("As asked for; 1 where a cursor asked for it.", 1)]
     page_size: Annotated[int, about("The most events that a page has: the `limit` of the request.", 10)]
-    next_cursor: Annotated[Cursor, about("For the next page; left out on the last one.")] | UnsetType = UNSET
+    next_cursor: (
+        Annotated[Cursor, about("For the next page; left out on the last one, of which the feed has none.")] | UnsetType
+    ) = UNSET
+    has_more: Annotated[bool, about("Of the feed: whether there is a next page now.", False)] | UnsetType = UNSET
 
 
 _AccountIdText = Annotated[str, Meta(pattern=ACCOUNT_ID_FORM)]

@@ -5,7 +5,7 @@ import { type Action, type Checked, type CheckedVerdict, checked, isRequestId, p
 import { ApiError, UnreachableError } from "./errors.js";
 import { Operations } from "./operations.js";
 import { type Retries, waitMs } from "./retries.js";
-import type { ErrorBody, EventBody, ListEventsQuery } from "./types.js";
+import type { ErrorBody, EventBody, EventsAnswer, ListEventsQuery } from "./types.js";
 import { type ExpectedVerdict, KeyRing, checkedVerdict } from "./verdicts.js";
 
 export interface Options {
@@ -79,13 +79,35 @@ export class Client extends Operations {
   }
 
   /** Every event of a list, newest first, page after page. */
-  async *iterateEvents(query: Omit<ListEventsQuery, "page"> = {}): AsyncGenerator<EventBody, void> {
+  async *iterateEvents(query: Omit<ListEventsQuery, "page" | "order" | "after"> = {}): AsyncGenerator<EventBody, void> {
     let cursor: string | undefined = query.cursor;
     do {
       const page = await this.listEvents({ ...query, ...(cursor === undefined ? {} : { cursor }) });
       yield* page.rows;
       cursor = page.next_cursor;
     } while (cursor !== undefined);
+  }
+
+  /**
+   * The pages of the feed, oldest first: each event once, behind `after` or else from the oldest on. Store
+   * `next_cursor` of a page together with what you made of its rows, and begin with it as `after`. At the end it waits
+   * for `pollMs` milliseconds and looks again; without `follow` it ends.
+   */
+  async *iterateFeed(
+    query: Omit<ListEventsQuery, "page" | "order" | "cursor" | "to" | "label"> = {},
+    { follow = true, pollMs = 1_000 }: { follow?: boolean; pollMs?: number } = {},
+  ): AsyncGenerator<EventsAnswer, void> {
+    const { from, ...rest } = query;
+    let beginning: ListEventsQuery = query;
+    while (true) {
+      const page = await this.listEvents({ limit: 200, ...beginning, order: "oldest" });
+      yield page;
+      beginning = { ...rest, after: page.next_cursor! };
+      if (page.has_more !== true) {
+        if (!follow) return;
+        await sleep(pollMs);
+      }
+    }
   }
 
   protected override async send<Answer>(call: Call): Promise<Answer> {

@@ -445,14 +445,16 @@ export interface EventTriggerBody {
 }
 
 export interface EventsAnswer {
-  /** Newest first. */
+  /** Newest first, unless the `order` was another. */
   rows: Array<EventBody>;
-  /** As asked for; 1 where a `cursor` asked for it. */
+  /** As asked for; 1 where a cursor asked for it. */
   page: number;
   /** The most events that a page has: the `limit` of the request. */
   page_size: number;
-  /** For the next page; left out on the last one. */
+  /** For the next page; left out on the last one, of which the feed has none. */
   next_cursor?: string;
+  /** Of the feed: whether there is a next page now. */
+  has_more?: boolean;
 }
 
 export interface Fault {
@@ -1843,6 +1845,10 @@ export interface ListEventsQuery {
   cursor?: string;
   /** How many per page, at most. */
   limit?: number;
+  /** `oldest` reads the feed; `newest` when left out. */
+  order?: "newest" | "oldest";
+  /** With `order=oldest`: `next_cursor` of the page before; from the oldest when left out. */
+  after?: string;
 }
 
 /** Of `listAccounts`. */

@@ -20,7 +20,7 @@ from svc_client.errors import ApiError, SvcError
 from svc_client.operations import Operations
 from svc_client.retries import Retries
 from svc_client.transport import address_of, failure_of, key_of, read, request
-from svc_client.types import EventBody
+from svc_client.types import EventBody, EventsAnswer
 from svc_client.verdicts import Expected, KeyRing
 
 TIMEOUT_S = 5.0
@@ -134,13 +134,33 @@ class Client(Operations):
         return checked
 
     def iterate_events(self, **filters: Any) -> Iterator[EventBody]:
-        """Every event of a list, newest first, page after page; arguments as of `list_events`, but `page`."""
+        """Every event of a list, newest first, page after page; arguments as of `list_events`, but `page`, `order` and
+        `after`.
+        """
         while True:
             page = self.list_events(**filters)
             yield from page["rows"]
             if "next_cursor" not in page:
                 return
             filters["cursor"] = page["next_cursor"]
+
+    def iterate_feed(self, *, follow: bool = True, poll_s: float = 1.0, **query: Any) -> Iterator[EventsAnswer]:
+        """The pages of the feed, oldest first: each event once, behind `after` or else from the oldest on; arguments as
+        of `list_events`, but `order`, `page` and `cursor`.
+
+        Store `next_cursor` of a page together with what you made of its rows, and begin with it as `after`. At the end
+        it waits for `poll_s` seconds and looks again; without `follow` it ends.
+        """
+        query.setdefault("limit", 200)
+        while True:
+            page = self.list_events(order="oldest", **query)
+            yield page
+            query.pop("from_", None)
+            query["after"] = page.get("next_cursor")
+            if not page.get("has_more"):
+                if not follow:
+                    return
+                time.sleep(poll_s)
 
     def _send(self, call: Call) -> Any:
         attempt = 0
@@ -249,7 +269,9 @@ class AsyncClient(AsyncOperations):
         return checked
 
     async def iterate_events(self, **filters: Any) -> AsyncIterator[EventBody]:
-        """Every event of a list, newest first, page after page; arguments as of `list_events`, but `page`."""
+        """Every event of a list, newest first, page after page; arguments as of `list_events`, but `page`, `order` and
+        `after`.
+        """
         while True:
             page = await self.list_events(**filters)
             for row in page["rows"]:
@@ -257,6 +279,21 @@ class AsyncClient(AsyncOperations):
             if "next_cursor" not in page:
                 return
             filters["cursor"] = page["next_cursor"]
+
+    async def iterate_feed(
+        self, *, follow: bool = True, poll_s: float = 1.0, **query: Any
+    ) -> AsyncIterator[EventsAnswer]:
+        """The pages of the feed; see `Client.iterate_feed`."""
+        query.setdefault("limit", 200)
+        while True:
+            page = await self.list_events(order="oldest", **query)
+            yield page
+            query.pop("from_", None)
+            query["after"] = page.get("next_cursor")
+            if not page.get("has_more"):
+                if not follow:
+                    return
+                await anyio.sleep(poll_s)
 
     async def _send(self, call: Call) -> Any:
         attempt = 0

@@ -294,6 +294,8 @@ class Operations:
         page: int | None = None,
         cursor: str | None = None,
         limit: int | None = None,
+        order: Literal["newest", "oldest"] | None = None,
+        after: str | None = None,
     ) -> EventsAnswer:
         """List events.
 
@@ -303,7 +305,12 @@ class Operations:
         groups under `triggers`. Filters may be combined. `next_cursor` leads to the next page, in the same
         window and with the same filters, and is left out on the last one; `page` counts pages instead, at most
         10,000 events deep. A page of several filters that are rarely met together may be short, or empty, and
-        still have a `next_cursor`: a request looks at no more than 20,000 events.
+        still have a `next_cursor`: a request looks at no more than 20,000 events. With `order=oldest` the list
+        is a feed: each event once, oldest first, from the oldest that is kept or from `from`, and then behind
+        `after`. No event comes behind a `next_cursor`, of which each page has one: go on with it, and wait a
+        second where `has_more` is false. An event comes about two seconds after its arrival; one that was
+        stored later comes when it is, after younger ones. `to`, `page`, `cursor` and `label` are not for a
+        feed.
 
         Args:
             visitor: Only events of this visitor.
@@ -323,6 +330,8 @@ class Operations:
             page: The first page when it and `cursor` are left out.
             cursor: `next_cursor` of the page before; the first page when left out.
             limit: How many per page, at most.
+            order: `oldest` reads the feed; `newest` when left out.
+            after: With `order=oldest`: `next_cursor` of the page before; from the oldest when left out.
         """
         return self._send(
             Call(
@@ -347,6 +356,8 @@ class Operations:
                         "page": page,
                         "cursor": cursor,
                         "limit": limit,
+                        "order": order,
+                        "after": after,
                     }
                 ),
                 is_repeatable=True,

@@ -356,13 +356,15 @@ class EventTriggerBody(TypedDict):
 
 class EventsAnswer(TypedDict):
     rows: list[EventBody]
-    """Newest first."""
+    """Newest first, unless the `order` was another."""
     page: int
-    """As asked for; 1 where a `cursor` asked for it."""
+    """As asked for; 1 where a cursor asked for it."""
     page_size: int
     """The most events that a page has: the `limit` of the request."""
     next_cursor: NotRequired[str]
-    """For the next page; left out on the last one."""
+    """For the next page; left out on the last one, of which the feed has none."""
+    has_more: NotRequired[bool]
+    """Of the feed: whether there is a next page now."""
 
 
 class Fault(TypedDict):

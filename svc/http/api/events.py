@@ -25,6 +25,7 @@ from svc.domain.model import Environment
 from svc.domain.records import DeferredReport, Event
 from svc.domain.refusals import Detail, Refusal
 from svc.http.api.archived_document import DocumentBody, EventDetailBody, document_body, event_detail
+from svc.http.api.feed import page_of_feed
 from svc.http.authentication import Caller
 from svc.http.body import decode_signals
 from svc.http.change import caller_of, change, touch_caller
@@ -33,6 +34,7 @@ from svc.http.route import Call, Outcome, Route, Services
 from svc.http.rows import read_and_encoded
 from svc.http.schema import (
     EventsAnswer,
+    EventsWindowQuery,
     LabelAnswer,
     ListEventsQuery,
     SupplementAnswer,
@@ -54,14 +56,15 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.I
 
 
 async def list_events(services: Services, call: Call) -> Outcome:
-    """`GET /events`: a page of events of the key's own organization and environment, newest first (interface 4.2). `422
-    invalid_window`.
+    """`GET /events`: a page of events of the key's own organization and environment, newest first (interface 4.2), or
+    of its feed. `422 invalid_window`.
     """
-    caller = caller_of(call)
-    return await page_of_events(services, call, asked_for(call.query), _environment(caller))
+    asked, environment = asked_for(call.query), _environment(caller_of(call))
+    page = page_of_feed if asked.order == "oldest" else page_of_events
+    return await page(services, call, asked, environment)
 
 
-def asked_for(query: ListEventsQuery) -> Asked:
+def asked_for(query: EventsWindowQuery) -> Asked:
     """What a query of events asks for."""
     return query.asked()._replace(
         start=sent(query.start),
@@ -317,7 +320,12 @@ ROUTES: tuple[Route, ...] = (
             "under `triggers`. Filters may be combined. `next_cursor` leads to the next page, in the same window and "
             "with the same filters, and is left out on the last one; `page` counts pages instead, at most 10,000 "
             "events deep. A page of several filters that are rarely met together may be short, or empty, and still "
-            "have a `next_cursor`: a request looks at no more than 20,000 events."
+            "have a `next_cursor`: a request looks at no more than 20,000 events. "
+            "With `order=oldest` the list is a feed: each event once, oldest first, from the oldest that is kept or "
+            "from `from`, and then behind `after`. No event comes behind a `next_cursor`, of which each page has one: "
+            "go on with it, and wait a second where `has_more` is false. An event comes about two seconds after its "
+            "arrival; one that was stored later comes when it is, after younger ones. `to`, `page`, `cursor` and "
+            "`label` are not for a feed."
         ),
         handler=list_events,
         query=ListEventsQuery,

@@ -30,7 +30,7 @@ from svc.domain.records import Event
 from svc.domain.timestamps import timestamp
 from svc.http.api.archived_document import EventDetailBody
 from svc.http.management.webhook_schema import WebhookDeliveryBody
-from svc.http.schema import FiltersQuery, Limit, ListEventsQuery, WindowEnd
+from svc.http.schema import EventsWindowQuery, FiltersQuery, Limit, WindowEnd
 from svc.store.views.events import EventMatch
 from svc.store.views.visitors import Activity
 
@@ -62,7 +62,7 @@ def event_key(key_id: str, key: ApiKey | None) -> EventKeyBody:
     return EventKeyBody(id=key_id) if key is None else EventKeyBody(id=key.id, name=key.name, last4=key.last4)
 
 
-class ConsoleEventsQuery(ListEventsQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ConsoleEventsQuery(EventsWindowQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Query of the events of an environment."""
 
     environment: InEnvironment = "production"

@@ -1079,12 +1079,12 @@ public final class Types {
       super(fields);
     }
 
-    /** Newest first. */
+    /** Newest first, unless the {@code order} was another. */
     public List<EventBody> rows() {
       return listAt("rows", value -> new EventBody(Body.fieldsOf(value)));
     }
 
-    /** As asked for; 1 where a {@code cursor} asked for it. */
+    /** As asked for; 1 where a cursor asked for it. */
     public Long page() {
       return integerAt("page");
     }
@@ -1094,9 +1094,14 @@ public final class Types {
       return integerAt("page_size");
     }
 
-    /** For the next page; left out on the last one. */
+    /** For the next page; left out on the last one, of which the feed has none. */
     public String nextCursor() {
       return textAt("next_cursor");
+    }
+
+    /** Of the feed: whether there is a next page now. */
+    public Boolean hasMore() {
+      return flagAt("has_more");
     }
   }
 
@@ -4473,6 +4478,18 @@ public final class Types {
     /** How many per page, at most. */
     public ListEventsQuery limit(long value) {
       setField("limit", value);
+      return this;
+    }
+
+    /** {@code oldest} reads the feed; {@code newest} when left out. */
+    public ListEventsQuery order(String value) {
+      setField("order", value);
+      return this;
+    }
+
+    /** With {@code order=oldest}: {@code next_cursor} of the page before; from the oldest when left out. */
+    public ListEventsQuery after(String value) {
+      setField("after", value);
       return this;
     }
   }

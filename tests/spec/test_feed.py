@@ -1,0 +1,204 @@
+"""The feed of events, which interface 4.2 and decisions 7.1 are extended by (interface 9.2): each event once, oldest
+first, and none behind a cursor that was given out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc.domain.events.feed import HOLD_MS
+from svc.domain.ids import DAY_MS
+from svc.domain.timestamps import timestamp
+from tests.spec.automation import Automation
+from tests.spec.responses import assert_error, assert_invalid, visit
+from tests.spec.test_events import EVENTS, get, secret_key, visits
+from tests.support.live import Live, live_service
+
+HOUR_MS = 3_600_000
+
+
+async def feed(live: Live, key: str, **query: Any) -> tuple[list[str], str]:
+    """Request ids of a page of the feed, and its cursor."""
+    response = await get(live, key, order="oldest", **query)
+    assert response.status_code == 200, response.text
+    body = response.json()
+    assert (body["page"], body["page_size"]) == (1, query.get("limit", 10))
+    return [row["request_id"] for row in body["rows"]], body["next_cursor"]
+
+
+async def whole_feed(live: Live, key: str, **query: Any) -> list[str]:
+    """All that there is now."""
+    found: list[str] = []
+    while True:
+        body = (await get(live, key, order="oldest", **query)).json()
+        found += [row["request_id"] for row in body["rows"]]
+        if not body["has_more"]:
+            return found
+        query.pop("from_", None)
+        query["after"] = body["next_cursor"]
+
+
+async def test_the_feed_has_each_event_once_oldest_first_and_a_cursor_at_its_end(live: Live):
+    made, secret = await visits(live, 7), secret_key(live)
+    live.clock.now_ms += HOLD_MS
+    newest = (await get(live, secret, limit=200)).json()["rows"]
+    response = await get(live, secret, order="oldest", limit=200)
+    assert response.json()["rows"] == newest[::-1], "rows are those of the list"
+    for limit in (1, 3, 7, 200):
+        assert await whole_feed(live, secret, limit=limit) == made
+    _, cursor = await feed(live, secret, limit=200)
+    assert await feed(live, secret, after=cursor) == ([], cursor)
+    more = await visits(live, 2)
+    live.clock.now_ms += HOLD_MS
+    page, cursor = await feed(live, secret, after=cursor)
+    assert page == more
+    assert (await get(live, secret, order="newest", limit=1)).json()["rows"][0]["request_id"] == more[-1]
+
+
+async def test_an_event_is_held_back_for_two_seconds(live: Live):
+    (made,), secret = await visits(live, 1), secret_key(live)
+    live.clock.now_ms += HOLD_MS - 1
+    assert (await feed(live, secret))[0] == []
+    live.clock.now_ms += 1
+    assert (await feed(live, secret))[0] == [made]
+
+
+async def test_what_is_stored_by_a_clock_that_is_behind_comes_behind_the_cursor_that_was_given_out(live: Live):
+    made, secret = await visits(live, 3), secret_key(live)
+    live.clock.now_ms += HOLD_MS
+    first, cursor = await feed(live, secret)
+    live.clock.now_ms -= HOUR_MS
+    late = await visits(live, 3)
+    second, cursor = await feed(live, secret, after=cursor, limit=2)
+    third, cursor = await feed(live, secret, after=cursor)
+    assert (first, second + third) == (made, late)
+    assert await whole_feed(live, secret) == made + late, "as for whoever reads it later"
+    assert await whole_feed(live, secret, limit=1) == made + late
+
+
+async def test_an_event_by_a_clock_that_is_far_ahead_is_not_held_back_until_then(live: Live):
+    secret = secret_key(live)
+    live.clock.now_ms += HOUR_MS
+    ahead = await visits(live, 1)
+    live.clock.now_ms -= HOUR_MS
+    assert (await feed(live, secret))[0] == ahead
+
+
+async def test_the_feed_is_of_the_environment_and_the_organization_of_the_key(live: Live):
+    made = await visits(live, 1)
+    other = live.new_organization().number
+    live.clock.now_ms += HOLD_MS
+    _, cursor = await feed(live, secret_key(live))
+    for key in (secret_key(live, "staging"), secret_key(live, organization=other)):
+        assert (await feed(live, key))[0] == []
+        assert_invalid(await get(live, key, order="oldest", after=cursor), "after", "invalid_cursor", "query")
+    assert (await feed(live, secret_key(live)))[0] == made, "any key of the environment"
+
+
+async def test_a_cursor_goes_on_with_any_filters(live: Live):
+    _, public = live.issue()
+    secret = secret_key(live)
+    made: list[str] = []
+    for number in range(6):
+        answer = await visit(live, public, tag="even" if number % 2 == 0 else "odd", account_id="user-1")
+        made.append(answer.json()["request_id"])
+        live.clock.now_ms += 1000
+    live.clock.now_ms += HOLD_MS
+    assert await whole_feed(live, secret, tag="even", limit=2) == made[::2]
+    page, cursor = await feed(live, secret, tag="even", limit=1)
+    assert page == made[:1]
+    assert (await feed(live, secret, after=cursor, tag="odd", account_id="user-1", kind="human"))[0] == made[1::2]
+    assert (await feed(live, secret, after=cursor))[0] == made[1:]
+
+
+async def test_what_a_feed_does_not_have_is_refused(live: Live):
+    await visits(live, 1)
+    secret = secret_key(live)
+    _, cursor = await feed(live, secret)
+    now = timestamp(live.clock.now_ms)
+    wrong_here: dict[str, dict[str, Any]] = {
+        "page": {"page": 1},
+        "cursor": {"cursor": cursor},
+        "to": {"to": now},
+        "label": {"label": "fraud"},
+        "from": {"from_": now, "after": cursor},
+    }
+    for field, query in wrong_here.items():
+        assert_invalid(await get(live, secret, order="oldest", **query), field, "invalid_value", "query")
+    assert_invalid(await get(live, secret, after=cursor), "after", "invalid_value", "query")
+    assert_invalid(await get(live, secret, order="newest", after=cursor), "after", "invalid_value", "query")
+    assert_invalid(await get(live, secret, order="upwards"), "order", "invalid_value", "query")
+    assert_invalid(await get(live, secret, cursor=cursor), "cursor", "invalid_cursor", "query")
+    list_cursor = (await get(live, secret, limit=1, order="newest")).json().get("next_cursor", "")
+    for wrong in ("", "A" * 44, cursor[:-2], list_cursor):
+        assert_invalid(await get(live, secret, order="oldest", after=wrong), "after", "invalid_cursor", "query")
+    for start, issue in (("then", "invalid_value"), (timestamp(live.clock.now_ms + 1), "out_of_range")):
+        refused = await get(live, secret, order="oldest", from_=start)
+        assert_error(refused, 422, "invalid_window", ("from", issue, "query"))
+    refused = await get(live, secret, order="oldest", level="none")
+    assert_error(refused, 422, "invalid_window", ("level", "invalid_value", "query"))
+    assert_invalid(await get(live, secret, order="oldest", limit=201), "limit", "out_of_range", "query")
+
+
+async def test_a_feed_from_a_time_on(live: Live):
+    made, secret = await visits(live, 4, apart_ms=HOUR_MS), secret_key(live)
+    start = timestamp(live.clock.now_ms - HOUR_MS)
+    live.clock.now_ms += HOLD_MS
+    assert await whole_feed(live, secret, from_=start, limit=1) == made[2:]
+    page, cursor = await feed(live, secret, from_=timestamp(live.clock.now_ms))
+    more = await visits(live, 1)
+    live.clock.now_ms += HOLD_MS
+    assert (page, (await feed(live, secret, after=cursor))[0]) == ([], more)
+
+
+async def test_an_update_does_not_bring_an_event_again_and_an_erased_one_is_gone(live: Live):
+    made, secret = await visits(live, 3), secret_key(live)
+    live.clock.now_ms += HOLD_MS
+    page, cursor = await feed(live, secret, limit=1)
+    headers = {"x-api-key": secret}
+    for request_id in made[:2]:
+        changed = await live.client.patch(f"{EVENTS}/{request_id}", json={"account_id": "user-9"}, headers=headers)
+        assert changed.status_code == 200
+    response = await get(live, secret, order="oldest", after=cursor)
+    assert page == made[:1]
+    assert [(row["request_id"], row.get("account_id")) for row in response.json()["rows"]] == [
+        (made[1], "user-9"),
+        (made[2], None),
+    ]
+    visitors = {row["visitor_id"] for row in response.json()["rows"]}
+    for visitor_id in visitors:
+        assert (await Automation(live)("DELETE", f"/visitors/{visitor_id}")).status_code == 204
+    rest, _ = await feed(live, secret, after=cursor)
+    assert rest == []
+
+
+async def test_a_cursor_that_is_older_than_retention_goes_on_with_the_oldest_event(live: Live):
+    old, secret = await visits(live, 2), secret_key(live)
+    live.clock.now_ms += HOLD_MS
+    page, cursor = await feed(live, secret, limit=1)
+    live.clock.now_ms += 31 * DAY_MS
+    new = await visits(live, 2)
+    live.clock.now_ms += HOLD_MS
+    assert page == old[:1]
+    assert (await feed(live, secret, after=cursor))[0] == new
+    assert await whole_feed(live, secret) == new
+
+
+async def test_the_lists_of_the_console_have_no_feed(live: Live):
+    secret = secret_key(live)
+    response = await live.client.get("/console/api/events?order=oldest", headers={"x-api-key": secret})
+    assert response.status_code in (401, 422)
+
+
+@pytest.mark.usefixtures("engine")
+async def test_cursors_outlive_a_restart(tmp_path: Any):
+    async with live_service(tmp_path) as live:
+        made, secret = await visits(live, 3), secret_key(live)
+        live.clock.now_ms += HOLD_MS
+        _, cursor = await feed(live, secret, limit=1)
+        now_ms = live.clock.now_ms
+    async with live_service(tmp_path) as live:
+        live.clock.now_ms = now_ms
+        assert (await feed(live, secret, after=cursor))[0] == made[1:]

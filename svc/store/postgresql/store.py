@@ -97,7 +97,7 @@ class PostgresqlStore(Store):
         connect = partial(Wire.connect, url, SERVING)
         self._writers, self._readers = Pool(connect, writers), Pool(connect, readers)
         self._transactions = Transactions(may_run_ahead=organizations_per_group > 1)
-        self._turns = GroupTurns(writers, organizations_per_group)
+        self._turns = GroupTurns(writers, organizations_per_group, self._transactions.others.write_for)
         self._recent = RecentRows(recent_s)
         self._space = self._space_with({})
         self._used_bytes = 0

@@ -10,7 +10,9 @@ gathers, until it has `FULL` jobs. Alone, in a group that waits for its fence, i
 
 - with so many jobs that it would gain nothing (`BACKLOG`),
 - whose jobs may be slow: those without hints, and what may wait (`urgent` is false),
-- that was left out of two shared groups in a row, for some groups: it is busy on other nodes.
+- that was left out of two shared groups in a row, for some groups: it is busy on other nodes,
+- for which other nodes write, where no other organization waits and no group is on its way: then its group need not
+  have its fence at first.
 
 These never have the last connection, so that what waits for another node's fence holds up nobody else.
 """
@@ -143,8 +145,13 @@ class _Queue:
 class GroupTurns:
     """The turns of all organizations, on so many connections."""
 
-    def __init__(self, connections: int, organizations: int) -> None:
-        """At most so many `organizations` share a group; with 1, or with one connection, each has its own."""
+    def __init__(
+        self, connections: int, organizations: int, is_written_elsewhere: Callable[[int], bool] = lambda _: False
+    ) -> None:
+        """At most so many `organizations` share a group; with 1, or with one connection, each has its own.
+        `is_written_elsewhere`: whether other nodes write for an organization, too.
+        """
+        self._is_written_elsewhere = is_written_elsewhere
         self._connections = connections
         self._organizations = organizations if connections > 1 else 1
         self._queues: dict[tuple[int, Hashable], _Queue] = {}
@@ -217,6 +224,9 @@ class GroupTurns:
                 sharing.append((organization, queue))
             elif may_be_alone:
                 return _Group([Turn(organization, queue.take(GROUP_LIMIT))], is_shared=False)
+        if len(sharing) == 1 and not self._on_their_way.total() and self._is_written_elsewhere(sharing[0][0]):
+            ((organization, queue),) = sharing
+            return _Group([Turn(organization, queue.take(GROUP_LIMIT))], is_shared=False)
         if sharing and sum(queue.jobs for _, queue in sharing) >= FULL * self._on_their_way[True]:
             taken = sharing[: self._organizations]
             return _Group([Turn(organization, queue.take(BACKLOG)) for organization, queue in taken], is_shared=True)

@@ -31,8 +31,8 @@ def by_organization(groups: Sequence[Begun]) -> list[Begun]:
 class Groups:
     """Groups as they begin; each ends when the test says so, and leaves out organizations that are `elsewhere`."""
 
-    def __init__(self, connections: int = 4, organizations: int = 16) -> None:
-        self.turns = GroupTurns(connections, organizations)
+    def __init__(self, connections: int = 4, organizations: int = 16, others: frozenset[int] = frozenset()) -> None:
+        self.turns = GroupTurns(connections, organizations, others.__contains__)
         self.begun: list[Begun] = []
         """Jobs of each organization, and whether the group is shared."""
         self.elsewhere: set[int] = set()
@@ -129,6 +129,18 @@ async def test_an_organization_with_a_backlog_has_groups_of_its_own():
         await groups.end(0)
         assert groups.begun[2:] == [({1: BACKLOG}, False)]
         await groups.end(1)
+        await groups.end(2)
+
+
+async def test_an_organization_that_other_nodes_write_for_is_alone_where_nobody_else_waits():
+    groups = Groups(others=frozenset((1, 2)))
+    async with groups.senders() as nursery:
+        for organization in (1, 2, 3, 1):
+            await groups.send(nursery, organization)
+        assert groups.begun == [({1: 1}, False), ({2: 1}, True)], "the third waits for the end of the shared one"
+        await groups.end(0)
+        await groups.end(1)
+        assert groups.begun[2:] == [({1: 1, 3: 1}, True)]
         await groups.end(2)
 
 

@@ -91,7 +91,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     xdist gives each worker a run of the list, as long as any other's, and lets it take from others when it is through.
     The slow tests of a module stay together, since they share fixtures. What needs PostgreSQL's server is slow.
     """
-    left_out = {item for item in items if item.get_closest_marker("long") and not LONG}
+    left_out = {item for item in items if item.get_closest_marker("long") and not LONG} | _not_drawn(config, items)
     if left_out:
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
@@ -118,6 +118,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         del quick[:headroom]
         left -= len(share) + headroom
     items += quick
+
+
+def _not_drawn(config: pytest.Config, items: list[pytest.Item]) -> set[pytest.Item]:
+    """Cases of tests marked `one_case` that are not this commit's."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("one_case") and not LONG:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return {item for some in cases.values() for at, item in enumerate(some) if at != seed_of(config) % len(some)}
 
 
 def _on_postgresql(item: pytest.Item) -> bool:

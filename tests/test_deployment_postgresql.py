@@ -72,6 +72,7 @@ def test_every_variable_exists_in_the_program_and_all_nodes_name_one_database(no
 
 
 @pytest.mark.slow(6)
+@pytest.mark.one_case
 @both
 def test_three_nodes_start_on_an_empty_database_and_become_ready(
     nodes: Any, cluster: Cluster, database: str, tmp_path: Path

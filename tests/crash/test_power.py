@@ -31,6 +31,7 @@ def test_a_power_loss_neither_loses_acknowledged_data_nor_leaves_partial_writes(
 
 
 @pytest.mark.slow(4)
+@pytest.mark.one_case
 @pytest.mark.parametrize("control", ["metasync", "sync"])
 def test_without_a_safeguard_of_the_store_power_losses_are_detected(tmp_path: Path, control: str):
     """That this proof can fail: the same run with one of LMDB's flags off loses what was acknowledged."""

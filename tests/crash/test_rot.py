@@ -29,6 +29,7 @@ def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow(5)
+@pytest.mark.one_case
 @pytest.mark.parametrize("where", sorted(TURNS))
 def test_no_bit_flip_causes_a_wrong_response(intact: Path, tmp_path: Path, where: str):
     outcome = judge(intact, 40, seed=1, scratch=tmp_path, turn=TURNS[where])

@@ -52,6 +52,8 @@ EVENTS_LOOKED_AT = 2000
 """The newest of one account or visitor."""
 EVENTS_A_PAGE = 5000
 """That are looked at for one page of a list: a filter that few fit gets a short page and a cursor."""
+EVENTS_A_PAGE_BY_LEVEL = 500
+"""For each of which all events of a day are searched."""
 
 _CURSOR = struct.Struct(">16sQ16s")
 """Digest of what it is bound to, and the position of the last event."""
@@ -235,6 +237,7 @@ async def _find(
     the first step takes turns with other long reads.
     """
     found, looked_at, looked_for = list[Sighted](), frozenset[str](), 0
+    most_events = EVENTS_A_PAGE if sought.level is None else EVENTS_A_PAGE_BY_LEVEL
     after: Position | None = since
 
     async def go_on() -> None:
@@ -248,7 +251,7 @@ async def _find(
         looked_at, looked_for, after = step.looked_at, looked_for + step.events, step.resume
 
     def has_more() -> bool:
-        return after is not None and len(found) <= limit and looked_for < EVENTS_A_PAGE
+        return after is not None and len(found) <= limit and looked_for < most_events
 
     await go_on()
     if has_more():

@@ -266,15 +266,14 @@ export function Field({ label, children, hint }: { label: string; children: Cont
   return <label class="field"><span>{label}</span>{children}{hint && <small>{hint}</small>}</label>;
 }
 
-export function Choice({ value, options, onPick, name, disabled }: {
-  disabled?: boolean;
+export function Choice({ value, options, onPick, name }: {
   value: string;
   options: (string | [value: string, label: string])[];
   onPick?: (value: string) => void;
   name?: string;
 }) {
   return (
-    <select name={name} value={value} disabled={disabled} onChange={(event) => onPick?.(event.currentTarget.value)}>
+    <select name={name} value={value} onChange={(event) => onPick?.(event.currentTarget.value)}>
       {options.map((option) => {
         const [own, label] = typeof option === "string" ? [option, words(option)] : option;
         return <option key={own} value={own} selected={own === value}>{label}</option>;

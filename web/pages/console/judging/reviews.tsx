@@ -147,7 +147,7 @@ function Work({ reviews, people, onGone, onAssigned }: Given) {
           <Button judge kind="danger" busy={closing.busy} onClick={() => act("fraud")}>Fraud (f)</Button>
           <Button judge busy={closing.busy} onClick={() => act("legitimate")}>Legitimate (l)</Button>
           <Button judge kind="danger" busy={block.busy} onClick={() => act("block")}>Block visitor (b)</Button>
-          <label>Assigned to <Assignee review={review} people={people} busy={assign.busy} onPick={(to) => void assign.run(to)} /></label>
+          <label>Assigned to <Assignee review={review} people={people} onPick={(to) => void assign.run(to)} /></label>
         </p>
         <label class="field"><span>Note (n), kept with the review</span><textarea ref={note} rows={1} maxLength={2000} onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()} /></label>
         <Problem error={closing.error ?? block.error ?? assign.error} />
@@ -159,12 +159,13 @@ function Work({ reviews, people, onGone, onAssigned }: Given) {
 }
 
 /** Who takes care of a review; a viewer reads it. */
-function Assignee({ review: { assignee }, people, busy, onPick }: { review: Review; people: Person[]; busy: boolean; onPick: (to: string | null) => void }) {
+function Assignee({ review: { assignee }, people, onPick }: { review: Review; people: Person[]; onPick: (to: string | null) => void }) {
   const { session } = useConsole();
   const own = session.member?.id;
   if (!useMayJudge()) return <>{assignee ? nameOf(assignee, people, own) : "nobody"}</>;
   const options: [string, string][] = [["", "nobody"], ...takers(people, own, assignee).map(([id, name]): [string, string] => [id, id === own ? "you (a)" : name])];
-  return <Choice value={assignee ?? ""} options={options} disabled={busy} onPick={(to) => onPick(to || null)} />;
+  // Never disabled: it would lose the focus, and the rest of a name that is being typed would be keys of the queue.
+  return <Choice value={assignee ?? ""} options={options} onPick={(to) => onPick(to || null)} />;
 }
 
 /** What somebody needs to judge one. */

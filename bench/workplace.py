@@ -1,0 +1,362 @@
+"""The workplace of analysts on a large store: lists, first paint of every screen, and identify beside ten analysts.
+
+The store is made by `bench.workplace_store` where the folder has none: half an hour for a million events. Then one
+service serves it. Lists are asked over HTTP with a session of the console, one question after the other; screens are
+opened in headless Chromium; a client identifies, in turn without analysts and beside ten who open a screen each second.
+
+    python -m bench.workplace DIRECTORY [--events 1000000] [--only lists,screens,identify]
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from itertools import cycle
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+from bench.identify import ENVIRONMENT, Server
+from bench.measures import quantile
+from bench.reports import sdk_report
+from bench.workplace_store import ORIGIN, Workplace
+from svc.domain.ids import DAY_MS
+from svc.domain.timestamps import timestamp
+from svc.store.inspection.reading import read_only
+from svc.store.schema.tables import EVENTS, LISTS, ORGANIZATIONS
+from svc.world import World
+from tests.support.chromium import browser
+from tests.support.process import run_json
+
+DAYS = 90
+ROUNDS = 3
+ANALYSTS = 10
+WINDOW_S = 12.0
+PAIRS = 2
+SETTINGS = {
+    "SVC_EVENT_RETENTION_DAYS": str(DAYS + 10),
+    **dict.fromkeys(("SVC_READ_RATE", "SVC_MANAGEMENT_RATE", "SVC_CLIENT_RATE"), "0"),
+}
+PRODUCTION = {"environment": "production"}
+CLICKED = (
+    *(
+        "events",
+        "events of an account",
+        "events by level and country",
+        "visitors by last seen",
+        "accounts by last seen",
+    ),
+    *("search", "one event", "one visitor", "one account", "links of a visitor", "reviews, open", "reviews, closed"),
+    *("rules with counts", "lists", "entries", "performance, 30 days", "statistics, 24 h", "audit", "members"),
+)
+"""What analysts open, of all questions: screens as they open first, and what leads from there."""
+
+
+class Some(NamedTuple):
+    """What questions are about."""
+
+    organization: str
+    request_ids: list[str]
+    visitors: list[str]
+    accounts: list[str]
+    addresses: list[str]
+    list_id: str
+    """Of the longest list."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("directory", type=Path, help="of the store, which stays")
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--requests", type=int, default=20, help="of each list")
+    parser.add_argument("--lists", nargs="*", default=[], help="some of them, by their names in the table")
+    parser.add_argument("--screens", nargs="*", default=[], help="some of them")
+    parser.add_argument("--only", default="lists,screens,identify")
+    options = parser.parse_args()
+    ENVIRONMENT.update(SETTINGS)
+    if not (options.directory / "store").exists():
+        Workplace(options.directory, options.events, DAYS).build()
+    some = found_in(options.directory)
+    public = run_json(
+        *("key", "issue", some.organization, "--kind", "public", "--environment", "production", "--origin", ORIGIN),
+        *("--data", str(options.directory)),
+    )["secret"]
+    server = Server.serving(options.directory)
+    try:
+        steps = {
+            "lists": lambda: lists(server, options.directory, some, options.requests, options.lists),
+            "screens": lambda: screens(server, options.directory, some, options.screens),
+            "identify": lambda: beside_analysts(server, options.directory, some, public),
+        }
+        for name in options.only.split(","):
+            steps[name]()
+    finally:
+        server.stop()
+
+
+def found_in(directory: Path) -> Some:
+    with read_only(directory / "store", live=True) as store, store.read() as snapshot:
+        ((number,), organization), *_ = snapshot.scan(ORGANIZATIONS)
+        events: list[tuple[str, Any]] = []
+        for (_, raw_id), event in snapshot.scan_reverse(EVENTS, (number,), (number + 1,)):
+            events.append((raw_id.hex(), event))
+            if len(events) == 2000:
+                break
+        (longest,) = (found.id for _, found in snapshot.scan(LISTS, number) if found.name == "blocked_addresses")
+        print(f"{snapshot.count(EVENTS):,} events of {DAYS} days\n")
+    production = [(raw, event) for raw, event in events if event.environment == "production"]
+    ids = [f"{raw[:8]}-{raw[8:12]}-{raw[12:16]}-{raw[16:20]}-{raw[20:]}" for raw, _ in production]
+    return Some(
+        organization=organization.id,
+        request_ids=ids,
+        visitors=[event.verdict.visitor_id for _, event in production],
+        accounts=[event.account_id for _, event in production if event.account_id is not None],
+        addresses=[event.ip_address for _, event in production],
+        list_id=longest,
+    )
+
+
+class Session:
+    """A browser that is signed in, as far as HTTP goes."""
+
+    def __init__(self, server: Server, directory: Path, some: Some) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", server.port)
+        token = link(server, directory, some).partition("#")[2]
+        own = {"origin": f"http://127.0.0.1:{server.port}", "sec-fetch-site": "same-origin"}
+        body = json.dumps({"token": token})
+        headers = {**own, "content-type": "application/json"}
+        self._connection.request("POST", "/console/session", body, headers)
+        response = self._connection.getresponse()
+        response.read()
+        assert response.status == 200, response.status
+        self._headers = {**own, "cookie": response.headers["set-cookie"].partition(";")[0]}
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        self._connection.request("GET", f"/console/api/{path}", headers=self._headers)
+        response = self._connection.getresponse()
+        return response.status, response.read()
+
+
+def link(server: Server, directory: Path, some: Some) -> str:
+    url = f"http://127.0.0.1:{server.port}"
+    return run_json("console", "link", some.organization, "--url", url, "--data", str(directory))["url"]
+
+
+def questions(some: Some, chance: random.Random) -> dict[str, Callable[[], str]]:
+    """Everything that the screens list, by what it is called in the table."""
+    now_ms = World.real().now_ms()
+
+    def listed(path: str, **query: Any) -> Callable[[], str]:
+        def ask() -> str:
+            given = {name: value() if callable(value) else value for name, value in query.items()}
+            return f"{path}?{urlencode({**PRODUCTION, 'limit': 50, **given})}"
+
+        return ask
+
+    def one(kind: str, ids: list[str]) -> Callable[[], str]:
+        return lambda: f"{kind}/{quote(chance.choice(ids), safe='')}?{urlencode(PRODUCTION)}"
+
+    def since(days: int) -> str:
+        return timestamp(now_ms - days * DAY_MS)
+
+    managed = f"management/organizations/{some.organization}"
+    window = {"from": timestamp(now_ms - 30 * DAY_MS + 600_000), "to": timestamp(now_ms)}
+    seen_visitors, seen_accounts = "seen-visitors", "seen-accounts"
+    return {
+        "events": listed("events"),
+        "events of an account": listed("events", account_id=lambda: chance.choice(some.accounts), **window),
+        "events by level and country": listed("events", level="high", country="US", **window),
+        "events by label": listed("events", label="fraud", **window),
+        "events by decision": listed("events", decision="review", **window),
+        "events of nobody": listed("events", account_id="nobody", signal="tor", **window),
+        "visitors by last seen": listed(seen_visitors),
+        "visitors by score": listed(seen_visitors, sort="score"),
+        "visitors by events": listed(seen_visitors, sort="events"),
+        "visitors with 3 accounts": listed(seen_visitors, min_accounts=3),
+        "visitors of a country": listed(seen_visitors, country="NZ"),
+        "visitors at a level": listed(seen_visitors, level="high"),
+        "visitors by prefix": listed(seen_visitors, q=lambda: chance.choice(some.visitors)[:4]),
+        "visitors of a network": listed(
+            seen_visitors, q=lambda: chance.choice(some.addresses).rpartition(".")[0] + ".0/24"
+        ),
+        "visitors of nobody": listed(seen_visitors, q="zzzzzz"),
+        "accounts by last seen": listed(seen_accounts),
+        "accounts by visitors": listed(seen_accounts, sort="visitors"),
+        "accounts with 6 visitors": listed(seen_accounts, min_visitors=6),
+        "accounts by prefix": listed(seen_accounts, q="user-1234"),
+        "accounts of nobody": listed(seen_accounts, q="nobody"),
+        "search": lambda: f"search?{urlencode({**PRODUCTION, 'q': chance.choice(some.visitors)[:6]})}",
+        "one event": lambda: f"events/{chance.choice(some.request_ids)}",
+        "one visitor": one("visitors", some.visitors),
+        "one account": one("accounts", some.accounts),
+        "links of a visitor": lambda: f"links?{urlencode({**PRODUCTION, 'visitor': chance.choice(some.visitors)})}",
+        "reviews, open": lambda: f"{managed}/reviews?state=open&limit=200",
+        "reviews of nobody": lambda: f"{managed}/reviews?state=open&assignee=mem_{'0' * 20}",
+        "reviews, closed": lambda: f"{managed}/reviews?state=closed",
+        "rules with counts": lambda: f"{managed}/rules",
+        "lists": lambda: f"{managed}/lists",
+        "entries": lambda: f"{managed}/lists/{some.list_id}/entries?limit=100",
+        "entries by prefix": lambda: f"{managed}/lists/{some.list_id}/entries?limit=100&q=203.7",
+        "performance, 30 days": lambda: f"{managed}/performance",
+        "performance, 365 days": lambda: f"{managed}/performance?{urlencode({'from': since(365)})}",
+        "statistics, 24 h": lambda: f"statistics?{urlencode({**PRODUCTION, 'from': since(1), 'step': 'hour'})}",
+        "statistics, 30 days": lambda: (
+            f"statistics?{urlencode({**PRODUCTION, 'from': timestamp(now_ms - 30 * DAY_MS + 60_000), 'step': 'day'})}"
+        ),
+        "networks, 30 days": lambda: f"networks?{urlencode({**PRODUCTION, **window})}",
+        "audit": lambda: "audit?limit=50",
+        "billing": lambda: "billing",
+        "members": lambda: f"{managed}/members",
+        "deliveries": lambda: f"{managed}/webhook-deliveries?limit=50",
+    }
+
+
+def lists(server: Server, directory: Path, some: Some, requests: int, wanted: list[str]) -> None:
+    """Each question so often, one after the other."""
+    session, chance = Session(server, directory, some), random.Random(6)
+    print(f"{'':30}{'p50 ms':>8}{'p99 ms':>8}{'CPU ms':>8}{'bytes':>10}{'cursor':>8}")
+    for name, question in questions(some, chance).items():
+        if wanted and name not in wanted:
+            continue
+        times: list[float] = []
+        size = further = 0
+        spent = 0.0
+        for number in range(-3, requests):
+            if number == 0:
+                spent = sum(server.cpu())
+            began = time.perf_counter()
+            status, body = session.get(question())
+            if number < 0:
+                continue
+            times.append(1000 * (time.perf_counter() - began))
+            assert status == 200, f"{name}: {status} {body[:300]!r}"
+            size += len(body)
+            further += b'"next_cursor"' in body or b'"is_complete":false' in body
+        cpu_ms = 1000 * (sum(server.cpu()) - spent) / requests
+        times.sort()
+        p50, p99 = quantile(times, 0.5), quantile(times, 0.99)
+        print(
+            f"{name:30}{p50:8.2f}{p99:8.2f}{cpu_ms:8.2f}{size / requests:10,.0f}{further / requests:8.0%}", flush=True
+        )
+
+
+def screens(server: Server, directory: Path, some: Some, only: list[str]) -> None:
+    """First paint of every screen, in headless Chromium."""
+    names = (
+        "live",
+        "events",
+        "visitors",
+        "accounts",
+        "reviews",
+        "overview",
+        "rules",
+        "lists",
+        "performance",
+        "webhooks",
+    )
+    asked = {name: f"#/{name}" for name in (*names, "weights", "members", "settings", "audit", "billing")}
+    asked |= {
+        "event": f"#/events/{some.request_ids[7]}",
+        "visitor": f"#/visitors/{some.visitors[7]}",
+        "account": f"#/accounts/{some.accounts[7]}",
+        "list": f"#/lists/{some.list_id}",
+        "search": f"#/search?q={some.visitors[9][:6]}",
+    }
+    asked = {name: f"{place}{'&' if '?' in place else '?'}environment=production" for name, place in asked.items()}
+    configuration: dict[str, Any] = {
+        "service": f"http://127.0.0.1:{server.port}",
+        "link": link(server, directory, some),
+        "rounds": ROUNDS,
+        "screens": asked,
+    }
+    if only:
+        configuration["screens"] = {name: asked[name] for name in only}
+    found = json.loads(browser().run("paint.mjs", json.dumps(configuration), timeout_s=400))
+    print(f"\n{'ms, medians':14}{'opened':>9}{'longest':>9}{'server':>9}{'requests':>10}{'load':>9}")
+    for name, times in found.items():
+        opened, server_ms, load = (sorted(times[kind]) for kind in ("opened", "server", "load"))
+        middle = len(opened) // 2
+        print(
+            f"{name:14}{opened[middle]:9.0f}{opened[-1]:9.0f}{server_ms[middle]:9.0f}{times['requests']:10}"
+            f"{load[middle]:9.0f}"
+        )
+
+
+def beside_analysts(server: Server, directory: Path, some: Some, public: str) -> None:
+    """The p50 of identify, in turn without analysts and beside ten who open a screen each second."""
+    sessions = [Session(server, directory, some) for _ in range(ANALYSTS)]
+    alone: list[float] = []
+    beside: list[float] = []
+    numbers = iter(range(10**9))
+    identify(server, public, numbers, 3)
+    for _ in range(PAIRS):
+        alone += identify(server, public, numbers, WINDOW_S)
+        with clicking(sessions, some):
+            beside += identify(server, public, numbers, WINDOW_S)
+    alone.sort()
+    beside.sort()
+    for name, times in (("alone", alone), ("beside 10", beside)):
+        p50, p99 = quantile(times, 0.5), quantile(times, 0.99)
+        print(f"identify {name:10} {len(times):6} p50 {p50:6.2f} ms, p99 {p99:6.2f} ms")
+    print(f"ratio of p50: {quantile(beside, 0.5) / quantile(alone, 0.5):.2f}")
+
+
+def identify(server: Server, public: str, numbers: Iterator[int], seconds: float) -> list[float]:
+    """Milliseconds of each identification, 20 a second: a new one whatever became of the last."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port)
+    times: list[float] = []
+    began = time.perf_counter()
+    for turn in range(round(seconds * 20)):
+        signals, captured = sdk_report(next(numbers) % 5000, "small")
+        body = json.dumps({"sdk": {"platform": "web", "version": "0.3.0"}, "signals": signals})
+        headers = {**captured, "content-type": "application/json", "x-api-key": public, "origin": ORIGIN}
+        headers["x-forwarded-for"] = f"81.{turn % 250}.{turn // 250}.9"
+        time.sleep(max(0.0, began + turn / 20 - time.perf_counter()))
+        sent = time.perf_counter()
+        connection.request("POST", "/api/v1/identify", body, headers)
+        response = connection.getresponse()
+        read = response.read()
+        times.append(1000 * (time.perf_counter() - sent))
+        assert response.status == 200, read
+    return times
+
+
+@contextmanager
+def clicking(sessions: list[Session], some: Some) -> Generator[None]:
+    """Analysts who each open something once a second, until the block ends."""
+    ended = threading.Event()
+    failed: list[object] = []
+
+    def work(number: int) -> None:
+        chance = random.Random(number)
+        asked = [question for name, question in questions(some, chance).items() if name in CLICKED]
+        chance.shuffle(asked)
+        time.sleep(number / ANALYSTS)
+        for question in cycle(asked):
+            began = time.perf_counter()
+            status, body = sessions[number].get(question())
+            if status not in (200, 429):  # one long read of an organization at a time
+                failed.append((status, body[:200]))
+            if ended.wait(max(0.0, 1 - (time.perf_counter() - began))):
+                return
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(ANALYSTS)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+    assert not failed, failed[0]
+
+
+if __name__ == "__main__":
+    main()

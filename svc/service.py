@@ -39,10 +39,11 @@ from svc.domain.webhooks.envelope import secrets_key
 from svc.domain.webhooks.records import EndpointKey, Transport
 from svc.http.authentication import AuthPolicy
 from svc.http.body import BodyBudget
-from svc.http.exchange import Exchange, application, edge_refusal
+from svc.http.exchange import Exchange, application
 from svc.http.limits import PasswordHasher, RequestLimits
 from svc.http.pages import try_page
 from svc.http.pages.app import create_app, documentation, respond, site
+from svc.http.rendering import edge_refusal
 from svc.http.route import Services, Webhooks
 from svc.http.routes import API
 from svc.http.server.fair_queue import KnownKeys

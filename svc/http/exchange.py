@@ -1,4 +1,4 @@
-"""One request from its first header to its response: the checks in their fixed order, and the one way to render.
+"""One request from its first header to its response: the checks in their fixed order.
 
 route -> key -> body size, media type, encoding -> JSON -> fields -> state (decisions 1.8). The request id and the time
 of arrival are made here, once. Requests and responses are plain values; no framework is in between (docs/adr/0004).
@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import aclosing, nullcontext
 from typing import NamedTuple
-from uuid import UUID
 
 import msgspec
 import structlog
@@ -20,7 +19,7 @@ from structlog.contextvars import bound_contextvars
 from svc.domain.access.credentials import ApiKey
 from svc.domain.limits.eviction import client_prefix
 from svc.domain.network.trace_context import read_trace
-from svc.domain.refusals import CATALOGUE, Refusal
+from svc.domain.refusals import Refusal
 from svc.domain.webhooks.refused import NOTIFIABLE, RefusedRequest
 from svc.http.authentication import (
     AuthRequest,
@@ -32,12 +31,17 @@ from svc.http.authentication import (
     sender,
 )
 from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
-from svc.http.openapi.parameters import ADMITTED, EVERYWHERE
 from svc.http.pages.app import Pages
 from svc.http.query import read_query
+from svc.http.rendering import (
+    NEVER_CACHED,
+    Response,
+    encode_headers,
+    preflight,
+    render,
+)
 from svc.http.route import CONSOLE_ROOT, NOT_NOW, Call, Outcome, Route, Services, Stream, unavailable
-from svc.http.routes import PATHS, Resource, RouteMatch
-from svc.http.schema import error_body
+from svc.http.routes import PATHS, RouteMatch
 from svc.http.server.fair_queue import KnownKeys
 from svc.http.server.messages import Application, Body, Headers, Reply, Request
 from svc.http.sessions import Site, authenticate_session, read_site
@@ -45,19 +49,8 @@ from svc.http.traffic import PREFLIGHT, RequestContext, Traffic
 from svc.store.engine import UnavailableError
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
-from svc.world import World
 
 log = structlog.get_logger()
-
-EXPOSED_HEADERS = ", ".join((*ADMITTED, "Retry-After", EVERYWHERE))
-PREFLIGHT_HEADERS = {
-    "Access-Control-Allow-Methods": "POST",
-    "Access-Control-Allow-Headers": "x-api-key, idempotency-key, content-type, content-encoding, x-svc-sdk-platform, "
-    "x-svc-replay, traceparent, tracestate, baggage, sentry-trace",  # tools that trace add the last four to requests
-    "Access-Control-Max-Age": "7200",
-}
-
-NEVER_CACHED = "no-store"
 
 CONSOLE_PATHS = f"{CONSOLE_ROOT}/".encode()
 CONSOLE_HEADERS = ((b"X-Content-Type-Options", b"nosniff"),)
@@ -67,17 +60,6 @@ LARGE_BODY_BYTES = 65_536
 """Unpacking one of these takes milliseconds, and so does decoding it: others have a turn in between."""
 
 _NO_FIELDS = nullcontext()
-_encoder = msgspec.json.Encoder()
-
-
-class Response(NamedTuple):
-    """A response: status, encoded headers in their order, and either the whole body or a stream."""
-
-    status: int
-    headers: list[tuple[bytes, bytes]]
-    body: bytes
-    stream: Stream | None = None
-    """The receiver of one closes it: until then the request is in progress."""
 
 
 class _Arrived(NamedTuple):
@@ -146,7 +128,7 @@ class Exchange:
         origin = headers.get("origin") if resource.from_browsers else None
         if method == "OPTIONS" and resource.from_browsers:
             context.operation_id = PREFLIGHT
-            return _preflight(context.request_id, origin, resource)
+            return preflight(context.request_id, origin, resource)
         if route is None:
             context.refusal = Refusal("method_not_allowed")
             return render(context.request_id, Outcome(context.refusal, headers={"Allow": resource.allow}), origin)
@@ -190,7 +172,7 @@ class Exchange:
         fields |= page.headers
         if "x-api-key" in headers:
             fields["Cache-Control"] = NEVER_CACHED
-        return Response(page.status, _encode(fields), page.body)
+        return Response(page.status, encode_headers(fields), page.body)
 
     async def _run(self, arrived: _Arrived) -> Outcome:
         policy, route, context, headers = self._services.policy, arrived.route, arrived.context, arrived.headers
@@ -349,20 +331,6 @@ async def _receive_body(body: Body, timeout_s: float, most_bytes: int, take: Cal
     return Refusal("request_timeout")
 
 
-def edge_refusal(world: World, status: int) -> tuple[bytes, list[tuple[bytes, bytes]]]:
-    """Body and headers of a response with this status that the edge makes by itself, with a request id of its own
-    (decisions 1.7). Raises `StopIteration` for a status that no code has.
-    """
-    code = next(code for code, (known, _) in CATALOGUE.items() if known == status)
-    request_id = str(world.request_id(world.now_ms()))
-    body = _encoder.encode(error_body(Refusal(code), request_id))
-    return body, [
-        (b"content-type", b"application/json"),
-        (b"x-request-id", request_id.encode()),
-        (b"cache-control", NEVER_CACHED.encode()),
-    ]
-
-
 def _read_headers(request: Request) -> dict[str, str]:
     headers: dict[str, str] = {}
     for raw_name, raw_value in request.headers:
@@ -376,49 +344,6 @@ def _repeated(request: Request, headers: dict[str, str]) -> frozenset[str]:
     if len(fields) == len(headers):
         return frozenset()
     return frozenset(name.decode("latin-1") for name, count in Counter(fields).items() if count > 1)
-
-
-def _preflight(request_id: UUID, origin: str | None, resource: Resource) -> Response:
-    """The response for any origin, without a key (decisions 3.11)."""
-    headers = {"X-Request-Id": str(request_id), "Vary": "Origin", "Allow": resource.allow}
-    if origin is not None:
-        headers |= {"Access-Control-Allow-Origin": origin, **PREFLIGHT_HEADERS}
-    return Response(204, _encode(headers), b"")
-
-
-def render(request_id: UUID, outcome: Outcome, origin: str | None, *, has_key: bool = False) -> Response:
-    """Encode an outcome; `origin` is echoed for CORS where browsers may read the response, `None` = not (decisions
-    3.11).
-
-    No cache keeps it, unless the endpoint says otherwise and the request came without a key (decisions 9.3): the key is
-    in a header of which shared caches know nothing.
-    """
-    headers = {"X-Request-Id": str(request_id), "Cache-Control": NEVER_CACHED, **outcome.headers}
-    if has_key:
-        headers["Cache-Control"] = NEVER_CACHED
-    body = outcome.body
-    status = outcome.status
-    if isinstance(body, Refusal):
-        status = body.status
-        if body.retry_after_s is not None:
-            headers["Retry-After"] = str(body.retry_after_s)
-        body = error_body(body, str(request_id))
-    if origin is not None:
-        headers["Access-Control-Allow-Origin"] = origin
-        headers["Access-Control-Expose-Headers"] = EXPOSED_HEADERS
-        headers["Vary"] = "Origin"
-    if body is None:
-        return Response(status, _encode(headers), b"")
-    if isinstance(body, Stream):
-        headers["Content-Type"] = body.media_type
-        return Response(status, _encode(headers), b"", body)
-    encoded, headers["Content-Type"] = _encoder.encode(body), "application/json"
-    headers["Content-Length"] = str(len(encoded))
-    return Response(status, _encode(headers), encoded)
-
-
-def _encode(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
-    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
 
 
 def application(exchange: Exchange) -> Application:

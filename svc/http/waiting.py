@@ -16,7 +16,7 @@ import structlog
 import trio
 
 import svc
-from svc.http.exchange import edge_refusal
+from svc.http.rendering import edge_refusal
 from svc.http.route import BASE
 from svc.http.schema import HealthBody, ReadinessBody, ReadinessChecks
 from svc.http.server.messages import Reply, Request

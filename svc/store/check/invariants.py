@@ -25,9 +25,7 @@ from svc.domain.records import Event
 from svc.store import operations
 from svc.store.check.index import index_faults
 from svc.store.check.labels import label_faults, outcome_faults, review_faults
-from svc.store.check.lists import list_faults
-from svc.store.check.members import address_faults, member_faults
-from svc.store.check.rulesets import ruleset_faults
+from svc.store.check.organization import address_faults, list_faults, member_faults, ruleset_faults
 from svc.store.check.tokens import token_faults
 from svc.store.check.velocity import velocity_faults
 from svc.store.check.webhooks import WEBHOOK_RULES

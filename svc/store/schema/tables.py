@@ -42,7 +42,6 @@ from svc.domain.records import (
 )
 from svc.domain.scoring.weights import StoredWeights
 from svc.store.schema.codec import Flattened, Key, Layout, Opaque, Record, Signed
-from svc.store.schema.decision_tables import *  # noqa: F403  declared with the others, below
 from svc.store.schema.feed_tables import *  # noqa: F403  declared with the others, below
 from svc.store.schema.key_parts import (
     DAY,
@@ -60,8 +59,8 @@ from svc.store.schema.key_parts import (
     period,
 )
 from svc.store.schema.label_tables import *  # noqa: F403  declared with the others, below
-from svc.store.schema.member_tables import *  # noqa: F403  declared with the others, below
 from svc.store.schema.operation_log import Following
+from svc.store.schema.organization_tables import *  # noqa: F403  declared with the others, below
 from svc.store.schema.segments import Digests, Segment
 from svc.store.schema.table import (
     FOR_EVER,

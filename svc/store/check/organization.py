@@ -1,17 +1,45 @@
-"""The rule of lists: each counts the entries that it has, lists and entries have their marks, and each entry that
-expires its row of expiry.
-"""
+"""The rules of what an organization keeps of itself: its members, and the lists and rules that it decides by."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+from svc.domain.access.members import email_digest
+from svc.domain.accounts.velocity import KINDS
 from svc.domain.rules.lists import StoredList, entry_key, prefix_of
+from svc.domain.rules.ruleset import FIRST
 from svc.store.schema.key_parts import LIST_ID, moment
-from svc.store.schema.tables import LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS, LISTS
+from svc.store.schema.tables import (
+    LIST_ENTRIES,
+    LIST_EXPIRIES,
+    LIST_MARKS,
+    LISTS,
+    MEMBER_EMAILS,
+    MEMBERS,
+    RULESET_HISTORY,
+    RULESETS,
+)
 from svc.store.snapshot import Snapshot
-from svc.store.views.lists import mark_of, raw_id
+from svc.store.transactions.rules.rulesets import MOST_REVISIONS
+from svc.store.views.lists import list_names, mark_of, raw_id
+
+
+def member_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
+    """What is wrong with the members of an organization, in words."""
+    for (_, member_id), member in snapshot.scan(MEMBERS, number):
+        if member.id != member_id:
+            yield f"member {member.id} of organization {number} lies under the id {member_id}"
+        if snapshot.get(MEMBER_EMAILS, email_digest(member.email), number) != member_id.encode():
+            yield f"the address of member {member_id} of organization {number} does not lead to it"
+
+
+def address_faults(snapshot: Snapshot) -> Iterator[str]:
+    """What is wrong with the addresses of members, of all organizations."""
+    for (digest, number), raw_member in snapshot.scan(MEMBER_EMAILS):
+        member = snapshot.get(MEMBERS, number, raw_member.decode())
+        if member is None or email_digest(member.email) != digest:
+            yield f"an address leads to member {raw_member.decode()} of organization {number}, which does not have it"
 
 
 def list_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
@@ -54,3 +82,26 @@ def _miscounted(snapshot: Snapshot, number: int, lists: dict[str, StoredList]) -
         counted = {(version, length): count for version, length, count in stored.prefixes}
         if (stored.entries, counted) != (entries[list_id], prefixes[list_id]):
             yield f"list {list_id} of organization {number} has {entries[list_id]} entries, its count says otherwise"
+
+
+def ruleset_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
+    """What is wrong with the rules of an organization, in words."""
+    lists = list_names(snapshot, number)
+    for place, kind in enumerate(KINDS):
+        name = f"the {kind} rules of organization {number}"
+        in_force = snapshot.get(RULESETS, number, place)
+        kept = {key[2]: row for key, row in snapshot.scan(RULESET_HISTORY, number, place)}
+        revision = FIRST.revision if in_force is None else in_force.revision
+        expected = [] if in_force is None else _kept(revision)
+        if list(kept) != expected:
+            yield f"{name} are of revision {revision}, and {len(kept)} before it are kept, not {len(expected)}"
+        if any(row.revision != of for of, row in kept.items()):
+            yield f"{name} are kept under the number of another revision"
+        for rule, condition in () if in_force is None else in_force.prepared.rules:
+            for missing in sorted(condition.lists - lists.keys()):
+                yield f"{name} name the list {missing} in {rule.id}, and there is none"
+
+
+def _kept(revision: int) -> list[int]:
+    """The revisions before this one that are kept: the first, and the latest."""
+    return sorted({FIRST.revision, *range(max(FIRST.revision, revision - MOST_REVISIONS), revision)})

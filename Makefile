@@ -14,7 +14,7 @@ QUICK_PARALLEL := -n 3 --dist worksteal
 # Without compiled modules, as in images of Python, each of them would take twice as long to begin.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-long quick venv web docs check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection reference screenshots browsers wheel clients android lock clean
+.PHONY: run test test-long quick venv web docs check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection reference screenshots browsers wheel release clients android lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -125,6 +125,10 @@ browsers: venv
 wheel: venv
 	rm -rf build
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w dist .
+
+# Everything that a release is made of, into dist/release, with SHA256SUMS: docs/internals/releasing.md. TAG=v1.2.3 has it compared.
+release: venv
+	$(BIN)/python -m tools.release dist/release $(TAG)
 
 # The client libraries for servers: dist/svc_client-VERSION-py3-none-any.whl, and dist/svc-client-VERSION.tgz where npm is;
 # and there the packages of the web SDK, dist/svc-web-VERSION.tgz and dist/svc-react-VERSION.tgz. `make android` builds the Android SDK.

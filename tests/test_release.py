@@ -1,0 +1,184 @@
+"""A release: its files are equal whenever they are built, and the workflows that build it trust nothing that moves."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tools import release
+
+ROOT = Path(__file__).parents[1]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+ZIZMOR = shutil.which("zizmor")
+PINNED = re.compile(r"uses: [a-z0-9-]+/[a-z0-9-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+
+LOG = """# Changelog
+
+What users notice.
+
+## 1.2.0 (unreleased)
+
+**Added**
+- A thing.
+
+## 1.1.0 (2026-01-01)
+
+- Older.
+"""
+
+
+@pytest.mark.parametrize(("wanted", "section"), [("1.2.0", "**Added**\n- A thing.\n"), ("1.1.0", "- Older.\n")])
+def test_the_notes_are_the_section_of_the_version(wanted: str, section: str):
+    assert release.changelog_section(LOG, wanted) == section
+
+
+@pytest.mark.parametrize("wanted", ["1.2", "1.2.00", "1.0.0", ".*"])
+def test_a_version_without_a_section_is_refused(wanted: str):
+    with pytest.raises(release.ReleaseError, match="has no section"):
+        release.changelog_section(LOG, wanted)
+
+
+def test_this_version_has_a_section_and_a_tag_of_another_builds_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert release.changelog_section((ROOT / "CHANGELOG.md").read_text(), release.version())
+    assert release.main(str(tmp_path / "out"), "v0.0.1") == 1
+    assert capsys.readouterr().err == f"the tag v0.0.1 is not v{release.version()}, the version in pyproject.toml\n"
+    assert not (tmp_path / "out").exists()
+
+
+def tarball(names: list[str], at_s: int, owner: str, mode: int) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz") as out:
+        for name in names:
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mtime, entry.uname, entry.uid, entry.mode = len(name), at_s, owner, at_s, mode
+            out.addfile(entry, io.BytesIO(name.encode()))
+    return made.getvalue()
+
+
+def test_an_archive_is_the_same_whoever_made_it_and_when():
+    one = release.repacked(tarball(["a/b", "a/c"], 1, "me", 0o600), 1_767_225_600)
+    other = release.repacked(tarball(["a/c", "a/b"], 2, "you", 0o664), 1_767_225_600)
+    assert one == other
+    with tarfile.open(fileobj=io.BytesIO(one)) as opened:
+        assert [(entry.name, entry.mode, entry.mtime) for entry in opened] == [
+            ("a/b", 0o644, 1_767_225_600),
+            ("a/c", 0o644, 1_767_225_600),
+        ]
+        file = opened.extractfile("a/b")
+        assert file is not None
+        assert file.read() == b"a/b"
+
+
+def test_the_bill_of_materials_has_what_the_lock_pins_and_what_the_wheel_contains(tmp_path: Path):
+    wheel = tmp_path / "svc.whl"
+    with zipfile.ZipFile(wheel, "w") as files:
+        files.writestr("svc/web_static/sdk/LICENSES.txt", "svc.js contains:\n\n@scope/one 2.0.0 (MIT)\n\nMIT License\n")
+    lock = "Trio==0.31.0 \\\n    --hash=sha256:00\npsycopg-binary==3.2.1 \\\n    --hash=sha256:00\n"
+    made = release.bill_of_materials(wheel, lock, "1.2.0", 1_767_225_600)
+    assert made == release.bill_of_materials(wheel, lock, "1.2.0", 1_767_225_600)
+    document: dict[str, Any] = json.loads(made)
+    assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.6")
+    assert document["metadata"]["timestamp"] == "2026-01-01T00:00:00Z"
+    found = {component["purl"]: component for component in document["components"]}
+    assert set(found) == {
+        "pkg:npm/%40scope/one@2.0.0",
+        "pkg:pypi/psycopg-binary@3.2.1",
+        "pkg:pypi/trio@0.31.0",
+    }
+    assert found["pkg:npm/%40scope/one@2.0.0"]["licenses"] == [{"license": {"id": "MIT"}}]
+    assert document["dependencies"] == [{"ref": "svc", "dependsOn": sorted(found)}]
+
+
+def test_the_bill_of_materials_of_this_version_has_every_library_of_the_image():
+    pinned = re.findall(r"^([\w.-]+)==", release.LOCK.read_text(), re.MULTILINE)
+    wheel = io.BytesIO()
+    zipfile.ZipFile(wheel, "w").close()
+    document = json.loads(release.bill_of_materials(wheel, release.LOCK.read_text(), "1", 0))  # type: ignore[arg-type]
+    assert {component["name"] for component in document["components"]} == {name.lower() for name in pinned}
+
+
+def test_the_sums_are_those_that_sha256sum_checks(tmp_path: Path):
+    for name in ("b", "a"):
+        (tmp_path / name).write_text(name)
+    text = release.sums(tmp_path)
+    (tmp_path / release.SUMS).write_text(text)
+    assert text.splitlines()[0] == f"{hashlib.sha256(b'a').hexdigest()}  a"
+    assert release.sums(tmp_path) == text, "not of itself"
+
+
+@pytest.mark.long
+@pytest.mark.slow(300)
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no checkout: the time of the commit is not known")
+def test_two_builds_of_a_release_are_equal_byte_by_byte(tmp_path: Path):
+    """In another time zone, with another mask, and into another folder."""
+    built: list[dict[str, bytes]] = []
+    for number, zone in enumerate(("UTC", "Asia/Tokyo")):
+        folder = tmp_path / str(number)
+        subprocess.run(
+            [sys.executable, "-m", "tools.release", folder],
+            cwd=ROOT,
+            env={**os.environ, "TZ": zone},
+            umask=0o077 * number,
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        built.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    one, other = built
+    assert [name for name in one if one[name] != other.get(name)] == []
+    assert one.keys() == other.keys()
+    version = release.version()
+    assert {
+        f"svc_visitor_id-{version}-py3-none-any.whl",
+        f"svc_visitor_id-{version}.tar.gz",
+        f"svc-image-{version}.tar.gz",
+        f"svc-{version}.cdx.json",
+        f"CHANGES-{version}.md",
+        release.SUMS,
+    } <= one.keys()
+    with tarfile.open(fileobj=io.BytesIO(gzip.decompress(one[f"svc-image-{version}.tar.gz"]))) as context:
+        assert {"ops/Containerfile", ".dockerignore", "svc/__init__.py"} <= set(context.getnames())
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_every_action_is_pinned_by_its_commit_and_no_job_may_more_than_it_says(path: Path):
+    text = path.read_text()
+    assert len(re.findall(r"uses:", text)) == len(PINNED.findall(text)) > 0
+    workflow = yaml.safe_load(text)
+    assert workflow["permissions"] == {}
+    for name, job in workflow["jobs"].items():
+        may_write = name == "publish"
+        assert may_write or job["permissions"] == {"contents": "read"}
+        assert all("${{" not in step.get("run", "") for step in job["steps"]), "a script reads variables alone"
+
+
+def test_the_workflows_ask_for_advisories_of_every_lock():
+    text = (ROOT / ".github" / "workflows" / "test.yml").read_text()
+    audited = next(line for line in text.splitlines() if "pip-audit --" in line)
+    locks = {path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.lock"), *(ROOT / "ops").glob("*.lock"))}
+    assert set(re.findall(r"-r (\S+)", audited)) == locks
+    assert "npm audit --package-lock-only --prefix web" in text
+
+
+@pytest.mark.skipif(ZIZMOR is None, reason="there is no zizmor on this machine")
+def test_zizmor_finds_nothing_in_the_workflows():
+    assert ZIZMOR is not None
+    done = subprocess.run(
+        [ZIZMOR, "--offline", "--no-progress", ROOT / ".github"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,182 @@
+"""Everything that a release is made of, from one version: `python -m tools.release FOLDER [TAG]` (`make release`).
+
+What may live here: which files there are, and what makes them equal byte by byte whenever they are built: the time of
+the commit in every archive, names in order, no owner. The packages themselves are built where they are described.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+import zipfile
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import NAMESPACE_URL, uuid5
+
+from tools import android, go_library, node_client
+from tools.archives import archive
+
+ROOT = Path(__file__).parents[1]
+LIBRARY = ROOT / "clients" / "python"
+LOCK = ROOT / "ops" / "requirements.lock"
+CONTEXT = (
+    *("CHANGELOG.md", "LICENSE", "README.md", "pyproject.toml", "setup.py", ".dockerignore"),
+    *("docs", "examples", "ops", "svc", "tools", "web"),
+)
+"""What an image is built of, and what keeps the rest out."""
+SUMS = "SHA256SUMS"
+_PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", re.MULTILINE)
+_BUNDLED = re.compile(r"^(@?[a-z0-9._/-]+) ([0-9][\w.-]*) \(([^)]+)\)$", re.MULTILINE)
+
+
+class ReleaseError(Exception):
+    """The version is not said everywhere alike."""
+
+
+def version() -> str:
+    """Of the service, by which the release goes."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+
+def changelog_section(text: str, wanted: str) -> str:
+    """The section of a version, without its heading. Raises `ReleaseError` where there is none."""
+    found = re.search(rf"^## {re.escape(wanted)}(?: \([^)]*\))?\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    if found is None:
+        raise ReleaseError(f"CHANGELOG.md has no section {wanted}")
+    return found[1].strip() + "\n"
+
+
+def built_at_s() -> int:
+    """The time of the commit that is built, Unix seconds; `SOURCE_DATE_EPOCH` where the sources are no checkout."""
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    return int(given or subprocess.check_output(["git", "log", "-1", "--format=%ct"], cwd=ROOT, text=True))
+
+
+def repacked(content: bytes, at_s: int) -> bytes:
+    """A `.tar` or `.tar.gz` again, compressed: its entries in order, at one time, of nobody."""
+    made = io.BytesIO()
+    with (
+        tarfile.open(fileobj=io.BytesIO(content)) as old,
+        gzip.GzipFile(filename="", mode="wb", fileobj=made, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as new,
+    ):
+        for entry in sorted(old.getmembers(), key=lambda entry: entry.name):
+            entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = at_s, 0, 0, "", ""
+            entry.mode, entry.pax_headers = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644, {}
+            new.addfile(entry, old.extractfile(entry) if entry.isreg() else None)
+    return made.getvalue()
+
+
+def python_packages(project: Path, folder: Path, at_s: int) -> None:
+    """The wheel and the sdist of a project into a folder, without network."""
+    for left in ("build", *(path.name for path in project.glob("*.egg-info"))):
+        if left != "svc_visitor_id.egg-info":  # of the editable installation
+            shutil.rmtree(project / left, ignore_errors=True)
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(at_s), "PYTHONHASHSEED": "0"}
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    command = [*pip, "--no-build-isolation", "--no-index", "-w", folder.resolve(), "."]
+    subprocess.run(command, cwd=project, env=environment, check=True)
+    with tempfile.TemporaryDirectory() as place:
+        build = f"from setuptools import build_meta; build_meta.build_sdist({place!r})"
+        subprocess.run(
+            [sys.executable, "-c", build], cwd=project, env=environment, check=True, stdout=subprocess.DEVNULL
+        )
+        (made,) = Path(place).iterdir()
+        (folder / made.name).write_bytes(repacked(made.read_bytes(), at_s))
+
+
+def context(at_s: int) -> bytes:
+    """The sources of the container image as they were committed, for `docker build -f ops/Containerfile -`."""
+    command = ["git", "archive", "--format=tar", "HEAD", "--", *CONTEXT]
+    return repacked(subprocess.check_output(command, cwd=ROOT), at_s)
+
+
+def bill_of_materials(wheel: Path, lock: str, wanted: str, at_s: int) -> bytes:
+    """CycloneDX 1.6: the service, every library that its lock pins, and what of other packages its wheel contains."""
+    name = f"svc-visitor-id-{wanted}"
+    pinned = [("pypi", found[1].lower(), found[2], "") for found in _PINNED.finditer(lock)]
+    bundled: set[tuple[str, str, str, str]] = set()
+    with zipfile.ZipFile(wheel) as files:
+        for path in files.namelist():
+            if path.endswith("/LICENSES.txt"):
+                texts = files.read(path).decode()
+                bundled |= {("npm", found[1], found[2], found[3]) for found in _BUNDLED.finditer(texts)}
+    components = [_component(*each) for each in sorted({*pinned, *bundled})]
+    own = {"type": "application", "bom-ref": "svc", "name": "svc-visitor-id", "version": wanted}
+    made_at = datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    document = {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "serialNumber": f"urn:uuid:{uuid5(NAMESPACE_URL, name + hashlib.sha256(lock.encode()).hexdigest())}",
+        "version": 1,
+        "metadata": {"timestamp": made_at, "component": {**own, "licenses": [{"license": {"id": "Apache-2.0"}}]}},
+        "components": components,
+        "dependencies": [{"ref": "svc", "dependsOn": [each["bom-ref"] for each in components]}],
+    }
+    return json.dumps(document, indent=1).encode() + b"\n"
+
+
+def _component(registry: str, name: str, pinned: str, license_id: str) -> dict[str, object]:
+    purl = f"pkg:{registry}/{name.replace('@', '%40')}@{pinned}"
+    described: dict[str, object] = {"type": "library", "bom-ref": purl, "name": name, "version": pinned, "purl": purl}
+    return described | ({"licenses": [{"license": {"id": license_id}}]} if license_id else {})
+
+
+def sums(folder: Path) -> str:
+    """What `sha256sum -c` checks: every file of the folder but the sums."""
+    files = sorted(path for path in folder.iterdir() if path.name != SUMS)
+    return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
+
+
+def android_packages() -> dict[str, bytes] | str:
+    """The Maven repository, or why there is none."""
+    reason = android.missing() or android.build(offline=True, everything=False)
+    if reason is None:
+        return android.published()
+    return "its libraries were not fetched yet: make android" if android.is_unresolved(reason) else reason
+
+
+def build(folder: Path) -> None:
+    """Write the release into a folder, which is emptied first, and say what was left out."""
+    wanted, at_s = version(), built_at_s()
+    section = changelog_section((ROOT / "CHANGELOG.md").read_text(), wanted)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for project in (ROOT, LIBRARY):
+        python_packages(project, folder, at_s)
+    node_client.main(str(folder))
+    (folder / f"svc-go-{go_library.version()}.zip").write_bytes(archive(go_library.published().items()))
+    repository = android_packages()
+    if isinstance(repository, str):
+        print(f"The Android SDK is left out: {repository}.")
+    else:
+        (folder / f"svc-maven-{android.VERSION}.zip").write_bytes(archive(repository.items()))
+    (folder / f"svc-image-{wanted}.tar.gz").write_bytes(context(at_s))
+    (folder / f"CHANGES-{wanted}.md").write_text(section)
+    (wheel,) = folder.glob("svc_visitor_id-*.whl")
+    (folder / f"svc-{wanted}.cdx.json").write_bytes(bill_of_materials(wheel, LOCK.read_text(), wanted, at_s))
+    (folder / SUMS).write_text(sums(folder))
+
+
+def main(folder: str, tag: str | None = None) -> int:
+    """Build, or say why the tag is not that of this version."""
+    if tag is not None and tag != f"v{version()}":
+        print(f"the tag {tag} is not v{version()}, the version in pyproject.toml", file=sys.stderr)
+        return 1
+    build(Path(folder))
+    print((Path(folder) / SUMS).read_text(), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:3]))

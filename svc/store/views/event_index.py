@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from heapq import merge
-from itertools import chain, count, islice, repeat
+from itertools import chain, islice, repeat
 from operator import itemgetter
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from svc.domain.events.listing import FACETS, Filters, Position, values_of
 from svc.domain.model import ENVIRONMENTS
@@ -25,9 +25,6 @@ from svc.domain.records import Event
 from svc.store.schema.segments import GONE, Digests, Run, Segment, Slots, packed, position, slot
 from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, LATE_EVENTS, Table
 from svc.store.snapshot import Snapshot, Transaction
-
-T = TypeVar("T")
-V = TypeVar("V")
 
 SMALL = 0
 """The part of the key of a segment in one row."""
@@ -214,50 +211,6 @@ def delete_run(transaction: Transaction, scope: Scope, part: int, upper: tuple[i
     if part == SLOTS:
         for each in range(FIRST_PART, FIRST_PART + PARTS):
             transaction.delete(EVENT_SEGMENTS, *scope, each, *upper)
-
-
-class ReadOnce(Snapshot):
-    """The same state for several searches one after the other: each row of the index is read and decoded once, when
-    the first of them comes to it.
-    """
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        super().__init__(snapshot.reader)
-        self._rows: dict[Any, Any] = {}
-
-    def get(self, table: Table[V], *key: Any) -> V | None:
-        """See `Snapshot.get`."""
-        if table is not EVENT_SEGMENTS:
-            return super().get(table, *key)
-        if key not in self._rows:
-            self._rows[key] = super().get(table, *key)
-        return self._rows[key]
-
-    def scan_reverse(
-        self, table: Table[V], start: tuple[Any, ...], end: tuple[Any, ...]
-    ) -> Iterator[tuple[tuple[Any, ...], V]]:
-        """See `Snapshot.scan_reverse`."""
-        asked = (table.name, start, end)
-        if asked not in self._rows:
-            self._rows[asked] = _Shared(super().scan_reverse(table, start, end))
-        return iter(self._rows[asked])
-
-
-class _Shared(Generic[T]):
-    """What an iterator gives, for several readers: it goes on where none of them has been."""
-
-    def __init__(self, source: Iterator[T]) -> None:
-        self._source = source
-        self._given: list[T] = []
-
-    def __iter__(self) -> Iterator[T]:
-        for at in count():
-            if at == len(self._given):
-                one = next(self._source, None)
-                if one is None:
-                    return
-                self._given.append(one)
-            yield self._given[at]
 
 
 class Search:

@@ -20,8 +20,9 @@ from svc.domain.records import Event
 from svc.store.schema.tables import ERASURES, EVENTS, VISITOR_IDS
 from svc.store.snapshot import Snapshot
 from svc.store.views import events
-from svc.store.views.event_index import HAS_ACCOUNT, LAST, ReadOnce, Scope, Search, wanted
+from svc.store.views.event_index import HAS_ACCOUNT, LAST, Scope, Search, wanted
 from svc.store.views.events import EventMatch, EventPosition
+from svc.store.views.read_once import ReadOnce
 from svc.store.views.velocity import row_of
 
 Listed = Literal["account", "visitor"]

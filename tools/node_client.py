@@ -12,7 +12,9 @@ from pathlib import Path
 from tools.web import INSTALLED, ROOT, WEB, Node, find_node, install
 
 PACKAGE = ROOT / "clients" / "node"
-PACKAGES = (PACKAGE, WEB / "sdk", WEB / "react")
+WEB_PACKAGES = ("sdk", "react", "vue", "svelte")
+"""Of the web SDK: folders of `web`."""
+PACKAGES = (PACKAGE, *(WEB / name for name in WEB_PACKAGES))
 """What a developer installs."""
 COMPILER = WEB / "node_modules" / "typescript" / "bin" / "tsc"
 

@@ -30,6 +30,8 @@ PACKAGES = (
     Package("npm", "clients/node", f"{NPM_SCOPE}/client"),
     Package("npm", "clients/react-native", f"{NPM_SCOPE}/react-native"),
     Package("npm", "web/react", f"{NPM_SCOPE}/react"),
+    Package("npm", "web/svelte", f"{NPM_SCOPE}/svelte"),
+    Package("npm", "web/vue", f"{NPM_SCOPE}/vue"),
     Package("npm", "web/sdk", f"{NPM_SCOPE}/web"),
     Package("go", "clients/go", f"{GO_HOST}/svc"),
     Package("maven", "clients/android", f"{MAVEN_GROUP}:svc-android"),

@@ -120,7 +120,8 @@ function declarations() {
   execFileSync(process.execPath, [tsc, "-p", join(HERE, "tsconfig.json"), ...options], { stdio: "inherit" });
   const read = (path) => readFileSync(join(folder, path), "utf8");
   const entry = read("sdk/src/index.d.ts").replace(/^(?:import|export \*) .*\n/gm, "");
-  const found = { sdk: read("sdk/src/api.d.ts") + entry, react: read("react/src/index.d.ts") };
+  const found = { sdk: read("sdk/src/api.d.ts") + entry };
+  for (const name of ["react", "vue", "svelte"]) found[name] = read(`${name}/src/index.d.ts`);
   rmSync(folder, { recursive: true });
   return found;
 }
@@ -220,20 +221,23 @@ function sizes(outputs, first) {
 const types = declarations();
 const made = { ...(await sdk()), "svc.d.ts": types.sdk };
 const { files: shown, first } = await pages();
-const react = await bundled("react/src/index.tsx", {
-  format: "esm",
-  external: ["react", "react/jsx-runtime", "@svc/web"],
-  jsx: "automatic",
-  minify: false,
-  tsconfigRaw: {},
-});
+/** What each wrapper for a framework leaves to its user's bundle. */
+const WRAPPERS = {
+  react: { entry: "react/src/index.tsx", external: ["react", "react/jsx-runtime"], banner: `"use client";\n` },
+  vue: { entry: "vue/src/index.ts", external: ["vue"], banner: "" },
+  svelte: { entry: "svelte/src/index.ts", external: ["svelte", "svelte/store"], banner: "" },
+};
+for (const [name, { entry, external, banner }] of Object.entries(WRAPPERS)) {
+  const options = { format: "esm", external: [...external, "@svc/web"], jsx: "automatic", minify: false, tsconfigRaw: {} };
+  const { text } = await bundled(entry, options);
+  write(join(HERE, name, "dist"), { "index.js": `${banner}${text}`, "index.d.ts": types[name] });
+}
 
 rmSync(OUTPUT, { recursive: true, force: true });
 write(join(OUTPUT, "sdk"), made);
 write(join(OUTPUT, "pages"), shown);
 rmSync(join(HERE, "sdk", "dist"), { recursive: true, force: true });
 cpSync(join(OUTPUT, "sdk"), join(HERE, "sdk", "dist"), { recursive: true });
-write(join(HERE, "react", "dist"), { "index.js": `"use client";\n${react.text}`, "index.d.ts": types.react });
 
 const named = (prefix, files) =>
   Object.fromEntries(Object.entries(files).map(([name, content]) => [`${prefix}/${name}`, content]));

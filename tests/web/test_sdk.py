@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.chromium import built, node
 from tests.web.visits import Visits, seen_by
-from tools.node_client import PACKAGES, pack
+from tools.node_client import PACKAGES, WEB_PACKAGES, pack
 from tools.web import INSTALLED, WEB, install
 
 pytestmark = pytest.mark.slow(40)
@@ -50,7 +50,7 @@ def test_the_types_compile_and_those_of_the_package_are_enough_for_its_users():
     npm("run", "check:tests")
 
 
-@pytest.mark.parametrize("package", ["sdk", "react"])
+@pytest.mark.parametrize("package", WEB_PACKAGES)
 def test_a_package_contains_its_named_files_and_requires_nothing_else(package: str):
     built()
     described = json.loads((WEB / package / "package.json").read_text())
@@ -71,7 +71,7 @@ def test_a_package_contains_its_named_files_and_requires_nothing_else(package: s
 def test_make_clients_puts_the_packages_where_the_guide_installs_them_from(tmp_path: Path):
     """`docs/frontend.md`: no index has them."""
     built()
-    assert {WEB / "sdk", WEB / "react"} < set(PACKAGES)
+    assert {WEB / name for name in ("sdk", "react", "vue", "svelte")} < set(PACKAGES)
     pack(node(), WEB / "react", tmp_path)
     (packed,) = tmp_path.glob("svc-react-*.tgz")
     assert packed.stat().st_size > 0

@@ -1,20 +1,7 @@
 /** A provider that loads the SDK in the browser, and a hook that identifies. */
-import { createContext, type ReactNode, useCallback, useContext, useEffect, useRef, useState } from "react";
-import {
-  forget as forgetStored,
-  type Identification,
-  type IdentifyOptions,
-  load,
-  type LoadOptions,
-  type SvcClient,
-  SvcError,
-} from "@svc/web";
-
-interface Provided {
-  /** The client, loaded at the first call. */
-  get(): SvcClient;
-  forget(): Promise<void>;
-}
+import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
+import type { Identification, IdentifyOptions, LoadOptions, SvcError } from "@svc/web";
+import { calls, loadEarly, provided as provide, type Provided, type Shown } from "../../shared/visitor.js";
 
 const ClientContext = createContext<Provided | null>(null);
 
@@ -27,25 +14,9 @@ export interface SvcProviderProps extends LoadOptions {
 
 /** Loads the SDK once, in an effect: rendering on a server loads nothing. Options are those of the first render. */
 export function SvcProvider({ eager = true, children, ...options }: SvcProviderProps): ReactNode {
-  const first = useRef<LoadOptions>(options);
-  const client = useRef<SvcClient | null>(null);
-  const [provided] = useState<Provided>(() => ({
-    get: () => (client.current ??= load(first.current)),
-    forget: async () => {
-      if (client.current) return client.current.forget();
-      // Nothing is read to forget: a client that is loaded later stores nothing, as one that has forgotten.
-      const { apiKey, storage, cache } = first.current;
-      first.current = { ...first.current, storage: false, cache: false };
-      return forgetStored({ apiKey, storage, cache });
-    },
-  }));
+  const [provided] = useState<Provided>(() => provide(options));
   useEffect(() => {
-    if (!eager) return;
-    try {
-      provided.get();
-    } catch {
-      // Wrong options: `identify()` says so to whoever calls it.
-    }
+    if (eager) loadEarly(provided);
   }, [eager, provided]);
   return <ClientContext.Provider value={provided}>{children}</ClientContext.Provider>;
 }
@@ -76,8 +47,6 @@ export interface VisitorState {
   forget(): Promise<void>;
 }
 
-type Shown = Omit<VisitorState, "identify" | "forget">;
-
 /** Identifies the visitor, at once or when `identify` is called, such as on submit. */
 export function useVisitor({ accountId, action, tag, immediate = true, ...others }: UseVisitorOptions = {}): VisitorState {
   const provided = useContext(ClientContext);
@@ -85,33 +54,12 @@ export function useVisitor({ accountId, action, tag, immediate = true, ...others
   const [state, setState] = useState<Shown>({ data: null, error: null, isLoading: immediate });
   const unknown = useRef(others); // refused by name in `identify()`
   const mounted = useRef(false);
-  const latest = useRef(0);
-  /** What is shown from now on belongs to the latest call: an older one that ends later shows nothing. */
-  const turn = useCallback((): ((next: Shown) => void) => {
-    const own = ++latest.current;
-    return (next) => {
-      if (mounted.current && own === latest.current) setState(next);
-    };
-  }, []);
+  const called = useMemo(() => calls(provided, (next) => mounted.current && setState(next)), [provided]);
   const identify = useCallback(
-    async (options: IdentifyOptions = {}): Promise<Identification | null> => {
-      const show = turn();
-      show({ data: null, error: null, isLoading: true });
-      try {
-        const data = await provided.get().identify({ ...unknown.current, accountId, action, tag, ...options });
-        show({ data, error: null, isLoading: false });
-        return data;
-      } catch (problem) {
-        show({ data: null, error: problem as SvcError, isLoading: false });
-        return null;
-      }
-    },
-    [provided, accountId, action, tag, turn],
+    (options: IdentifyOptions = {}) => called.identify({ ...unknown.current, accountId, action, tag, ...options }),
+    [called, accountId, action, tag],
   );
-  const forget = useCallback((): Promise<void> => {
-    turn()({ data: null, error: null, isLoading: false });
-    return provided.forget();
-  }, [provided, turn]);
+  const { forget } = called;
   useEffect(() => {
     mounted.current = true;
     if (immediate) void identify();

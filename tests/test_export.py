@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from svc.cli.output import CommandError
-from svc.cli.records.export import output_file
+from svc.cli.records.exports.output_files import output_file
 from svc.domain.events.export import csv_cell, csv_line
 
 FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
-import os
-import stat
 import sys
-import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, Literal
 
 import click
 import msgspec
 from click.core import ParameterSource
 
 from svc.cli.help import CommandGroup, examples
-from svc.cli.output import CommandError, data_option, standard_output
+from svc.cli.output import CommandError, data_option
 from svc.cli.records.event_source import (
     Wanted,
     events_wanted,
@@ -30,21 +26,21 @@ from svc.cli.records.event_source import (
     say_nothing_found,
     time_options,
 )
-from svc.cli.records.events import Archived, Archives
+from svc.cli.records.events import Archives
+from svc.cli.records.exports.event_files import FORMS, Form, event_file
+from svc.cli.records.exports.hourly import export_hours
+from svc.cli.records.exports.output_files import output_file
 from svc.cli.terminal import progress
-from svc.domain.events.export import COLUMNS, csv_line, csv_row, json_row
 from svc.domain.events.listing import Filters
 from svc.domain.ids import is_visitor_id, made_at_ms
 from svc.domain.model import Environment
 from svc.domain.timestamps import timestamp
-from svc.store import durable_files
 from svc.store.inspection.inspection import Row
 from svc.store.inspection.reading import ReadOnlyStore
 from svc.store.inspection.showing import shown
 from svc.store.inspection.visitor_rows import VisitorRows
 from svc.store.schema.key_parts import show_uuid
 from svc.store.steps import QUIET, Steps
-from svc.store.views.events import EventMatch
 from svc.world import World
 
 
@@ -108,6 +104,7 @@ def export() -> None:
     epilog=examples(
         "svc export events ORG --since 7d --format csv --output events.csv",
         "svc export events ORG --documents --output traffic.jsonl.gz",
+        "svc export events ORG --format parquet --hourly /srv/events --follow",
     ),
 )
 @click.argument("organization_id", metavar="ORG")
@@ -115,43 +112,75 @@ def export() -> None:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(("jsonl", "csv")),
+    type=click.Choice(FORMS),
     default="jsonl",
     show_default=True,
-    help="JSON lines, or CSV with a fixed list of columns.",
+    help="JSON lines, or a fixed list of columns as CSV or Parquet (extra `parquet`).",
 )
+@click.option(
+    "--hourly",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="A file for each complete hour that is not there yet, into a folder.",
+)
+@click.option("--follow", is_flag=True, help="With --hourly, go on with the hours that come.")
 @click.option("--documents", is_flag=True, help="With the archived reports, which `svc replay` needs. JSON lines only.")
 @output_option
 @data_option
 def export_events(
-    organization_id: str, wanted: Wanted, form: str, documents: bool, output: Path | None, directory: Path
+    organization_id: str,
+    wanted: Wanted,
+    form: Form,
+    folder: Path | None,
+    follow: bool,
+    documents: bool,
+    output: Path | None,
+    directory: Path,
 ) -> None:
     """Events of an organization, oldest first, also while the service runs.
 
     A JSON line is a row of GET /events, with --documents the response of GET /events/{request_id} and the headers of
     its request. In CSV, lists are joined by spaces, control characters such as line breaks are escaped, and a cell
-    that begins with = + - @ gets an apostrophe in front, so that no spreadsheet evaluates it. Events that arrive after
-    the start are not in it.
+    that begins with = + - @ gets an apostrophe in front, so that no spreadsheet evaluates it. Parquet has the same
+    columns with types and exact values. Events that arrive after the start are not in it.
+
+    With --hourly, files such as events-2026-01-05T10Z.parquet are written two minutes after their hour (UTC), each
+    under its name when it is complete. The next run goes on behind the last one, wherever that was ended.
     """
-    if documents and form == "csv":
+    if folder is not None and (documents or output is not None):
+        raise click.UsageError("--hourly names its files itself, and has no --documents")
+    if follow and folder is None:
+        raise click.UsageError("--follow goes with --hourly")
+    if documents and form != "jsonl":
         raise click.UsageError("--documents goes with JSON lines alone: a report has no columns")
+    if folder is not None:
+        with reading(directory) as store:
+            number = number_of(store, organization_id)
+            export_hours(store, organization_id, number, wanted, form, folder, follow=follow)
+        return
+    if form == "parquet" and output is None and sys.stdout.isatty():
+        raise click.UsageError("Parquet is no text: name a file with --output")
+    if form == "parquet" and output is not None and output.suffix == ".gz":
+        raise click.UsageError("Parquet is compressed: name a file without .gz")
     _export(organization_id, wanted, form, output, directory, documents=documents)
 
 
 def _export(
-    organization_id: str, wanted: Wanted, form: str, output: Path | None, directory: Path, *, documents: bool = False
+    organization_id: str, wanted: Wanted, form: Form, output: Path | None, directory: Path, *, documents: bool = False
 ) -> None:
     with reading(directory) as store:
         number = number_of(store, organization_id)
         with output_file(output) as write, _progress(output) as steps:
             if documents:
                 read = partial(Archives().read_all, number)
-                written = _write(store, number, wanted, steps, write, _archived, read_events=read)
-            elif form == "csv":
-                write(csv_line(COLUMNS))
-                written = _write(store, number, wanted, steps, write, _csv_row)
+                written = _write(
+                    store, number, wanted, steps, lambda each: write(each.line() + b"\n"), read_events=read
+                )
             else:
-                written = _write(store, number, wanted, steps, write, _json_row)
+                file = event_file(form, write)
+                written = _write(store, number, wanted, steps, file.add)
+                file.end()
     if not written:
         say_nothing_found(wanted.environment)
 
@@ -181,7 +210,7 @@ def export_visitor(  # noqa: PLR0913, PLR0917  one parameter per option
     context: click.Context,
     organization_id: str,
     visitor_id: str,
-    form: str,
+    form: Literal["json", "jsonl", "csv"],
     environment: Environment,
     since_ms: int,
     until_ms: int | None,
@@ -214,80 +243,20 @@ def _write(
     number: int,
     wanted: Wanted,
     steps: Steps,
-    write: Callable[[bytes], Any],
-    encode: Callable[[Any], bytes],
+    add: Callable[[Any], Any],
     **reading_options: Any,
 ) -> int:
-    """Write every event, encoded, and return how many; the progress is the share of the time that was asked for."""
+    """Add every event and return how many; the progress is the share of the time that was asked for."""
     steps.stage("exporting", _PERMILLE)
     written = shown = 0
     for stretch in oldest_first(store, number, wanted, **reading_options):
         for found in stretch.found:
-            write(encode(found))
+            add(found)
         written += len(stretch.found)
         reached = _PERMILLE * (stretch.to_ms - wanted.since_ms) // (wanted.until_ms - wanted.since_ms)
         steps.step(reached - shown)
         shown = reached
     return written
-
-
-def _json_row(match: EventMatch) -> bytes:
-    return json_row(match.event, match.request_id)
-
-
-def _csv_row(match: EventMatch) -> bytes:
-    return csv_row(match.event, match.request_id)
-
-
-def _archived(archived: Archived) -> bytes:
-    return archived.line() + b"\n"
-
-
-@contextmanager
-def output_file(path: Path | None) -> Generator[Callable[[bytes], Any]]:
-    """Standard output, or a file that only its owner can read, since exports are personal data.
-
-    The file gets its name, and replaces what had it, when it is complete. A device or a pipe is written as it is.
-    Raises `CommandError` where the file cannot be written.
-    """
-    if path is None:
-        yield standard_output()
-        sys.stdout.buffer.flush()
-        return
-    try:
-        with path.open("wb") if _is_special(path) else _replacement(path) as file:
-            if path.suffix != ".gz":
-                yield file.write
-                return
-            with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0) as packed:
-                yield packed.write
-    except OSError as error:
-        raise CommandError(f"cannot write {path}: {error.strerror or error}") from error
-
-
-def _is_special(path: Path) -> bool:
-    """Whether it is a device, a pipe, or an open file such as `/dev/stdout`. Follows no other symbolic link."""
-    folder = path.parent.resolve()
-    if folder in {Path("/dev"), Path("/dev/fd")} or folder.is_relative_to("/proc"):
-        return True
-    try:
-        mode = path.lstat().st_mode
-    except FileNotFoundError:
-        return False
-    return not stat.S_ISREG(mode) and not stat.S_ISLNK(mode)
-
-
-@contextmanager
-def _replacement(path: Path) -> Generator[IO[bytes]]:
-    """A temporary file of mode 0600 beside `path`: renamed to it at the end of the block, deleted where that fails."""
-    descriptor, name = tempfile.mkstemp(prefix=".svc-export-", suffix=".partial", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-        durable_files.sync(Path(name))
-        Path(name).replace(path)
-    finally:
-        Path(name).unlink(missing_ok=True)
 
 
 def _progress(output: Path | None) -> Any:

@@ -65,7 +65,7 @@ def _database(directory: Path) -> Generator[tuple[ModuleType, Engine]]:
     if database is None:
         raise CommandError(
             "the store is in a data directory: name a database with --store, or export events with "
-            "`svc export events --format csv`"
+            "`svc export events --format parquet`"
         )
     with read_only_database(database) as store:
         from svc.store.postgresql import sql_installation  # noqa: PLC0415  needs the driver, which is an extra

@@ -38,8 +38,8 @@ def trigger(event_type: EventType, service: str | None, directory: Path, as_json
 
     Identifications are real: a sample report is sent with the secret key of `svc dev`, and the event can be read
     afterwards; filters of endpoints apply. Refusals are reported at most once a minute. Billing and usage events
-    contain sample figures and go to every endpoint that is not paused, as tests do. An unknown TYPE is answered with
-    all that there are. First run `svc webhook listen --forward-to URL` elsewhere.
+    contain sample figures and go to every endpoint that is not paused, as tests do. An unknown TYPE lists all types.
+    First run `svc webhook listen --forward-to URL` elsewhere.
     """
     dev = DevService(directory, service)
     targets = [endpoint for endpoint in dev.managed("GET", "/webhooks")["endpoints"] if endpoint["status"] != "paused"]

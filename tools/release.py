@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
-from tools import android, go_library, node_client
+from tools import android, go_library, java_library, node_client
 from tools.archives import archive
 
 ROOT = Path(__file__).parents[1]
@@ -156,11 +156,16 @@ def build(folder: Path) -> None:
         python_packages(project, folder, at_s)
     node_client.main(str(folder))
     (folder / f"svc-go-{go_library.version()}.zip").write_bytes(archive(go_library.published().items()))
+    reason = java_library.missing()
+    if reason is None:
+        (folder / f"svc-java-{java_library.version()}.zip").write_bytes(archive(java_library.published().items()))
+    else:
+        print(f"The client library for Java is left out: {reason}.")
     repository = android_packages()
     if isinstance(repository, str):
         print(f"The Android SDK is left out: {repository}.")
     else:
-        (folder / f"svc-maven-{android.VERSION}.zip").write_bytes(archive(repository.items()))
+        (folder / f"svc-android-{android.VERSION}.zip").write_bytes(archive(repository.items()))
     (folder / f"svc-image-{wanted}.tar.gz").write_bytes(context(at_s))
     (folder / f"CHANGES-{wanted}.md").write_text(section)
     (wheel,) = folder.glob("svc_visitor_id-*.whl")

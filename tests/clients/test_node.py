@@ -146,12 +146,17 @@ async def test_events_are_read_page_by_page_and_the_management_api_works(library
         live = subscriber.live
         key = live.issue()[1]
         made = [(await live.identify(key, tag="a&b=c")).json()["request_id"] for _ in range(5)]
+        live.clock.now_ms += 2_000
         told = await library.run(
             """
             const read = new Client({ baseUrl: URL, apiKey: SECRET });
             const ids = [];
             const query = { tag: "a&b=c", limit: 2, from: FROM };
             for await (const row of read.iterateEvents(query)) ids.push(row.request_id);
+            const fed = [];
+            for await (const page of read.iterateFeed(query, { follow: false })) {
+              fed.push(page.rows.map((row) => row.request_id));
+            }
             const client = new Client({ baseUrl: URL, apiKey: MANAGEMENT });
             const { organization_id: organization } = await client.getManagementKey();
             const named = { name: "a", environment: "staging", kind: "secret" };
@@ -161,12 +166,13 @@ async def test_events_are_read_page_by_page_and_the_management_api_works(library
             const body = { url: HOOK, environment: "live", events: ["visitor.suspect"], description: "" };
             const { endpoint } = await client.createWebhook(organization, body);
             await client.rotateWebhookSecret(organization, endpoint.id);
-            return { ids, again, deleted: await client.deleteWebhook(organization, endpoint.id) ?? null };
+            return { ids, fed, again, deleted: await client.deleteWebhook(organization, endpoint.id) ?? null };
             """,
             URL=live.url, SECRET=live.issue("secret")[1], MANAGEMENT=live.issue("management")[1], HOOK=URL,
             FROM=datetime.fromtimestamp(live.clock.now_ms / 1000 - 60, timezone(timedelta(hours=1))).isoformat(),
         )  # fmt: skip
     assert told["ids"] == made[::-1]
+    assert told["fed"] == [made[:2], made[2:4], made[4:]]
     assert told["again"].startswith("409 sdk_key_revoked: ")
     assert told["deleted"] is None
 

@@ -223,6 +223,20 @@ async def test_events_are_read_page_by_page_with_filters(tmp_path: Path):
                 return [row["request_id"] for row in client.iterate_events(**given)]
 
         assert await in_thread(read) == made[::-1]
+        live.clock.now_ms += 2_000
+
+        def feed() -> list[list[str]]:
+            with Client(live.url, secret) as client:
+                pages = client.iterate_feed(follow=False, **given)
+                return [[row["request_id"] for row in page["rows"]] for page in pages]
+
+        fed = [made[:2], made[2:4], made[4:]]
+        assert await in_thread(feed) == fed
+        async with AsyncClient(live.url, secret) as client:
+            pages = [page async for page in client.iterate_feed(follow=False, **given)]
+            assert [[row["request_id"] for row in page["rows"]] for page in pages] == fed
+            resumed = client.iterate_feed(after=pages[0].get("next_cursor"), follow=False)
+            assert (await anext(resumed))["rows"][0] == pages[1]["rows"][0]
 
 
 @pytest.mark.slow

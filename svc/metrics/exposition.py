@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from prometheus_client.core import CounterMetricFamily, Exemplar, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.exposition import generate_latest
@@ -33,7 +33,7 @@ class Format(NamedTuple):
 
 
 def _open_metrics(registry: Collector) -> bytes:
-    generate: Callable[[Collector], bytes] = openmetrics.generate_latest  # pyright: ignore[reportUnknownMemberType]  untyped
+    generate = cast("Callable[[Collector], bytes]", openmetrics.generate_latest)  # pyright: ignore[reportUnknownMemberType]
     return generate(registry).removesuffix(_END)
 
 

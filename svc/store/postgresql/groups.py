@@ -54,6 +54,8 @@ T = TypeVar("T")
 MOST_FETCHES = 100
 """Round trips in which a group, or a query, fetches; beyond that it reads without an end."""
 _IMMUTABLE_HELD = 4096
+FEW = 4
+"""Jobs of a group that may run again without saying that it should take its fence first."""
 
 _BEGIN, _COMMIT, _ROLLBACK = Statement(statements.BEGIN), Statement(statements.COMMIT), Statement(statements.ROLLBACK)
 
@@ -156,7 +158,8 @@ class Transactions:
         counts.runs += ran.group.runs
         counts.ahead += ahead
         if changed:
-            self.others.note(ran.turns)
+            repeated = ran.group.runs - len(written.outcomes)
+            self.others.note(ran.turns, clashed=ahead and repeated > max(FEW, len(written.outcomes) // 2))
         self._remember(rows, written.rows)
         return written
 
@@ -344,7 +347,7 @@ class GroupAttempt(Generic[T]):
             return False
         ((jobs, hints, fences),) = self._parts
         transactions, is_known = self._transactions, len(hints) == len(jobs) and len(fences) == 1
-        return transactions.may_run_ahead and is_known and transactions.others.write_for(*fences)
+        return transactions.may_run_ahead and is_known and transactions.others.may_pass(*fences)
 
 
 def _advance(steps: list[Iterator[None]]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 REMEMBERED = 16
-"""Turns of this node for which it is remembered that others wrote."""
+"""Turns of this node for which it is remembered that others wrote, or that jobs met."""
 MOST = 65_536
 """Organizations; beyond it all are forgotten."""
 
@@ -20,6 +20,8 @@ class _Fence(NamedTuple):
     """The last one of this node."""
     shared_for: int = 0
     """Turns of this node that are left of `REMEMBERED`."""
+    clashed_for: int = 0
+    """As many of those since jobs that ran ahead met."""
 
 
 class OtherWriters:
@@ -28,8 +30,10 @@ class OtherWriters:
     def __init__(self) -> None:
         self._fences: dict[int, _Fence] = {}
 
-    def note(self, turns: Mapping[int, int]) -> None:
-        """A transaction of this node was committed that had these turns of its fences."""
+    def note(self, turns: Mapping[int, int], *, clashed: bool = False) -> None:
+        """A transaction of this node was committed that had these turns of its fences. `clashed`: it ran ahead, and
+        many of its jobs ran again.
+        """
         if len(self._fences) > MOST:
             self._fences.clear()
         for fence, turn in turns.items():
@@ -38,9 +42,16 @@ class OtherWriters:
                 self._fences[fence] = _Fence(turn)
             else:
                 left = REMEMBERED if turn > last.turn + 1 else max(0, last.shared_for - 1)
-                self._fences[fence] = _Fence(turn, left)
+                met = REMEMBERED if clashed else max(0, last.clashed_for - 1)
+                self._fences[fence] = _Fence(turn, left, met)
 
     def write_for(self, organization: int) -> bool:
         """Whether another node has written for it lately."""
         fence = self._fences.get(organization)
         return fence is not None and fence.shared_for > 0
+
+    def may_pass(self, organization: int) -> bool:
+        """Whether its groups gain by running ahead of their fence: not where all write the same rows, as of one crowded
+        address.
+        """
+        return self.write_for(organization) and not self._fences[organization].clashed_for

@@ -356,3 +356,32 @@ def test_others_are_known_by_the_turns_between_ones_own():
         others.note({2: turn})
     assert not others.write_for(2)
     assert not others.write_for(3)
+
+
+def test_where_jobs_have_met_the_fence_is_taken_first_for_some_turns():
+    others = OtherWriters()
+    for turn in (1, 3, 5):
+        others.note({1: turn})
+    assert others.may_pass(1)
+    others.note({1: 7}, clashed=True)
+    for turn in range(9, 9 + 2 * REMEMBERED, 2):
+        assert others.write_for(1)
+        assert not others.may_pass(1)
+        others.note({1: turn})
+    assert others.may_pass(1)
+
+
+async def test_jobs_that_all_write_one_row_soon_take_the_fence_first(
+    cluster: Cluster, made: str, monkeypatch: pytest.MonkeyPatch
+):
+    async with node(cluster, made) as one, node(cluster, made) as other:
+        await in_company(one, other)
+        Meanwhile(monkeypatch, lambda: other.write([Write(job([("put", 1, 7)]), ONE)]))
+        group = [write([("get", 1, 0), ("copy", 1, 1), ("get", key, 0)]) for key in range(2, 6)]
+        await one.write(group + group)
+        before = one.exchanges()
+        await other.write([write([])])
+        await one.write(group)
+        after = one.exchanges()
+        assert (before.runs - before.jobs, after.runs - after.jobs) == (8, 8)
+        assert after.ahead == before.ahead

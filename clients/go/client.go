@@ -175,6 +175,36 @@ func (c *Client) IterateEvents(ctx context.Context, query ListEventsQuery) iter.
 	}
 }
 
+// IterateFeed returns the pages of the feed, oldest first: each event once, behind query.After or else from the oldest
+// on. Store NextCursor of a page together with what you made of its rows, and begin with it as After. At the end it
+// waits for a second and looks again, until ctx is done; without follow it ends. It ends with the first error.
+func (c *Client) IterateFeed(ctx context.Context, query ListEventsQuery, follow bool) iter.Seq2[*EventsAnswer, error] {
+	query.Order = "oldest"
+	return func(yield func(*EventsAnswer, error) bool) {
+		for {
+			page, err := c.ListEvents(ctx, query)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(page, nil) || page.NextCursor == nil {
+				return
+			}
+			query.After, query.From = *page.NextCursor, ""
+			if page.HasMore != nil && *page.HasMore {
+				continue
+			}
+			if !follow {
+				return
+			}
+			if err := sleep(ctx, time.Second); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
 // Send sends a call, again where that can help and is safe, and decodes the body of the response into what into points
 // to; into may be nil. The error is an *APIError or an *UnreachableError, or says what of the call cannot be sent.
 func (c *Client) Send(ctx context.Context, call Call, into any) error {
@@ -187,13 +217,21 @@ func (c *Client) Send(ctx context.Context, call Call, into any) error {
 		if !isOther {
 			return err
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if sleep(ctx, wait) != nil {
 			return err
-		case <-timer.C:
 		}
+	}
+}
+
+// sleep waits; the error is that of a ctx that is done before.
+func sleep(ctx context.Context, wait time.Duration) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
 	}
 }
 

@@ -52,6 +52,8 @@ async def does_everything(
     async with subscribing(tmp_path, now_ms=round(time.time() * 1000)) as subscriber:
         live = subscriber.live
         key, secret = live.issue()[1], live.issue("secret")[1]
+        earlier = [(await live.identify(key)).json()["request_id"] for _ in range(2)]
+        live.clock.now_ms += 2_000  # the feed has them
         seen = (await live.identify(key, **ABOUT, verdict=True)).json()
         changed = (await live.identify(key, action="sign_up", tag="t")).json()["request_id"]
         logged_in = (await live.identify(key, tag="t")).json()["request_id"]
@@ -96,6 +98,7 @@ async def does_everything(
     assert told["errors"]["invalid"] == [422, "validation_error", 1, True]
     assert "address" in told["errors"]["nowhere"][0]
     assert told["identified"]["rows"] == told["identified"]["ids"][::-1]
+    assert told["identified"]["fed"] == earlier
     assert sorted(ids) == sorted(told["identified"]["ids"])
     assert told["identified"]["visitor"] is True
     assert told["management"] == {"again": [409, "sdk_key_revoked", 0, True], "webhooks": 0}

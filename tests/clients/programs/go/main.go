@@ -150,8 +150,17 @@ func identified(ctx context.Context, client *svc.Client) map[string]any {
 	for row, err := range client.IterateEvents(ctx, svc.ListEventsQuery{Tag: tag, Limit: 2}) {
 		rows = append(rows, must(row, err).RequestID)
 	}
+	fed := []string{}
+	for page, err := range client.IterateFeed(ctx, svc.ListEventsQuery{Limit: 1}, true) {
+		for _, row := range must(page, err).Rows {
+			fed = append(fed, row.RequestID)
+		}
+		if len(fed) == 2 {
+			break
+		}
+	}
 	visitor := must(client.GetEvent(ctx, ids[0])).VisitorID
-	return map[string]any{"ids": ids, "rows": rows, "visitor": must(client.GetVisitor(ctx, visitor)).VisitorID == visitor}
+	return map[string]any{"ids": ids, "rows": rows, "fed": fed, "visitor": must(client.GetVisitor(ctx, visitor)).VisitorID == visitor}
 }
 
 func managed(ctx context.Context) map[string]any {

@@ -136,10 +136,16 @@ final class Main {
       ids.add(client.identify(body, new IdentifyHeaders().visitorIp("81.2.69.160")).requestId());
     }
     for (EventBody row : client.iterateEvents(new ListEventsQuery().tag(tag).limit(2))) rows.add(row.requestId());
+    List<String> fed = new ArrayList<>();
+    for (EventsAnswer page : client.iterateFeed(new ListEventsQuery().limit(1), true)) {
+      for (EventBody row : page.rows()) fed.add(row.requestId());
+      if (fed.size() == 2) break;
+    }
     String visitor = client.getEvent(one("event")).visitorId();
     Map<String, Object> told = new LinkedHashMap<>();
     told.put("ids", ids);
     told.put("rows", rows);
+    told.put("fed", fed);
     told.put("visitor", client.getVisitor(visitor).visitorId().equals(visitor));
     return told;
   }

@@ -34,6 +34,7 @@ public final class Client extends Operations {
   public static final String VERSION = "0.2.0";
 
   private static final String BASE = "/api/v1";
+  private static final double FEED_WAIT_MS = 1_000;
 
   private final String baseUrl;
   private final String apiKey;
@@ -122,6 +123,42 @@ public final class Client extends Operations {
     return () -> new Pages(new ListEventsQuery(query));
   }
 
+  /**
+   * The pages of the feed, oldest first: each event once, behind {@code after} of the query or else from the oldest on. Store
+   * {@code nextCursor} of a page together with what you made of its rows, and begin with it as {@code after}. At the end it waits
+   * for a second and looks again; without {@code follow} it ends. {@code next} throws as {@code listEvents} does, and {@code
+   * IllegalStateException} where the thread is interrupted while it waits.
+   */
+  public Iterable<EventsAnswer> iterateFeed(ListEventsQuery query, boolean follow) {
+    return () -> new Feed(query, follow);
+  }
+
+  private final class Feed implements Iterator<EventsAnswer> {
+    private final boolean follows;
+    private ListEventsQuery next;
+    private boolean isAtEnd;
+
+    Feed(ListEventsQuery query, boolean follow) {
+      follows = follow;
+      next = new ListEventsQuery(query).order("oldest");
+    }
+
+    @Override
+    public boolean hasNext() {
+      return follows || !isAtEnd;
+    }
+
+    @Override
+    public EventsAnswer next() {
+      if (!hasNext()) throw new NoSuchElementException();
+      if (isAtEnd) pause(FEED_WAIT_MS, new IllegalStateException("interrupted while the feed was waited for"));
+      EventsAnswer page = listEvents(next);
+      next = new ListEventsQuery(next).after(page.nextCursor()).from(null);
+      isAtEnd = !Boolean.TRUE.equals(page.hasMore());
+      return page;
+    }
+  }
+
   private final class Pages implements Iterator<EventBody> {
     private final Deque<EventBody> rows = new ArrayDeque<>();
     private ListEventsQuery next;
@@ -162,7 +199,7 @@ public final class Client extends Operations {
     }
   }
 
-  private static void pause(double waitMs, SvcException failure) {
+  private static void pause(double waitMs, RuntimeException failure) {
     try {
       TimeUnit.MICROSECONDS.sleep(Math.round(waitMs * 1_000));
     } catch (InterruptedException interrupted) {

@@ -17,14 +17,17 @@ pytestmark = pytest.mark.slow(20)
 PROGRAM = Path(__file__).parent / "programs" / "go" / "main.go"
 
 
-def go(*arguments: str, folder: Path = MODULE, proxy: str = "off") -> str:
-    """What Go prints; it must end with status 0."""
+def go(*arguments: str, folder: Path = MODULE, published_in: Path | None = None) -> str:
+    """What Go prints; it must end with status 0. Modules come from nowhere, or from what was published in a folder: not
+    from what Go has kept of this version, published by another run.
+    """
     found = find_go()
     if found is None:
         pytest.skip("there is no Go")
-    done = subprocess.run(
-        [found, *arguments], cwd=folder, env=environment(proxy), capture_output=True, text=True, check=False
-    )
+    env = environment()
+    if published_in is not None:
+        env = environment(f"file://{published_in}") | {"GOMODCACHE": str(folder / "modules")}
+    done = subprocess.run([found, *arguments], cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -55,7 +58,7 @@ def program(folder: Path, main: str, **others: str) -> Path:
     (source / "go.mod").write_text(f"module program\n\ngo 1.24\n\nrequire {PATH} {version()}\n")
     for name, text in {"main": main, **others}.items():
         (source / f"{name}.go").write_text(text)
-    go("build", "-o", str(folder / "built"), ".", folder=source, proxy=f"file://{folder}/dist/go")
+    go("build", "-o", str(folder / "built"), ".", folder=source, published_in=folder / "dist" / "go")
     return folder / "built"
 
 

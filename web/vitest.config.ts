@@ -25,6 +25,14 @@ export default defineConfig({
       { find: /^svelte\/store$/, replacement: here("node_modules/svelte/src/store/index-client.js") },
     ],
   },
-  // A busy machine is no failure: what a test waits for, it waits for until this long.
-  test: { include: ["sdk/test/**/*.test.ts", "{react,vue,svelte}/test/**/*.test.{ts,tsx}", "pages/test/**/*.test.ts"], restoreMocks: true, testTimeout: 30_000 },
+  test: {
+    restoreMocks: true,
+    // A busy machine is no failure: what a test waits for, it waits for until this long.
+    testTimeout: 30_000,
+    projects: [
+      { extends: true, test: { name: "web", isolate: false, include: ["{sdk,pages}/test/**/*.test.ts"] } },
+      // Each replaces the SDK by its own, which files that share their modules would not see.
+      { extends: true, test: { name: "wrappers", include: ["{react,vue,svelte}/test/**/*.test.{ts,tsx}"] } },
+    ],
+  },
 });

@@ -46,9 +46,10 @@ READING = {
     "account show", "account list", "completion", "config check",
     "doctor", "retention confirm", "list list", "list export", "rule show", "rule export", "rule history",
     "weights suggest", "member list", "webhook list",
+    "sql install", "sql show", "sql remove",
 }  # fmt: skip
-"""Commands that change nothing of an organization: they read, or are about files or the clock. `serve` itself changes
-nothing; what it is asked to change is tested apart."""
+"""Commands that change nothing of an organization: they read, or are about files, the clock or the database. `serve`
+itself changes nothing; what it is asked to change is tested apart."""
 
 
 class Scene(NamedTuple):

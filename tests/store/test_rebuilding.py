@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import pytest
 
 from svc.domain.events.hour_counts import HOUR_MS
@@ -28,11 +29,15 @@ DERIVED = (*INDEX, HOURS)
 
 
 def events(count: int) -> list[tuple[int, UUID, Event]]:
+    """Of two organizations in turn; one in seven came late in the feed."""
     chance = random.Random(3)
-    return [
-        (1 + number % 2, uuid(number), event(chance, EPOCH_MS + chance.randrange(5 * HOUR_MS)))
-        for number in range(count)
-    ]
+    made: list[tuple[int, UUID, Event]] = []
+    for number in range(count):
+        one = event(chance, EPOCH_MS + chance.randrange(5 * HOUR_MS))
+        if number % 7 == 0:
+            one = msgspec.structs.replace(one, feed_at_ms=EPOCH_MS + 6 * HOUR_MS + number)
+        made.append((1 + number % 2, uuid(number), one))
+    return made
 
 
 def rows(store: Store) -> dict[str, list[Any]]:

@@ -40,7 +40,7 @@ def npm(*arguments: str, folder: Path = WEB) -> str:
 
 
 def test_the_unit_tests_of_the_workspace_pass():
-    shown = npm("test", "--", "--no-isolate")
+    shown = npm("test")
     assert re.search(r"Tests +\d{3} passed \(\d{3}\)", shown), shown
 
 

@@ -96,10 +96,9 @@ def test_a_page_with_an_old_library_sends_the_same_report(visits: Visits):
     assert visit["proof"] == "valid"
     assert identity(visit) == identity(first)
     assert visit["changes"] == []
-    # The order is that in which things were ready; on a busy machine one visit may go without what was late.
-    late = {*visit["timing"]["missed"], *first["timing"]["missed"]}
+    # The order is that in which things were ready. One member may be late on a busy machine, and then counts as missed.
+    late = {"incognito"} & {*visit["timing"]["missed"], *first["timing"]["missed"]}
     assert {*visit["members"]} - late == {*first["members"]} - late - {"client_token_is_new"}
-    assert late <= {"incognito", "worker"}
 
 
 def test_markup_named_as_the_running_script_does_not_move_the_endpoint(visits: Visits):

@@ -21,10 +21,12 @@ from svc.domain.access.audit import Actor, AuditRecord, asked
 from svc.domain.refusals import Refusal
 from svc.http.authentication import Caller, UsedSession
 from svc.http.route import NOT_NOW, Call, Services
+from svc.store.engine import UnavailableError
 from svc.store.schema.tables import SESSIONS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import StoreFullError
-from svc.store.transactions.keys import note_use, touch_is_due
+from svc.store.transactions.keys import note_use as note_key_use
+from svc.store.transactions.keys import touch_is_due
 from svc.store.transactions.organizations import audited
 from svc.store.transactions.sessions import note_session_use
 from svc.store.views.lookups import is_removed
@@ -40,9 +42,8 @@ async def change(
     """What the job returned, once it is durable; `503 service_unavailable` where the store has no free space. `429
     rate_limited` for a change by a management key beyond `AuditBudget`, unless it takes something away.
 
-    The use of the key and of the session is noted with it, at most once a minute (decisions 2.3); a management key's
-    change is recorded with it, once for a request. `may_use_reserve` as in `Store.write`, for what takes something
-    away. Raises what the job raised.
+    A management key's change is recorded with it, once for a request. `may_use_reserve` as in `Store.write`, for what
+    takes something away. Raises what the job raised.
     """
     caller = caller_of(call)
     if caller.key.kind != "management":
@@ -64,37 +65,49 @@ async def _commit(
 ) -> T | Refusal:
     if services.watch.state() != "ok":
         return NOT_NOW
-    caller = caller_of(call)
-    use, session = _key_is_due(caller, call.at_ms), _session_to_note(caller, call.at_ms)
+    number = call.organization.number
 
-    def noted_job(transaction: Transaction) -> T | Refusal:
-        if is_removed(transaction, caller.organization.number):
+    def checked_job(transaction: Transaction) -> T | Refusal:
+        if is_removed(transaction, number):
             return Refusal("unauthorized", reason="the organization was removed while the request was on its way")
-        if use:
-            note_use(transaction, caller.digest, call.at_ms)
-        if session is not None:
-            note_session_use(transaction, caller.organization.number, session.digest, call.at_ms)
         return job(transaction)
 
     try:
         with trio.move_on_after(STALLED_S):  # a commit that has begun is waited for to its end
-            return await services.store.write_one(
-                noted_job, caller.organization.number, may_use_reserve=may_use_reserve
-            )
+            return await services.store.write_one(checked_job, number, may_use_reserve=may_use_reserve)
         return NOT_NOW  # noqa: TRY300  reached where it was not its turn in time
     except StoreFullError as error:
         log.warning("store full, write rejected", request_id=str(call.request_id), reason=str(error))
         return Refusal("service_unavailable")
 
 
-async def touch_caller(services: Services, call: Call) -> Caller:
-    """The caller of a route that only reads. Its `last_used_at` is written first where that is due, and that of its
-    session: at most one commit a minute for each (decisions 2.3).
+async def note_use(services: Services, call: Call) -> None:
+    """Write `last_used_at` of the caller's key, and that of its session, where it is due: at most one commit a minute
+    for each (decisions 2.3). Where there is no space for it, or the store takes nothing, the request goes on without.
+    An identification notes its own.
     """
-    caller = caller_of(call)
-    if _key_is_due(caller, call.at_ms) or _session_to_note(caller, call.at_ms) is not None:
-        await _commit(services, call, lambda _: None)  # where there is no space for it, the read goes on without
-    return caller
+    if call.caller is None or call.route.identifies:
+        return
+    caller, number, at_ms = call.caller, call.organization.number, call.at_ms
+    is_key_due, session = _key_is_due(caller, at_ms), _session_to_note(caller, at_ms)
+    if not is_key_due and session is None:
+        return
+
+    def job(transaction: Transaction) -> None:
+        if is_removed(transaction, number):
+            return
+        if is_key_due:
+            note_key_use(transaction, caller.digest, at_ms)
+        if session is not None:
+            note_session_use(transaction, number, session.digest, at_ms)
+
+    await _note(services, number, job)
+
+
+async def _note(services: Services, number: int, job: Callable[[Transaction], None]) -> None:
+    if services.watch.state() == "ok":
+        with suppress(StoreFullError, UnavailableError), trio.move_on_after(STALLED_S):
+            await services.store.write_one(job, number)
 
 
 async def note_open_stream(services: Services, caller: Caller) -> None:
@@ -102,7 +115,7 @@ async def note_open_stream(services: Services, caller: Caller) -> None:
     there is no space for it, or the store takes nothing, it is not noted.
     """
     used, number, now_ms = caller.session, caller.organization.number, services.world.now_ms()
-    if used is None or services.watch.state() != "ok":
+    if used is None:
         return
 
     def is_due(snapshot: Snapshot) -> bool:
@@ -110,9 +123,7 @@ async def note_open_stream(services: Services, caller: Caller) -> None:
         return session is not None and session.touch_is_due(now_ms)
 
     if await services.store.query(is_due):
-        job = partial(note_session_use, number=number, digest=used.digest, now_ms=now_ms)
-        with suppress(StoreFullError), trio.move_on_after(STALLED_S):
-            await services.store.write_one(job, number)
+        await _note(services, number, partial(note_session_use, number=number, digest=used.digest, now_ms=now_ms))
 
 
 def _key_is_due(caller: Caller, at_ms: int) -> bool:

@@ -31,6 +31,7 @@ from svc.http.authentication import (
     sender,
 )
 from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
+from svc.http.change import note_use
 from svc.http.pages.app import Pages
 from svc.http.query import read_query
 from svc.http.rendering import (
@@ -40,7 +41,7 @@ from svc.http.rendering import (
     preflight,
     render,
 )
-from svc.http.route import CONSOLE_ROOT, NOT_NOW, Call, Outcome, Route, Services, Stream, unavailable
+from svc.http.route import CONSOLE_ROOT, NOT_NOW, Call, Outcome, Route, Services, Stream
 from svc.http.routes import PATHS, RouteMatch
 from svc.http.server.fair_queue import KnownKeys
 from svc.http.server.messages import Application, Body, Headers, Reply, Request
@@ -137,7 +138,7 @@ class Exchange:
             outcome = await self._run(_Arrived(route, found, request, headers, context))
         except UnavailableError as error:
             log.warning("the store is not available", request_id=str(context.request_id), reason=str(error))
-            outcome = unavailable()
+            outcome = Outcome(NOT_NOW)
         except CorruptionError as error:
             self._services.corrupt.note(route.operation_id, None, error)
             outcome = Outcome(Refusal("internal_error"))
@@ -257,7 +258,13 @@ class Exchange:
             site=site,
             trace=context.trace,
         )
-        return await route.handler(self._services, call)
+        if route.method == "GET":
+            await note_use(self._services, call)
+        answer = await route.handler(self._services, call)
+        outcome = answer if isinstance(answer, Outcome) else Outcome(answer, route.status)
+        if route.method != "GET" and not isinstance(outcome.body, Refusal):  # what is refused leaves nothing behind
+            await note_use(self._services, call)
+        return outcome
 
     async def _authenticate(self, arrived: _Arrived, site: Site | None) -> Caller | Refusal:
         """By the key; on the paths of the console by the session, where no key is sent."""

@@ -25,7 +25,7 @@ from svc.domain.access.roles import Permission
 from svc.domain.limits.quotas import Quotas
 from svc.domain.limits.ratelimit import Use
 from svc.domain.network.trace_context import TraceContext
-from svc.domain.records import RETENTION_MS
+from svc.domain.records import RETENTION_MS, Organization
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.refused import RefusedRequest
@@ -127,6 +127,12 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     trace: TraceContext | None = None
     """The trace that the request belongs to, with the request's own span; `None` where it names none."""
 
+    @property
+    def organization(self) -> Organization:
+        """That of the caller. Raises `AssertionError` on a route that takes no key."""
+        assert self.caller is not None
+        return self.caller.organization
+
 
 class Stream(NamedTuple):
     """A response body without an end of its own: it is sent part by part, until it ends or nobody takes it."""
@@ -137,25 +143,24 @@ class Stream(NamedTuple):
     """Must be called when nothing more is sent, however it came to that."""
 
 
-class Outcome(NamedTuple):
-    """What an endpoint responds with: a body of the schema, a stream, nothing, or a refusal."""
+Content = msgspec.Struct | Stream | Refusal | None
+"""What an endpoint responds with: a body of the schema, a stream, a refusal, or nothing. The route has the status."""
 
-    body: msgspec.Struct | Stream | Refusal | None
+
+class Outcome(NamedTuple):
+    """A response that has a status or headers of its own."""
+
+    body: Content
     status: int = 200
     """Of a body or of nothing; a refusal brings its own."""
     headers: Mapping[str, str] = MappingProxyType({})
-
-
-def unavailable() -> Outcome:
-    """`503 service_unavailable` while the store cannot be reached."""
-    return Outcome(NOT_NOW)
 
 
 RETRY_AFTER_S = 1
 """When a client may find the store again."""
 NOT_NOW = Refusal("service_unavailable", retry_after_s=RETRY_AFTER_S)
 """The store takes no writes now."""
-Handler = Callable[[Services, Call], Awaitable[Outcome]]
+Handler = Callable[[Services, Call], Awaitable[Content | Outcome]]
 
 
 BASE = "/api/v1"

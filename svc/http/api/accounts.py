@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from hashlib import blake2b
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeVar, cast
 
 import msgspec
 import trio
@@ -38,8 +38,8 @@ from svc.http.api.account_schema import (
     visitor_row,
 )
 from svc.http.api.events import find_positions, read_at
-from svc.http.change import caller_of, touch_caller
-from svc.http.route import Call, Outcome, Route, Services
+from svc.http.change import caller_of
+from svc.http.route import Call, Route, Services
 from svc.http.rows import in_parts
 from svc.store.snapshot import Snapshot
 from svc.store.views import subjects
@@ -47,6 +47,8 @@ from svc.store.views.events import EventMatch, EventPosition
 from svc.store.views.reviews import Judged, judged
 from svc.store.views.subjects import NEWEST, Listed, Sighted, Sought
 from svc.store.views.velocity import party_of, row_of
+
+A = TypeVar("A")
 
 EVENTS_LOOKED_AT = 2000
 """The newest of one account or visitor."""
@@ -70,31 +72,31 @@ class Seen(NamedTuple):
     """The newest, newest first: at least one."""
 
 
-async def get_account(services: Services, call: Call) -> Outcome:
+async def get_account(services: Services, call: Call) -> AccountAnswer | Refusal:
     """`GET /accounts/{account_id}`: an account, and whom and what it was seen with (decisions 11.3). `404 not_found`
     where the environments have no event of it.
     """
     account_id = call.path["account_id"]
     seen = await _seen(services, call, "account", account_id) if ACCOUNT_ID.fullmatch(account_id) else None
     if seen is None:
-        return Outcome(Refusal("not_found"))
-    return Outcome(account_body(account_id, seen.row, seen.judged, seen.events, call.at_ms // 1000))
+        return Refusal("not_found")
+    return account_body(account_id, seen.row, seen.judged, seen.events, call.at_ms // 1000)
 
 
-async def get_visitor(services: Services, call: Call) -> Outcome:
+async def get_visitor(services: Services, call: Call) -> SeenVisitorAnswer | Refusal:
     """`GET /visitors/{visitor_id}`: a visitor, and whom and what it was seen with (decisions 11.3). `404 not_found`
     where the environments have no event of it.
     """
     visitor_id = call.path["visitor_id"]
     seen = await _seen(services, call, "visitor", visitor_id) if is_visitor_id(visitor_id) else None
     if seen is None:
-        return Outcome(Refusal("not_found"))
-    return Outcome(visitor_body(visitor_id, seen.row, seen.judged, seen.events, call.at_ms // 1000))
+        return Refusal("not_found")
+    return visitor_body(visitor_id, seen.row, seen.judged, seen.events, call.at_ms // 1000)
 
 
 async def _seen(services: Services, call: Call, listed: Listed, subject_id: str) -> Seen | None:
     """One of the kind of environment of the caller's key; `None` where there is none."""
-    caller = await touch_caller(services, call)
+    caller = caller_of(call)
     assert caller.key.environment is not None, "only management keys have none"
     kind = kind_of(caller.key.environment)
     return await seen_subject(services, caller.organization.number, kind, listed, subject_id, call.at_ms)
@@ -133,13 +135,13 @@ def _row_of_events(number: int, found: Sequence[EventMatch]) -> VelocityRow:
     return row
 
 
-async def list_accounts(services: Services, call: Call) -> Outcome:
+async def list_accounts(services: Services, call: Call) -> AccountsAnswer | Refusal:
     """`GET /accounts`: a page of accounts, the one that was seen last first (decisions 11.3)."""
     query: AccountsQuery = call.query
     return await _page(services, call, "account", query, query.min_visitors, _accounts)
 
 
-async def list_visitors(services: Services, call: Call) -> Outcome:
+async def list_visitors(services: Services, call: Call) -> SeenVisitorsAnswer | Refusal:
     """`GET /visitors`: a page of identifiable visitors, the one that was seen last first (decisions 11.3)."""
     query: SeenVisitorsQuery = call.query
     return await _page(services, call, "visitor", query, query.min_accounts, _visitors)
@@ -159,17 +161,17 @@ async def _page(
     listed: Listed,
     query: AccountsQuery | SeenVisitorsQuery,
     least: int | UnsetType,
-    answer: Callable[[Iterable[Sighted], int, str | UnsetType], msgspec.Struct],
-) -> Outcome:
+    answer: Callable[[Iterable[Sighted], int, str | UnsetType], A],
+) -> A | Refusal:
     """A page of a list. `422 validation_error` for a filter or a cursor that is not valid."""
     caller = caller_of(call)
     assert caller.key.environment is not None, "only management keys have none"
     number, kind = caller.organization.number, kind_of(caller.key.environment)
     sought = read_sought(services, query, least, listed, number, kind, call.at_ms)
     if isinstance(sought, Refusal):
-        return Outcome(sought)
-    page = await page_of_subjects(services, call, sought, query.cursor, query.limit)
-    return Outcome(page if isinstance(page, Refusal) else answer(page[0], call.at_ms // 1000, page[1]))
+        return sought
+    page = await page_of_subjects(services, sought, query.cursor, query.limit)
+    return page if isinstance(page, Refusal) else answer(page[0], call.at_ms // 1000, page[1])
 
 
 def read_sought(
@@ -203,7 +205,7 @@ def read_sought(
 
 
 async def page_of_subjects(
-    services: Services, call: Call, sought: Sought, cursor: str | UnsetType, limit: int
+    services: Services, sought: Sought, cursor: str | UnsetType, limit: int
 ) -> tuple[list[Sighted], str | UnsetType] | Refusal:
     """At most `limit` of what is sought, and the cursor of the next page. `422` (`invalid_cursor`)."""
     key = services.webhooks.cursors_key
@@ -211,7 +213,6 @@ async def page_of_subjects(
     since = _position(key, sought.listed, sought.number, bound, cursor)
     if since is None:
         return invalid("cursor", "invalid_cursor", "query")
-    await touch_caller(services, call)
     found, resume = await _find(services, sought, since, limit)
     if resume is None:
         return found, UNSET

@@ -28,9 +28,9 @@ from svc.http.api.archived_document import DocumentBody, EventDetailBody, docume
 from svc.http.api.feed import page_of_feed
 from svc.http.authentication import Caller
 from svc.http.body import decode_signals
-from svc.http.change import caller_of, change, touch_caller
+from svc.http.change import caller_of, change
 from svc.http.openapi.parameters import FORWARDED
-from svc.http.route import Call, Outcome, Route, Services
+from svc.http.route import Call, Route, Services
 from svc.http.rows import read_and_encoded
 from svc.http.schema import (
     EventsAnswer,
@@ -55,7 +55,7 @@ KEYS_AT_ONCE = 250
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 
 
-async def list_events(services: Services, call: Call) -> Outcome:
+async def list_events(services: Services, call: Call) -> EventsAnswer | Refusal:
     """`GET /events`: a page of events of the key's own organization and environment, newest first (interface 4.2), or
     of its feed. `422 invalid_window`.
     """
@@ -75,20 +75,21 @@ def asked_for(query: EventsWindowQuery) -> Asked:
     )
 
 
-async def page_of_events(services: Services, call: Call, asked: Asked, environment: Environment) -> Outcome:
+async def page_of_events(
+    services: Services, call: Call, asked: Asked, environment: Environment
+) -> EventsAnswer | Refusal:
     """The page of events of the caller's organization that was asked for, newest first. `422 invalid_window`, `422
     validation_error`.
     """
-    number = caller_of(call).organization.number
+    number = call.organization.number
     scope = CursorScope(services.webhooks.cursors_key, number, environment)
     listing = read_listing(asked, call.at_ms, scope, services.event_retention_ms)
     if isinstance(listing, Refusal):
-        return Outcome(listing)
-    await touch_caller(services, call)
+        return listing
     found = await find_positions(services, number, environment, listing)
     rows = await read_and_encoded(found.rows, partial(_rows, services, listing.filters))
     cursor = UNSET if found.resume is None else next_cursor(asked, listing, found.resume, scope)
-    return Outcome(EventsAnswer(rows=rows, page=asked.page or 1, page_size=asked.limit, next_cursor=cursor))
+    return EventsAnswer(rows=rows, page=asked.page or 1, page_size=asked.limit, next_cursor=cursor)
 
 
 async def find_positions(
@@ -133,15 +134,15 @@ async def _rows(services: Services, filters: Filters, positions: Sequence[events
     return [event_row(event, request_id) for request_id, event in await read_at(services, filters, positions)]
 
 
-async def get_event(services: Services, call: Call) -> Outcome:
+async def get_event(services: Services, call: Call) -> EventDetailBody | Refusal:
     """`GET /events/{request_id}`: one event with its archived document and its deferred report (interface 2.3). `404
     event_not_found`, `422 invalid_request_id`.
     """
     request_id = read_request_id(call.path["request_id"])
     if isinstance(request_id, Refusal):
-        return Outcome(request_id)
-    caller = await touch_caller(services, call)
-    return Outcome(await read_event(services, caller, request_id, call.at_ms))
+        return request_id
+    caller = caller_of(call)
+    return await read_event(services, caller, request_id, call.at_ms)
 
 
 async def read_event(services: Services, caller: Caller, request_id: UUID, now_ms: int) -> EventDetailBody | Refusal:
@@ -164,13 +165,13 @@ def detailed(snapshot: Snapshot, number: int, request_id: UUID, event: Event) ->
     return event_detail(event, request_id, document, None if report is None else inflate(report.signals))
 
 
-async def update_event(services: Services, call: Call) -> Outcome:
+async def update_event(services: Services, call: Call) -> EventDetailBody | LabelAnswer | Refusal:
     """`PATCH /events/{request_id}`: set or remove account, action, tag and label of an event (decisions 11.2); beyond
     its retention the label alone, which is the response then (14.1). `404 event_not_found`, `422 invalid_request_id`.
     """
     request_id = read_request_id(call.path["request_id"])
     if isinstance(request_id, Refusal):
-        return Outcome(request_id)
+        return request_id
     caller, body = caller_of(call), call.body
     fields = {name: value for name, value in msgspec.structs.asdict(body).items() if value is not UNSET}
     label = LabelChange(fields.pop("label", UNSET), fields.pop("label_reason", UNSET))
@@ -186,10 +187,10 @@ async def update_event(services: Services, call: Call) -> Outcome:
     )
     changed = await change(services, call, job) if fields or label != LabelChange() else None
     if isinstance(changed, Refusal):
-        return Outcome(changed)
+        return changed
     if isinstance(changed, Labeled):
-        return Outcome(LabelAnswer(request_id=str(request_id), label=changed.label, label_reason=changed.reason))
-    return Outcome(await read_event(services, caller, request_id, call.at_ms))
+        return LabelAnswer(request_id=str(request_id), label=changed.label, label_reason=changed.reason)
+    return await read_event(services, caller, request_id, call.at_ms)
 
 
 async def visits(
@@ -206,7 +207,7 @@ async def visits(
     return [(request_id, event) for request_id, event in found.events]
 
 
-async def supplement_event(services: Services, call: Call) -> Outcome:
+async def supplement_event(services: Services, call: Call) -> SupplementAnswer | Refusal:
     """`POST /events/{request_id}/supplement`: `202` once the deferred report is durable (interface 2.4, 4.1). `409
     supplement_conflict`, `422 invalid_supplement` or `invalid_request_id`.
     """
@@ -214,16 +215,16 @@ async def supplement_event(services: Services, call: Call) -> Outcome:
     caller = caller_of(call)
     request_id = read_request_id(call.path["request_id"])
     if isinstance(request_id, Refusal):
-        return Outcome(request_id)
+        return request_id
     signals_json = bytes(body.signals)
     signals = decode_signals(signals_json)
     if isinstance(signals, Refusal):
-        return Outcome(signals)
+        return signals
     refusal = token_refusal(services, call, caller, body.token, request_id)
     if refusal is not None:
-        return Outcome(refusal)
+        return refusal
     if signals.get("tier") != "deferred":
-        return Outcome(Refusal("invalid_supplement", (Detail("signals.tier", "invalid_value", "body"),)))
+        return Refusal("invalid_supplement", (Detail("signals.tier", "invalid_value", "body"),))
     platform, version = sent(body.sdk.platform), sent(body.sdk.version)
     report = DeferredReport(
         signals=deflate(signals_json),
@@ -242,9 +243,9 @@ async def supplement_event(services: Services, call: Call) -> Outcome:
     )
     received = await change(services, call, job)
     if isinstance(received, Refusal):
-        return Outcome(received)
+        return received
     duplicate = True if received == "accepted_before" else UNSET
-    return Outcome(SupplementAnswer(str(request_id), duplicate), status=202)
+    return SupplementAnswer(str(request_id), duplicate)
 
 
 def read_request_id(text: str) -> UUID | Refusal:

@@ -10,8 +10,8 @@ from svc.domain.events.feed import Feed, feed_cursor, read_feed
 from svc.domain.events.listing import Asked, CursorScope
 from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.refusals import Refusal
-from svc.http.change import caller_of, change, touch_caller
-from svc.http.route import Call, Outcome, Services
+from svc.http.change import change
+from svc.http.route import Call, Services
 from svc.http.rows import read_and_encoded
 from svc.http.schema import EventsAnswer
 from svc.store.feed_pages import FeedPages
@@ -20,16 +20,17 @@ from svc.store.views import feed as feeds
 from svc.store.views.event_index import Scope
 
 
-async def page_of_feed(services: Services, call: Call, asked: Asked, environment: Environment) -> Outcome:
+async def page_of_feed(
+    services: Services, call: Call, asked: Asked, environment: Environment
+) -> EventsAnswer | Refusal:
     """A page of the feed of the caller's organization, oldest first; it always has a cursor to go on with. `422
     invalid_window`, `422 validation_error`.
     """
-    number = caller_of(call).organization.number
+    number = call.organization.number
     cursors = CursorScope(services.webhooks.cursors_key, number, environment)
     feed = read_feed(asked, call.at_ms, cursors, services.event_retention_ms)
     if isinstance(feed, Refusal):
-        return Outcome(feed)
-    await touch_caller(services, call)
+        return feed
     scope = Scope(number, ENVIRONMENTS.index(environment))
 
     async def close_to(to_ms: int) -> int | None:
@@ -39,10 +40,9 @@ async def page_of_feed(services: Services, call: Call, asked: Asked, environment
     pages = FeedPages(services.store, scope, close_to, partial(services.limits.long_reads.in_turn, number))
     page = await pages.page(feed, call.at_ms, lambda places: read_and_encoded(places, partial(_rows, services, feed)))
     cursor = feed_cursor(page.behind, cursors)
-    answer = EventsAnswer(
+    return EventsAnswer(
         rows=tuple(page.rows), page=1, page_size=asked.limit, next_cursor=cursor, has_more=page.has_more
     )
-    return Outcome(answer)
 
 
 async def _rows(services: Services, feed: Feed, wanted: Sequence[feeds.FeedPosition]) -> list[EventBody]:

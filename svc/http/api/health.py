@@ -10,12 +10,12 @@ from svc.http.route import BASE, Call, Outcome, Route, Services
 from svc.http.schema import HealthBody, ReadinessBody, ReadinessChecks
 
 
-async def healthz(_: Services, __: Call) -> Outcome:
+async def healthz(_: Services, __: Call) -> HealthBody:
     """`200` while the process runs; nothing is checked."""
-    return Outcome(HealthBody(status="ok", version=svc.__version__))
+    return HealthBody(status="ok", version=svc.__version__)
 
 
-async def readyz(services: Services, _: Call) -> Outcome:
+async def readyz(services: Services, _: Call) -> ReadinessBody | Outcome:
     """`503` while the store takes no writes, `200` again as soon as it does; the other checks never fail readiness."""
     state = _state_of_store(services)
     checks = ReadinessChecks(
@@ -25,7 +25,7 @@ async def readyz(services: Services, _: Call) -> Outcome:
     )
     if state != "ok":
         return Outcome(ReadinessBody("unavailable", checks), status=503)
-    return Outcome(ReadinessBody("ready", checks))
+    return ReadinessBody("ready", checks)
 
 
 def _state_of_store(services: Services) -> Literal["ok", "full", "unreachable", "stalled", "lost"]:

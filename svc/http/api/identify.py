@@ -31,7 +31,7 @@ from svc.http.body import decode_signals
 from svc.http.change import caller_of, change
 from svc.http.limits import visitor_address
 from svc.http.openapi.parameters import ADMITTED, FORWARDED
-from svc.http.route import Call, Outcome, Route, Services, unavailable
+from svc.http.route import NOT_NOW, Call, Outcome, Route, Services
 from svc.http.schema import ChallengeAnswer, DuplicateAnswer, IdentifyAnswer, IdentifyBody, identify_response
 from svc.store.transactions.attestation import issue_challenge
 from svc.store.transactions.keys import touch_is_due
@@ -43,12 +43,12 @@ REPLAY = "full"
 """The one value of `x-svc-replay`."""
 
 
-async def identify(services: Services, call: Call) -> Outcome:
+async def identify(services: Services, call: Call) -> Outcome | Refusal:
     """`POST /identify`: responds once everything that it changes is durable (decisions 3.3)."""
     assert call.caller is not None
     submission = read_submission(services, call, call.caller, call.body)
     if isinstance(submission, Refusal):
-        return Outcome(submission)
+        return submission
     body: IdentifyBody = call.body
     return await submit(services, call, call.caller, submission, signed=body.verdict)
 
@@ -65,7 +65,7 @@ async def submit(
     began_at = trio.current_time()
     reply: Reply[PipelineResult] = Reply()
     if services.watch.state() != "ok":
-        return unavailable()
+        return Outcome(NOT_NOW)
     try:
         limit = caller.organization.rate_limit_per_s
         services.admission.offer(Identify(submission, limit, visitor_address(caller), reply))
@@ -75,7 +75,7 @@ async def submit(
     with trio.move_on_after(STALLED_S):
         result = await reply.wait()
     if result is None:
-        return unavailable()
+        return Outcome(NOT_NOW)
     outcome = await _render(services, call, caller, result, submission if signed else None)
     if caller.key.environment != "development":
         return outcome
@@ -161,7 +161,7 @@ async def _render(
 ) -> Outcome:
     admission, outcome = result
     if isinstance(outcome, Failed) and outcome.unreachable:
-        return unavailable()
+        return Outcome(NOT_NOW)
     is_asked_for = isinstance(outcome, RateLimited | Failed)
     headers = _headers(admission, await _balance(services, caller) if is_asked_for else outcome.balance_micros)
     match outcome:
@@ -221,7 +221,7 @@ async def _balance(services: Services, caller: Caller) -> int:
     return await services.store.query(partial(lookups.balance, number=caller.organization.number))
 
 
-async def issue_attestation_challenge(services: Services, call: Call) -> Outcome:
+async def issue_attestation_challenge(services: Services, call: Call) -> ChallengeAnswer | Refusal:
     """`POST /attestation/challenge`: `200` once the challenge is durable, so that a crash loses none (interface
     2.5).
     """
@@ -236,8 +236,8 @@ async def issue_attestation_challenge(services: Services, call: Call) -> Outcome
     )
     issued = await change(services, call, job)
     if isinstance(issued, Refusal):
-        return Outcome(issued)
-    return Outcome(ChallengeAnswer(as_text(challenge), timestamp(issued.expires_at_ms)))
+        return issued
+    return ChallengeAnswer(as_text(challenge), timestamp(issued.expires_at_ms))
 
 
 IDENTIFY = Route(

@@ -16,7 +16,6 @@ from svc.domain.cursor import read_cursor, write_cursor
 from svc.domain.ids import first_id
 from svc.domain.refusals import Refusal, invalid
 from svc.domain.timestamps import read_timestamp
-from svc.http.change import caller_of, touch_caller
 from svc.http.console.account_schema import (
     AuditBody,
     AuditQuery,
@@ -27,7 +26,7 @@ from svc.http.console.account_schema import (
     audit_row,
     settled_row,
 )
-from svc.http.route import Call, Outcome, Route, Services, console_route
+from svc.http.route import Call, Route, Services, console_route
 from svc.http.rows import page_of
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.holdings import holding
@@ -44,10 +43,10 @@ RECORDS_A_PAGE = 10_000
 """That are looked at for one page: a filter that fits few of them gets a short page and a cursor."""
 
 
-async def read_billing(services: Services, call: Call) -> Outcome:
+async def read_billing(services: Services, call: Call) -> BillingBody | Refusal:
     """`GET /console/api/billing`: status, balance, today's usage, settled days, credits and changes of the status."""
-    number = (await touch_caller(services, call)).organization.number
-    return Outcome(await services.store.query(partial(_billing, number=number, now_ms=call.at_ms)))
+    number = call.organization.number
+    return await services.store.query(partial(_billing, number=number, now_ms=call.at_ms))
 
 
 def _billing(snapshot: Snapshot, number: int, now_ms: int) -> BillingBody:
@@ -77,19 +76,18 @@ def _billing(snapshot: Snapshot, number: int, now_ms: int) -> BillingBody:
     )
 
 
-async def list_audit(services: Services, call: Call) -> Outcome:
+async def list_audit(services: Services, call: Call) -> AuditBody | Refusal:
     """`GET /console/api/audit`: a page of the audit log, newest first. `422` (`invalid_cursor`, or `invalid_value` and
     `out_of_range` for a window).
     """
     query: AuditQuery = call.query
-    number, key = caller_of(call).organization.number, services.webhooks.cursors_key
+    number, key = call.organization.number, services.webhooks.cursors_key
     before = None if query.cursor is UNSET else read_cursor(key, "audit", number, query.cursor)
     if before is None and query.cursor is not UNSET:
-        return Outcome(invalid("cursor", "invalid_cursor", "query"))
+        return invalid("cursor", "invalid_cursor", "query")
     window = _window(query)
     if isinstance(window, Refusal):
-        return Outcome(window)
-    await touch_caller(services, call)
+        return window
     sought = Sought(number, *window, action=sent(query.action), actor=sent(query.actor))
     first, beyond = first_id(sought.since_ms), first_id(min(sought.until_ms, BEYOND_MS))
 
@@ -100,7 +98,7 @@ async def list_audit(services: Services, call: Call) -> Outcome:
     start = beyond if before is None else min(before, beyond)
     found, resume = await page_of(read, start, query.limit, RECORDS_AT_ONCE, RECORDS_A_PAGE)
     next_cursor = UNSET if resume is None else write_cursor(key, "audit", number, resume)
-    return Outcome(AuditBody(tuple(map(audit_row, found)), next_cursor))
+    return AuditBody(tuple(map(audit_row, found)), next_cursor)
 
 
 def _window(query: AuditQuery) -> tuple[int, int] | Refusal:

@@ -15,10 +15,9 @@ from svc.domain.refusals import Refusal
 from svc.domain.webhooks.envelope import identification_event_id
 from svc.domain.webhooks.records import IDENTIFICATION_EVENTS
 from svc.http.api.events import asked_for, detailed, page_of_events, read_request_id
-from svc.http.change import touch_caller
 from svc.http.console.schema import ConsoleEventBody, ConsoleEventsQuery, event_key
 from svc.http.management.webhook_schema import delivery_row
-from svc.http.route import Call, Outcome, Route, Services, console_route
+from svc.http.route import Call, Route, Services, console_route
 from svc.http.schema import EventsAnswer
 from svc.store.snapshot import Snapshot
 from svc.store.views import lookups
@@ -29,7 +28,7 @@ from svc.store.views.webhooks import attempts_about
 ATTEMPTS_SHOWN = 100
 
 
-async def list_events(services: Services, call: Call) -> Outcome:
+async def list_events(services: Services, call: Call) -> EventsAnswer | Refusal:
     """`GET /console/api/events`: a page of the events of an environment, newest first (decisions 7.1). `422
     invalid_window` or `validation_error`.
     """
@@ -37,14 +36,14 @@ async def list_events(services: Services, call: Call) -> Outcome:
     return await page_of_events(services, call, asked_for(query), query.environment)
 
 
-async def read_event(services: Services, call: Call) -> Outcome:
+async def read_event(services: Services, call: Call) -> ConsoleEventBody | Refusal:
     """`GET /console/api/events/{request_id}`: an event with its document, of any environment of the organization. `404
     event_not_found`, `422 invalid_request_id`.
     """
     request_id = read_request_id(call.path["request_id"])
     if isinstance(request_id, Refusal):
-        return Outcome(request_id)
-    number = (await touch_caller(services, call)).organization.number
+        return request_id
+    number = call.organization.number
     oldest_ms = call.at_ms - services.event_retention_ms
     event_ids = [identification_event_id(event_type, request_id).bytes for event_type in IDENTIFICATION_EVENTS]
 
@@ -65,7 +64,7 @@ async def read_event(services: Services, call: Call) -> Outcome:
             deliveries=tuple(starmap(delivery_row, attempts)),
         )
 
-    return Outcome(await services.store.query(read))
+    return await services.store.query(read)
 
 
 def _id_text(request_id: UUID | None) -> str | UnsetType:

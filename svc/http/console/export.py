@@ -24,7 +24,6 @@ from svc.domain.refusals import Detail, Refusal
 from svc.domain.rules.lists import ListEntry
 from svc.domain.timestamps import timestamp
 from svc.http.api.events import read_at
-from svc.http.change import caller_of, touch_caller
 from svc.http.console.schema import ExportEventsQuery
 from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
 from svc.store.views import events
@@ -46,23 +45,22 @@ ENTRY_COLUMNS = ("value", "note", "expires_at")
 TOO_MANY = f"More than {MOST_ROWS:,} events would be exported. Narrow the window, or add a filter."
 
 
-async def export_events(services: Services, call: Call) -> Outcome:
+async def export_events(services: Services, call: Call) -> Outcome | Refusal:
     """`GET /console/api/events/export`: the events of a list as a file, newest first. `422 invalid_window`, and `422
     validation_error` where there are more than `MOST_ROWS`.
     """
     query: ExportEventsQuery = call.query
-    number = caller_of(call).organization.number
+    number = call.organization.number
     window = read_window(sent(query.start), sent(query.end), call.at_ms, services.event_retention_ms)
     filters = read_filters(query.asked())
     for refusal in (window, filters):
         if isinstance(refusal, Refusal):
-            return Outcome(refusal)
+            return refusal
     assert not isinstance(window, Refusal)
     assert not isinstance(filters, Refusal)
     listing = Listing(*window, filters, limit=POSITIONS_AT_ONCE)
-    await touch_caller(services, call)
     if await _is_too_long(services, number, query.environment, listing):
-        return Outcome(Refusal("validation_error", (Detail("from", "out_of_range", "query"),), explanation=TOO_MANY))
+        return Refusal("validation_error", (Detail("from", "out_of_range", "query"),), explanation=TOO_MANY)
     media_type, row, head = FORMATS[query.format]
     parts = _event_lines(services, number, query.environment, listing, row, head)
     return _file(parts, media_type, f"events-{query.environment}-{timestamp(call.at_ms)[:10]}.{query.format}")
@@ -138,12 +136,12 @@ async def _event_lines(
                     yield b"".join(row(event, request_id) for request_id, event in found)
 
 
-async def export_entries(services: Services, call: Call) -> Outcome:
+async def export_entries(services: Services, call: Call) -> Outcome | Refusal:
     """`GET /console/api/lists/{list_id}/export`: the living entries of a list as CSV. `404 not_found`."""
-    number = (await touch_caller(services, call)).organization.number
+    number = call.organization.number
     found = await services.store.query(partial(find_list, number=number, list_id=call.path["list_id"]))
     if found is None:
-        return Outcome(Refusal("not_found"))
+        return Refusal("not_found")
     parts = _entry_lines(services, number, found.id, call.at_ms)
     return _file(parts, "text/csv; charset=utf-8", f"{found.name}.csv")
 

@@ -22,14 +22,13 @@ from svc.domain.events.listing import MAX_TAG_LENGTH, Filters, Listing
 from svc.domain.fields import AccountId, VisitorId, about
 from svc.domain.ids import is_visitor_id
 from svc.domain.records import Event
-from svc.domain.refusals import invalid
+from svc.domain.refusals import Refusal, invalid
 from svc.domain.rules.lists import canonical
 from svc.domain.timestamps import timestamp
 from svc.http.api.events import find_positions, read_at
-from svc.http.change import touch_caller
 from svc.http.console.schema import InEnvironment
 from svc.http.console.subject_schema import LinkBody, LinksBody, LinksQuery, NodeBody
-from svc.http.route import Call, Outcome, Route, Services, console_route
+from svc.http.route import Call, Route, Services, console_route
 from svc.http.rows import in_parts
 from svc.store.snapshot import Snapshot
 from svc.store.views import lookups, subjects
@@ -90,18 +89,18 @@ def _pair(event: Event) -> _Pair | None:
     return _Pair(event.verdict.visitor_id, event.account_id)
 
 
-async def read_links(services: Services, call: Call) -> Outcome:
+async def read_links(services: Services, call: Call) -> LinksBody | Refusal:
     """`GET /console/api/links`: accounts of a visitor and their visitors, or visitors of an account and their accounts.
     `422` (`required`, `invalid_value`).
     """
     query: LinksQuery = call.query
     if (query.visitor is UNSET) == (query.account is UNSET):
-        return Outcome(invalid("visitor", "required" if query.visitor is UNSET else "invalid_value", "query"))
+        return invalid("visitor", "required" if query.visitor is UNSET else "invalid_value", "query")
     listed: Listed = "account" if query.visitor is UNSET else "visitor"
     subject_id = cast("str", query.account if query.visitor is UNSET else query.visitor)
     if not (ACCOUNT_ID.fullmatch(subject_id) if listed == "account" else is_visitor_id(subject_id)):
-        return Outcome(invalid(listed, "invalid_value", "query"))
-    number = (await touch_caller(services, call)).organization.number
+        return invalid(listed, "invalid_value", "query")
+    number = call.organization.number
     read = partial(_events_of, services, number, kind_of(query.environment), now_ms=call.at_ms)
     found = _Links(listed, subject_id)
     found.note(listed, await read(listed, subject_id, limit=EVENTS_IN_THE_MIDDLE), 1)
@@ -109,21 +108,19 @@ async def read_links(services: Services, call: Call) -> Outcome:
         if steps == 1:
             found.note(kind, await read(kind, other, limit=EVENTS_AROUND), 2)
         await trio.lowlevel.checkpoint()
-    return Outcome(
-        LinksBody(
-            nodes=tuple(NodeBody(kind=kind, id=each, steps=steps) for (kind, each), steps in found.steps.items()),
-            links=tuple(
-                LinkBody(
-                    visitor_id=pair.visitor_id,
-                    account_id=pair.account_id,
-                    events=len(times),
-                    first_seen_at=timestamp(times[0]),
-                    last_seen_at=timestamp(times[-1]),
-                )
-                for pair, times in found.times.items()
-            ),
-            is_complete=found.is_complete,
-        )
+    return LinksBody(
+        nodes=tuple(NodeBody(kind=kind, id=each, steps=steps) for (kind, each), steps in found.steps.items()),
+        links=tuple(
+            LinkBody(
+                visitor_id=pair.visitor_id,
+                account_id=pair.account_id,
+                events=len(times),
+                first_seen_at=timestamp(times[0]),
+                last_seen_at=timestamp(times[-1]),
+            )
+            for pair, times in found.times.items()
+        ),
+        is_complete=found.is_complete,
     )
 
 
@@ -171,10 +168,10 @@ class SearchBody(msgspec.Struct, frozen=True, kw_only=True):
     ) = UNSET
 
 
-async def search(services: Services, call: Call) -> Outcome:
+async def search(services: Services, call: Call) -> SearchBody:
     """`GET /console/api/search`: what somebody may mean by a text. `422 validation_error`."""
     query: SearchQuery = call.query
-    number = (await touch_caller(services, call)).organization.number
+    number = call.organization.number
     text = query.q.strip().removesuffix("…")
     event = await services.store.query(
         partial(_event, number=number, text=text, oldest_ms=call.at_ms - services.event_retention_ms)
@@ -183,14 +180,12 @@ async def search(services: Services, call: Call) -> Outcome:
     if len(text) >= LEAST_LENGTH and text.isascii() and text.isalnum():
         visitors = await services.store.query(partial(visitors_like, number=number, beginning=text, limit=MOST_FOUND))
     network = canonical("address", text)
-    return Outcome(
-        SearchBody(
-            event=event,
-            visitors=tuple(visitors),
-            accounts=tuple(await _accounts(services, call, number, query, text)),
-            tag=await _has_tag(services, call, number, query),
-            network=UNSET if network is None else network,
-        )
+    return SearchBody(
+        event=event,
+        visitors=tuple(visitors),
+        accounts=tuple(await _accounts(services, call, number, query, text)),
+        tag=await _has_tag(services, call, number, query),
+        network=UNSET if network is None else network,
     )
 
 

@@ -23,10 +23,9 @@ from svc.domain.refusals import Refusal
 from svc.domain.scoring.preview import MOST_EVENTS, Preview, WeightsPreview
 from svc.domain.scoring.score import Weights
 from svc.domain.scoring.weights import resolve
-from svc.http.change import touch_caller
 from svc.http.management.schema import WeightsFields
 from svc.http.management.weights import weights_change
-from svc.http.route import Call, Outcome, Route, Services, console_route
+from svc.http.route import Call, Route, Services, console_route
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.weights import changed_weights
@@ -76,20 +75,20 @@ class _Scope(NamedTuple):
         return event.key_id not in self.own if self.key_id is None else event.key_id == self.key_id
 
 
-async def preview_weights(services: Services, call: Call) -> Outcome:
+async def preview_weights(services: Services, call: Call) -> WeightsPreview | Refusal:
     """`POST /console/api/weights/preview`: what the newest events would come to. Nothing is saved. Refused as a save
     of the same body is, and `429 rate_limited` while another one of the organization runs.
     """
     body: PreviewWeightsBody = call.body
-    number = (await touch_caller(services, call)).organization.number
+    number = call.organization.number
     scope = await services.store.query(partial(_scope, number=number, body=body, now_ms=call.at_ms))
     if isinstance(scope, Refusal):
-        return Outcome(scope)
+        return scope
     refusal = services.limits.long_reads.refusal(number)
     if refusal is not None:
-        return Outcome(refusal)
+        return refusal
     async with services.limits.long_reads.turn(number):
-        return Outcome(await _compared(services, scope, call.at_ms))
+        return await _compared(services, scope, call.at_ms)
 
 
 async def _compared(services: Services, scope: _Scope, now_ms: int) -> WeightsPreview:

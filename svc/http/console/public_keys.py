@@ -9,8 +9,7 @@ import msgspec
 
 from svc.domain.access.credentials import public_text
 from svc.domain.fields import A_KEY_ID, about
-from svc.http.change import caller_of, touch_caller
-from svc.http.route import Call, Outcome, Route, Services, console_route
+from svc.http.route import Call, Route, Services, console_route
 from svc.store.snapshot import Snapshot
 from svc.store.views import lookups
 
@@ -28,11 +27,10 @@ class PublicKeysBody(msgspec.Struct, frozen=True, kw_only=True):
     ]
 
 
-async def read_public_keys(services: Services, call: Call) -> Outcome:
+async def read_public_keys(services: Services, call: Call) -> PublicKeysBody:
     """`GET /console/api/public-keys`. No text is stored: each follows from the pepper and the key's id."""
-    await touch_caller(services, call)
-    number, pepper = caller_of(call).organization.number, services.policy.pepper
-    return Outcome(await services.store.query(partial(_public_keys, number=number, pepper=pepper, now_ms=call.at_ms)))
+    number, pepper = call.organization.number, services.policy.pepper
+    return await services.store.query(partial(_public_keys, number=number, pepper=pepper, now_ms=call.at_ms))
 
 
 def _public_keys(snapshot: Snapshot, number: int, pepper: bytes, now_ms: int) -> PublicKeysBody:

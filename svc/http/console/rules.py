@@ -23,7 +23,6 @@ from svc.domain.rules.lists import ListKind
 from svc.domain.rules.ruleset import MOST_RULES, Ruleset
 from svc.domain.timestamps import timestamp
 from svc.http.api.events import read_request_id
-from svc.http.change import caller_of, touch_caller
 from svc.http.management.rules import (
     Action,
     Condition,
@@ -35,7 +34,7 @@ from svc.http.management.rules import (
     RulesQuery,
     given_rules,
 )
-from svc.http.route import Call, Outcome, Route, Services, console_route
+from svc.http.route import Call, Route, Services, console_route
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.rules.rulesets import (
     ExplainedRule,
@@ -184,18 +183,18 @@ class LanguageBody(msgspec.Struct, frozen=True):
 FUNCTIONS = ('present("account.id")', 'in_list("blocked_visitors")', 'cidr(address.ip, "10.0.0.0/8")')
 
 
-async def explain_event(services: Services, call: Call) -> Outcome:
+async def explain_event(services: Services, call: Call) -> EventRulesBody | Refusal:
     """`GET /console/api/events/{request_id}/rules`: what the ruleset of then makes of an event, and why. `404
     event_not_found`, `422 invalid_request_id`.
     """
     query: EventRulesQuery = call.query
     request_id = read_request_id(call.path["request_id"])
     if isinstance(request_id, Refusal):
-        return Outcome(request_id)
-    number = (await touch_caller(services, call)).organization.number
+        return request_id
+    number = call.organization.number
     oldest_ms = call.at_ms - services.event_retention_ms
     read = partial(_explained, number=number, request_id=request_id, wanted=sent(query.rule_id), oldest_ms=oldest_ms)
-    return Outcome(await services.store.query(read))
+    return await services.store.query(read)
 
 
 def _explained(
@@ -257,12 +256,12 @@ def _saved_at(ruleset: Ruleset) -> str | UnsetType:
     return timestamp(ruleset.saved_at_ms) if ruleset.saved_at_ms else UNSET
 
 
-async def list_revisions(services: Services, call: Call) -> Outcome:
+async def list_revisions(services: Services, call: Call) -> RevisionsBody | Refusal:
     """`GET /console/api/rules/history`: the ruleset in force and those before it, newest first."""
     query: RevisionsQuery = call.query
-    number = (await touch_caller(services, call)).organization.number
+    number = call.organization.number
     read = partial(_revisions, number=number, kind=query.environment, before=sent(query.before), limit=query.limit)
-    return Outcome(await services.store.query(read))
+    return await services.store.query(read)
 
 
 def _revisions(snapshot: Snapshot, number: int, kind: EnvironmentKind, before: int | None, limit: int) -> RevisionsBody:
@@ -289,22 +288,20 @@ def _saved_by(snapshot: Snapshot, number: int, who: str) -> SavedBy | UnsetType:
     return SavedBy(who, UNSET if key is None else key.name)
 
 
-async def check_rules(services: Services, call: Call) -> Outcome:
+async def check_rules(services: Services, call: Call) -> Refusal | None:
     """`POST /console/api/rules/check`: `204` for rules that could be saved; refused as a save is."""
     query: RulesQuery = call.query
     body: PreviewBody = call.body
-    number = (await touch_caller(services, call)).organization.number
+    number = call.organization.number
     rules = given_rules(body.rules)[: MOST_RULES + 1]
-    refusal = await services.store.query(partial(checked_rules, number=number, kind=query.environment, rules=rules))
-    return Outcome(refusal, status=204)
+    return await services.store.query(partial(checked_rules, number=number, kind=query.environment, rules=rules))
 
 
-async def read_language(services: Services, call: Call) -> Outcome:
+async def read_language(services: Services, call: Call) -> LanguageBody | Refusal:
     """`GET /console/api/rules/language`: what conditions may name."""
-    await touch_caller(services, call)
-    names = await services.store.query(partial(list_names, number=caller_of(call).organization.number))
+    names = await services.store.query(partial(list_names, number=call.organization.number))
     variables = tuple(VariableBody(name, str(of).lower()) for name, of in VARIABLES.items())
-    return Outcome(LanguageBody(variables, FUNCTIONS, tuple(ListNameBody(*each) for each in names.items())))
+    return LanguageBody(variables, FUNCTIONS, tuple(ListNameBody(*each) for each in names.items()))
 
 
 ROUTES: tuple[Route, ...] = (

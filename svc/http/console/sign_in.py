@@ -18,7 +18,7 @@ from svc.domain.access.sessions import new_session, organization_of
 from svc.domain.fields import OrganizationId, about
 from svc.domain.refusals import Refusal, invalid
 from svc.http.authentication import AuthRequest, FoundKey, caller_with, find_key
-from svc.http.change import caller_of, change, touch_caller
+from svc.http.change import caller_of, change
 from svc.http.members.by_password import sign_in_by_password
 from svc.http.members.entering import (
     Entry,
@@ -81,14 +81,14 @@ class FoundEntry(NamedTuple):
     owns_key: bool
 
 
-async def sign_in(services: Services, call: Call) -> Outcome:
+async def sign_in(services: Services, call: Call) -> Outcome | Refusal:
     """`POST /console/session`: begin a session and end the one that the browser had. `403 secure_connection_required`,
     `403 cross_origin_request`, `401 unauthorized`, `429 rate_limited`.
     """
     body: SignInBody = call.body
     refusal = entry_refusal(services, call)
     if refusal is not None:
-        return Outcome(refusal)
+        return refusal
     fields = _password_fields(body)
     if fields is not None:
         return await sign_in_by_password(services, call, fields)
@@ -105,10 +105,10 @@ async def sign_in(services: Services, call: Call) -> Outcome:
 
     found = await services.store.query(find)
     if isinstance(found, Refusal):
-        return Outcome(found)
+        return found
     asked, entry = found
     came = await enter(services, call, entry, partial(_come_in, asked=asked, now_ms=call.at_ms))
-    return Outcome(came) if isinstance(came, Refusal) else entered(services, entry, came[1])
+    return came if isinstance(came, Refusal) else entered(services, entry, came[1])
 
 
 def _come_in(transaction: Transaction, asked: FoundEntry, now_ms: int) -> ApiKey | Refusal:
@@ -118,25 +118,25 @@ def _come_in(transaction: Transaction, asked: FoundEntry, now_ms: int) -> ApiKey
     return key or refused(KEY_REFUSED, "the key was revoked meanwhile")
 
 
-async def read_session(services: Services, call: Call) -> Outcome:
+async def read_session(services: Services, call: Call) -> SessionBody | Refusal:
     """`GET /console/session`: the session of the request; `401 unauthorized` for a key without one."""
-    caller = await touch_caller(services, call)
+    caller = caller_of(call)
     if caller.session is None:
-        return Outcome(signed_out("a key without a session"))
-    return Outcome(shown_session(caller, caller.session.session, services.policy.region))
+        return signed_out("a key without a session")
+    return shown_session(caller, caller.session.session, services.policy.region)
 
 
-async def sign_out(services: Services, call: Call) -> Outcome:
+async def sign_out(services: Services, call: Call) -> Refusal | Outcome | None:
     """`DELETE /console/session`: end the session of the request, and take the cookie from the browser. `204`."""
     caller = caller_of(call)
     if caller.session is None:
-        return Outcome(signed_out("a key without a session"))
+        return signed_out("a key without a session")
     number, ended = caller.organization.number, caller.session.digest
     done = await change(
         services, call, partial(end_session, number=number, digest=ended, now_ms=call.at_ms), may_use_reserve=True
     )
     if isinstance(done, Refusal):
-        return Outcome(done)
+        return done
     services.end_viewers(ended)
     return Outcome(None, status=204, headers={"Set-Cookie": cleared_cookie(site_of(call))})
 

@@ -26,9 +26,8 @@ from svc.domain.scoring.preview import LevelCounts
 from svc.domain.scoring.signals import SignalName
 from svc.domain.timestamps import timestamp, unix_ms
 from svc.http.api.events import find_positions, read_at
-from svc.http.change import caller_of, touch_caller
 from svc.http.console.schema import InEnvironment
-from svc.http.route import Call, Outcome, Route, Services, console_route
+from svc.http.route import Call, Route, Services, console_route
 from svc.http.rows import in_parts
 from svc.http.schema import WindowEnd
 from svc.store.views.hours import hours
@@ -144,13 +143,13 @@ class NetworksQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     end: WindowEnd = msgspec.field(default=UNSET, name="to")
 
 
-async def read_networks(services: Services, call: Call) -> Outcome:
+async def read_networks(services: Services, call: Call) -> NetworksBody | Refusal:
     """`GET /console/api/networks`: where the newest identifications of a window came from. `422 invalid_window`."""
     query: NetworksQuery = call.query
     window = read_window(sent(query.start), sent(query.end), call.at_ms, services.event_retention_ms)
     if isinstance(window, Refusal):
-        return Outcome(window)
-    number = (await touch_caller(services, call)).organization.number
+        return window
+    number = call.organization.number
     listing = Listing(*window, limit=EVENTS_LOOKED_AT)
     found = await find_positions(services, number, query.environment, listing)
     events = Counter[str]()
@@ -166,23 +165,22 @@ async def read_networks(services: Services, call: Call) -> Outcome:
         NetworkCount(asn=asn, asn_name=names.get(asn, UNSET), events=count, suspicious=suspicious[asn])
         for asn, count in _most(events, NETWORKS_SHOWN)
     )
-    return Outcome(NetworksBody(networks=tuple(rows), events=len(found.rows), is_complete=found.resume is None))
+    return NetworksBody(networks=tuple(rows), events=len(found.rows), is_complete=found.resume is None)
 
 
-async def read_statistics(services: Services, call: Call) -> Outcome:
+async def read_statistics(services: Services, call: Call) -> StatisticsBody | Refusal:
     """`GET /console/api/statistics`: counts of the hours that the window touches, as whole hours or days, and their
     sum. `422 invalid_window`.
     """
     query: StatisticsQuery = call.query
     window = read_window(sent(query.start), sent(query.end), call.at_ms, services.event_retention_ms)
     if isinstance(window, Refusal):
-        return Outcome(window)
+        return window
     from_ms, to_ms = window[0] // HOUR_MS * HOUR_MS, -(-window[1] // HOUR_MS) * HOUR_MS
     if to_ms > LAST_HOUR_MS:
-        return Outcome(Refusal("invalid_window", (Detail("to", "out_of_range", "query"),)))
-    await touch_caller(services, call)
+        return Refusal("invalid_window", (Detail("to", "out_of_range", "query"),))
     step_ms = HOUR_MS if query.step == "hour" else DAY_MS
-    number = caller_of(call).organization.number
+    number = call.organization.number
     totals = NOTHING
     rows: list[Any] = []
     for day_ms in range(from_ms // DAY_MS * DAY_MS, to_ms, DAY_MS):
@@ -192,14 +190,12 @@ async def read_statistics(services: Services, call: Call) -> Outcome:
         for at_ms, counts in _periods(await services.store.query(read), step_ms).items():
             totals += counts
             rows.append(msgspec.Raw(_encoder.encode(_counts(PeriodBody, counts, at=timestamp(at_ms)))))
-    return Outcome(
-        StatisticsBody(
-            step=query.step,
-            start=timestamp(from_ms),
-            end=timestamp(to_ms),
-            totals=_counts(CountsBody, totals),
-            periods=tuple(rows),
-        )
+    return StatisticsBody(
+        step=query.step,
+        start=timestamp(from_ms),
+        end=timestamp(to_ms),
+        totals=_counts(CountsBody, totals),
+        periods=tuple(rows),
     )
 
 

@@ -21,7 +21,7 @@ from svc.domain.model import Environment
 from svc.domain.refusals import Refusal, invalid
 from svc.http.api.events import find_positions, read_at, read_request_id
 from svc.http.authentication import Caller
-from svc.http.change import note_open_stream, touch_caller
+from svc.http.change import caller_of, note_open_stream
 from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
 from svc.http.rows import in_parts
 from svc.http.schema import FiltersQuery
@@ -60,7 +60,7 @@ class Watched(NamedTuple):
     filters: Filters
 
 
-async def stream(services: Services, call: Call) -> Outcome:
+async def stream(services: Services, call: Call) -> Outcome | Refusal:
     """`GET /console/api/stream`: identifications as they are committed, until the client leaves, its session or key
     ends, or the service drains. `429 rate_limited` beyond `MOST_VIEWERS`, or where the hub is full; `422` for filters
     as of the list of events, and for a `Last-Event-ID` that is no request id.
@@ -68,19 +68,19 @@ async def stream(services: Services, call: Call) -> Outcome:
     query: StreamQuery = call.query
     filters = read_filters(query.asked())
     if isinstance(filters, Refusal):
-        return Outcome(filters)
+        return filters
     after = call.headers.get("last-event-id")
     last = None if not after else read_request_id(after)
     if isinstance(last, Refusal):
-        return Outcome(invalid("last-event-id", "invalid_value", "header"))
-    caller = await touch_caller(services, call)
+        return invalid("last-event-id", "invalid_value", "header")
+    caller = caller_of(call)
     watched = Watched(caller.organization.number, query.environment, filters)
     holds = partial(_holds, services, caller)
     credential = caller.digest if caller.session is None else caller.session.digest
     viewer = services.live.watch(*watched, credential=credential, holds=holds)
     if viewer is None:
         full = "The service has as many live streams open as it may." if services.live.is_full else MOST_OPEN
-        return Outcome(Refusal("rate_limited", retry_after_s=int(HEARTBEAT_S), explanation=full))
+        return Refusal("rate_limited", retry_after_s=int(HEARTBEAT_S), explanation=full)
     resumed = None if last is None else partial(_resumed, services, watched, last, call.at_ms)
     parts = parts_of(viewer, resumed, partial(_still_holds, services, caller))
     return Outcome(Stream(parts, MEDIA_TYPE, viewer.close), headers={"X-Accel-Buffering": "no"})

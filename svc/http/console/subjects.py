@@ -23,7 +23,6 @@ from svc.domain.rules.lists import canonical
 from svc.domain.timestamps import timestamp
 from svc.http.api.account_schema import account_body, account_row, visitor_row
 from svc.http.api.accounts import page_of_subjects, read_sought, seen_subject
-from svc.http.change import caller_of, touch_caller
 from svc.http.console.schema import VisitorQuery
 from svc.http.console.subject_schema import (
     ConsoleAccountBody,
@@ -37,7 +36,7 @@ from svc.http.console.subject_schema import (
     SeenVisitorRow,
 )
 from svc.http.console.visitors import EVENTS_SHOWN, visits_of
-from svc.http.route import Call, Outcome, Route, Services, console_route
+from svc.http.route import Call, Route, Services, console_route
 from svc.store.snapshot import Snapshot
 from svc.store.views import subjects
 from svc.store.views.subjects import NEWEST, Listed, Sighted, Sought
@@ -52,28 +51,28 @@ _OTHERS: Final[dict[Order, int]] = {"accounts": 0, "visitors": 0, "addresses": 1
 _NOT_OF: Final[dict[Listed, Order]] = {"account": "accounts", "visitor": "visitors"}
 
 
-async def list_accounts(services: Services, call: Call) -> Outcome:
+async def list_accounts(services: Services, call: Call) -> ConsoleAccountsBody | Refusal:
     """`GET /console/api/seen-accounts`: accounts of an environment, the one that was seen last first or as sorted."""
     query: ConsoleAccountsQuery = call.query
     found = await _list(services, call, "account", query, query.min_visitors)
     if isinstance(found, Refusal):
-        return Outcome(found)
+        return found
     shown, cursor, looked_at = found
     now_s = call.at_ms // 1000
     rows = tuple(SeenAccountRow.of(account_row(each, now_s), each.last) for each in shown)
-    return Outcome(ConsoleAccountsBody(accounts=rows, next_cursor=cursor, looked_at=looked_at))
+    return ConsoleAccountsBody(accounts=rows, next_cursor=cursor, looked_at=looked_at)
 
 
-async def list_visitors(services: Services, call: Call) -> Outcome:
+async def list_visitors(services: Services, call: Call) -> ConsoleVisitorsBody | Refusal:
     """`GET /console/api/seen-visitors`: visitors of an environment, the one that was seen last first or as sorted."""
     query: ConsoleVisitorsQuery = call.query
     found = await _list(services, call, "visitor", query, query.min_accounts)
     if isinstance(found, Refusal):
-        return Outcome(found)
+        return found
     shown, cursor, looked_at = found
     now_s = call.at_ms // 1000
     rows = tuple(SeenVisitorRow.of(visitor_row(each, now_s), each.last) for each in shown)
-    return Outcome(ConsoleVisitorsBody(visitors=rows, next_cursor=cursor, looked_at=looked_at))
+    return ConsoleVisitorsBody(visitors=rows, next_cursor=cursor, looked_at=looked_at)
 
 
 Query = ConsoleAccountsQuery | ConsoleVisitorsQuery
@@ -83,14 +82,13 @@ async def _list(
     services: Services, call: Call, listed: Listed, query: Query, least: int | UnsetType
 ) -> tuple[Sequence[Sighted], str | UnsetType, LookedAtBody | UnsetType] | Refusal:
     """A page, its cursor, and of a sorted one what it is of."""
-    number = caller_of(call).organization.number
+    number = call.organization.number
     sought = _sought(services, query, least, listed, number, call.at_ms)
     if isinstance(sought, Refusal):
         return sought
     if query.sort == "last_seen":
-        page = await page_of_subjects(services, call, sought, query.cursor, query.limit)
+        page = await page_of_subjects(services, sought, query.cursor, query.limit)
         return page if isinstance(page, Refusal) else (*page, UNSET)
-    await touch_caller(services, call)
     refusal = services.limits.long_reads.refusal(number)
     if refusal is not None:
         return refusal
@@ -164,24 +162,22 @@ async def _with_levels(services: Services, sought: Sought, shown: Sequence[Sight
     return leveled
 
 
-async def read_account(services: Services, call: Call) -> Outcome:
+async def read_account(services: Services, call: Call) -> ConsoleAccountBody | Refusal:
     """`GET /console/api/accounts/{account_id}`: an account, whom and what it was seen with, and its newest events.
     `404 not_found`.
     """
     query: VisitorQuery = call.query
-    account_id, number = call.path["account_id"], (await touch_caller(services, call)).organization.number
+    account_id, number = call.path["account_id"], call.organization.number
     seen = None
     if ACCOUNT_ID.fullmatch(account_id):
         seen = await seen_subject(services, number, kind_of(query.environment), "account", account_id, call.at_ms)
     if seen is None:
-        return Outcome(Refusal("not_found", explanation=_NO_ACCOUNT))
+        return Refusal("not_found", explanation=_NO_ACCOUNT)
     body = account_body(account_id, seen.row, seen.judged, seen.events, call.at_ms // 1000)
-    return Outcome(
-        ConsoleAccountBody(
-            **msgspec.structs.asdict(body),
-            event_count=len(seen.events),
-            events=tuple(await visits_of(services, number, seen.events[:EVENTS_SHOWN])),
-        )
+    return ConsoleAccountBody(
+        **msgspec.structs.asdict(body),
+        event_count=len(seen.events),
+        events=tuple(await visits_of(services, number, seen.events[:EVENTS_SHOWN])),
     )
 
 

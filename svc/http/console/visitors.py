@@ -33,7 +33,6 @@ from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.network.addresses import parse_ip
 from svc.domain.refusals import Refusal, invalid
 from svc.http.api.events import KEYS_AT_ONCE, read_at
-from svc.http.change import caller_of, touch_caller
 from svc.http.console.schema import (
     VisitBody,
     VisitorBody,
@@ -45,7 +44,7 @@ from svc.http.console.schema import (
     seen,
     tag_rows,
 )
-from svc.http.route import Call, Outcome, Route, Services, console_route
+from svc.http.route import Call, Route, Services, console_route
 from svc.http.rows import in_parts, page_of
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
@@ -76,20 +75,19 @@ class Found(NamedTuple):
 _NO_VISITOR = "The organization has no such visitor, or it was erased."
 
 
-async def list_visitors(services: Services, call: Call) -> Outcome:
+async def list_visitors(services: Services, call: Call) -> VisitorsBody | Refusal:
     """`GET /console/api/visitors`: a page of all visitors, of those seen in an environment, or of those seen with a tag
     or at an address. `422 validation_error`.
     """
     query: VisitorsQuery = call.query
-    number, key = caller_of(call).organization.number, services.webhooks.cursors_key
+    number, key = call.organization.number, services.webhooks.cursors_key
     filters = _filters(query)
     if isinstance(filters, Refusal):
-        return Outcome(filters)
+        return filters
     bound = _bound(sent(query.environment), filters)
     row = b"" if query.cursor is UNSET else read_cursor(key, "visitors", number, query.cursor)
     if row is None or (row and not row.startswith(bound)):
-        return Outcome(invalid("cursor", "invalid_cursor", "query"))
-    await touch_caller(services, call)
+        return invalid("cursor", "invalid_cursor", "query")
     after = row[len(bound) :]
     if filters is not None:
         environment: Environment = "production" if query.environment is UNSET else query.environment
@@ -99,10 +97,10 @@ async def list_visitors(services: Services, call: Call) -> Outcome:
     else:
         shown, rest = await _seen_in(services, call, number, query.environment, after, query.limit)
         cursor = UNSET if rest is None else write_cursor(key, "visitors", number, bound + rest)
-        return Outcome(VisitorsBody(await _rows(services, call, number, shown), cursor))
+        return VisitorsBody(await _rows(services, call, number, shown), cursor)
     shown = found[: query.limit]
     cursor = write_cursor(key, "visitors", number, bound + shown[-1][0]) if len(found) > query.limit else UNSET
-    return Outcome(VisitorsBody(await _rows(services, call, number, [each for _, each in shown]), cursor))
+    return VisitorsBody(await _rows(services, call, number, [each for _, each in shown]), cursor)
 
 
 def _filters(query: VisitorsQuery) -> Filters | Refusal | None:
@@ -196,15 +194,15 @@ async def _seen_with(
     return [(each.visitor_id.encode(), each) for each in await services.store.query(read)]
 
 
-async def read_visitor(services: Services, call: Call) -> Outcome:
+async def read_visitor(services: Services, call: Call) -> VisitorBody | Refusal:
     """`GET /console/api/visitors/{visitor_id}`: a visitor, its tags and addresses, and its newest events in an
     environment. `404 not_found` for a visitor that the organization does not have.
     """
     query: VisitorQuery = call.query
     visitor_id, environment = call.path["visitor_id"], query.environment
-    number = (await touch_caller(services, call)).organization.number
+    number = call.organization.number
     if not is_visitor_id(visitor_id):
-        return Outcome(Refusal("not_found", explanation=_NO_VISITOR))
+        return Refusal("not_found", explanation=_NO_VISITOR)
     listing = Listing(
         call.at_ms - services.event_retention_ms, call.at_ms + 1, Filters(visitor_id=visitor_id), limit=EVENTS_LOOKED_AT
     )
@@ -216,25 +214,23 @@ async def read_visitor(services: Services, call: Call) -> Outcome:
     )
     found = await in_parts(positions, partial(read_at, services, listing.filters))
     if record is None and not found:
-        return Outcome(Refusal("not_found", explanation=_NO_VISITOR))
+        return Refusal("not_found", explanation=_NO_VISITOR)
     visits = await visits_of(services, number, found[:EVENTS_SHOWN])
     counted = await activity_of(services, call, number, visitor_id, record)
     total = sum_of(counted.values())
     times = seen(record, total)
     if not times:
-        return Outcome(Refusal("not_found", explanation=_NO_VISITOR))
-    return Outcome(
-        VisitorBody(
-            visitor_id=visitor_id,
-            identifiable=record is not None,
-            event_count=total.events,
-            environment_event_count=counted[environment].events,
-            **times,
-            tags=tuple(tag_rows(found)[:TAGS_SHOWN]),
-            addresses=tuple(address_rows(found)),
-            events=tuple(visits),
-            next_cursor=_behind(services, number, environment, listing, found),
-        )
+        return Refusal("not_found", explanation=_NO_VISITOR)
+    return VisitorBody(
+        visitor_id=visitor_id,
+        identifiable=record is not None,
+        event_count=total.events,
+        environment_event_count=counted[environment].events,
+        **times,
+        tags=tuple(tag_rows(found)[:TAGS_SHOWN]),
+        addresses=tuple(address_rows(found)),
+        events=tuple(visits),
+        next_cursor=_behind(services, number, environment, listing, found),
     )
 
 

@@ -23,7 +23,7 @@ from svc.domain.model import PLATFORMS, Platform
 from svc.domain.network.origins import normalize_pattern
 from svc.domain.refusals import Detail, Refusal, invalid
 from svc.domain.timestamps import unix_ms
-from svc.http.change import caller_of, change, touch_caller
+from svc.http.change import caller_of, change
 from svc.http.management.schema import (
     IssuedProxyKeyBody,
     IssuedSdkKeyBody,
@@ -39,7 +39,7 @@ from svc.http.management.schema import (
     proxy_key_row,
     sdk_key_row,
 )
-from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
+from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.http.rows import encoded
 from svc.store.snapshot import Snapshot
 from svc.store.transactions import keys
@@ -54,15 +54,15 @@ _LAST_MS = unix_ms(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))
 """The last second that RFC 3339 can write in UTC."""
 
 
-async def describe_key(services: Services, call: Call) -> Outcome:
+async def describe_key(_: Services, call: Call) -> ManagementKeyBody | Refusal:
     """`GET /management/key`: the key of the request itself (interface 2.6). `404 not_found` for a member, who has
     none.
     """
-    caller = await touch_caller(services, call)
+    caller = caller_of(call)
     if caller.member is not None:
-        return Outcome(Refusal("not_found"))
+        return Refusal("not_found")
     key, organization_id = caller.key, caller.organization.id
-    return Outcome(body_of(ManagementKeyBody, key, key_id=key.id, organization_id=organization_id))
+    return body_of(ManagementKeyBody, key, key_id=key.id, organization_id=organization_id)
 
 
 class _Family(NamedTuple):
@@ -80,40 +80,40 @@ _PROXY_KEYS = _Family(("proxy",), "proxy_keys", "proxy_credential_id", proxy_key
 _SDK_KEYS = _Family(lookups.SDK_KEYS, "sdk_keys", "key_id", sdk_key_row, SdkKeysBody, IssuedSdkKeyBody)
 
 
-async def list_keys(services: Services, call: Call, family: _Family) -> Outcome:
+async def list_keys(services: Services, call: Call, family: _Family) -> msgspec.Struct | Refusal:
     """`GET .../proxy-credentials` and `.../sdk-keys`: oldest first, revoked included; all of them, or a page with
     `limit` or `cursor` (decisions 2.5).
     """
-    return Outcome(await _page(services, call, family))
+    return await _page(services, call, family)
 
 
-async def issue_proxy_key(services: Services, call: Call) -> Outcome:
+async def issue_proxy_key(services: Services, call: Call) -> msgspec.Struct | Refusal:
     """`POST .../proxy-credentials`: `201` with the key and its secret, which is shown only now (interface 4.4). `409
     key_limit`.
     """
     return await _issue(services, call, call.body, "proxy", _PROXY_KEYS)
 
 
-async def issue_sdk_key(services: Services, call: Call) -> Outcome:
+async def issue_sdk_key(services: Services, call: Call) -> msgspec.Struct | Refusal:
     """`POST .../sdk-keys`: `201` with the key and its secret, which is shown only now (decisions 2.5). `409
     key_limit`.
     """
     body: IssueSdkKeyBody = call.body
     platforms, origins = read_platforms(body), read_origins(body.allowed_origins)
     if isinstance(platforms, Refusal):
-        return Outcome(platforms)
+        return platforms
     if isinstance(origins, Refusal):
-        return Outcome(origins)
+        return origins
     if body.kind != "public" and origins:
-        return Outcome(invalid("allowed_origins", "invalid_value"))
+        return invalid("allowed_origins", "invalid_value")
     return await _issue(services, call, body, body.kind, _SDK_KEYS, platforms, origins)
 
 
-async def revoke_key(services: Services, call: Call, family: _Family) -> Outcome:
+async def revoke_key(services: Services, call: Call, family: _Family) -> msgspec.Struct | Refusal:
     """`POST .../proxy-credentials/{proxy_credential_id}/revoke` and `.../sdk-keys/{key_id}/revoke`: for good, from the
     next request on. `404`, `409 proxy_key_revoked` or `sdk_key_revoked`.
     """
-    number, key_id = caller_of(call).organization.number, call.path[family.id_in_path]
+    number, key_id = call.organization.number, call.path[family.id_in_path]
     job = partial(
         keys.revoke_key_of,
         number=number,
@@ -123,21 +123,21 @@ async def revoke_key(services: Services, call: Call, family: _Family) -> Outcome
         by=caller_of(call).member_id,
     )
     revoked = await change(services, call, job, may_use_reserve=True)
-    return Outcome(revoked if isinstance(revoked, Refusal) else family.row(revoked))
+    return revoked if isinstance(revoked, Refusal) else family.row(revoked)
 
 
-async def replace_origins(services: Services, call: Call) -> Outcome:
+async def replace_origins(services: Services, call: Call) -> SdkKeyBody | Refusal:
     """`PUT .../sdk-keys/{key_id}/allowed-origins`: the whole new list, in force from the next request on. `404`, `409
     sdk_key_revoked` (decisions 2.5).
     """
     body: ReplaceOriginsBody = call.body
     origins = read_origins(body.allowed_origins)
     if isinstance(origins, Refusal):
-        return Outcome(origins)
-    number = caller_of(call).organization.number
+        return origins
+    number = call.organization.number
     job = partial(keys.replace_origins, number=number, key_id=call.path["key_id"], allowed_origins=origins)
     replaced = await change(services, call, job)
-    return Outcome(replaced if isinstance(replaced, Refusal) else sdk_key_row(replaced))
+    return replaced if isinstance(replaced, Refusal) else sdk_key_row(replaced)
 
 
 def read_platforms(body: IssueSdkKeyBody) -> tuple[Platform, ...] | Refusal:
@@ -187,7 +187,7 @@ async def _page(services: Services, call: Call, family: _Family) -> msgspec.Stru
     Each part is read from the newest state: a key that is issued meanwhile may be among them.
     """
     query: ListKeysQuery = call.query
-    caller = await touch_caller(services, call)
+    caller = caller_of(call)
     number, cursors_key = caller.organization.number, services.webhooks.cursors_key
     after = None
     if query.cursor is not UNSET:
@@ -224,16 +224,16 @@ async def _issue(
     family: _Family,
     platforms: tuple[Platform, ...] = (),
     allowed_origins: tuple[str, ...] = (),
-) -> Outcome:
+) -> msgspec.Struct | Refusal:
     """`201` with a new key, once it is on disk, and its secret, of which nothing but the keyed hash is stored
     (interface 5, rule 4).
     """
     expires_at_ms = read_expiry(body.expires_at, call.at_ms)
     if isinstance(expires_at_ms, Refusal):
-        return Outcome(expires_at_ms)
+        return expires_at_ms
     key, secret = new_key(
         key_id="key_" + twenty_characters(services.world.entropy),
-        organization=caller_of(call).organization.number,
+        organization=call.organization.number,
         kind=kind,
         name=body.name,
         environment=body.environment,
@@ -249,10 +249,7 @@ async def _issue(
     hashed = digest(services.policy.pepper, secret)
     job = partial(keys.issue_key, key=key, digest=hashed, keys_per_day=services.quotas.keys_per_day)
     issued = await change(services, call, job)
-    return Outcome(
-        issued if isinstance(issued, Refusal) else family.issued(family.row(issued), secret),
-        status=201,
-    )
+    return issued if isinstance(issued, Refusal) else family.issued(family.row(issued), secret)
 
 
 _LISTED = (

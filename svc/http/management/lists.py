@@ -11,7 +11,7 @@ from svc.domain.bodies import sent
 from svc.domain.cursor import read_cursor, write_cursor
 from svc.domain.refusals import Detail, Refusal, invalid
 from svc.domain.rules.lists import ListEntry, ListKind, StoredList, canonical, searched
-from svc.http.change import caller_of, change, touch_caller
+from svc.http.change import caller_of, change
 from svc.http.management.keys import read_expiry
 from svc.http.management.list_schema import (
     AddedBody,
@@ -27,7 +27,7 @@ from svc.http.management.list_schema import (
     entry_row,
     list_row,
 )
-from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
+from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.http.rows import encoded, page_of
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.rules import lists
@@ -41,78 +41,75 @@ ENTRIES_A_PAGE = 10_000
 """That are looked at for one page: where most have expired, it may be short and have a cursor."""
 
 
-async def list_lists(services: Services, call: Call) -> Outcome:
+async def list_lists(services: Services, call: Call) -> ListsBody | Refusal:
     """`GET .../lists`: all lists, the six that every organization has among them (decisions 12.1)."""
-    await touch_caller(services, call)
-    number = caller_of(call).organization.number
+    number = call.organization.number
 
     def read(snapshot: Snapshot) -> tuple[ListBody, ...]:
         expired = expired_entries(snapshot, number, call.at_ms)
         return tuple(_row(call, found, expired[found.id]) for found in all_lists(snapshot, number).values())
 
-    return Outcome(ListsBody(await services.store.query(read)))
+    return ListsBody(await services.store.query(read))
 
 
-async def create_list(services: Services, call: Call) -> Outcome:
+async def create_list(services: Services, call: Call) -> ListBody | Refusal:
     """`POST .../lists`: `201` with the new list. `409 list_exists` or `list_limit` (decisions 12.1)."""
     body: CreateListBody = call.body
-    number = caller_of(call).organization.number
+    number = call.organization.number
     list_id = "lst_" + twenty_characters(services.world.entropy)
     job = partial(lists.create_list, number=number, list_id=list_id, name=body.name, kind=body.kind, now_ms=call.at_ms)
     made = await change(services, call, job)
-    return Outcome(made if isinstance(made, Refusal) else _row(call, made, 0), status=201)
+    return made if isinstance(made, Refusal) else _row(call, made, 0)
 
 
-async def get_list(services: Services, call: Call) -> Outcome:
+async def get_list(services: Services, call: Call) -> ListBody | Refusal:
     """`GET .../lists/{list_id}`: the list. `404 not_found`."""
-    await touch_caller(services, call)
-    return Outcome(await _read(services, call))
+    return await _read(services, call)
 
 
-async def update_list(services: Services, call: Call) -> Outcome:
+async def update_list(services: Services, call: Call) -> ListBody | Refusal:
     """`PATCH .../lists/{list_id}`: another name. `404`, `409 list_permanent`, `list_in_use` or `list_exists` (decisions
     12.2).
     """
     body: UpdateListBody = call.body
     if body.name is UNSET:
         return await get_list(services, call)
-    number, list_id = caller_of(call).organization.number, call.path["list_id"]
+    number, list_id = call.organization.number, call.path["list_id"]
     job = partial(lists.rename_list, number=number, list_id=list_id, name=body.name, now_ms=call.at_ms)
     renamed = await change(services, call, job)
-    return Outcome(renamed if isinstance(renamed, Refusal) else await _read(services, call))
+    return renamed if isinstance(renamed, Refusal) else await _read(services, call)
 
 
-async def delete_list(services: Services, call: Call) -> Outcome:
+async def delete_list(services: Services, call: Call) -> Refusal | None:
     """`DELETE .../lists/{list_id}`: `204` when nothing of it is left. `404`, `409 list_permanent` or `list_in_use`
     (decisions 12.2).
 
     Where the caller does not wait, retention deletes the rest of its entries.
     """
-    number, list_id = caller_of(call).organization.number, call.path["list_id"]
+    number, list_id = call.organization.number, call.path["list_id"]
     ended = await change(
         services, call, partial(lists.delete_list, number=number, list_id=list_id), may_use_reserve=True
     )
     while ended is False:
         go_on = partial(lists.continue_deletion, number=number, list_id=list_id)
         ended = await change(services, call, go_on, may_use_reserve=True)
-    return Outcome(ended) if isinstance(ended, Refusal) else Outcome(None, status=204)
+    return ended if isinstance(ended, Refusal) else None
 
 
-async def list_entries(services: Services, call: Call) -> Outcome:
+async def list_entries(services: Services, call: Call) -> EntriesBody | Refusal:
     """`GET .../lists/{list_id}/entries`: a page of the entries that have not expired, in the order of their values.
     `404`, `422` (`invalid_cursor`).
     """
     query: ListEntriesQuery = call.query
-    await touch_caller(services, call)
-    number, key = caller_of(call).organization.number, services.webhooks.cursors_key
+    number, key = call.organization.number, services.webhooks.cursors_key
     found = await _find(services, call)
     if found is None:
-        return Outcome(Refusal("not_found"))
+        return Refusal("not_found")
     after, of_list = "", raw_id(found.id)
     if query.cursor is not UNSET:
         row = read_cursor(key, "list_entries", number, query.cursor)
         if row is None or not row.startswith(of_list):
-            return Outcome(invalid("cursor", "invalid_cursor", "query"))
+            return invalid("cursor", "invalid_cursor", "query")
         after = row.removeprefix(of_list).decode()
     beginning = searched(found.kind, sent(query.q) or "")
     find = partial(entries_behind, number=number, list_id=found.id, beginning=beginning)
@@ -123,20 +120,20 @@ async def list_entries(services: Services, call: Call) -> Outcome:
 
     shown, resume = await page_of(read, after, query.limit, ENTRIES_AT_ONCE, ENTRIES_A_PAGE)
     next_cursor = UNSET if resume is None else write_cursor(key, "list_entries", number, of_list + resume.encode())
-    return Outcome(EntriesBody(await encoded(shown, partial(map, entry_row)), next_cursor))
+    return EntriesBody(await encoded(shown, partial(map, entry_row)), next_cursor)
 
 
-async def add_entries(services: Services, call: Call) -> Outcome:
+async def add_entries(services: Services, call: Call) -> AddedBody | Refusal:
     """`POST .../lists/{list_id}/entries`: `200` with how many values were added and replaced, all or none. `404`, `422`
     with each value or expiry that is wrong, `409 list_limit`.
     """
     body: AddEntriesBody = call.body
     found = await _find(services, call)
     if found is None:
-        return Outcome(Refusal("not_found"))
+        return Refusal("not_found")
     entries = read_entries(found.kind, body.entries, call.at_ms)
     if isinstance(entries, Refusal):
-        return Outcome(entries)
+        return entries
     caller = caller_of(call)
     job = partial(
         lists.add_entries,
@@ -147,28 +144,28 @@ async def add_entries(services: Services, call: Call) -> Outcome:
         by=caller.member_id,
     )
     added = await change(services, call, job)
-    return Outcome(added if isinstance(added, Refusal) else AddedBody(*added))
+    return added if isinstance(added, Refusal) else AddedBody(*added)
 
 
-async def remove_entries(services: Services, call: Call) -> Outcome:
+async def remove_entries(services: Services, call: Call) -> Refusal | None:
     """`DELETE .../lists/{list_id}/entries`: `204`. `404`, `422` with each value that could not be in the list."""
     body: RemoveEntriesBody = call.body
     found = await _find(services, call)
     if found is None:
-        return Outcome(Refusal("not_found"))
+        return Refusal("not_found")
     values = [canonical(found.kind, text) for text in body.values]
     faults = [_fault(f"values[{index}]") for index, value in enumerate(values) if value is None]
     if faults:
-        return Outcome(Refusal("validation_error", tuple(faults)))
+        return Refusal("validation_error", tuple(faults))
     job = partial(
         lists.remove_entries,
-        number=caller_of(call).organization.number,
+        number=call.organization.number,
         list_id=found.id,
         values=[value for value in values if value is not None],
         now_ms=call.at_ms,
     )
     left = await change(services, call, job, may_use_reserve=True)
-    return Outcome(left) if isinstance(left, Refusal) else Outcome(None, status=204)
+    return left if isinstance(left, Refusal) else None
 
 
 def read_entries(kind: ListKind, entries: Sequence[NewEntryBody], now_ms: int) -> list[NewEntry] | Refusal:
@@ -197,12 +194,12 @@ def _is_shown(entry: ListEntry, beginning: str, now_ms: int) -> bool:
 
 
 async def _find(services: Services, call: Call) -> StoredList | None:
-    number, list_id = caller_of(call).organization.number, call.path["list_id"]
+    number, list_id = call.organization.number, call.path["list_id"]
     return await services.store.query(partial(find_list, number=number, list_id=list_id))
 
 
 async def _read(services: Services, call: Call) -> ListBody | Refusal:
-    number, list_id = caller_of(call).organization.number, call.path["list_id"]
+    number, list_id = call.organization.number, call.path["list_id"]
 
     def read(snapshot: Snapshot) -> ListBody | Refusal:
         found = find_list(snapshot, number, list_id)

@@ -25,8 +25,8 @@ from svc.domain.model import ENVIRONMENTS, Decision, Environment, RuleAction
 from svc.domain.records import Event
 from svc.domain.refusals import Refusal
 from svc.domain.rules.ruleset import MOST_RULES, Decided, Rule, RuleMode, Ruleset
-from svc.http.change import caller_of, change, touch_caller
-from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
+from svc.http.change import caller_of, change
+from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.rules.rulesets import checked_rules, decide_by, ruleset_in_force, save_rules
 from svc.store.views import events
@@ -144,14 +144,14 @@ class RulesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = "live"
 
 
-async def read_rules(services: Services, call: Call) -> Outcome:
+async def read_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
     """`GET .../rules`: the ruleset in force, with what its rules came to."""
-    number = (await touch_caller(services, call)).organization.number
+    number = call.organization.number
     query: RulesQuery = call.query
-    return Outcome(await services.store.query(partial(_seen, number=number, kind=query.environment, now_ms=call.at_ms)))
+    return await services.store.query(partial(_seen, number=number, kind=query.environment, now_ms=call.at_ms))
 
 
-async def put_rules(services: Services, call: Call) -> Outcome:
+async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
     """`PUT .../rules`: the whole ruleset (decisions 13.1). `409 revision_conflict`, `422` with every fault."""
     query: RulesQuery = call.query
     body: RulesBody = call.body
@@ -170,26 +170,26 @@ async def put_rules(services: Services, call: Call) -> Outcome:
         saved = save_rules(transaction, number, kind, body.revision, kept, caller.key.id, call.at_ms)
         return saved if isinstance(saved, Refusal) else _seen(transaction, number, kind, call.at_ms)
 
-    return Outcome(await change(services, call, job))
+    return await change(services, call, job)
 
 
-async def preview_rules(services: Services, call: Call) -> Outcome:
+async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusal:
     """`POST .../rules/preview`: what the newest 10,000 events would have come to, with their stored velocity and the
     lists as they are now. Refused as a save is; `429` while another long read of the organization runs.
     """
     query: RulesQuery = call.query
     body: PreviewBody = call.body
-    number, kind = (await touch_caller(services, call)).organization.number, query.environment
+    number, kind = call.organization.number, query.environment
     given = given_rules(body.rules)
     refusal = await services.store.query(
         partial(checked_rules, number=number, kind=kind, rules=given[: MOST_RULES + 1])
     )
     refusal = refusal or services.limits.long_reads.refusal(number)
     if refusal is not None:
-        return Outcome(refusal)
+        return refusal
     tried = Ruleset(revision=0, rules=tuple(rule for _, rule in given))
     async with services.limits.long_reads.turn(number):
-        return Outcome(await _previewed(services, number, kind, tried, body.rules, call.at_ms))
+        return await _previewed(services, number, kind, tried, body.rules, call.at_ms)
 
 
 def given_rules(rules: tuple[RuleFields, ...]) -> list[tuple[str | None, Rule]]:

@@ -17,8 +17,8 @@ from svc.domain.fields import about
 from svc.domain.ids import DAY_MS
 from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
-from svc.http.change import caller_of, change, touch_caller
-from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
+from svc.http.change import change
+from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.store.transactions.organizations import change_settings
 from svc.store.views import lookups
 
@@ -80,25 +80,25 @@ class UpdateSettingsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     )
 
 
-async def read_settings(services: Services, call: Call) -> Outcome:
+async def read_settings(services: Services, call: Call) -> SettingsBody | Refusal:
     """`GET .../settings`: the settings in force."""
-    number = (await touch_caller(services, call)).organization.number
-    return Outcome(_shown(services, await services.store.query(partial(lookups.organization, number=number))))
+    number = call.organization.number
+    return _shown(services, await services.store.query(partial(lookups.organization, number=number)))
 
 
-async def update_settings(services: Services, call: Call) -> Outcome:
+async def update_settings(services: Services, call: Call) -> SettingsBody | Refusal:
     """`PATCH .../settings`: change what is named; in force from the next request on (decisions 11.5). `422
     validation_error` (`out_of_range`) for a threshold that no count reaches.
     """
     body: UpdateSettingsBody = call.body
     job = partial(
         change_settings,
-        number=caller_of(call).organization.number,
+        number=call.organization.number,
         decision_in_response=None if body.decision_in_response is UNSET else body.decision_in_response,
         thresholds={} if body.account_thresholds is UNSET else _sent(body.account_thresholds),
     )
     changed = await change(services, call, job)
-    return Outcome(changed if isinstance(changed, Refusal) else _shown(services, changed))
+    return changed if isinstance(changed, Refusal) else _shown(services, changed)
 
 
 def _sent(named: NewAccountThresholds) -> dict[str, int]:

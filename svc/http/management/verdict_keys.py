@@ -14,7 +14,7 @@ from svc.domain.access.signed_verdict import published_keys
 from svc.domain.fields import about
 from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
-from svc.http.change import caller_of, change
+from svc.http.change import change
 from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
 from svc.store.transactions import organizations
 from svc.store.transactions.webhooks.endpoints import MAX_OVERLAP_HOURS
@@ -52,27 +52,27 @@ class RotateVerdictKeyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     ] = 24
 
 
-async def get_verdict_keys(services: Services, call: Call) -> Outcome:
+async def get_verdict_keys(services: Services, call: Call) -> VerdictKeysBody | Refusal | Outcome:
     """`GET /organizations/{organization_id}/verdict-keys`: a JWK set, without a key. `404 not_found`, and `429
     rate_limited` by address.
     """
     known = await services.store.query(partial(lookups.find_account, organization_id=call.path["organization_id"]))
     if known is None or known.organization.removed_at_ms is not None:
-        return Outcome(Refusal("not_found"))
+        return Refusal("not_found")
     return Outcome(_rows(services, known.organization, call.at_ms), headers={"Cache-Control": CACHED})
 
 
-async def rotate_verdict_key(services: Services, call: Call) -> Outcome:
+async def rotate_verdict_key(services: Services, call: Call) -> VerdictKeysBody | Refusal:
     """`POST .../verdict-keys/rotate`: the next key signs from the next request on; the keys that are published then."""
     body: RotateVerdictKeyBody = call.body
     job = partial(
         organizations.rotate_verdict_key,
-        number=caller_of(call).organization.number,
+        number=call.organization.number,
         overlap_hours=body.previous_key_valid_hours,
         now_ms=call.at_ms,
     )
     changed = await change(services, call, job)
-    return Outcome(changed if isinstance(changed, Refusal) else _rows(services, changed, call.at_ms))
+    return changed if isinstance(changed, Refusal) else _rows(services, changed, call.at_ms)
 
 
 def _rows(services: Services, organization: Organization, now_ms: int) -> VerdictKeysBody:

@@ -8,14 +8,14 @@ from functools import partial
 from svc.domain.access.audit import Audited
 from svc.domain.accounts.velocity import account_digest
 from svc.domain.refusals import Refusal
-from svc.http.change import caller_of, change
-from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
+from svc.http.change import change
+from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.erasure.accounts import continue_account_erasure, erase_account
 from svc.store.transactions.erasure.visitors import continue_erasure, erase_visitor
 
 
-async def erase(services: Services, call: Call) -> Outcome:
+async def erase(services: Services, call: Call) -> Refusal | None:
     """`DELETE .../visitors/{visitor_id}`: `204` when nothing of the visitor is left to read (decisions 7.6). `404
     not_found`.
 
@@ -26,11 +26,11 @@ async def erase(services: Services, call: Call) -> Outcome:
 
 async def erase_wholly(
     services: Services, call: Call, visitor_id: str, *, unless: Callable[[Snapshot], Refusal | None] = lambda _: None
-) -> Outcome:
+) -> Refusal | None:
     """Erase a visitor of the caller's organization, step by step; `204` when nothing of it is left to read (decisions
     7.6), `404 not_found` for an unknown one. `unless` may refuse it, in the transaction that begins.
     """
-    number = caller_of(call).organization.number
+    number = call.organization.number
 
     def begin(transaction: Transaction) -> Refusal | bool:
         return unless(transaction) or erase_visitor(transaction, number, visitor_id, call.at_ms)
@@ -39,22 +39,22 @@ async def erase_wholly(
     while ended is False:
         go_on = partial(continue_erasure, number=number, raw_id=visitor_id.encode())
         ended = await change(services, call, go_on, may_use_reserve=True)
-    return Outcome(ended) if isinstance(ended, Refusal) else Outcome(None, status=204)
+    return ended if isinstance(ended, Refusal) else None
 
 
-async def erase_an_account(services: Services, call: Call) -> Outcome:
+async def erase_an_account(services: Services, call: Call) -> Refusal | None:
     """`DELETE .../accounts/{account_id}`: `204` when nothing names the account any more (decisions 11.6). `404
     not_found`.
 
     Where the caller does not wait, or the store is full in between, retention completes the erasure.
     """
-    number, account_id = caller_of(call).organization.number, call.path["account_id"]
+    number, account_id = call.organization.number, call.path["account_id"]
     begin = partial(erase_account, number=number, account_id=account_id)
     ended = await change(services, call, begin, may_use_reserve=True)
     while ended is False:
         go_on = partial(continue_account_erasure, number=number, digest=account_digest(number, account_id))
         ended = await change(services, call, go_on, may_use_reserve=True)
-    return Outcome(ended) if isinstance(ended, Refusal) else Outcome(None, status=204)
+    return ended if isinstance(ended, Refusal) else None
 
 
 ROUTES: tuple[Route, ...] = (

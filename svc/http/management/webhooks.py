@@ -22,7 +22,7 @@ from svc.domain.ids import first_id, is_webhook_id
 from svc.domain.refusals import Refusal, invalid
 from svc.domain.webhooks.envelope import standard_secret
 from svc.domain.webhooks.records import HISTORY_MS, Attempt
-from svc.http.change import caller_of, change, touch_caller
+from svc.http.change import caller_of, change
 from svc.http.management.webhook_schema import (
     CreateWebhookBody,
     IssuedWebhookBody,
@@ -37,7 +37,7 @@ from svc.http.management.webhook_schema import (
     delivery_row,
     webhook_row,
 )
-from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
+from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.http.rows import encoded, page_of
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.webhooks import endpoints
@@ -63,9 +63,9 @@ ATTEMPTS_A_PAGE = 10_000
 """That are looked at for one page: an endpoint with few of them gets a short page and a cursor."""
 
 
-async def list_webhooks(services: Services, call: Call) -> Outcome:
+async def list_webhooks(services: Services, call: Call) -> WebhooksBody | Refusal:
     """`GET .../webhooks`: all endpoints, newest first (interface 4.4)."""
-    caller = await touch_caller(services, call)
+    caller = caller_of(call)
     number = caller.organization.number
 
     def read(snapshot: Snapshot) -> list[Registered]:
@@ -77,22 +77,22 @@ async def list_webhooks(services: Services, call: Call) -> Outcome:
     for registered in reversed(found):
         rows.append(await _row(services, call, registered))
         await trio.lowlevel.checkpoint()  # a busy endpoint's day is 1,441 rows to add up: some milliseconds
-    return Outcome(WebhooksBody(tuple(rows)))
+    return WebhooksBody(tuple(rows))
 
 
-async def create_webhook(services: Services, call: Call) -> Outcome:
+async def create_webhook(services: Services, call: Call) -> IssuedWebhookBody | Refusal:
     """`POST .../webhooks`: `201` with the endpoint and its signing secret, which is shown only now (interface 4.4).
     `409 webhook_limit`, `422` with the field.
     """
     body: CreateWebhookBody = call.body
     refusal = endpoints.faulty_events(body.events, body.environment) or await services.webhooks.check_target(body.url)
     if refusal is not None:
-        return Outcome(refusal)
+        return refusal
     new = NewEndpoint(id="whk_" + twenty_characters(services.world.entropy), **msgspec.structs.asdict(body))
-    return await _issue(services, call, partial(endpoints.create_endpoint, new=new), 201)
+    return await _issue(services, call, partial(endpoints.create_endpoint, new=new))
 
 
-async def update_webhook(services: Services, call: Call) -> Outcome:
+async def update_webhook(services: Services, call: Call) -> WebhookBody | Refusal:
     """`PATCH .../webhooks/{webhook_id}`: changes only what is named (interface 4.4). `404`, `422` with the field."""
     body: UpdateWebhookBody = call.body
     named: dict[str, Any] = {
@@ -103,38 +103,38 @@ async def update_webhook(services: Services, call: Call) -> Outcome:
     if refusal is None and await _is_another_url(services, call, named.get("url")):
         refusal = await services.webhooks.check_target(named["url"])
     if refusal is not None:
-        return Outcome(refusal)
+        return refusal
     job = partial(endpoints.change_endpoint, endpoint_id=call.path["webhook_id"], change=EndpointChange(**named))
     changed = await _change(services, call, job)
     if isinstance(changed, Refusal):
-        return Outcome(changed)
+        return changed
     services.webhooks.due((changed.queue,))  # what waited for a resume, or for a URL that responds
-    return Outcome(await _row(services, call, changed))
+    return await _row(services, call, changed)
 
 
-async def delete_webhook(services: Services, call: Call) -> Outcome:
+async def delete_webhook(services: Services, call: Call) -> Refusal | None:
     """`DELETE .../webhooks/{webhook_id}`: `204`; deliveries stop at once, those in flight are cancelled. `404
     not_found`.
     """
     job = partial(endpoints.remove_endpoint, endpoint_id=call.path["webhook_id"])
     removed = await _change(services, call, job, may_use_reserve=True)
     if isinstance(removed, Refusal):
-        return Outcome(removed)
+        return removed
     services.webhooks.removed(removed)
-    return Outcome(None, status=204)
+    return None
 
 
-async def rotate_secret(services: Services, call: Call) -> Outcome:
+async def rotate_secret(services: Services, call: Call) -> IssuedWebhookBody | Refusal:
     """`POST .../webhooks/{webhook_id}/rotate-secret`: the endpoint with its new secret, which is shown only now
     (decisions 8.1). `404 not_found`, `409 webhook_unsigned`.
     """
     body: RotateWebhookSecretBody = call.body
     endpoint_id, hours = call.path["webhook_id"], body.previous_secret_valid_hours
     job = partial(endpoints.rotate_secret, endpoint_id=endpoint_id, overlap_hours=hours)
-    return await _issue(services, call, job, 200)
+    return await _issue(services, call, job)
 
 
-async def send_test(services: Services, call: Call) -> Outcome:
+async def send_test(services: Services, call: Call) -> QueuedDeliveryBody | Refusal:
     """`POST .../webhooks/{webhook_id}/test`: `202` once one `webhook.test` is queued (decisions 8.5). `404`, `409
     webhook_busy` or `webhook_paused`.
     """
@@ -142,7 +142,7 @@ async def send_test(services: Services, call: Call) -> Outcome:
     return await _queue(services, call, partial(endpoints.queue_test, event_id=event_id, trace=call.trace))
 
 
-async def redeliver_webhook(services: Services, call: Call) -> Outcome:
+async def redeliver_webhook(services: Services, call: Call) -> QueuedDeliveryBody | Refusal:
     """`POST .../webhooks/{webhook_id}/redeliver`: `202`; the same event once more, with the same id (decisions 8.5).
     `404`, `409 webhook_busy` or `webhook_paused`.
     """
@@ -150,18 +150,17 @@ async def redeliver_webhook(services: Services, call: Call) -> Outcome:
     return await _queue(services, call, partial(endpoints.queue_redelivery, event_id=body.event_id))
 
 
-async def list_deliveries(services: Services, call: Call) -> Outcome:
+async def list_deliveries(services: Services, call: Call) -> WebhookDeliveriesBody | Refusal:
     """`GET .../webhook-deliveries`: a page of the attempts of the last 30 days, newest first (interface 4.4). `422`
     (`invalid_cursor`, or `invalid_value` for an `endpoint_id` that is none).
     """
     query: ListWebhookDeliveriesQuery = call.query
-    number, key = caller_of(call).organization.number, services.webhooks.cursors_key
+    number, key = call.organization.number, services.webhooks.cursors_key
     before = BEYOND if query.cursor is UNSET else read_cursor(key, "deliveries", number, query.cursor)
     if before is None:
-        return Outcome(invalid("cursor", "invalid_cursor", "query"))
+        return invalid("cursor", "invalid_cursor", "query")
     if query.endpoint_id is not UNSET and not is_webhook_id(query.endpoint_id):
-        return Outcome(invalid("endpoint_id", "invalid_value", "query"))
-    await touch_caller(services, call)
+        return invalid("endpoint_id", "invalid_value", "query")
     wanted, environment = sent(query.endpoint_id), None if query.environment == "all" else query.environment
     find = partial(attempts_page, number=number, environment=environment, since=first_id(call.at_ms - HISTORY_MS))
 
@@ -172,14 +171,14 @@ async def list_deliveries(services: Services, call: Call) -> Outcome:
     at_once = query.limit if wanted is None else ATTEMPTS_AT_ONCE
     shown, resume = await page_of(read, before, query.limit, at_once, ATTEMPTS_A_PAGE)
     next_cursor = UNSET if resume is None else write_cursor(key, "deliveries", number, resume)
-    return Outcome(WebhookDeliveriesBody(await encoded(shown, partial(starmap, delivery_row)), next_cursor))
+    return WebhookDeliveriesBody(await encoded(shown, partial(starmap, delivery_row)), next_cursor)
 
 
 async def _is_another_url(services: Services, call: Call, url: str | None) -> bool:
     """Whether this URL is to be judged: not when it is the one that the endpoint has."""
     if url is None:
         return False
-    number, endpoint_id = caller_of(call).organization.number, call.path["webhook_id"]
+    number, endpoint_id = call.organization.number, call.path["webhook_id"]
     found = await services.store.query(partial(find_endpoint, number=number, endpoint_id=endpoint_id))
     return found is None or found.endpoint.url != url
 
@@ -188,28 +187,27 @@ async def _change(
     services: Services, call: Call, job: Callable[..., T | Refusal], *, may_use_reserve: bool = False
 ) -> T | Refusal:
     """The job with the number of the caller's organization."""
-    number = caller_of(call).organization.number
+    number = call.organization.number
     return await change(services, call, partial(job, number=number), may_use_reserve=may_use_reserve)
 
 
-async def _queue(services: Services, call: Call, job: Callable[..., Queued | Refusal]) -> Outcome:
+async def _queue(services: Services, call: Call, job: Callable[..., Queued | Refusal]) -> QueuedDeliveryBody | Refusal:
     queued = await _change(services, call, partial(job, endpoint_id=call.path["webhook_id"], now_ms=call.at_ms))
     if isinstance(queued, Refusal):
-        return Outcome(queued)
+        return queued
     services.webhooks.due((queued.queue,))
-    return Outcome(QueuedDeliveryBody(str(queued.event_id)), status=202)
+    return QueuedDeliveryBody(str(queued.event_id))
 
 
-async def _issue(services: Services, call: Call, job: Callable[..., Issued | Refusal], status: int) -> Outcome:
+async def _issue(services: Services, call: Call, job: Callable[..., Issued | Refusal]) -> IssuedWebhookBody | Refusal:
     """Change an endpoint such that it has a new secret, and respond with both."""
     issued = await _change(services, call, partial(job, secrets_key=services.webhooks.secrets_key, now_ms=call.at_ms))
     if isinstance(issued, Refusal):
-        return Outcome(issued)
+        return issued
     row = await _row(services, call, issued.registered)
     is_signed = issued.registered.endpoint.is_signed
     shown = (issued.secret, standard_secret(issued.secret)) if is_signed else ("", "")
-    body = IssuedWebhookBody(row, *shown)
-    return Outcome(body, status=status)
+    return IssuedWebhookBody(row, *shown)
 
 
 async def _row(services: Services, call: Call, registered: Registered) -> WebhookBody:

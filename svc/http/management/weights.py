@@ -14,7 +14,7 @@ from svc.domain.model import PLATFORMS
 from svc.domain.refusals import Refusal
 from svc.domain.scoring.signals import CATALOGUE, MAX_WEIGHT
 from svc.domain.scoring.weights import StoredWeights, WeightsChange
-from svc.http.change import caller_of, change, touch_caller
+from svc.http.change import caller_of, change
 from svc.http.management.schema import (
     RiskWeightsBody,
     SaveWeightsBody,
@@ -23,7 +23,7 @@ from svc.http.management.schema import (
     WeightsFields,
     risk_weights,
 )
-from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
+from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.weights import restore_weights, save_weights
 from svc.store.views import lookups
@@ -43,17 +43,16 @@ _SIGNALS = SignalsBody(
 )
 
 
-async def list_signals(services: Services, call: Call) -> Outcome:
+async def list_signals(_: Services, __: Call) -> SignalsBody:
     """`GET .../risk-signals`: the catalog of signals, whole (decisions 6.3)."""
-    await touch_caller(services, call)
-    return Outcome(_SIGNALS)
+    return _SIGNALS
 
 
-async def read_weights(services: Services, call: Call) -> Outcome:
+async def read_weights(services: Services, call: Call) -> RiskWeightsBody | Refusal:
     """`GET .../risk-weights`: the weights in force for an organization or one of its keys, and what this scope has
     stored itself (interface 2.11). `404` for an unknown key.
     """
-    caller = await touch_caller(services, call)
+    caller = caller_of(call)
     number, key_id = caller.organization.number, call.path.get("key_id")
 
     def read(snapshot: Snapshot) -> tuple[lookups.ScopeWeights, ...] | None:
@@ -61,10 +60,10 @@ async def read_weights(services: Services, call: Call) -> Outcome:
         return lookups.scope_weights(snapshot, number, key_id) if is_known else None
 
     seen = await services.store.query(read)
-    return Outcome(Refusal("not_found") if seen is None else risk_weights(caller.organization.id, key_id, seen))
+    return Refusal("not_found") if seen is None else risk_weights(caller.organization.id, key_id, seen)
 
 
-async def save(services: Services, call: Call) -> Outcome:
+async def save(services: Services, call: Call) -> RiskWeightsBody | Refusal:
     """`PUT .../risk-weights/{platform}`: what is not named keeps its value in force (decisions 6.3). `404`, `409
     revision_conflict` or `sdk_key_revoked`, `422` with every fault.
     """
@@ -85,21 +84,23 @@ def weights_change(body: WeightsFields, revision: int | None = None, by: str | N
     )
 
 
-async def restore(services: Services, call: Call) -> Outcome:
+async def restore(services: Services, call: Call) -> RiskWeightsBody | Refusal:
     """`DELETE .../risk-weights/{platform}`: back to the weights of the parent scope (decisions 6.3). `404` for an
     unknown key or platform, `409 sdk_key_revoked`.
     """
     return await _change(services, call, restore_weights)
 
 
-async def _change(services: Services, call: Call, job: Callable[..., StoredWeights | Refusal | None]) -> Outcome:
+async def _change(
+    services: Services, call: Call, job: Callable[..., StoredWeights | Refusal | None]
+) -> RiskWeightsBody | Refusal:
     platform = call.path["platform"]
     if platform not in PLATFORMS:
-        return Outcome(Refusal("not_found"))
+        return Refusal("not_found")
     organization, key_id = caller_of(call).organization, call.path.get("key_id")
     scoped = partial(job, number=organization.number, key_id=key_id, platform=platform)
     seen = await change(services, call, partial(_seen_after, scoped, organization.number, key_id))
-    return Outcome(seen if isinstance(seen, Refusal) else risk_weights(organization.id, key_id, seen))
+    return seen if isinstance(seen, Refusal) else risk_weights(organization.id, key_id, seen)
 
 
 def _seen_after(

@@ -84,14 +84,14 @@ class Coming(NamedTuple):
     entry: Entry
 
 
-async def read_options(services: Services, call: Call) -> Outcome:
+async def read_options(services: Services, call: Call) -> SignInOptionsBody | Refusal:
     """`GET /console/sign-in`: whether there is a provider."""
     del call
     provider = services.openid
-    return Outcome(SignInOptionsBody(UNSET if provider is None else OpenIdOption(provider.issuer)))
+    return SignInOptionsBody(UNSET if provider is None else OpenIdOption(provider.issuer))
 
 
-async def begin(services: Services, call: Call) -> Outcome:
+async def begin(services: Services, call: Call) -> Refusal | Outcome | None:
     """`GET /console/oidc`: to the provider, with a new attempt. `404 not_found` without one, `403` and `429` as of
     `signIn`. Where another site leads a person here, such as the provider's page of apps, the page of the console asks
     first: no other site signs anybody in.
@@ -99,11 +99,11 @@ async def begin(services: Services, call: Call) -> Outcome:
     provider, site = services.openid, site_of(call)
     refusal = _NOT_HERE if provider is None else _refusal(services, call, site)
     if refusal is not None or provider is None:
-        return Outcome(refusal or _NOT_HERE)
+        return refusal or _NOT_HERE
     refusal = cross_origin_refusal(call.headers, site, "GET")
     if refusal is not None:
         is_person = call.headers.get("sec-fetch-mode") == "navigate"
-        return _failed(call, NoIdentity("elsewhere", "another site began")) if is_person else Outcome(refusal)
+        return _failed(call, NoIdentity("elsewhere", "another site began")) if is_person else refusal
     key = openid_key(services.policy.pepper)
     attempt = new_attempt(key, services.world.entropy(SEED_BYTES), call.at_ms, _redirect_uri(site))
     url = await provider.authorization_url(attempt)
@@ -114,14 +114,14 @@ async def begin(services: Services, call: Call) -> Outcome:
     )
 
 
-async def end(services: Services, call: Call) -> Outcome:
+async def end(services: Services, call: Call) -> Refusal | Outcome | None:
     """`GET /console/oidc/callback`: back from the provider; a session begins where it names a role that is mapped. The
     browser comes from another site: it is known by its cookie.
     """
     provider, site = services.openid, site_of(call)
     refusal = _NOT_HERE if provider is None else _refusal(services, call, site)
     if refusal is not None or provider is None:
-        return Outcome(refusal or _NOT_HERE)
+        return refusal or _NOT_HERE
     kept = cookie_value(call.headers, _cookie_name(site))
     redirect_uri = _redirect_uri(site)
     attempt = None if kept is None else read_attempt(openid_key(services.policy.pepper), kept, call.at_ms, redirect_uri)

@@ -42,17 +42,17 @@ class Proven(NamedTuple):
     """Of the code; `None` = it needs none."""
 
 
-async def sign_in_by_password(services: Services, call: Call, fields: PasswordFields) -> Outcome:
+async def sign_in_by_password(services: Services, call: Call, fields: PasswordFields) -> Outcome | Refusal:
     """Begin a session of the member with this address and password. `401 unauthorized`, `429 rate_limited`, `503
     service_unavailable` where too many sign in at once.
     """
     email = canonical_email(fields.email) or ""
     over = services.limits.account_refusal(email_digest(email), call.at_ms)
     if over is not None:
-        return Outcome(over)
+        return over
     hashed = await services.passwords.hash(email, fields.password[: LONGEST_PASSWORD + 1])
     if isinstance(hashed, Refusal):
-        return Outcome(hashed)
+        return hashed
 
     def find(snapshot: Snapshot) -> tuple[Proven, Entry] | Refusal:
         proven = _proven(snapshot, services.passwords.key, email, hashed, fields, call.at_ms)
@@ -60,10 +60,10 @@ async def sign_in_by_password(services: Services, call: Call, fields: PasswordFi
 
     found = await services.store.query(find)
     if isinstance(found, Refusal):
-        return Outcome(found)
+        return found
     proven, entry = found
     came = await enter(services, call, entry, partial(_come_in, proven=proven, now_ms=call.at_ms))
-    return Outcome(came) if isinstance(came, Refusal) else entered(services, entry, came[1])
+    return came if isinstance(came, Refusal) else entered(services, entry, came[1])
 
 
 def entry_of(services: Services, call: Call, snapshot: Snapshot, who: tuple[int, Member]) -> Entry:

@@ -11,7 +11,7 @@ from svc.domain.access.passwords import code_secret, code_url, shown_secret, ste
 from svc.domain.refusals import Refusal, invalid
 from svc.http.change import caller_of, change
 from svc.http.members.schema import ConfirmTotpBody, OfferedTotpBody
-from svc.http.route import Call, Outcome, Route, Services, console_route
+from svc.http.route import Call, Route, Services, console_route
 from svc.store.schema.tables import MEMBERS
 from svc.store.snapshot import Transaction
 from svc.store.views.members import find_member
@@ -19,30 +19,30 @@ from svc.store.views.members import find_member
 ISSUER = "svc"
 
 
-async def offer_codes(services: Services, call: Call) -> Outcome:
+async def offer_codes(services: Services, call: Call) -> OfferedTotpBody | Refusal:
     """`POST /console/api/totp`: a new secret for the caller's authenticator, of no effect before it is confirmed. `404
     not_found` for a session of a key.
     """
     caller = caller_of(call)
     if caller.member is None:
-        return Outcome(Refusal("not_found"))
+        return Refusal("not_found")
     offer = partial(_offer, number=caller.organization.number, member_id=caller.member.id)
     offered = await change(services, call, offer)
     if isinstance(offered, Refusal):
-        return Outcome(offered)
+        return offered
     secret = code_secret(services.passwords.key, offered.id, offered.offered_generation)
     issuer = f"{ISSUER} ({caller.organization.name})".replace(":", " ")
-    return Outcome(OfferedTotpBody(shown_secret(secret), code_url(secret, offered.email, issuer)))
+    return OfferedTotpBody(shown_secret(secret), code_url(secret, offered.email, issuer))
 
 
-async def confirm_codes(services: Services, call: Call) -> Outcome:
+async def confirm_codes(services: Services, call: Call) -> Refusal | None:
     """`POST /console/api/totp/confirm`: the member needs codes by the offered secret from now on. `422`
     (`invalid_value`) for a wrong code, `404 not_found` without an offer.
     """
     body: ConfirmTotpBody = call.body
     caller = caller_of(call)
     if caller.member is None:
-        return Outcome(Refusal("not_found"))
+        return Refusal("not_found")
     confirm = partial(
         _confirm,
         number=caller.organization.number,
@@ -52,7 +52,7 @@ async def confirm_codes(services: Services, call: Call) -> Outcome:
         now_ms=call.at_ms,
     )
     confirmed = await change(services, call, confirm)
-    return Outcome(confirmed) if isinstance(confirmed, Refusal) else Outcome(None, status=204)
+    return confirmed if isinstance(confirmed, Refusal) else None
 
 
 def _offer(transaction: Transaction, number: int, member_id: str) -> Member | Refusal:

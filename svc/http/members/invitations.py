@@ -22,14 +22,14 @@ from svc.store.views import lookups
 INVITATION_REFUSED = "The invitation was used before, has expired, or is mistyped. Ask an admin to invite you again."
 
 
-async def accept(services: Services, call: Call) -> Outcome:
+async def accept(services: Services, call: Call) -> Outcome | Refusal:
     """`POST /console/invitations`: the member has this password from now on; its former sessions end, and one begins.
     `401 unauthorized` for an invitation that may not be used, `403` and `429` as of `signIn`.
     """
     body: AcceptInvitationBody = call.body
     refusal = entry_refusal(services, call)
     if refusal is not None:
-        return Outcome(refusal)
+        return refusal
     invitation = digest(services.policy.pepper, body.token)
 
     def find(snapshot: Snapshot) -> tuple[int, Member, Entry] | Refusal:
@@ -45,16 +45,16 @@ async def accept(services: Services, call: Call) -> Outcome:
 
     found = await services.store.query(find)
     if isinstance(found, Refusal):
-        return Outcome(found)
+        return found
     number, member, entry = found
     hashed = await services.passwords.hash(member.email, body.password)
     if isinstance(hashed, Refusal):
-        return Outcome(hashed)
+        return hashed
     password = stored_password(services.passwords.key, member.id, hashed)
     accepting = partial(_accept, number=number, digest=invitation, password=password, now_ms=call.at_ms)
     came = await enter(services, call, entry, accepting)
     if isinstance(came, Refusal):
-        return Outcome(came)
+        return came
     accepted, set_cookie = came
     for ended in accepted.ended_sessions:
         services.end_viewers(ended)

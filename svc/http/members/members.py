@@ -12,7 +12,7 @@ from svc.domain.bodies import sent
 from svc.domain.network.origins import normalize_origin
 from svc.domain.refusals import Refusal, invalid
 from svc.domain.timestamps import timestamp
-from svc.http.change import caller_of, change, touch_caller
+from svc.http.change import caller_of, change
 from svc.http.members.schema import (
     InvitedMemberBody,
     InviteMemberBody,
@@ -21,7 +21,7 @@ from svc.http.members.schema import (
     UpdateMemberBody,
     member_row,
 )
-from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
+from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.store.snapshot import Snapshot
 from svc.store.transactions import members
 from svc.store.transactions.members import MemberChange, MemberFields
@@ -29,24 +29,24 @@ from svc.store.views.members import members_of
 from svc.world import twenty_characters
 
 
-async def list_members(services: Services, call: Call) -> Outcome:
+async def list_members(services: Services, call: Call) -> MembersBody | Refusal:
     """`GET .../members`: all of them, oldest first."""
-    number = (await touch_caller(services, call)).organization.number
+    number = call.organization.number
 
     def read(snapshot: Snapshot) -> tuple[MemberBody, ...]:
         return tuple(map(member_row, members_of(snapshot, number)))
 
-    return Outcome(MembersBody(await services.store.query(read)))
+    return MembersBody(await services.store.query(read))
 
 
-async def invite_member(services: Services, call: Call) -> Outcome:
+async def invite_member(services: Services, call: Call) -> InvitedMemberBody | Refusal:
     """`POST .../members`: `201` with the member and a link that works once within seven days. `409 member_exists` or
     `member_limit`, `422` (`invalid_value`) for what is no e-mail address.
     """
     body: InviteMemberBody = call.body
     email = canonical_email(body.email)
     if email is None:
-        return Outcome(invalid("email", "invalid_value"))
+        return invalid("email", "invalid_value")
     caller = caller_of(call)
     member = Member(
         id=MEMBER_PREFIX + twenty_characters(services.world.entropy),
@@ -57,18 +57,18 @@ async def invite_member(services: Services, call: Call) -> Outcome:
         created_at_ms=call.at_ms,
         created_by=caller.member_id,
     )
-    return await _invited(services, call, partial(members.invite, member=member), status=201)
+    return await _invited(services, call, partial(members.invite, member=member))
 
 
-async def invite_again(services: Services, call: Call) -> Outcome:
+async def invite_again(services: Services, call: Call) -> InvitedMemberBody | Refusal:
     """`POST .../members/{member_id}/invitation`: another link, in place of the former one: for who has lost a link, a
     password or the device with the codes. `404`, `409 member_suspended`.
     """
-    return await _invited(services, call, partial(members.invite_again, member_id=call.path["member_id"]), status=200)
+    return await _invited(services, call, partial(members.invite_again, member_id=call.path["member_id"]))
 
 
-async def _invited(services: Services, call: Call, job: Callable[..., Member | Refusal], status: int) -> Outcome:
-    organization = caller_of(call).organization
+async def _invited(services: Services, call: Call, job: Callable[..., Member | Refusal]) -> InvitedMemberBody | Refusal:
+    organization = call.organization
     token, expires_at_ms = (
         new_token("invitation", organization.id, services.world.entropy(32)),
         call.at_ms + INVITATION_MS,
@@ -78,13 +78,12 @@ async def _invited(services: Services, call: Call, job: Callable[..., Member | R
         services, call, partial(job, number=organization.number, digest=hashed, expires_at_ms=expires_at_ms)
     )
     if isinstance(invited, Refusal):
-        return Outcome(invited)
-    body = InvitedMemberBody(
+        return invited
+    return InvitedMemberBody(
         member=member_row(invited),
         invitation_url=invitation_url(services.public_url or _origin(call), token),
         expires_at=timestamp(expires_at_ms),
     )
-    return Outcome(body, status=status)
 
 
 def invitation_url(origin: str, token: str) -> str:
@@ -101,20 +100,20 @@ def _origin(call: Call) -> str:
     return normalize_origin(f"{'http' if is_plain else 'https'}://{host}") or ""
 
 
-async def update_member(services: Services, call: Call) -> Outcome:
+async def update_member(services: Services, call: Call) -> MemberBody | Refusal:
     """`PATCH .../members/{member_id}`: name, role or status; in force from the member's next request on. `404`, `409
     last_admin` or `member_invited`.
     """
     body: UpdateMemberBody = call.body
     fields = MemberFields(sent(body.name), sent(body.role), sent(body.status))
     changed = await _changed(services, call, partial(members.change_member, fields=fields))
-    return Outcome(changed if isinstance(changed, Refusal) else member_row(changed.member))
+    return changed if isinstance(changed, Refusal) else member_row(changed.member)
 
 
-async def remove_member(services: Services, call: Call) -> Outcome:
+async def remove_member(services: Services, call: Call) -> Refusal | None:
     """`DELETE .../members/{member_id}`: `204`; its sessions end. `404`, `409 last_admin`."""
     removed = await _changed(services, call, members.remove_member, may_use_reserve=True)
-    return Outcome(removed) if isinstance(removed, Refusal) else Outcome(None, status=204)
+    return removed if isinstance(removed, Refusal) else None
 
 
 async def _changed(

@@ -11,8 +11,7 @@ from svc.domain.access.members import Member
 from svc.domain.access.roles import may
 from svc.domain.fields import about
 from svc.domain.labels.reviews import A_MEMBER_ID
-from svc.http.change import caller_of, touch_caller
-from svc.http.route import Call, Outcome, Route, Services, console_route
+from svc.http.route import Call, Route, Services, console_route
 from svc.store.views.members import members_of
 
 
@@ -30,12 +29,11 @@ class PeopleBody(msgspec.Struct, frozen=True, kw_only=True):
     people: Annotated[tuple[Person, ...], about("Oldest first.")]
 
 
-async def read_people(services: Services, call: Call) -> Outcome:
+async def read_people(services: Services, call: Call) -> PeopleBody:
     """`GET /console/api/people`. Addresses and roles are for admins (`listMembers`)."""
-    await touch_caller(services, call)
-    number = caller_of(call).organization.number
+    number = call.organization.number
     found = await services.store.query(partial(members_of, number=number))
-    return Outcome(PeopleBody(people=tuple(map(_person, found))))
+    return PeopleBody(people=tuple(map(_person, found)))
 
 
 def _person(member: Member) -> Person:

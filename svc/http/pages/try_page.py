@@ -23,9 +23,9 @@ from svc.domain.records import Event
 from svc.domain.refusals import Refusal, invalid
 from svc.http.api.archived_document import EventDetailBody
 from svc.http.api.events import read_event, read_request_id, token_refusal, visits
-from svc.http.change import caller_of, touch_caller
+from svc.http.change import caller_of
 from svc.http.management.visitors import erase_wholly
-from svc.http.route import Call, Outcome, Route, Services
+from svc.http.route import Call, Route, Services
 from svc.http.schema import (
     DeferredTokenText,
 )
@@ -104,24 +104,24 @@ def checked_key(opened: Opened, secret: str | None, now_ms: int) -> str | None:
     return secret
 
 
-async def configuration(services: Services, _: Call) -> Outcome:
+async def configuration(services: Services, _: Call) -> TryConfig | Refusal:
     """`GET /try/config.json`: the key of the page; `404 not_found` where the setting `try_key` is missing."""
     if services.try_key is None:
-        return Outcome(Refusal("not_found"))
-    return Outcome(TryConfig(services.try_key))
+        return Refusal("not_found")
+    return TryConfig(services.try_key)
 
 
-async def explain(services: Services, call: Call) -> Outcome:
+async def explain(services: Services, call: Call) -> TryAnswer | Refusal:
     """`POST /try/event`: an identification that this browser has made, with its visitor's newest events. `404
     not_found` for another key, `422 invalid_supplement` for a token that proves nothing.
     """
     event = await _own_event(services, call)
     if isinstance(event, Refusal):
-        return Outcome(event)
-    caller = await touch_caller(services, call)
+        return event
+    caller = caller_of(call)
     found = await visits(services, caller, event.visitor_id, MOST_LOOKED_AT, call.at_ms)
     shown = _own_visits(found, event.request_id, caller.key.id)[:MOST_VISITS]
-    return Outcome(TryAnswer(event, tuple(event_row(one, request_id) for request_id, one in shown)))
+    return TryAnswer(event, tuple(event_row(one, request_id) for request_id, one in shown))
 
 
 def _own_visits(found: list[tuple[UUID, Event]], request_id: str, key_id: str) -> list[tuple[UUID, Event]]:
@@ -139,7 +139,7 @@ def _is_by_token(event: Event) -> bool:
     return event.verdict.visitor_is_new or event.verdict.linkage in ("token", "doubted_token")
 
 
-async def forget(services: Services, call: Call) -> Outcome:
+async def forget(services: Services, call: Call) -> Refusal | None:
     """`POST /try/forget`: erase the visitor of an identification that this browser has made. `204`; errors as of
     `explain`. `403 insufficient_role` where the visitor has events outside development, or may have had some that are
     no longer kept: its id is the same there, and a public key must not erase it. The same where it was recognized by
@@ -147,7 +147,7 @@ async def forget(services: Services, call: Call) -> Outcome:
     """
     event = await _own_event(services, call)
     if isinstance(event, Refusal):
-        return Outcome(event)
+        return event
     caller = caller_of(call)
     number, raw_id = caller.organization.number, event.visitor_id.encode()
 
@@ -175,7 +175,7 @@ async def _own_event(services: Services, call: Call) -> EventDetailBody | Refusa
     request_id = read_request_id(body.request_id)
     if isinstance(request_id, Refusal):
         return invalid("request_id", "invalid_value")
-    caller = await touch_caller(services, call)
+    caller = caller_of(call)
     refused = token_refusal(services, call, caller, body.token, request_id)
     return refused or await read_event(services, caller, request_id, call.at_ms)
 

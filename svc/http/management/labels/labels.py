@@ -15,7 +15,7 @@ from svc.domain.labels.performance import Kind, Performance
 from svc.domain.refusals import Detail, Issue, Refusal
 from svc.domain.timestamps import read_timestamp, timestamp
 from svc.http.api.events import read_request_id
-from svc.http.change import caller_of, change, touch_caller
+from svc.http.change import change
 from svc.http.management.labels.schema import (
     LabelBody,
     PerformanceBody,
@@ -25,7 +25,7 @@ from svc.http.management.labels.schema import (
     performance_line,
     performance_scores,
 )
-from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
+from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.http.schema import LabelAnswer
 from svc.store.transactions.labels.labels import LabelChange, label_request
 from svc.store.transactions.rules.rulesets import rule_names
@@ -35,60 +35,58 @@ from svc.store.views.subjects import environments_of
 DEFAULT_WINDOW_MS = 30 * DAY_MS
 
 
-async def label_event(services: Services, call: Call) -> Outcome:
+async def label_event(services: Services, call: Call) -> LabelAnswer | Refusal:
     """`PUT .../events/{request_id}/label`: another label for an event of any environment, or none, for 400 days from
     its arrival. `404 event_not_found`, `422 invalid_request_id`.
     """
     body: LabelBody = call.body
     request_id = read_request_id(call.path["request_id"])
     if isinstance(request_id, Refusal):
-        return Outcome(request_id)
+        return request_id
     job = partial(
         label_request,
-        number=caller_of(call).organization.number,
+        number=call.organization.number,
         request_id=request_id.bytes,
         change=LabelChange(body.label, body.label_reason),
         now_ms=call.at_ms,
     )
     labeled = await change(services, call, job)
     if isinstance(labeled, Refusal):
-        return Outcome(labeled)
-    return Outcome(LabelAnswer(request_id=str(request_id), label=labeled.label, label_reason=labeled.reason))
+        return labeled
+    return LabelAnswer(request_id=str(request_id), label=labeled.label, label_reason=labeled.reason)
 
 
-async def read_performance(services: Services, call: Call) -> Outcome:
+async def read_performance(services: Services, call: Call) -> PerformanceBody | Refusal:
     """`GET .../performance`: how signals, groups, rules and levels did in the UTC days that the window touches. `422
     invalid_window`.
     """
     query: PerformanceQuery = call.query
     window = read_days(sent(query.start), sent(query.end), call.at_ms)
     if isinstance(window, Refusal):
-        return Outcome(window)
-    number = (await touch_caller(services, call)).organization.number
+        return window
+    number = call.organization.number
     performance = Performance()
     for environment in environments_of(query.environment):
         for stretch in stretches(number, environment, window.first, window.last):
             performance.add(await _summed(services, stretch))
     names = await services.store.query(partial(rule_names, number=number, kind=query.environment))
-    return Outcome(
-        PerformanceBody(
-            start=timestamp(window.first * DAY_MS),
-            end=timestamp((window.last + 1) * DAY_MS),
-            total=PerformanceTotal(
-                events=performance.events,
-                labelled=performance.fraud + performance.legitimate,
-                fraud=performance.fraud,
-                legitimate=performance.legitimate,
-            ),
-            signals=_lines(performance, "signals"),
-            groups=_lines(performance, "groups"),
-            rules=tuple(
-                performance_line(line, names.known.get(line.name, line.name), line.name)
-                for line in performance.lines("rules", names.in_force)
-            ),
-            levels=tuple(performance_line(line) for line in performance.lines("levels", LEVELS)),
-            scores=tuple(map(performance_scores, performance.scores())),
-        )
+    return PerformanceBody(
+        start=timestamp(window.first * DAY_MS),
+        end=timestamp((window.last + 1) * DAY_MS),
+        total=PerformanceTotal(
+            events=performance.events,
+            labelled=performance.fraud + performance.legitimate,
+            fraud=performance.fraud,
+            legitimate=performance.legitimate,
+        ),
+        signals=_lines(performance, "signals"),
+        groups=_lines(performance, "groups"),
+        rules=tuple(
+            performance_line(line, names.known.get(line.name, line.name), line.name)
+            for line in performance.lines("rules", names.in_force)
+        ),
+        levels=tuple(performance_line(line) for line in performance.lines("levels", LEVELS)),
+        scores=tuple(map(performance_scores, performance.scores())),
     )
 
 

@@ -7,17 +7,17 @@ from typing import Any
 
 from svc.domain.labels.reviews import Note, Subject
 from svc.domain.refusals import Refusal
-from svc.http.change import caller_of, change, member_of, touch_caller
+from svc.http.change import change, member_of
 from svc.http.management.labels.schema import NewNoteBody, NoteBody, NotesBody, note_row
-from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
+from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.labels.reviews import add_note, delete_note
 from svc.store.views.reviews import is_known, notes_of
 
 
-async def list_notes(services: Services, call: Call) -> Outcome:
+async def list_notes(services: Services, call: Call) -> NotesBody | Refusal:
     """`GET .../notes`: the notes about a visitor or an account, newest first. `404 not_found` for an unknown one."""
-    number, (subject, subject_id) = (await touch_caller(services, call)).organization.number, _about(call)
+    number, (subject, subject_id) = call.organization.number, _about(call)
 
     def read(snapshot: Snapshot) -> list[Note] | None:
         if not is_known(snapshot, number, subject, subject_id):
@@ -25,13 +25,13 @@ async def list_notes(services: Services, call: Call) -> Outcome:
         return notes_of(snapshot, number, subject, subject_id)
 
     found = await services.store.query(read)
-    return Outcome(Refusal("not_found") if found is None else NotesBody(tuple(map(note_row, reversed(found)))))
+    return Refusal("not_found") if found is None else NotesBody(tuple(map(note_row, reversed(found))))
 
 
-async def create_note(services: Services, call: Call) -> Outcome:
+async def create_note(services: Services, call: Call) -> NoteBody | Refusal:
     """`POST .../notes`: `201` with the new note. `404 not_found`, `409 note_limit`."""
     body: NewNoteBody = call.body
-    number, (subject, subject_id) = caller_of(call).organization.number, _about(call)
+    number, (subject, subject_id) = call.organization.number, _about(call)
     entropy = services.world.entropy(16)
 
     def job(transaction: Transaction) -> Note | Refusal:
@@ -40,15 +40,15 @@ async def create_note(services: Services, call: Call) -> Outcome:
         return add_note(transaction, number, subject, subject_id, body.text, call.at_ms, entropy, member_of(call))
 
     made = await change(services, call, job)
-    return Outcome(made if isinstance(made, Refusal) else note_row(made), status=201)
+    return made if isinstance(made, Refusal) else note_row(made)
 
 
-async def remove_note(services: Services, call: Call) -> Outcome:
+async def remove_note(services: Services, call: Call) -> Refusal | None:
     """`DELETE .../notes/{note_id}`: `204`. `404 not_found`."""
-    number, (subject, subject_id) = caller_of(call).organization.number, _about(call)
+    number, (subject, subject_id) = call.organization.number, _about(call)
     job = partial(delete_note, number=number, subject=subject, subject_id=subject_id, note_id=call.path["note_id"])
     refusal = await change(services, call, job, may_use_reserve=True)
-    return Outcome(refusal) if isinstance(refusal, Refusal) else Outcome(None, status=204)
+    return refusal if isinstance(refusal, Refusal) else None
 
 
 def _about(call: Call) -> tuple[Subject, str]:

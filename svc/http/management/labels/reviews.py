@@ -15,7 +15,7 @@ from svc.domain.cursor import read_cursor, write_cursor
 from svc.domain.labels.reviews import Review, review_row
 from svc.domain.refusals import Refusal, invalid
 from svc.http.api.events import read_request_id
-from svc.http.change import caller_of, change, member_of, touch_caller
+from svc.http.change import change, member_of
 from svc.http.management.labels.schema import (
     AssignReviewBody,
     CloseReviewBody,
@@ -39,17 +39,17 @@ REVIEWS_A_PAGE = 5000
 NOBODY = "none"
 
 
-async def list_reviews(services: Services, call: Call) -> Outcome:
+async def list_reviews(services: Services, call: Call) -> ReviewsBody | Refusal:
     """`GET .../reviews`: a page of reviews, the one that was opened last first. `422` (`invalid_cursor`)."""
     query: ReviewsQuery = call.query
-    number, key = (await touch_caller(services, call)).organization.number, services.webhooks.cursors_key
+    number, key = call.organization.number, services.webhooks.cursors_key
     state, assignee = sent(query.state), sent(query.assignee)
     bound = blake2b(msgspec.json.encode((state, assignee)), digest_size=8).digest()
     below = BEYOND_ALL
     if query.cursor is not UNSET:
         row = read_cursor(key, "reviews", number, query.cursor)
         if row is None or not row.startswith(bound):
-            return Outcome(invalid("cursor", "invalid_cursor", "query"))
+            return invalid("cursor", "invalid_cursor", "query")
         below = row.removeprefix(bound)
     find = partial(reviews_below, number=number, only_open=state == "open")
 
@@ -59,7 +59,7 @@ async def list_reviews(services: Services, call: Call) -> Outcome:
 
     shown, resume = await page_of(read, below, query.limit, REVIEWS_AT_ONCE, REVIEWS_A_PAGE)
     next_cursor = UNSET if resume is None else write_cursor(key, "reviews", number, bound + resume)
-    return Outcome(ReviewsBody(tuple(map(review_row, shown)), next_cursor))
+    return ReviewsBody(tuple(map(review_row, shown)), next_cursor)
 
 
 def _is_meant(review: Review, state: str | None, assignee: str | None) -> bool:
@@ -67,22 +67,22 @@ def _is_meant(review: Review, state: str | None, assignee: str | None) -> bool:
     return state in (None, review.state) and (assignee is None or review.assignee == wanted)
 
 
-async def get_review(services: Services, call: Call) -> Outcome:
+async def get_review(services: Services, call: Call) -> ReviewAnswer | Refusal:
     """`GET .../reviews/{review_id}`: one review. `404 not_found`."""
-    number = (await touch_caller(services, call)).organization.number
+    number = call.organization.number
     found = await services.store.query(partial(find_review, number=number, review_id=call.path["review_id"]))
-    return Outcome(Refusal("not_found") if found is None else ReviewAnswer(review_row(found)))
+    return Refusal("not_found") if found is None else ReviewAnswer(review_row(found))
 
 
-async def open_by_hand(services: Services, call: Call) -> Outcome:
+async def open_by_hand(services: Services, call: Call) -> ReviewAnswer | Outcome | Refusal:
     """`POST .../reviews`: `201` with a review of an event, of any environment, or `200` with the open one of its
     visitor and account. `404 event_not_found`.
     """
     body: OpenReviewBody = call.body
     request_id = read_request_id(body.request_id)
     if isinstance(request_id, Refusal):
-        return Outcome(invalid("request_id", "invalid_value"))
-    number, entropy = caller_of(call).organization.number, services.world.entropy(16)
+        return invalid("request_id", "invalid_value")
+    number, entropy = call.organization.number, services.world.entropy(16)
 
     def job(transaction: Transaction) -> Reviewed | Refusal:
         event = lookups.event(transaction, number, request_id)
@@ -93,24 +93,26 @@ async def open_by_hand(services: Services, call: Call) -> Outcome:
         by, trace = member_of(call), call.trace
         return open_review(transaction, number, request_id.bytes, event, call.at_ms, entropy, by, trace=trace)
 
-    return await _changed(services, call, job, status=201)
+    opened = await _changed(services, call, job)
+    is_other = isinstance(opened, Reviewed) and not opened.is_new
+    return Outcome(_row(opened)) if is_other else _row(opened)
 
 
-async def assign(services: Services, call: Call) -> Outcome:
+async def assign(services: Services, call: Call) -> ReviewAnswer | Refusal:
     """`PATCH .../reviews/{review_id}`: who takes care of it. `404 not_found`, `409 review_closed`."""
     body: AssignReviewBody = call.body
     if body.assignee is UNSET:
         return await get_review(services, call)
-    number, assignee = caller_of(call).organization.number, body.assignee
+    number, assignee = call.organization.number, body.assignee
 
     def job(transaction: Transaction) -> Reviewed | Refusal:
         assigned = assign_review(transaction, number, call.path["review_id"], assignee)
         return assigned if isinstance(assigned, Refusal) else Reviewed(assigned)
 
-    return await _changed(services, call, job)
+    return _row(await _changed(services, call, job))
 
 
-async def close(services: Services, call: Call) -> Outcome:
+async def close(services: Services, call: Call) -> ReviewAnswer | Refusal:
     """`POST .../reviews/{review_id}/close`: its event, and no other, has the label then. `404 not_found`, `409
     review_closed`.
     """
@@ -118,23 +120,25 @@ async def close(services: Services, call: Call) -> Outcome:
     closing = Closing(body.label, sent(body.label_reason), sent(body.note), member_of(call), call.trace)
     job = partial(
         close_review,
-        number=caller_of(call).organization.number,
+        number=call.organization.number,
         review_id=call.path["review_id"],
         closing=closing,
         now_ms=call.at_ms,
     )
-    return await _changed(services, call, job)
+    return _row(await _changed(services, call, job))
 
 
 async def _changed(
-    services: Services, call: Call, job: Callable[[Transaction], Reviewed | Refusal], status: int = 200
-) -> Outcome:
-    """The review after a change. `status` = where a new one was made."""
+    services: Services, call: Call, job: Callable[[Transaction], Reviewed | Refusal]
+) -> Reviewed | Refusal:
     reviewed = await change(services, call, job)
-    if isinstance(reviewed, Refusal):
-        return Outcome(reviewed)
-    services.webhooks.due(reviewed.queues)
-    return Outcome(ReviewAnswer(review_row(reviewed.review)), status=status if reviewed.is_new else 200)
+    if not isinstance(reviewed, Refusal):
+        services.webhooks.due(reviewed.queues)
+    return reviewed
+
+
+def _row(reviewed: Reviewed | Refusal) -> ReviewAnswer | Refusal:
+    return reviewed if isinstance(reviewed, Refusal) else ReviewAnswer(review_row(reviewed.review))
 
 
 _REVIEW = ORGANIZATION + "/reviews/{review_id}"

@@ -31,8 +31,7 @@ from svc.domain.labels.suggestion import (
 from svc.domain.model import LABELS, PLATFORMS, Platform
 from svc.domain.refusals import Refusal
 from svc.http.api.events import find_positions
-from svc.http.change import touch_caller
-from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
+from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.http.rows import in_parts
 from svc.store.snapshot import Snapshot
 from svc.store.views import events
@@ -100,19 +99,21 @@ class SuggestionBody(msgspec.Struct, frozen=True, kw_only=True):
     ]
 
 
-async def read_suggestion(services: Services, call: Call) -> Outcome:
+async def read_suggestion(services: Services, call: Call) -> SuggestionBody | Refusal:
     """`GET .../risk-weights/{platform}/suggestion`: weights that labels suggest, beside those in force. `404` for an
     unknown platform, `409 analysis_missing`, `429` while another long read of the organization runs.
     """
     query: SuggestionQuery = call.query
-    number = (await touch_caller(services, call)).organization.number
+    number = call.organization.number
     named = call.path["platform"]
     platform = PLATFORMS[PLATFORMS.index(named)] if named in PLATFORMS else None
-    refusal = Refusal("not_found") if platform is None else services.limits.long_reads.refusal(number)
-    if platform is None or refusal is not None:
-        return Outcome(refusal)
+    if platform is None:
+        return Refusal("not_found")
+    refusal = services.limits.long_reads.refusal(number)
+    if refusal is not None:
+        return refusal
     async with services.limits.long_reads.turn(number):
-        return Outcome(await _suggested(services, number, query.environment, platform, call.at_ms))
+        return await _suggested(services, number, query.environment, platform, call.at_ms)
 
 
 async def _suggested(

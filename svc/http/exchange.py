@@ -7,7 +7,7 @@ of arrival are made here, once. Requests and responses are plain values; no fram
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, nullcontext
 from typing import NamedTuple
 
@@ -117,7 +117,18 @@ class Exchange:
             stream.close()
             self._traffic.ended(context, response.status)
 
-        return response._replace(stream=stream._replace(close=close))
+        parts = self._noted(stream.parts, context)
+        return response._replace(stream=stream._replace(close=close, parts=parts))
+
+    async def _noted(self, parts: AsyncGenerator[bytes], context: RequestContext) -> AsyncGenerator[bytes]:
+        """The parts of a stream; a corrupt row, which ends it, is counted as that of any other request."""
+        async with aclosing(parts):
+            try:
+                async for part in parts:
+                    yield part
+            except CorruptionError as error:
+                self._services.corrupt.note(context.operation_id, None, error)
+                raise
 
     async def _respond(self, request: Request, headers: dict[str, str], context: RequestContext) -> Response:
         path = request.path.decode("latin-1")
@@ -371,7 +382,7 @@ def application(exchange: Exchange) -> Application:
 async def _send_stream(reply: Reply, status: int, headers: Headers, stream: Stream) -> None:
     """Send a stream to its end, or until this task is cancelled because nobody takes it any more; and close it."""
     try:
-        reply.begin(status, headers, is_stream=True)
+        reply.begin(status, headers, is_stream=not stream.is_file)
         async with aclosing(stream.parts) as parts:
             async for part in parts:
                 await reply.send(part)

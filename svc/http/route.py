@@ -135,12 +135,14 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stream(NamedTuple):
-    """A response body without an end of its own: it is sent part by part, until it ends or nobody takes it."""
+    """A response body that is sent part by part, until it ends or nobody takes it."""
 
     parts: AsyncGenerator[bytes]
     media_type: str
     close: Callable[[], None]
     """Must be called when nothing more is sent, however it came to that."""
+    is_file: bool = False
+    """Whether it is whole only with its end: the drain waits for that, and what fails has none."""
 
 
 Content = msgspec.Struct | Stream | Refusal | None

@@ -99,6 +99,29 @@ async def test_the_drain_ends_streams_at_once_and_cleanly(
     assert (app.open, app.stopped) == (0, 3)
 
 
+@pytest.mark.parametrize("is_whole", [True, False])
+async def test_a_file_has_its_end_in_the_drain_too_and_none_where_it_fails(is_whole: bool) -> None:
+    """Whoever reads it takes the end of the response for the end of the file."""
+    goes_on = trio.Event()
+
+    async def send_file(_: Request, reply: Reply) -> None:
+        reply.begin(200, [])
+        await reply.send(b"hello")
+        await goes_on.wait()
+        if not is_whole:
+            raise ValueError("a row cannot be read")
+        await reply.end(b"more")
+
+    async with running_edge(send_file, drain_timeout_s=600) as world:
+        client = await begun(world)
+        world.shutdown.set()
+        await world.until(lambda: world.edge._shared.draining)
+        goes_on.set()
+        received = b"".join([part async for part in client.stream])
+        assert received == (b"4\r\nmore\r\n0\r\n\r\n" if is_whole else b"")
+        await world.returned.wait()
+
+
 async def test_a_viewer_that_does_not_read_does_not_delay_the_drain() -> None:
     app = Streamer()
     async with running_edge(app, write_timeout_s=600, drain_timeout_s=600) as world:

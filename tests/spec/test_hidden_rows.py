@@ -32,6 +32,7 @@ from svc.store.schema.tables import (
 )
 from svc.store.store import Store
 from tests.spec.automation import Automation
+from tests.spec.console import Console
 from tests.spec.responses import BROWSER, assert_error
 from tests.spec.subscriber import HOOKS, URL, Subscriber, subscribing
 from tests.spec.test_supplement import send
@@ -123,6 +124,17 @@ async def test_what_a_corrupt_table_hides_of_the_outbox_is_an_error(
         response = await shop.ask(what)
         assert response.is_success, (what, response.text)
     assert_error(await shop.hooks("DELETE", f"{HOOKS}/{UNKNOWN}"), 404, "not_found")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+async def test_a_file_of_events_of_which_one_is_hidden_is_not_whole_and_is_counted(shop: Shop, suffix: str):
+    """Decisions 16.3: it has been begun when that is found, so it has no end."""
+    live, console = shop.hooks.live, Console(shop.hooks.live)
+    corrupt = live.service.services.corrupt
+    with hidden(live.found.store, EVENTS), pytest.raises(httpx.RemoteProtocolError):
+        await console.get("/events/export", format=suffix)
+    assert corrupt.found["exportConsoleEvents"] == 1
+    assert shop.identified["request_id"] in (await console.get("/events/export", format=suffix)).text
 
 
 async def test_a_deferred_report_of_an_event_that_a_corrupt_table_hides_is_an_error(shop: Shop):

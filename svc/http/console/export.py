@@ -167,7 +167,7 @@ def _cells(entry: ListEntry) -> tuple[str, ...]:
 
 def _file(parts: AsyncGenerator[bytes], media_type: str, name: str) -> Outcome:
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Accel-Buffering": "no"}
-    return Outcome(Stream(parts, media_type, _nothing), headers=headers)
+    return Outcome(Stream(parts, media_type, _nothing, is_file=True), headers=headers)
 
 
 def _nothing() -> None:

@@ -28,6 +28,8 @@ LEAST_API, COMPILED_API = 24, 35
 KOTLIN, COROUTINES = "2.0.21", "1.8.1"
 BUILT = ANDROID / "target" / "built"
 """Holds the digest of the sources that were compiled, and passed the tests that every change runs."""
+SHRINKERS = ANDROID / "target" / "shrinkers"
+"""R8 and ProGuard, each with its libraries, for the test of the rules in the package."""
 LARGEST_AAR = 200_000
 ABOUT = "Android SDK of svc, the open, self-hosted visitor identification service"
 ABOUT_KTX = "Coroutines for the Android SDK of svc"
@@ -79,13 +81,22 @@ def build(*, offline: bool, everything: bool) -> str | None:
     for part in ("core", "android", "ktx"):
         # A class that no source makes any more would be published.
         shutil.rmtree(ANDROID / part / "target", ignore_errors=True)
-    chosen = () if everything else ("-Dtest=!PhoneTest,!BridgeTest", "-Dsurefire.failIfNoSpecifiedTests=false")
+    chosen = (
+        () if everything else ("-Dtest=!PhoneTest,!BridgeTest,!ShrunkApp", "-Dsurefire.failIfNoSpecifiedTests=false")
+    )
     done = maven("test", *chosen, offline=offline)
     if done.returncode != 0:
         return done.stdout + done.stderr
     BUILT.parent.mkdir(exist_ok=True)
     BUILT.write_text(wanted)
     return None
+
+
+def shrinkers(*, offline: bool) -> str | None:
+    """Put what apps are shrunk with into `SHRINKERS`. Returns why that failed."""
+    chosen = ("-f", "shrinkers/pom.xml", "dependency:copy-dependencies", f"-DoutputDirectory={SHRINKERS}")
+    done = maven(*chosen, offline=offline)
+    return None if done.returncode == 0 else done.stdout + done.stderr
 
 
 def is_unresolved(reason: str) -> bool:
@@ -185,7 +196,7 @@ def main(folder: str | None = None) -> int:
     if reason is not None:
         print(f"The Android SDK is left out: {reason}.")
         return 0
-    reason = build(offline=False, everything=True)
+    reason = build(offline=False, everything=True) or shrinkers(offline=False)
     if reason is not None:
         print(reason)
         return 1

@@ -18,6 +18,8 @@ object Packing {
     val PACKED = File("target/packed")
 
     fun pack() {
+        // For tests in another language that run Android's code.
+        File("target/classpath.txt").writeText(System.getProperty("surefire.test.class.path") ?: System.getProperty("java.class.path"))
         PACKED.deleteRecursively()
         for (folder in CLASSES) for (file in folder.walk().filter { it.isFile }) {
             val place = File(PACKED, file.relativeTo(folder).path)

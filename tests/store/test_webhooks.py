@@ -144,6 +144,29 @@ def test_an_attempt_at_the_old_url_does_not_affect_the_new_one(tmp_path: Path):
         assert world.read(lambda snapshot: snapshot.get(ENDPOINT_HEALTH, *endpoint.queue)) == Health()
 
 
+@pytest.mark.parametrize("code", [200, 500, 410])
+def test_an_attempt_that_is_handed_in_again_after_its_commit_counts_once(tmp_path: Path, code: int):
+    """As where the database went away during the commit, and came back too late for anybody to say so."""
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        queue = world.endpoint(number, URL).queue
+        world.enqueue(number)
+        claim = world.read(partial(next_delivery, queue=queue, now_ms=EPOCH_MS, in_flight=()))
+        assert isinstance(claim, ClaimedDelivery)
+        result = AttemptResult(1, EPOCH_MS, EPOCH_MS, 12, code, None if code == 200 else "http_status")
+        attempt_id = world.world.request_id(EPOCH_MS)
+        made = AttemptRecord(attempt_id, queue, claim.key, claim.endpoint, claim.event, result)
+
+        def contents() -> list[object]:
+            tables = (ATTEMPTS, ATTEMPT_COUNTS, DELIVERIES, DUE, ENDPOINTS, ENDPOINT_HEALTH)
+            return [world.read(lambda snapshot, table=table: list(snapshot.scan(table))) for table in tables]
+
+        first, written = world.do(partial(log_attempt, made=made)), contents()
+        assert world.do(partial(log_attempt, made=made)) == first
+        assert contents() == written
+        assert world.violations() == []
+
+
 # Tests and redeliveries
 
 

@@ -205,12 +205,16 @@ def log_attempt(transaction: Transaction, made: AttemptRecord) -> AttemptOutcome
     status (decisions 8.3, 8.4).
 
     Where the delivery was erased or its endpoint removed while it was in flight, the attempt is logged and nothing else
-    changes.
+    changes. One that is logged already changes nothing: who was not told of its commit hands it in again.
     """
     queue, key = made.queue, made.key
     endpoint = transaction.get(ENDPOINTS, *queue)
-    delivery = transaction.get(DELIVERIES, *queue, key.event_id, key.kind_index)
     verdict = classify_result(made.result, queue, key)
+    logged = transaction.get(ATTEMPTS, queue.organization, made.attempt_id.bytes)
+    if logged is not None:
+        failing = endpoint is not None and is_failing(endpoint, health(transaction, queue))
+        return AttemptOutcome(logged.status, verdict.due_ms if logged.status == verdict.status else None, failing)
+    delivery = transaction.get(DELIVERIES, *queue, key.event_id, key.kind_index)
     if endpoint is None or delivery is None or not delivery.is_open:
         status = "delivered" if verdict.status == "delivered" else "failed"
         _log(transaction, made, status)

@@ -243,6 +243,8 @@ class Rows:
 
     def _take_changed(self, table: str, result: Result, but: frozenset[int]) -> None:
         self.has_changed |= bool(result.rows)
+        if result.rows and any(key_range.table == table for key_range in self._read_ranges):
+            self._changed = None  # the page may be younger than the row, and as it was; what a job adds to it is not
         if self._changed is not None:
             self._changed.update((table, key) for key, _, _ in result.rows)
         self._take_versions(table, result, but)

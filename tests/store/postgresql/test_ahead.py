@@ -186,15 +186,17 @@ def contents(snapshot: Snapshot) -> dict[int, int]:
 
 
 class Meanwhile:
-    """Lets something happen once between what a group reads and its fence; or again before each of some commits."""
+    """Lets something happen once between what a group reads and its fence, or before another statement."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, act: Callable[[], Awaitable[object]]) -> None:
-        self._exchange, self._act, self.happened = Wire.exchange, act, 0
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, act: Callable[[], Awaitable[object]], before: bytes = TAKE_FENCES
+    ) -> None:
+        self._exchange, self._act, self._before, self.happened = Wire.exchange, act, before, 0
         monkeypatch.setattr(Wire, "exchange", self._exchanging())
 
     def _exchanging(self) -> Callable[[Wire, Sequence[Statement]], Awaitable[list[Result]]]:
         async def exchange(wire: Wire, sent: Sequence[Statement]) -> list[Result]:
-            if not self.happened and any(statement.sql == TAKE_FENCES for statement in sent):
+            if not self.happened and any(statement.sql.startswith(self._before) for statement in sent):
                 self.happened += 1
                 await self._act()
             return await self._exchange(wire, sent)
@@ -284,6 +286,27 @@ async def test_rows_that_only_a_hint_has_fetched_are_fetched_again_for_a_job_tha
         await one.write([write([("put", 1, 2), ("put", 2, 20), ("put", 3, 30)])])
         Meanwhile(monkeypatch, lambda: other.write([Write(job([("put", 1, 3), ("put", 3, 31)]), ONE)]))
         assert await one.write([Write(follow, ONE, hint=know_all)]) == [[3, 31]]
+
+
+async def test_a_range_is_read_again_where_a_row_in_it_went_before_its_page_was_fetched(
+    cluster: Cluster, made: str, monkeypatch: pytest.MonkeyPatch
+):
+    """The page stays as it was then; what an earlier job of the group has added to the row does not."""
+
+    def follow(snapshot: Snapshot) -> Iterator[None]:
+        snapshot.has(ROWS, ONE, 1)
+        yield
+        next(snapshot.scan(ROWS, ONE, start=(ONE, 1)), None)
+        yield
+
+    async with node(cluster, made) as one, node(cluster, made) as other:
+        await in_company(one, other)
+        await one.write([write([("put", 1, 5)])])
+        Meanwhile(monkeypatch, lambda: other.write([Write(job([("delete", 1, 0)]), ONE)]), b"select key, value")
+        given = [Write(job([step]), ONE, hint=follow) for step in (("add", 1, 1), ("above", 1, 0))]
+        _, outcome = await one.write(given)
+        assert isinstance(outcome, Done)
+        assert outcome.given == [[(1, 1)]]
 
 
 @pytest.mark.parametrize("then", [1, 2, 3, 4])

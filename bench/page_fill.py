@@ -42,7 +42,7 @@ from svc.store.schema.tables import (
     VISITORS,
 )
 from svc.store.snapshot import Transaction
-from svc.store.transactions.holdings import add
+from svc.store.transactions.billing.holdings import add
 from svc.world import visitor_id
 
 EPOCH_MS = 1_785_628_800_000 - 1_800_000

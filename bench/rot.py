@@ -45,7 +45,7 @@ from svc.store.engine import CheckDepth
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import DOCUMENTS, EVENTS, TABLES
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.holdings import counted, keep
+from svc.store.transactions.billing.holdings import counted, keep
 from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
 from svc.store.views import events
 from svc.world import World

@@ -34,16 +34,16 @@ from svc.network_data.mmdb import COUNTRY_NAMES
 from svc.store.directory import Opened, open_directory
 from svc.store.schema.tables import DOCUMENTS, EVENTS, OPEN_REVIEWS
 from svc.store.snapshot import Transaction
+from svc.store.transactions.access.members import add_member
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.transactions.indexing import rebuild_indexes, step
 from svc.store.transactions.labels.labels import LabelChange, label_request
 from svc.store.transactions.labels.reviews import Closing, add_note, close_review
-from svc.store.transactions.members import add_member
 from svc.store.transactions.rules.lists import NewEntry, add_entries, create_list
 from svc.store.transactions.rules.rulesets import ruleset_in_force, save_rules
 from svc.store.views.event_index import Scope
+from svc.store.views.labels.reviews import find_review
 from svc.store.views.lists import named_list
-from svc.store.views.reviews import find_review
 from svc.world import World, twenty_characters
 
 BATCH = 64

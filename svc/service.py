@@ -65,7 +65,7 @@ from svc.service_parts import (
 )
 from svc.store.directory import Opened
 from svc.store.store import Store
-from svc.store.views.performance import PerformanceSums
+from svc.store.views.labels.performance import PerformanceSums
 from svc.webhook_transport.resolver import Resolver, SystemResolver
 from svc.webhook_transport.transport import check_target
 from svc.workers.bus import Alone, Bus

@@ -20,8 +20,7 @@ from svc.actors.watch.corruption import CorruptRows
 from svc.domain.billing import Usage
 from svc.store.schema.codec import CorruptionError
 from svc.store.store import Store, StoreFullError
-from svc.store.transactions.organizations import Author
-from svc.store.transactions.settlement import (
+from svc.store.transactions.billing.settlement import (
     DueDay,
     block_overdue,
     close_day,
@@ -31,6 +30,7 @@ from svc.store.transactions.settlement import (
     read_usage,
     settle,
 )
+from svc.store.transactions.organizations import Author
 from svc.store.views.lookups import organizations
 from svc.world import World
 

@@ -25,10 +25,10 @@ from svc.store.engine import UnavailableError
 from svc.store.schema.tables import SESSIONS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import StoreFullError
-from svc.store.transactions.keys import note_use as note_key_use
-from svc.store.transactions.keys import touch_is_due
+from svc.store.transactions.access.keys import note_use as note_key_use
+from svc.store.transactions.access.keys import touch_is_due
+from svc.store.transactions.access.sessions import note_session_use
 from svc.store.transactions.organizations import audited
-from svc.store.transactions.sessions import note_session_use
 from svc.store.views.lookups import is_removed
 
 log = structlog.get_logger()

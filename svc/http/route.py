@@ -34,7 +34,7 @@ from svc.http.body import BodyBudget
 from svc.http.limits import PasswordHasher, RequestLimits
 from svc.http.sessions import Site
 from svc.store.store import Store
-from svc.store.views.performance import PerformanceSums
+from svc.store.views.labels.performance import PerformanceSums
 from svc.world import World
 
 

@@ -26,7 +26,7 @@ from svc.http.authentication import (
 )
 from svc.http.visitor_facts import HeaderMap
 from svc.store.snapshot import Snapshot
-from svc.store.transactions.sessions import find_session, key_digest
+from svc.store.transactions.access.sessions import find_session, key_digest
 from svc.store.views import lookups
 
 ConnectionSecurity = Literal["https", "loopback", "insecure"]

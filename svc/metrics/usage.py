@@ -17,7 +17,7 @@ from svc.actors.webhooks.attempts import OutboxStatistics
 from svc.domain.webhooks.records import EndpointKey, EndpointStatus
 from svc.metrics.samples import Metric, Samples, by, one
 from svc.store.store import Store, StoreSpace
-from svc.store.transactions.holdings import holdings
+from svc.store.transactions.billing.holdings import holdings
 from svc.store.views.lookups import organization
 from svc.store.views.webhooks import endpoint_overviews
 

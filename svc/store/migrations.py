@@ -22,9 +22,9 @@ from svc.store.schema.codec import Key, Opaque
 from svc.store.schema.key_parts import U32
 from svc.store.schema.tables import ATTEMPTS, CREDITS, LEDGER, META, ORGANIZATIONS, STATISTICS, Table
 from svc.store.snapshot import Transaction
-from svc.store.transactions.holdings import counted, keep
+from svc.store.transactions.access.keys import counted_keys
+from svc.store.transactions.billing.holdings import counted, keep
 from svc.store.transactions.indexing import rebuild_indexes
-from svc.store.transactions.keys import counted_keys
 from svc.store.views.learned import PRODUCTION, SHARED
 from svc.store.views.webhooks import attempt_index_keys
 

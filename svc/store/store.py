@@ -25,7 +25,6 @@ from typing import TypeVar
 import msgspec
 
 from svc.domain.histogram import GROUPS, WAIT_S, Histogram, HistogramStatistics
-from svc.store import operations
 from svc.store.engine import (
     OUTSIDE,
     CheckDepth,
@@ -36,6 +35,7 @@ from svc.store.engine import (
 )
 from svc.store.group import Group, Job, Settled, Write, write_changes
 from svc.store.snapshot import Snapshot, Transaction
+from svc.store.transactions import operations
 from svc.world import elapsed_s
 
 T = TypeVar("T")

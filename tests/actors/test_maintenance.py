@@ -10,11 +10,11 @@ import structlog
 import trio
 
 from svc.actors.watch.store import BEHIND_MS, MAINTENANCE_INTERVAL_S, maintain
-from svc.store import operations
 from svc.store.opening import open_store
 from svc.store.schema.operation_log import Following
 from svc.store.schema.tables import BALANCES
 from svc.store.store import Store
+from svc.store.transactions import operations
 from tests.support.backup import put
 from tests.support.worlds import inline
 

@@ -15,7 +15,7 @@ from svc.domain.billing import SETTLED_AFTER_MS, Settlement
 from svc.domain.ids import DAY_MS
 from svc.store.schema.tables import SETTLEMENTS
 from svc.store.store import StoreFullError
-from svc.store.transactions.settlement import LINES_A_STEP
+from svc.store.transactions.billing.settlement import LINES_A_STEP
 from tests.store.test_ledger import FIRST_DAY, Books
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS

@@ -24,12 +24,12 @@ from svc.domain.matching import Statistics, StatisticsUpdate
 from svc.domain.matching.learned.statistics import CLASSES, StatisticsRows
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import EndpointKey
-from svc.store import operations
 from svc.store.directory import Opened
 from svc.store.postgresql.connection.wire import Statement, Wire
 from svc.store.schema.operation_log import Following, unpack_batch
 from svc.store.schema.tables import EVENTS, STATISTICS
 from svc.store.store import StoreFullError
+from svc.store.transactions import operations
 from svc.store.transactions.identification import Recorded
 from svc.store.transactions.organizations import create_organization
 from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint

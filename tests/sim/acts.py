@@ -20,7 +20,8 @@ from svc.domain.timestamps import timestamp
 from svc.store.schema.tables import EVENTS
 from svc.store.snapshot import Snapshot
 from svc.store.store import StoreFullError
-from svc.store.transactions import keys, organizations
+from svc.store.transactions import organizations
+from svc.store.transactions.access import keys
 from svc.workers.bus import announce
 from svc.world import twenty_characters
 from tests.sim import plan as steps

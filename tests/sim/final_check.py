@@ -29,8 +29,8 @@ from svc.store.schema.tables import (
     WEBHOOK_EVENTS,
 )
 from svc.store.snapshot import Snapshot
-from svc.store.transactions.holdings import holding
-from svc.store.transactions.settlement import statement
+from svc.store.transactions.billing.holdings import holding
+from svc.store.transactions.billing.settlement import statement
 from svc.world import LONGEST_LEAD_MS
 from tests.sim.client import request, talk
 from tests.sim.model import (

@@ -10,7 +10,7 @@ from svc.domain.access.credentials import digest
 from svc.domain.access.members import INVITATION_MS, MEMBER_PREFIX, Member
 from svc.domain.access.sessions import new_token
 from svc.domain.records import Organization
-from svc.store.transactions.members import invite
+from svc.store.transactions.access.members import invite
 from svc.store.views.members import find_member
 from svc.world import twenty_characters
 from tests.spec.console_browser import Browser

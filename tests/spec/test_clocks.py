@@ -14,10 +14,10 @@ from svc.domain.billing import Usage
 from svc.domain.ids import DAY_MS, made_at_ms
 from svc.store.check.invariants import violations
 from svc.store.schema.tables import SETTLEMENTS
+from svc.store.transactions.billing.holdings import holding
+from svc.store.transactions.billing.settlement import statement
 from svc.store.transactions.erasure.visitors import erase_visitor
-from svc.store.transactions.holdings import holding
 from svc.store.transactions.retention import confirm_clock
-from svc.store.transactions.settlement import statement
 from svc.store.views.lookups import balance
 from svc.world import LONGEST_LEAD_MS
 from tests.spec.responses import visit

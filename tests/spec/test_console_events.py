@@ -12,7 +12,7 @@ from svc.domain.records import Event
 from svc.http.console import statistics
 from svc.store.schema.tables import EVENTS
 from svc.store.snapshot import Transaction
-from svc.store.transactions.holdings import counted, holding, keep
+from svc.store.transactions.billing.holdings import counted, holding, keep
 from svc.store.views.events import put_event
 from tests.spec.automation import Automation
 from tests.spec.console import Console

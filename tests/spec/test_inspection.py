@@ -17,7 +17,6 @@ import trio
 from svc.domain.billing import Settlement
 from svc.domain.webhooks.records import DeliveryKey, WebhookEvent
 from svc.domain.webhooks.refused import Refusals
-from svc.store import operations
 from svc.store.backup import snapshots
 from svc.store.check.verification import Verification
 from svc.store.inspection import inspection
@@ -43,6 +42,7 @@ from svc.store.schema.tables import (
 )
 from svc.store.steps import QUIET
 from svc.store.store import Store
+from svc.store.transactions import operations
 from svc.world import World
 from tests.spec.commands import Ran, Run, run_beside
 from tests.store.release import populate

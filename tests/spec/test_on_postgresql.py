@@ -14,7 +14,7 @@ import trio
 
 from svc.store.directory import Opened
 from svc.store.postgresql import store as serving
-from svc.store.transactions.keys import replace_origins
+from svc.store.transactions.access.keys import replace_origins
 from svc.world import World
 from tests.spec.responses import assert_error
 from tests.spec.test_authorization import Names, Receivers, Resources, Wire, callers, cells, visitor

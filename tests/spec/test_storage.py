@@ -12,8 +12,8 @@ import pytest
 from svc.actors.retention import sweep
 from svc.store.check.invariants import violations
 from svc.store.schema.tables import DOCUMENTS, EVENTS, HOLDINGS, REPORT_FINGERPRINTS, TABLES
+from svc.store.transactions.billing.holdings import holding
 from svc.store.transactions.erasure import organizations as removal
-from svc.store.transactions.holdings import holding
 from tests.spec.automation import Automation
 from tests.spec.commands import Run
 from tests.spec.responses import BROWSER, assert_error, visit

@@ -27,8 +27,8 @@ from svc.domain.rules.lists import first_list_id
 from svc.store.inspection.reading import read_only
 from svc.store.migrations import MIGRATIONS
 from svc.store.schema.tables import TABLES
+from svc.store.transactions.billing.settlement import close_day
 from svc.store.transactions.labels.reviews import add_note
-from svc.store.transactions.settlement import close_day
 from tests.domain import apple_world
 from tests.domain.test_report_native import iphone
 from tests.spec.automation import Automation

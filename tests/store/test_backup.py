@@ -15,7 +15,6 @@ from svc.cli.records.keys import fresh_key
 from svc.domain.access.credentials import digest
 from svc.domain.access.sessions import ConsoleLink, new_session
 from svc.domain.timestamps import timestamp
-from svc.store import operations
 from svc.store.backup import segments, snapshots
 from svc.store.backup.files import exclusive
 from svc.store.backup.follower import Follower, NotResumed, Resumed, resume
@@ -40,9 +39,10 @@ from svc.store.schema.table import Table
 from svc.store.schema.tables import BALANCES, LEDGER, META, ORGANIZATIONS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.transactions.keys import store_key
+from svc.store.transactions import operations
+from svc.store.transactions.access.keys import store_key
+from svc.store.transactions.access.sessions import begin_session, put_link
 from svc.store.transactions.organizations import create_organization
-from svc.store.transactions.sessions import begin_session, put_link
 from tests.support.backup import BackedUp, put, recorded, rows_of
 
 TIMELINE = b"t" * 16

@@ -20,7 +20,7 @@ from svc.store.directory import open_directory
 from svc.store.schema.tables import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS, WEIGHTS_SNAPSHOTS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.transactions.holdings import counted, keep
+from svc.store.transactions.billing.holdings import counted, keep
 from svc.store.transactions.organizations import create_organization
 from svc.store.views.event_index import digests
 from svc.store.views.events import event_by_request, put_event

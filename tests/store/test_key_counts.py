@@ -18,8 +18,8 @@ from svc.store.opening import open_store
 from svc.store.schema.tables import HOLDINGS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.transactions.holdings import holding
-from svc.store.transactions.keys import counted_keys, issue_key, purge_key, revoke_all_keys, revoke_key
+from svc.store.transactions.access.keys import counted_keys, issue_key, purge_key, revoke_all_keys, revoke_key
+from svc.store.transactions.billing.holdings import holding
 from svc.store.transactions.organizations import create_organization
 from svc.store.views.lookups import keys_of
 from svc.world import World

@@ -26,9 +26,9 @@ from svc.store.schema.tables import (
     PAST_DUE,
     RETENTION_PASSES,
 )
-from svc.store.transactions import organizations, settlement
-from svc.store.transactions.organizations import Author
-from svc.store.transactions.settlement import (
+from svc.store.transactions import organizations
+from svc.store.transactions.billing import settlement
+from svc.store.transactions.billing.settlement import (
     LINES_A_STEP,
     AccountStatement,
     DueDay,
@@ -36,6 +36,7 @@ from svc.store.transactions.settlement import (
     SettlementStep,
     StatementDay,
 )
+from svc.store.transactions.organizations import Author
 from svc.store.views.lookups import balance, organization
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS

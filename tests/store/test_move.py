@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from svc.store import operations
 from svc.store.backup.move import LEFT_BEHIND, MoveError, move
 from svc.store.check.invariants import violations
 from svc.store.engine import Engine, KeyRange, Writer
@@ -22,6 +21,7 @@ from svc.store.schema.codec import CorruptionError
 from svc.store.schema.operation_log import Following
 from svc.store.schema.tables import META, TABLES, VISITORS
 from svc.store.snapshot import Snapshot, Transaction
+from svc.store.transactions import operations
 from tests.store.release import RELEASED, unpack
 from tests.support.engines import Watched, Wrapped
 from tests.support.postgresql import Cluster

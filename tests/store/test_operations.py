@@ -10,7 +10,6 @@ from blake3 import blake3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc.store import operations
 from svc.store.check.invariants import violations
 from svc.store.migrations import MIGRATIONS
 from svc.store.opening import open_store
@@ -18,6 +17,7 @@ from svc.store.schema.operation_log import Batch, Changes, Following, batch_time
 from svc.store.schema.tables import BALANCES, META, OPERATIONS, STATISTICS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
+from svc.store.transactions import operations
 from tests.support.backup import put, recorded, rows_of
 from tests.support.worlds import inline
 

@@ -49,7 +49,7 @@ from svc.store.schema.tables import (
 from svc.store.snapshot import Transaction
 from svc.store.transactions import retention
 from svc.store.transactions.erasure import policies
-from svc.store.views.reviews import subject_stem
+from svc.store.views.labels.reviews import subject_stem
 from tests.spec.automation import Automation
 from tests.support.live import live_service, report
 

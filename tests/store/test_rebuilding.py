@@ -13,13 +13,13 @@ import pytest
 
 from svc.domain.events.hour_counts import HOUR_MS
 from svc.domain.records import Event
-from svc.store import operations
 from svc.store.check.invariants import violations
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.operation_log import Following
 from svc.store.schema.tables import EVENT_TAIL, EVENTS, HOURS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
+from svc.store.transactions import operations
 from svc.store.transactions.indexing import INDEX, Rebuilt, rebuild
 from tests.store.test_events import count_again, event, filled_store, uuid
 from tests.support.process import run, run_json

@@ -18,8 +18,8 @@ from svc.store.check.invariants import violations
 from svc.store.maintenance.upgrade import upgrade
 from svc.store.migrations import MIGRATIONS
 from svc.store.schema.tables import TABLES
-from svc.store.transactions.holdings import holding
-from svc.store.transactions.keys import counted_keys
+from svc.store.transactions.access.keys import counted_keys
+from svc.store.transactions.billing.holdings import holding
 from svc.store.views import lookups
 from svc.world import World
 from tests.spec.responses import BROWSER

@@ -35,7 +35,7 @@ from svc.store.schema.tables import (
 )
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.transactions.holdings import add
+from svc.store.transactions.billing.holdings import add
 from svc.store.transactions.organizations import create_organization
 from svc.store.transactions.retention import BLOCKS_INTERVAL_MS, LOOKS_A_STEP, PASS_INTERVAL_MS
 from tests.support.counted_store import CountedStore

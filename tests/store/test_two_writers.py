@@ -19,7 +19,6 @@ from svc.domain.identification import Duplicate, Identified, Refused, Submission
 from svc.domain.limits.quotas import Quotas
 from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts
-from svc.store import operations
 from svc.store.check.invariants import violations
 from svc.store.directory import Opened, open_directory
 from svc.store.engine import CheckDepth
@@ -28,6 +27,7 @@ from svc.store.local import LocalStore
 from svc.store.schema.operation_log import Following, unpack_batch
 from svc.store.schema.tables import BALANCES, EVENTS, FOLLOWING, META, OPERATIONS, TABLES, VISITOR_COUNTS, VISITORS
 from svc.store.snapshot import Snapshot, Transaction
+from svc.store.transactions import operations
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.transactions.organizations import add_credit, create_organization
 from svc.world import World, twenty_characters

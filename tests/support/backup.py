@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from svc.store import operations
 from svc.store.backup import snapshots
 from svc.store.backup.follower import DEFAULT_LIMIT_BYTES, Follower, Resumed, begin, resume
 from svc.store.backup.restore import Restored, restore
@@ -20,6 +19,7 @@ from svc.store.schema.tables import FOLLOWING, OPERATIONS, TABLES
 from svc.store.snapshot import Transaction
 from svc.store.steps import QUIET
 from svc.store.store import Store
+from svc.store.transactions import operations
 from svc.store.transactions.organizations import add_credit, create_organization
 from tests.support.worlds import SettableClock, settable_world
 

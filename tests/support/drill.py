@@ -20,12 +20,12 @@ from svc.cli.records.keys import issue_key
 from svc.cli.records.organizations import create_organization
 from svc.domain.timestamps import read_timestamp
 from svc.domain.webhooks.envelope import secrets_key
-from svc.store import operations
 from svc.store.backup import segments
 from svc.store.backup.segments import SegmentRecord
 from svc.store.directory import open_directory
 from svc.store.inspection.reading import read_only
 from svc.store.schema.tables import EVENTS
+from svc.store.transactions import operations
 from svc.store.transactions.webhooks.endpoints import Issued, NewEndpoint, create_endpoint
 from svc.world import World
 from tests.support.backup import Rows, rows_of

@@ -26,7 +26,8 @@ from svc.store.engine import KeyRange, OpenEngine
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.schema.table import Table
 from svc.store.schema.tables import KEYS, META, STATISTICS, TABLES
-from svc.store.transactions import keys, organizations
+from svc.store.transactions import organizations
+from svc.store.transactions.access import keys
 from svc.store.views import lookups
 from svc.webhook_transport.resolver import Resolver
 from svc.world import RunSync, World

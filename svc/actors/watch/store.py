@@ -15,10 +15,10 @@ import trio
 
 from svc.domain.histogram import WAIT_S, Histogram, HistogramStatistics
 from svc.domain.timestamps import timestamp
-from svc.store import operations
 from svc.store.engine import EngineError, StoreFullError
 from svc.store.snapshot import Snapshot
 from svc.store.store import Store
+from svc.store.transactions import operations
 from svc.world import World
 
 log = structlog.get_logger()

@@ -21,7 +21,7 @@ from svc.domain.refusals import Refusal
 from svc.store import durable_files
 from svc.store.directory import Opened
 from svc.store.snapshot import Transaction
-from svc.store.transactions import keys
+from svc.store.transactions.access import keys
 from svc.store.views import lookups
 from svc.world import World
 

@@ -24,7 +24,7 @@ from svc.store.snapshot import Transaction
 from svc.store.transactions.erasure.accounts import continue_account_erasure, erase_account
 from svc.store.views import subjects
 from svc.store.views.events import EventMatch
-from svc.store.views.reviews import judged
+from svc.store.views.labels.reviews import judged
 from svc.store.views.subjects import NEWEST, Sighted, Sought
 from svc.store.views.velocity import row_of
 from svc.world import World

@@ -28,7 +28,7 @@ from svc.domain.text_files import NotTextError, decode_text
 from svc.store.directory import Opened
 from svc.store.snapshot import Transaction
 from svc.store.transactions.labels.labels import LabelChange, label_request
-from svc.store.views.labels import find_outcome, labeled_days, labeled_outcomes, stored_outcome
+from svc.store.views.labels.labels import find_outcome, labeled_days, labeled_outcomes, stored_outcome
 from svc.store.views.lookups import event as find_event
 from svc.store.views.lookups import weights_in_force
 from svc.store.views.subjects import environments_of

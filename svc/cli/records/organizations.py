@@ -45,7 +45,7 @@ from svc.store.directory import Opened
 from svc.store.installation import ServedLimits, served_limits
 from svc.store.snapshot import Transaction
 from svc.store.transactions import organizations
-from svc.store.transactions.holdings import holding
+from svc.store.transactions.billing.holdings import holding
 from svc.store.transactions.webhooks.endpoints import MAX_OVERLAP_HOURS
 from svc.store.views import lookups
 from svc.world import World, twenty_characters

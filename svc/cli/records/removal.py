@@ -16,7 +16,7 @@ from svc.cli.terminal import progress
 from svc.store.directory import Opened
 from svc.store.snapshot import Transaction
 from svc.store.steps import Steps
-from svc.store.transactions.holdings import holding
+from svc.store.transactions.billing.holdings import holding
 from svc.world import World, elapsed_s, pause
 
 

@@ -16,7 +16,7 @@ from svc.domain.billing import MICROS_PER_USD, BillingChange, LedgerEntry, Usage
 from svc.domain.bodies import named
 from svc.domain.ids import DAY_MS
 from svc.domain.timestamps import iso_day, timestamp, unix_ms
-from svc.store.transactions import settlement
+from svc.store.transactions.billing import settlement
 
 _DAY_COLUMNS = ("date", "identifiable", "unidentifiable", "free", "charged_usd", "credit_usd", "balance_usd")
 

@@ -20,7 +20,6 @@ from svc.cli.output import CommandError, TimestampType, file_option, json_option
 from svc.cli.terminal import progress
 from svc.config import Config
 from svc.domain.timestamps import timestamp
-from svc.store import operations
 from svc.store.backup import files, snapshots
 from svc.store.backup.follower import DEFAULT_LIMIT_BYTES, INTERVAL_S, Follower, NotResumed, begin, resume
 from svc.store.backup.restore import Restored
@@ -31,6 +30,7 @@ from svc.store.directory import DirectoryError, refuse_without_data
 from svc.store.inspection.reading import read_only
 from svc.store.schema.operation_log import TIMELINE_BYTES
 from svc.store.steps import QUIET, Steps
+from svc.store.transactions import operations
 from svc.world import World
 
 log = structlog.get_logger()

@@ -32,7 +32,7 @@ from svc.store.directory import DirectoryError, Opened
 from svc.store.installation import claim_region
 from svc.store.schema.tables import META
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions import keys
+from svc.store.transactions.access import keys
 from svc.world import World
 
 log = structlog.get_logger()

@@ -18,7 +18,7 @@ from svc.store.installation import put_new_pepper
 from svc.store.opening import open_store
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.serve_lock import sole_process
-from svc.store.transactions.keys import revoke_all_keys
+from svc.store.transactions.access.keys import revoke_all_keys
 from svc.store.views import lookups
 from svc.world import World
 

@@ -17,7 +17,7 @@ from svc.domain.records import Event
 from svc.domain.timestamps import timestamp
 from svc.http.schema import CursorOn, Limit
 from svc.store.views.events import EventMatch
-from svc.store.views.reviews import Judged
+from svc.store.views.labels.reviews import Judged
 from svc.store.views.subjects import Sighted
 
 MOST_SHOWN = 100

@@ -44,7 +44,7 @@ from svc.http.rows import in_parts
 from svc.store.snapshot import Snapshot
 from svc.store.views import subjects
 from svc.store.views.events import EventMatch, EventPosition
-from svc.store.views.reviews import Judged, judged
+from svc.store.views.labels.reviews import Judged, judged
 from svc.store.views.subjects import NEWEST, Listed, Sighted, Sought
 from svc.store.views.velocity import party_of, row_of
 

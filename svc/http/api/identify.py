@@ -33,8 +33,8 @@ from svc.http.limits import visitor_address
 from svc.http.openapi.parameters import ADMITTED, FORWARDED
 from svc.http.route import NOT_NOW, Call, Outcome, Route, Services
 from svc.http.schema import ChallengeAnswer, DuplicateAnswer, IdentifyAnswer, IdentifyBody, identify_response
+from svc.store.transactions.access.keys import touch_is_due
 from svc.store.transactions.attestation import issue_challenge
-from svc.store.transactions.keys import touch_is_due
 from svc.store.views import lookups
 from svc.world import visitor_id
 

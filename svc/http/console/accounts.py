@@ -29,7 +29,7 @@ from svc.http.console.account_schema import (
 from svc.http.route import Call, Route, Services, console_route
 from svc.http.rows import page_of
 from svc.store.snapshot import Snapshot
-from svc.store.transactions.holdings import holding
+from svc.store.transactions.billing.holdings import holding
 from svc.store.views import audit as audit_views
 from svc.store.views import lookups
 from svc.store.views.audit import BEYOND_MS, AuditMatch, Sought

@@ -36,7 +36,7 @@ from svc.http.members.schema import PasswordFields
 from svc.http.route import CONSOLE_ROOT, KEYED, Call, Outcome, Route, Services, console_route
 from svc.http.sessions import cleared_cookie, signed_out
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.sessions import end_session, find_link, key_digest, usable_key, use_link
+from svc.store.transactions.access.sessions import end_session, find_link, key_digest, usable_key, use_link
 from svc.store.views import lookups
 
 LINK_REFUSED = "The link was used before, has expired, or is mistyped. Make another one with `svc console link`."

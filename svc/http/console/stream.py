@@ -26,7 +26,7 @@ from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
 from svc.http.rows import in_parts
 from svc.http.schema import FiltersQuery
 from svc.store.snapshot import Snapshot
-from svc.store.transactions.sessions import find_session
+from svc.store.transactions.access.sessions import find_session
 from svc.store.views import lookups
 from svc.store.views.events import EventPosition
 

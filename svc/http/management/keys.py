@@ -42,7 +42,7 @@ from svc.http.management.schema import (
 from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.http.rows import encoded
 from svc.store.snapshot import Snapshot
-from svc.store.transactions import keys
+from svc.store.transactions.access import keys
 from svc.store.views import lookups
 from svc.world import twenty_characters
 

@@ -34,7 +34,7 @@ from svc.http.route import CONSOLE_ROOT, Call, Outcome, Route, Services, console
 from svc.http.sessions import COOKIES, Site, cookie_value, cross_origin_refusal
 from svc.store.schema.tables import MEMBERS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.members import add_member
+from svc.store.transactions.access.members import add_member
 from svc.store.views import lookups
 from svc.store.views.members import member_of_subject, member_with
 from svc.world import twenty_characters

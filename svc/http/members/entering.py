@@ -25,7 +25,7 @@ from svc.http.members.schema import EmailText, MemberName
 from svc.http.route import Call, Outcome, Services
 from svc.http.sessions import Site, cookie, cross_origin_refusal, presented_token, session_row
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.sessions import begin_session, end_session
+from svc.store.transactions.access.sessions import begin_session, end_session
 
 T = TypeVar("T")
 

@@ -15,8 +15,8 @@ from svc.http.members.entering import Entry, SessionBody, enter, entered, entry_
 from svc.http.members.schema import AcceptInvitationBody
 from svc.http.route import CONSOLE_ROOT, KEYED, Call, Outcome, Route, Services, console_route
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.members import MemberChange, accept_invitation
-from svc.store.transactions.sessions import find_invitation
+from svc.store.transactions.access.members import MemberChange, accept_invitation
+from svc.store.transactions.access.sessions import find_invitation
 from svc.store.views import lookups
 
 INVITATION_REFUSED = "The invitation was used before, has expired, or is mistyped. Ask an admin to invite you again."

@@ -23,8 +23,8 @@ from svc.http.members.schema import (
 )
 from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.store.snapshot import Snapshot
-from svc.store.transactions import members
-from svc.store.transactions.members import MemberChange, MemberFields
+from svc.store.transactions.access import members
+from svc.store.transactions.access.members import MemberChange, MemberFields
 from svc.store.views.members import members_of
 from svc.world import twenty_characters
 

@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from svc.store import operations
 from svc.store.backup import segments, snapshots
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.operation_log import Following
 from svc.store.snapshot import Snapshot
 from svc.store.store import Store
+from svc.store.transactions import operations
 
 DEFAULT_LIMIT_BYTES = 1 << 30
 INTERVAL_S = 0.25

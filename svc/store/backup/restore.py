@@ -14,7 +14,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from svc.domain.timestamps import timestamp
-from svc.store import durable_files, operations
+from svc.store import durable_files
 from svc.store.backup import files, segments, snapshots
 from svc.store.backup.move import up_to
 from svc.store.backup.snapshots import BackupSnapshot
@@ -30,7 +30,8 @@ from svc.store.schema.codec import CorruptionError
 from svc.store.schema.operation_log import Batch
 from svc.store.schema.tables import TABLES
 from svc.store.steps import Steps
-from svc.store.transactions.sessions import end_all
+from svc.store.transactions import operations
+from svc.store.transactions.access.sessions import end_all
 from svc.world import RunSync
 
 BYTES_A_COMMIT = 8 << 20

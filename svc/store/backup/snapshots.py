@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from svc.store import durable_files, operations
+from svc.store import durable_files
 from svc.store.backup import files, segments
 from svc.store.check.verification import Verification, faults
 from svc.store.directory import DirectoryError
@@ -25,6 +25,7 @@ from svc.store.migrations import NewerStoreError
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import META, TABLES
 from svc.store.steps import Steps
+from svc.store.transactions import operations
 
 FORMAT = 1
 _NAME = re.compile(r"snapshot-\d{8}T\d{6}\.\d{3}Z")

@@ -22,7 +22,6 @@ from svc.domain.events.hour_counts import HOUR_MS, NOTHING, HourCounts
 from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
 from svc.domain.records import Event
-from svc.store import operations
 from svc.store.check.index import index_faults
 from svc.store.check.labels import label_faults, outcome_faults, review_faults
 from svc.store.check.organization import address_faults, list_faults, member_faults, ruleset_faults
@@ -71,8 +70,9 @@ from svc.store.schema.tables import (
 )
 from svc.store.snapshot import Snapshot
 from svc.store.steps import QUIET, Steps
-from svc.store.transactions.holdings import counted, holding
-from svc.store.transactions.keys import counted_keys
+from svc.store.transactions import operations
+from svc.store.transactions.access.keys import counted_keys
+from svc.store.transactions.billing.holdings import counted, holding
 from svc.store.views.hours import HourKey, hour_key
 from svc.store.views.lookups import find_sdk_key
 from svc.store.views.lookups import organization as find_organization

@@ -31,7 +31,7 @@ from svc.store.schema.tables import (
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.labels.labels import MOST_IN_SEGMENT
 from svc.store.transactions.labels.reviews import review_rows
-from svc.store.views.labels import stored_outcome
+from svc.store.views.labels.labels import stored_outcome
 
 
 def outcome_faults(snapshot: Snapshot, number: int) -> Iterator[str]:

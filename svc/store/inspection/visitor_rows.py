@@ -54,8 +54,8 @@ from svc.store.transactions.velocity import own_part
 from svc.store.transactions.webhooks.deliveries import webhook_event_rows
 from svc.store.views.event_index import digests, rows_of
 from svc.store.views.hours import hour_key
+from svc.store.views.labels.reviews import reviews_of
 from svc.store.views.lists import mark_of
-from svc.store.views.reviews import reviews_of
 from svc.store.views.velocity import party_of, row_keys
 
 Keys = Iterator[tuple[Table[Any], tuple[Any, ...]]]

@@ -16,7 +16,7 @@ from svc.domain.records import RETENTION_MS, DeferredReport, Event
 from svc.domain.refusals import Refusal, over_day, over_share
 from svc.store.schema.tables import DEFERRED_REPORTS, EVENTS, VISITOR_IDS
 from svc.store.snapshot import Transaction
-from svc.store.transactions.holdings import add, ask
+from svc.store.transactions.billing.holdings import add, ask
 from svc.store.transactions.labels.labels import LabelChange, Labeled, label_request, rewrite_labeled
 from svc.store.transactions.velocity import move_event
 from svc.store.transactions.webhooks.deliveries import remove_account

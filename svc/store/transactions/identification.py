@@ -67,10 +67,10 @@ from svc.store.schema.tables import (
     WEIGHTS_SNAPSHOTS,
 )
 from svc.store.snapshot import Late, Transaction
+from svc.store.transactions.access.keys import note_use
 from svc.store.transactions.attestation import redeem
+from svc.store.transactions.billing.holdings import add, ask
 from svc.store.transactions.history import address_today, replay_of, update_history
-from svc.store.transactions.holdings import add, ask
-from svc.store.transactions.keys import note_use
 from svc.store.transactions.labels.reviews import open_review
 from svc.store.transactions.organizations import enter
 from svc.store.transactions.rules.rulesets import decide_event, facts_of

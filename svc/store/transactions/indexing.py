@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from svc.domain.events.hour_counts import NOTHING, HourCounts
-from svc.store import operations
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.segments import Digests, Run, Slots, cut, joined, of_one, position
 from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, HOURS, LATE_EVENTS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.steps import QUIET, Steps, counted
+from svc.store.transactions import operations
 from svc.store.views.event_index import (
     FIRST,
     SLOTS,

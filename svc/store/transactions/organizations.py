@@ -32,7 +32,7 @@ from svc.store.schema.tables import (
     RETENTION_PASSES,
 )
 from svc.store.snapshot import Transaction
-from svc.store.transactions import holdings
+from svc.store.transactions.billing import holdings
 from svc.store.transactions.webhooks.deliveries import enqueue
 from svc.store.views.lookups import balance
 from svc.store.views.lookups import organization as find_organization

@@ -47,13 +47,13 @@ from svc.store.schema.tables import (
     Table,
 )
 from svc.store.snapshot import Snapshot, Transaction
+from svc.store.transactions.access.keys import purge_key
+from svc.store.transactions.access.sessions import SIGN_IN_TABLES, SignIn, end, holder
 from svc.store.transactions.attestation import purge_attested_key
 from svc.store.transactions.erasure.visitors import has_events, purge_event, purge_visitor, remove_from_block
-from svc.store.transactions.keys import purge_key
 from svc.store.transactions.labels.labels import archive, delete_unnamed_account, purge_outcomes
 from svc.store.transactions.labels.reviews import delete_old_reviews
 from svc.store.transactions.rules.lists import delete_expired, delete_stray
-from svc.store.transactions.sessions import SIGN_IN_TABLES, SignIn, end, holder
 from svc.store.transactions.webhooks.deliveries import purge_webhook_event
 from svc.store.views.lookups import is_removed, organization, organizations
 from svc.store.views.webhooks import attempt_index_keys

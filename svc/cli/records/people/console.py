@@ -23,7 +23,7 @@ from svc.domain.timestamps import timestamp
 from svc.store.directory import Opened
 from svc.store.installation import claim_region
 from svc.store.snapshot import Transaction
-from svc.store.transactions.sessions import put_link
+from svc.store.transactions.access.sessions import put_link
 from svc.world import World
 
 MINUTE_MS = 60_000

@@ -23,8 +23,8 @@ from svc.domain.refusals import Refusal
 from svc.domain.timestamps import timestamp
 from svc.store.directory import Opened
 from svc.store.snapshot import Transaction
-from svc.store.transactions import members
-from svc.store.transactions.members import MemberChange, MemberFields
+from svc.store.transactions.access import members
+from svc.store.transactions.access.members import MemberChange, MemberFields
 from svc.store.views.members import find_member, member_with, members_of
 from svc.world import World, twenty_characters
 

@@ -29,7 +29,7 @@ from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.http.schema import LabelAnswer
 from svc.store.transactions.labels.labels import LabelChange, label_request
 from svc.store.transactions.rules.rulesets import rule_names
-from svc.store.views.performance import Stretch, read_rows, stretches
+from svc.store.views.labels.performance import Stretch, read_rows, stretches
 from svc.store.views.subjects import environments_of
 
 DEFAULT_WINDOW_MS = 30 * DAY_MS

@@ -12,7 +12,7 @@ from svc.http.management.labels.schema import NewNoteBody, NoteBody, NotesBody, 
 from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.labels.reviews import add_note, delete_note
-from svc.store.views.reviews import is_known, notes_of
+from svc.store.views.labels.reviews import is_known, notes_of
 
 
 async def list_notes(services: Services, call: Call) -> NotesBody | Refusal:

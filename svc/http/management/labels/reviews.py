@@ -30,7 +30,7 @@ from svc.store.snapshot import Transaction
 from svc.store.transactions.labels.reviews import Closing, Reviewed, assign_review, close_review, open_review
 from svc.store.views import lookups
 from svc.store.views.events import refuse_hidden
-from svc.store.views.reviews import BEYOND_ALL, find_review, reviews_below
+from svc.store.views.labels.reviews import BEYOND_ALL, find_review, reviews_below
 
 REVIEWS_AT_ONCE = 32
 """About a millisecond."""

@@ -36,7 +36,7 @@ from svc.http.rows import in_parts
 from svc.store.snapshot import Snapshot
 from svc.store.views import events
 from svc.store.views.events import EventPosition
-from svc.store.views.labels import labeled_days, labeled_outcomes, stored_outcome
+from svc.store.views.labels.labels import labeled_days, labeled_outcomes, stored_outcome
 from svc.store.views.lookups import weights_in_force
 from svc.store.views.subjects import environments_of
 

@@ -31,8 +31,8 @@ from svc.store.transactions.velocity import forget_account
 from svc.store.transactions.webhooks.deliveries import remove_account
 from svc.store.views.event_index import Scope, Search, wanted
 from svc.store.views.events import rewrite_event
-from svc.store.views.labels import account_number
-from svc.store.views.reviews import reviews_of
+from svc.store.views.labels.labels import account_number
+from svc.store.views.labels.reviews import reviews_of
 from svc.store.views.velocity import party_of
 
 EVENTS_A_STEP = 32

@@ -26,9 +26,9 @@ from svc.store.schema.tables import (
     Table,
 )
 from svc.store.snapshot import Snapshot, Transaction
+from svc.store.transactions.access.members import unlist_member
+from svc.store.transactions.billing.holdings import release, report_bytes
 from svc.store.transactions.erasure.visitors import fingerprint_of
-from svc.store.transactions.holdings import release, report_bytes
-from svc.store.transactions.members import unlist_member
 from svc.store.transactions.webhooks.endpoints import remove_endpoint
 from svc.store.views.lookups import is_removed, organization
 from svc.store.views.webhooks import endpoints_of

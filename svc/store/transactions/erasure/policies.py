@@ -40,7 +40,7 @@ from svc.store.schema.tables import (
     Table,
 )
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.views.reviews import subject_stem
+from svc.store.views.labels.reviews import subject_stem
 
 BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
     "unindex": (EVENT_TAIL, EVENT_SEGMENTS, LATE_EVENTS),

@@ -54,8 +54,8 @@ from svc.store.schema.tables import (
 )
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.attestation import has_keys, purge_attested_keys
+from svc.store.transactions.billing.holdings import release, report_bytes
 from svc.store.transactions.erasure.policies import purge, purge_subject
-from svc.store.transactions.holdings import release, report_bytes
 from svc.store.transactions.labels.labels import archive, forget_labels
 from svc.store.transactions.labels.reviews import forget_reviews
 from svc.store.transactions.rules.lists import purge_listed

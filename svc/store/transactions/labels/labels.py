@@ -37,7 +37,7 @@ from svc.store.schema.tables import (
 )
 from svc.store.snapshot import Transaction
 from svc.store.views.events import rewrite_event
-from svc.store.views.labels import account_number, day_of, find_outcome, stored_outcome
+from svc.store.views.labels.labels import account_number, day_of, find_outcome, stored_outcome
 
 MOST_IN_SEGMENT = 512
 

@@ -37,8 +37,8 @@ from svc.store.snapshot import Transaction
 from svc.store.transactions.labels.labels import LabelChange, label_request
 from svc.store.transactions.rules.rulesets import facts_now
 from svc.store.transactions.webhooks.deliveries import enqueue_about, purge_webhook_event, remove_account_of
+from svc.store.views.labels.reviews import count_notes, find_review, reviews_of, subject_digest, subject_stem
 from svc.store.views.members import find_member
-from svc.store.views.reviews import count_notes, find_review, reviews_of, subject_digest, subject_stem
 
 
 class Reviewed(NamedTuple):

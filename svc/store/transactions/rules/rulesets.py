@@ -36,7 +36,7 @@ from svc.domain.rules.ruleset import (
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import ORGANIZATIONS, RULESET_HISTORY, RULESETS, VISITOR_IDS, VISITORS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.views.labels import labels_of
+from svc.store.views.labels.labels import labels_of
 from svc.store.views.lists import contains, list_names, named_list
 from svc.store.views.lookups import organization
 from svc.store.views.velocity import party_of, read_row

@@ -24,7 +24,7 @@ from svc.store.schema.tables import (
     VISITOR_IDS,
 )
 from svc.store.snapshot import Snapshot
-from svc.store.views.labels import NO_LABELS, account_number, labels_of
+from svc.store.views.labels.labels import NO_LABELS, account_number, labels_of
 from svc.store.views.subjects import has_events
 
 BEYOND_ALL = b"\xff" * 20

@@ -17,7 +17,7 @@ from svc.domain.model import PLATFORMS
 from svc.domain.refusals import Refusal, invalid, over_day
 from svc.store.schema.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS, WEIGHTS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.holdings import holding, keep
+from svc.store.transactions.billing.holdings import holding, keep
 from svc.store.views.lookups import find_key_of, find_sdk_key, keys_of, scan_keys, weights_key
 
 LAST_USED_STEP_MS = 60_000

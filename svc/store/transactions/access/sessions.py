@@ -15,7 +15,7 @@ from svc.domain.access.members import Invitation, Member, standing_key
 from svc.domain.access.sessions import MOST_LINKS, MOST_SESSIONS, ConsoleLink, Session
 from svc.store.schema.tables import CONSOLE_LINKS, INVITATIONS, KEY_IDS, MEMBERS, SESSIONS, Table
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.keys import revoke_key
+from svc.store.transactions.access.keys import revoke_key
 from svc.store.views.lookups import find_key_of, is_removed
 
 SIGN_IN_TABLES: tuple[Table[Any], ...] = (SESSIONS, CONSOLE_LINKS, INVITATIONS)

@@ -11,7 +11,7 @@ from svc.domain.access.roles import Role
 from svc.domain.refusals import Refusal
 from svc.store.schema.tables import INVITATIONS, MEMBER_EMAILS, MEMBERS
 from svc.store.snapshot import Transaction
-from svc.store.transactions.sessions import end_sessions_of, find_invitation
+from svc.store.transactions.access.sessions import end_sessions_of, find_invitation
 from svc.store.views.members import find_member, member_with, members_of, other_active_admins
 
 

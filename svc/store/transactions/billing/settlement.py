@@ -22,7 +22,7 @@ from svc.domain.webhooks.payloads import DailySettled
 from svc.domain.webhooks.records import EndpointKey
 from svc.store.schema.tables import BALANCES, BILLING_CHANGES, LEDGER, LEDGER_DAYS, ORGANIZATIONS, PAST_DUE, SETTLEMENTS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions import holdings
+from svc.store.transactions.billing import holdings
 from svc.store.transactions.organizations import Author, change_billing_status
 from svc.store.transactions.webhooks.deliveries import enqueue
 

@@ -1,0 +1,1 @@
+"""Keys, sessions and members: who may do what."""

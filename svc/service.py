@@ -35,8 +35,8 @@ from svc.domain.cursor import cursors_key
 from svc.domain.history.visitor_numbers import TAKEN_AT_ONCE
 from svc.domain.limits.ratelimit import Buckets, MemoryBuckets
 from svc.domain.timestamps import utc
-from svc.domain.webhooks.envelope import secrets_key
 from svc.domain.webhooks.records import EndpointKey, Transport
+from svc.domain.webhooks.signature import secrets_key
 from svc.http.authentication import AuthPolicy
 from svc.http.body import BodyBudget
 from svc.http.exchange import Exchange, application

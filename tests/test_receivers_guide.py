@@ -24,8 +24,9 @@ import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from svc.cli.develop.webhook_forwarding import verify_delivery
-from svc.domain.webhooks.envelope import seal, signed_headers, standard_secret
+from svc.domain.webhooks.envelope import seal
 from svc.domain.webhooks.records import EVENT_TYPES, TransportError
+from svc.domain.webhooks.signature import signed_headers, standard_secret
 from tests.support.receivers import THANKS, Responder, receiver
 from tests.webhook_transport.loopback import NAME, Authority, Names, sending
 

@@ -48,7 +48,7 @@ class Webhooks(NamedTuple):
     is_behind: Callable[[], bool]
     """As `Outbox.is_behind`."""
     secrets_key: bytes
-    """As in `svc.domain.webhooks.envelope`."""
+    """As in `svc.domain.webhooks.signature`."""
     cursors_key: bytes
     """As in `svc.domain.cursor`."""
     check_target: Callable[[str], Awaitable[Refusal | None]]

@@ -12,7 +12,8 @@ import pytest
 import trio
 from svc_client import ApiError, Checked, Client, Problem
 
-from svc.domain.webhooks.envelope import seal, signed_headers
+from svc.domain.webhooks.envelope import seal
+from svc.domain.webhooks.signature import signed_headers
 from tests.clients.conftest import Library
 from tests.spec.subscriber import URL, subscribing
 from tests.support.live import ORIGIN, live_service

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from svc.domain.access.credentials import KEY_KINDS, issue_secret, prefix, redact
 from svc.domain.model import ENVIRONMENTS
-from svc.domain.webhooks.envelope import signing_secret
+from svc.domain.webhooks.signature import signing_secret
 
 ENTROPY = st.binary(min_size=32, max_size=32)
 

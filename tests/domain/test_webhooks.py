@@ -17,15 +17,7 @@ from svc.domain.events.event_row import event_row
 from svc.domain.model import EventSignal, EventTrigger, Verdict
 from svc.domain.records import Event
 from svc.domain.timestamps import timestamp
-from svc.domain.webhooks.envelope import (
-    derived_event_id,
-    identification_event_id,
-    seal,
-    secrets_in_force,
-    secrets_key,
-    signed_headers,
-    signing_secret,
-)
+from svc.domain.webhooks.envelope import derived_event_id, identification_event_id, seal
 from svc.domain.webhooks.payloads import suspect
 from svc.domain.webhooks.records import (
     DELIVERY_KINDS,
@@ -47,6 +39,7 @@ from svc.domain.webhooks.schedule import (
     classify_result,
     jittered,
 )
+from svc.domain.webhooks.signature import secrets_in_force, secrets_key, signed_headers, signing_secret
 
 AT_MS = 1_767_225_600_000
 REQUEST_ID = UUID("019b76da-a800-7752-8079-3cdead0412c1")

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import trio
 
-from svc.domain.webhooks.envelope import secrets_key, signing_secret
+from svc.domain.webhooks.signature import secrets_key, signing_secret
 from svc.store.schema.tables import DELIVERIES
 from svc.store.views.webhooks import Registered, endpoints_of
 from tests.sim.afterwards import AGAIN_S

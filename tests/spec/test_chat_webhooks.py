@@ -19,7 +19,7 @@ from svc.domain.webhooks.chat import DESCRIBED
 from svc.domain.webhooks.envelope import seal
 from svc.domain.webhooks.payloads import BillingStatusChanged, DailySettled, RefusedIdentification
 from svc.domain.webhooks.records import EVENT_TYPES, Attempted, Endpoint
-from svc.domain.webhooks.requests import attempt_request
+from svc.domain.webhooks.signature import attempt_request
 from svc.store.schema.tables import WEBHOOK_EVENTS
 from svc.store.transactions.webhooks.endpoints import queue_sample
 from tests.spec.commands import Run

@@ -19,7 +19,7 @@ import trio
 from svc.cli.records.keys import issue_key
 from svc.cli.records.organizations import create_organization
 from svc.domain.timestamps import read_timestamp
-from svc.domain.webhooks.envelope import secrets_key
+from svc.domain.webhooks.signature import secrets_key
 from svc.store.backup import segments
 from svc.store.backup.segments import SegmentRecord
 from svc.store.directory import open_directory

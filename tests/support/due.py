@@ -12,9 +12,10 @@ from uuid import UUID
 
 import trustme
 
-from svc.domain.webhooks.envelope import seal, secrets_key
+from svc.domain.webhooks.envelope import seal
 from svc.domain.webhooks.records import DeliveryKey, Endpoint, EndpointKey
 from svc.domain.webhooks.schedule import AttemptResult
+from svc.domain.webhooks.signature import secrets_key
 from svc.store.directory import Opened, open_directory
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.schema.tables import ATTEMPTS, WEBHOOK_EVENTS

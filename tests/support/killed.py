@@ -24,9 +24,10 @@ from trio.testing import wait_all_tasks_blocked
 from svc.cli.develop.webhook_forwarding import verify_delivery
 from svc.domain.ids import made_at_ms
 from svc.domain.timestamps import timestamp
-from svc.domain.webhooks.envelope import identification_event_id, secrets_key
+from svc.domain.webhooks.envelope import identification_event_id
 from svc.domain.webhooks.queues import ENDPOINT_SLOTS, ORGANIZATION_SLOTS
 from svc.domain.webhooks.records import Attempt
+from svc.domain.webhooks.signature import secrets_key
 from svc.store.directory import Opened, open_directory
 from svc.store.schema.tables import ATTEMPTS, DELIVERIES, DUE, EVENTS
 from svc.store.snapshot import Snapshot

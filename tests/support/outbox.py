@@ -11,8 +11,8 @@ from uuid import UUID
 
 from svc.actors.webhooks.outbox import Outbox
 from svc.domain.refusals import Refusal
-from svc.domain.webhooks.envelope import secrets_key
 from svc.domain.webhooks.records import Delivery, DeliveryKey, DeliveryState, EndpointKey, WebhookEnvironment
+from svc.domain.webhooks.signature import secrets_key
 from svc.store.check.invariants import violations
 from svc.store.directory import open_directory
 from svc.store.schema.tables import ATTEMPTS, DELIVERIES, WEBHOOK_EVENTS

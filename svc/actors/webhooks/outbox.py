@@ -35,8 +35,8 @@ from svc.domain.histogram import REQUEST_S, Histogram
 from svc.domain.webhooks.partitions import partition_of
 from svc.domain.webhooks.queues import DeliveryScheduler, EndpointQueue, adjust_concurrency, organization_slots
 from svc.domain.webhooks.records import Attempted, AttemptError, AttemptStatus, DeliveryKey, EndpointKey, Transport
-from svc.domain.webhooks.requests import attempt_request
 from svc.domain.webhooks.schedule import AttemptResult
+from svc.domain.webhooks.signature import attempt_request
 from svc.store.engine import UnavailableError
 from svc.store.group import LeaseEpoch, LeaseLostError, Write
 from svc.store.schema.codec import CorruptionError
@@ -87,7 +87,7 @@ _Queue = EndpointQueue[InFlight]
 
 class Outbox:
     """Sends webhook deliveries to the endpoints of these partitions. `transport` does the HTTP; `secrets_key` as in
-    `envelope.secrets_key`; `public_url` as of the setting, for links to the console.
+    `signature.secrets_key`; `public_url` as of the setting, for links to the console.
     """
 
     def __init__(

@@ -1,29 +1,21 @@
-"""The envelope of an event, the event's id, and the signature of an attempt (interface 6, version 1).
+"""The envelope of an event, and the event's id (interface 6, version 1).
 
 An event's id is not drawn but derived, so that the same fact has the same event: a transaction that is made again makes
 no second one, and the erasure of an identification finds its events without an index.
-
-Secrets are derived and never stored: a secret is an HMAC of the installation's pepper, the endpoint's id and a
-generation (decisions 8.1). A leaked database reveals none, and rotating is the next generation. It is shown once, when
-it comes into force.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import hmac
-from functools import lru_cache
 from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
 
-from svc.domain.encodings import base62
 from svc.domain.fields import about
 from svc.domain.network.trace_context import TraceContext
 from svc.domain.timestamps import timestamp
-from svc.domain.webhooks.records import Endpoint, EventType, WebhookEnvironment, WebhookEvent
+from svc.domain.webhooks.records import EventType, WebhookEnvironment, WebhookEvent
 
 VERSION = 1
 
@@ -95,67 +87,3 @@ def derived_event_id(event_type: EventType, subject: bytes, at_ms: int) -> UUID:
 def identification_event_id(event_type: EventType, request_id: UUID) -> UUID:
     """The id of the event of this type that an identification gives rise to; it carries the time of the request id."""
     return derived_event_id(event_type, request_id.bytes, request_id.int >> 80)
-
-
-PREFIX = "svc_whsec_"
-STANDARD_PREFIX = "whsec_"
-USER_AGENT = "Svc-Webhooks/1.0"
-
-_LENGTH = 43
-"""Base62 characters of 256 bits."""
-
-
-def secrets_key(pepper: bytes) -> bytes:
-    """The key from which all signing secrets of one installation are derived. 32 bytes."""
-    return hmac.digest(pepper, b"svc webhook secrets 1", "sha256")
-
-
-@lru_cache(maxsize=1024)
-def signing_secret(key: bytes, endpoint_id: str, generation: int) -> str:
-    """The secret of one generation of an endpoint: `svc_whsec_` and 43 base62 characters (decisions 8.1). `key` comes
-    from `secrets_key`; equal arguments give the same secret.
-    """
-    digest = hmac.digest(key, f"{endpoint_id}\n{generation}".encode(), "sha256")
-    return PREFIX + base62(int.from_bytes(digest), _LENGTH)
-
-
-def standard_secret(secret: str) -> str:
-    """The same key in the form that libraries of Standard Webhooks take: `whsec_` and the base64 of its bytes
-    (decisions 8.1).
-    """
-    return STANDARD_PREFIX + base64.b64encode(secret.encode()).decode()
-
-
-def secrets_in_force(key: bytes, endpoint: Endpoint, now_ms: int) -> tuple[str, ...]:
-    """The secrets that sign at `now_ms`, the newest first: one, or two while a rotation lasts (decisions 8.1). `key` as
-    of `secrets_key`.
-    """
-    current = signing_secret(key, endpoint.id, endpoint.generation)
-    until = endpoint.previous_secret_expires_at_ms
-    if until is None or now_ms >= until:
-        return (current,)
-    return current, signing_secret(key, endpoint.id, endpoint.generation - 1)
-
-
-def signed_headers(event_id: UUID, event: WebhookEvent, secrets: tuple[str, ...], now_s: int) -> dict[str, str]:
-    """The headers of one attempt, signed for this very second.
-
-    Beside the service's own stand those of Standard Webhooks (standardwebhooks.com, 1.0), so that its libraries verify
-    deliveries too; they are given `standard_secret`.
-    """
-    at = str(now_s)
-    keys = [secret.encode() for secret in secrets]
-    own = [hmac.digest(key, at.encode() + b"." + event.body, "sha256").hex() for key in keys]
-    signed = f"{event_id}.{at}.".encode() + event.body
-    standard = [base64.b64encode(hmac.digest(key, signed, "sha256")).decode() for key in keys]
-    return {
-        "Content-Type": "application/json",
-        "User-Agent": USER_AGENT,
-        "X-Svc-Event-ID": str(event_id),
-        "X-Svc-Event-Type": event.type,
-        "X-Svc-Timestamp": at,
-        "X-Svc-Signature": ",".join(f"sha256={digest}" for digest in own),
-        "webhook-id": str(event_id),
-        "webhook-timestamp": at,
-        "webhook-signature": " ".join(f"v1,{digest}" for digest in standard),
-    }

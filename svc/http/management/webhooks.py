@@ -20,8 +20,8 @@ from svc.domain.bodies import sent
 from svc.domain.cursor import read_cursor, write_cursor
 from svc.domain.ids import first_id, is_webhook_id
 from svc.domain.refusals import Refusal, invalid
-from svc.domain.webhooks.envelope import standard_secret
 from svc.domain.webhooks.records import HISTORY_MS, Attempt
+from svc.domain.webhooks.signature import standard_secret
 from svc.http.change import caller_of, change
 from svc.http.management.webhook_schema import (
     CreateWebhookBody,

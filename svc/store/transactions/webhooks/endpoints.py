@@ -16,7 +16,7 @@ from svc.domain.bodies import sent
 from svc.domain.ids import made_at_ms
 from svc.domain.network.trace_context import TraceContext
 from svc.domain.refusals import Refusal, invalid
-from svc.domain.webhooks.envelope import seal, signing_secret
+from svc.domain.webhooks.envelope import seal
 from svc.domain.webhooks.payloads import EndpointTest
 from svc.domain.webhooks.records import (
     EVENT_TYPES,
@@ -33,6 +33,7 @@ from svc.domain.webhooks.records import (
     WebhookFormat,
 )
 from svc.domain.webhooks.schedule import ENDPOINT_TRANSITIONS, EndpointTrigger
+from svc.domain.webhooks.signature import signing_secret
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import (
     DELIVERIES,

@@ -14,7 +14,8 @@ import pytest
 from svc.domain.events.hour_counts import HOUR_MS
 from svc.domain.ids import DAY_MS
 from svc.domain.scoring.weights import WeightsChange
-from svc.domain.webhooks.records import EVENT_TYPES, FILTERED, EventType
+from svc.domain.webhooks.payloads import FILTERED
+from svc.domain.webhooks.records import EVENT_TYPES, EventType
 from svc.store.schema.tables import DELIVERIES, EVENTS, WEBHOOK_EVENTS
 from svc.store.transactions.rules.rulesets import facts_now
 from svc.store.transactions.webhooks.deliveries import enqueue, enqueue_about

@@ -1,8 +1,9 @@
-"""What each type of event says in its `data` (decisions 8.10); `identification.completed` says the event row."""
+"""What each type of event says in its `data` (decisions 8.10), and which types an identification gives rise to."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -96,6 +97,37 @@ DATA: dict[EventType, tuple[type[msgspec.Struct], str]] = {
 """What `data` is made of, and when there is such an event."""
 
 
+class Arising(NamedTuple):
+    """When an identification gives rise to a type of event, by the stored event and the threshold in force; and what
+    its `data` is, by these and the request id.
+    """
+
+    arises: Callable[[Event, int], bool]
+    data: Callable[[Event, UUID, int], EventBody]
+
+
+def _always(_: Event, __: int) -> bool:
+    return True
+
+
+def _is_suspect(event: Event, threshold: int) -> bool:
+    score = event.verdict.suspect_score
+    return score is not None and score >= threshold
+
+
+def _completed(event: Event, request_id: UUID, _: int) -> EventBody:
+    return event_row(event, request_id)
+
+
 def suspect(event: Event, request_id: UUID, threshold: int) -> Suspect:
     """The `data` of `visitor.suspect` for a stored event that reached this threshold (decisions 8.10)."""
     return Suspect(**msgspec.structs.asdict(event_row(event, request_id)), suspect_threshold=threshold)
+
+
+OF_IDENTIFICATION: dict[EventType, Arising] = {
+    "identification.completed": Arising(_always, _completed),
+    "visitor.suspect": Arising(_is_suspect, suspect),
+}
+"""By type (decisions 8.9). Their ids follow from the request id, by which erasure and inspection find them."""
+FILTERED: frozenset[EventType] = frozenset({*OF_IDENTIFICATION, "review.opened", "review.closed"})
+"""Types to which the filter of an endpoint applies; others go out whatever it says (decisions 16.2)."""

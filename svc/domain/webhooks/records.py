@@ -31,10 +31,6 @@ EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 LIVE_ONLY: frozenset[EventType] = frozenset({"billing.status_changed"})
 """Types that only `live` endpoints may subscribe to (interface 6)."""
 
-IDENTIFICATION_EVENTS: tuple[EventType, ...] = ("identification.completed", "visitor.suspect")
-"""What an identification gives rise to: always the first."""
-FILTERED: frozenset[str] = frozenset({"identification.completed", "visitor.suspect", "review.opened", "review.closed"})
-"""Types to which the filter of an endpoint applies; others go out whatever it says (decisions 16.2)."""
 WebhookFormat = Literal["json", "slack", "discord", "teams"]
 """What a delivery is: the signed envelope, or one unsigned message for people (decisions 16.2)."""
 
@@ -121,7 +117,7 @@ class Endpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     status: EndpointStatus = "active"
     format: WebhookFormat = "json"
     filter: str | None = None
-    """A condition in CEL: only events of which it is true are sent, of the types in `FILTERED`."""
+    """A condition in CEL: only events of which it is true are sent, of the types in `payloads.FILTERED`."""
 
     @property
     def is_signed(self) -> bool:

@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 from svc.domain.access.credentials import KeyKind
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.envelope import identification_event_id
-from svc.domain.webhooks.records import IDENTIFICATION_EVENTS
+from svc.domain.webhooks.payloads import OF_IDENTIFICATION
 from svc.http.api.events import asked_for, detailed, page_of_events, read_request_id
 from svc.http.console.schema import ConsoleEventBody, ConsoleEventsQuery, event_key
 from svc.http.management.webhook_schema import delivery_row
@@ -45,7 +45,7 @@ async def read_event(services: Services, call: Call) -> ConsoleEventBody | Refus
         return request_id
     number = call.organization.number
     oldest_ms = call.at_ms - services.event_retention_ms
-    event_ids = [identification_event_id(event_type, request_id).bytes for event_type in IDENTIFICATION_EVENTS]
+    event_ids = [identification_event_id(event_type, request_id).bytes for event_type in OF_IDENTIFICATION]
 
     def read(snapshot: Snapshot) -> ConsoleEventBody | Refusal:
         event = lookups.event(snapshot, number, request_id)

@@ -15,7 +15,8 @@ from uuid import UUID
 
 from svc.domain.ids import first_id, made_at_ms
 from svc.domain.webhooks.envelope import identification_event_id
-from svc.domain.webhooks.records import DELIVERY_KINDS, IDENTIFICATION_EVENTS
+from svc.domain.webhooks.payloads import OF_IDENTIFICATION
+from svc.domain.webhooks.records import DELIVERY_KINDS
 from svc.store.engine import EngineError
 from svc.store.inspection.reading import ReadOnlyStore
 from svc.store.schema.codec import MAX_KEY_BYTES, TEXT_LAYOUT, CorruptionError
@@ -210,7 +211,7 @@ def _of_request(store: ReadOnlyStore, number: int, request_id: UUID) -> Iterator
 def _webhook_events(store: ReadOnlyStore, number: int, request_id: UUID, *, identified: bool) -> Iterator[Row]:
     """Those of an identification have ids that follow from its own; a refusal's name it in what they say."""
     if identified:
-        for event_type in IDENTIFICATION_EVENTS:
+        for event_type in OF_IDENTIFICATION:
             event_id = identification_event_id(event_type, request_id)
             yield from find_rows(store, WEBHOOK_EVENTS, number, event_id.bytes)
         return

@@ -21,7 +21,7 @@ from svc.domain.labels.reviews import SUBJECTS
 from svc.domain.matching.blocks import Block
 from svc.domain.records import Event
 from svc.domain.webhooks.envelope import identification_event_id
-from svc.domain.webhooks.records import IDENTIFICATION_EVENTS
+from svc.domain.webhooks.payloads import OF_IDENTIFICATION
 from svc.store.inspection.inspection import Row
 from svc.store.inspection.reading import ReadOnlyStore
 from svc.store.schema.segments import Digests
@@ -195,7 +195,7 @@ def _velocity(snapshot: Snapshot, number: int, request_id: bytes, event: Event) 
 
 
 def _webhooks(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:  # noqa: ARG001  as the others
-    for event_type in IDENTIFICATION_EVENTS:
+    for event_type in OF_IDENTIFICATION:
         event_id = identification_event_id(event_type, UUID(bytes=request_id))
         yield from webhook_event_rows(snapshot, number, event_id.bytes)
 

@@ -14,17 +14,15 @@ from uuid import UUID
 
 import msgspec
 
-from svc.domain.events.event_row import event_row
 from svc.domain.network.trace_context import TraceContext
 from svc.domain.records import Event
 from svc.domain.rules.ruleset import Facts
 from svc.domain.webhooks.envelope import derived_event_id, identification_event_id, seal, without_account
-from svc.domain.webhooks.payloads import suspect
+from svc.domain.webhooks.payloads import OF_IDENTIFICATION
 from svc.domain.webhooks.queues import is_failing
 from svc.domain.webhooks.records import (
     DELIVERY_KINDS,
     HISTORY_MS,
-    IDENTIFICATION_EVENTS,
     Attempt,
     AttemptCount,
     AttemptStatus,
@@ -186,8 +184,7 @@ def enqueue_identification(
     for event_type in identification_types(event, threshold):
         to = [found for found in endpoints if subscribes(found.endpoint, environment, event_type)]
         if to:
-            is_row = event_type == "identification.completed"
-            data = event_row(event, request_id) if is_row else suspect(event, request_id, threshold)
+            data = OF_IDENTIFICATION[event_type].data(event, request_id, threshold)
             event_id = identification_event_id(event_type, request_id)
             sealed = seal(event_id, event_type, environment, public_id, data, submission.at_ms, submission.trace)
             queues.update(_queue(transaction, number, event_id, sealed, to))
@@ -279,13 +276,13 @@ def erase_identification(transaction: Transaction, organization: int, request_id
 
     The log of attempts keeps their ids; it holds nothing of the visitor.
     """
-    for event_type in IDENTIFICATION_EVENTS:
+    for event_type in OF_IDENTIFICATION:
         purge_webhook_event(transaction, organization, identification_event_id(event_type, request_id).bytes)
 
 
 def remove_account(transaction: Transaction, organization: int, request_id: UUID) -> None:
     """Take the account out of what the webhooks about an identification say from now on (decisions 11.6)."""
-    for event_type in IDENTIFICATION_EVENTS:
+    for event_type in OF_IDENTIFICATION:
         remove_account_of(transaction, organization, identification_event_id(event_type, request_id).bytes)
 
 

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from svc.domain.records import Event
 from svc.domain.rules.ruleset import Facts, matches
-from svc.domain.webhooks.records import IDENTIFICATION_EVENTS, EventType, webhook_environment
+from svc.domain.webhooks.payloads import OF_IDENTIFICATION
+from svc.domain.webhooks.records import EventType, webhook_environment
 from svc.store.snapshot import Snapshot
 from svc.store.views.webhooks import Registered, endpoints_of, subscribes
 
@@ -60,5 +61,4 @@ def identification_receivers(snapshot: Snapshot, number: int, facts: Facts, thre
 
 def identification_types(event: Event, threshold: int) -> tuple[EventType, ...]:
     """What an identification gives rise to (decisions 8.9)."""
-    score = event.verdict.suspect_score
-    return IDENTIFICATION_EVENTS if score is not None and score >= threshold else IDENTIFICATION_EVENTS[:1]
+    return tuple(name for name, arising in OF_IDENTIFICATION.items() if arising.arises(event, threshold))

@@ -132,7 +132,7 @@ release: venv
 
 # The client libraries for servers: dist/svc_client-VERSION-py3-none-any.whl, and dist/svc-client-VERSION.tgz where npm is;
 # and there the packages of the web SDK, dist/svc-web-VERSION.tgz and
-# dist/svc-{react,vue,svelte}-VERSION.tgz. `make android` builds the Android SDK.
+# dist/svc-{react,vue,svelte}-VERSION.tgz, and the bridge, dist/svc-react-native-VERSION.tgz. `make android` builds the Android SDK.
 # For Go a module proxy, dist/go; for Java a repository, dist/maven. tools/packages.py has the names.
 clients: venv
 	rm -rf clients/python/build clients/node/dist

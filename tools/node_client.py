@@ -1,6 +1,6 @@
 """Builds the client library for Node.js with the compiler of `web/`: `python -m tools.node_client [FOLDER]`, which also
-puts the npm packages into FOLDER: that one, and those of the web SDK, which `tools.web` builds. Says so, and does
-nothing, where there is no npm.
+puts the npm packages into FOLDER: that one, those of the web SDK, which `tools.web` builds, and the React Native bridge,
+which is sources. Says so, and does nothing, where there is no npm.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tools.web import INSTALLED, ROOT, WEB, Node, find_node, install
 PACKAGE = ROOT / "clients" / "node"
 WEB_PACKAGES = ("sdk", "react", "vue", "svelte")
 """Of the web SDK: folders of `web`."""
-PACKAGES = (PACKAGE, *(WEB / name for name in WEB_PACKAGES))
+PACKAGES = (PACKAGE, *(WEB / name for name in WEB_PACKAGES), ROOT / "clients" / "react-native")
 """What a developer installs."""
 COMPILER = WEB / "node_modules" / "typescript" / "bin" / "tsc"
 

@@ -6,7 +6,7 @@ import com.facebook.react.module.model.ReactModuleInfoProvider;
 
 /** As much of React Native as the bridge is compiled against in tests. */
 public abstract class BaseReactPackage {
-    public abstract NativeModule getModule(String name, ReactApplicationContext context);
+    public abstract NativeModule getModule(String name, ReactApplicationContext reactContext);
 
     public abstract ReactModuleInfoProvider getReactModuleInfoProvider();
 }

@@ -8,8 +8,8 @@ import com.facebook.react.module.model.ReactModuleInfoProvider
 
 /** Names the module to React Native. */
 class SvcVisitorPackage : BaseReactPackage() {
-    override fun getModule(name: String, context: ReactApplicationContext): NativeModule? =
-        if (name == NativeSvcVisitorSpec.NAME) SvcVisitorModule(context) else null
+    override fun getModule(name: String, reactContext: ReactApplicationContext): NativeModule? =
+        if (name == NativeSvcVisitorSpec.NAME) SvcVisitorModule(reactContext) else null
 
     override fun getReactModuleInfoProvider() = ReactModuleInfoProvider {
         val name = NativeSvcVisitorSpec.NAME

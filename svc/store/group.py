@@ -88,11 +88,17 @@ class Group(Generic[T]):
         self.runs = 0
         """Of jobs, in the first phase."""
 
-    def run(self, reader: Reader, changed: Collection[RowKey] | None = None) -> Settled[T]:
+    def run(
+        self,
+        reader: Reader,
+        changed: Collection[RowKey] | None = None,
+        must_wait: Callable[[int], bool] = lambda _: False,
+    ) -> Settled[T]:
         """The first phase. Nothing may be read from `reader` afterwards. Raises `EngineError` and `CorruptPageError`.
 
         It may be called again, with a reader that gives other answers: jobs that would read the same do not run again.
-        `changed`: only these rows differ from those of the last call.
+        `changed`: only these rows differ from those of the last call. `must_wait`: asked of the place of a job that has
+        to run again, whether that is of no use yet; then this is to be called once more.
         """
         self._commit = reader.commit
         state = Overlay(reader)
@@ -103,6 +109,10 @@ class Group(Generic[T]):
             changes = None if ran is None else _changes_now(ran.recording, state, changed)
             if ran is None or changes is None:
                 changed = None  # what it writes now may differ, too
+                if ran is not None and must_wait(index):
+                    self._ran.append(ran)
+                    state.take(ran.recording.changes)
+                    continue
                 recording = Recording(state)
                 ran = _Ran(recording, _outcome(partial(job, RecordedTransaction(recording, self._sums))))
                 changes = recording.changes

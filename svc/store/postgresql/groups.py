@@ -21,8 +21,7 @@ round trip, and so does each one behind it that what it wrote concerns (`svc.sto
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf
 from types import MappingProxyType
@@ -36,12 +35,22 @@ from svc.store.overlay import Raw
 from svc.store.postgresql import statements
 from svc.store.postgresql.cluster.leases import lease_fence, lost_leases
 from svc.store.postgresql.connection.errors import READ_ONLY, ConnectionLostError, SqlError
-from svc.store.postgresql.connection.values import byteas, int4, int4s, integer
+from svc.store.postgresql.connection.values import int4s, integer
 from svc.store.postgresql.connection.wire import Result, Statement, Wire
 from svc.store.postgresql.other_writers import OtherWriters
-from svc.store.postgresql.rows import EVERY, NOTHING, OWNER, RowKey, Rows, TooMuchMissingError, fence_of, is_immutable
+from svc.store.postgresql.rows import (
+    EVERY,
+    NOTHING,
+    OWNER,
+    RowKey,
+    Rows,
+    TooMuchMissingError,
+    fence_of,
+    is_immutable,
+    writes,
+)
 from svc.store.postgresql.sql_events import additions
-from svc.store.postgresql.statements import key_columns, organization_of
+from svc.store.postgresql.statements import organization_of
 from svc.store.postgresql.statistics import PostgresqlStatistics
 from svc.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
 from svc.store.schema.key_parts import UUID_V7
@@ -186,16 +195,15 @@ class Transactions:
         """
         fences = _fences_of(parts)
         group = Group([job for part in parts for job in part.jobs])
-        settled = await self._settled(
-            wire, rows, group, [hint(Snapshot(rows)) for part in parts for hint in part.hints]
-        )
+        hints = [hint for part in parts for hint in part.hints]
+        settled = await self._settled(wire, rows, group, [hint(Snapshot(rows)) for hint in hints])
         _refuse_unfenced(rows, settled.changes, fences)
         changed = _changed(rows, settled.changes)
         early = {row_key: changed[row_key] for row_key in _proof_rows(rows, changed)}
         rows.look_again()
-        turns = await self._begin(wire, rows, [], fences, leases, before=list(_writes(early)))
+        turns = await self._begin(wire, rows, [], fences, leases, before=list(writes(early)))
         if rows.has_changed:
-            settled = await self._settled(wire, rows, group, [])
+            settled = await self._settled(wire, rows, group, [], partial(_must_wait, rows, hints))
         return _Ran(group, settled, turns, fences, early)
 
     async def has_happened(self, wire: Wire, written: Written[Any]) -> bool:
@@ -252,7 +260,14 @@ class Transactions:
         rows.take(results[len(opening) :], fences - turns.keys() if free else frozenset())
         return turns
 
-    async def _settled(self, wire: Wire, rows: Rows, group: Group[T], steps: list[Iterator[None]]) -> Settled[T]:
+    async def _settled(
+        self,
+        wire: Wire,
+        rows: Rows,
+        group: Group[T],
+        steps: list[Iterator[None]],
+        must_wait: Callable[[int], bool] = lambda _: False,
+    ) -> Settled[T]:
         while steps:
             _advance(steps)
             if rows.is_missing:
@@ -260,7 +275,7 @@ class Transactions:
         for _ in range(MOST_FETCHES):
             changed = rows.begin_reading()
             try:
-                settled = group.run(rows, changed)
+                settled = group.run(rows, changed, must_wait)
             except TooMuchMissingError:
                 settled = None
             if settled is not None and not rows.is_missing:
@@ -279,7 +294,7 @@ class Transactions:
             left = {row_key: raw for row_key, raw in written.rows.items() if early.get(row_key) != raw or raw is None}
             left.update(dict.fromkeys(early.keys() - written.rows.keys()))
             also = additions(_events(written.rows)) if sql_events else []
-            await self._exchange(wire, [*_writes(left), *also, _COMMIT])
+            await self._exchange(wire, [*writes(left), *also, _COMMIT])
         except ConnectionLostError as error:
             self.counts.uncertain += 1
             raise UncertainCommitError(written) from error
@@ -350,6 +365,14 @@ class GroupAttempt(Generic[T]):
         return transactions.may_run_ahead and is_known and transactions.others.may_pass(*fences)
 
 
+def _must_wait(rows: Rows, hints: Sequence[Hint], index: int) -> bool:
+    """Whether a job that has to run again waits, as one before it lacks rows. What its hint knows is asked for, too."""
+    if rows.is_missing:
+        for _ in hints[index](Snapshot(rows)):
+            pass
+    return rows.is_missing
+
+
 def _advance(steps: list[Iterator[None]]) -> None:
     """Let each hint read on to where it needs what it has read; those at their end are taken out."""
     steps[:] = [step for step in steps if next(step, _END) is not _END]
@@ -405,24 +428,6 @@ def _proof_rows(rows: Rows, changed: dict[RowKey, Raw]) -> tuple[RowKey, ...]:
         for row_key, raw in changed.items()
         if raw is not None and row_key[0] in _BY_OWN_ID and rows.found(*row_key) is None
     )
-
-
-def _writes(changed: dict[RowKey, Raw]) -> Iterator[Statement]:
-    """In the order of keys: two transactions that write the same rows of no fence do not wait for each other."""
-    put: defaultdict[str, list[tuple[bytes, bytes]]] = defaultdict(list)
-    deleted: defaultdict[tuple[str, int], list[bytes]] = defaultdict(list)
-    for table, key in sorted(changed):
-        raw = changed[table, key]
-        if raw is None:
-            deleted[table, organization_of(table, key)].append(key)
-        else:
-            put[table].append((key, raw))
-    for table, rows in put.items():
-        keys, values = zip(*rows, strict=True)
-        sql = statements.add(table) if is_immutable(table) else statements.write(table)
-        yield Statement(sql, (*key_columns(table, keys), byteas(values)))
-    for (table, organization), keys in deleted.items():
-        yield Statement(statements.delete(table), (int4(organization), byteas(keys)))
 
 
 def _events(changed: dict[RowKey, Raw]) -> Iterator[tuple[bytes, bytes]]:

@@ -4,8 +4,8 @@ A function of a snapshot runs over them as over any state. Where it asked for so
 is worth nothing: what it asked for is fetched, all of it in one round trip, and it runs again. As it goes on behind the
 first such row, it asks in one run for all that does not depend on the rows that are missing.
 
-What may live here: the rows, what is missing of them, the statements that fetch it, and how long rows are kept for
-queries that may be answered with them. No connection.
+What may live here: the rows, what is missing of them, the statements that fetch and write them, and how long rows are
+kept for queries that may be answered with them. No connection.
 """
 
 from __future__ import annotations
@@ -351,6 +351,26 @@ def _fence_of_range(key_range: KeyRange) -> int:
         return EVERY
     high = organization_of(table, beyond) - (len(beyond) <= _ORGANIZATION_BYTES)
     return low if high == low else EVERY
+
+
+def writes(changed: Mapping[RowKey, Raw]) -> Iterator[Statement]:
+    """Statements that write rows, and delete those that are `None`, in the order of keys: two transactions that write
+    the same rows of no fence do not wait for each other.
+    """
+    put: defaultdict[str, list[tuple[bytes, bytes]]] = defaultdict(list)
+    deleted: defaultdict[tuple[str, int], list[bytes]] = defaultdict(list)
+    for table, key in sorted(changed):
+        raw = changed[table, key]
+        if raw is None:
+            deleted[table, organization_of(table, key)].append(key)
+        else:
+            put[table].append((key, raw))
+    for table, rows in put.items():
+        keys, values = zip(*rows, strict=True)
+        sql = statements.add(table) if is_immutable(table) else statements.write(table)
+        yield Statement(sql, (*key_columns(table, keys), byteas(values)))
+    for (table, organization), keys in deleted.items():
+        yield Statement(statements.delete(table), (int4(organization), byteas(keys)))
 
 
 def page_of(key_range: KeyRange, limit: int) -> Statement:

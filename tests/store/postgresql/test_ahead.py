@@ -269,6 +269,32 @@ async def test_what_a_job_wrote_that_ran_again_is_seen_by_those_behind_it(
         assert one.exchanges().runs - before == 3 + 2
 
 
+async def test_jobs_behind_one_that_asks_for_more_wait_for_its_rows(
+    cluster: Cluster, made: str, monkeypatch: pytest.MonkeyPatch
+):
+    """What that has written meanwhile is a guess: they run again once, and not once for each that is before them."""
+
+    def follow(transaction: Transaction) -> int:
+        found = transaction.get(ROWS, ONE, transaction.get(ROWS, ONE, 0) or 0) or 0
+        transaction.put(ROWS, (ONE, 0), found)
+        return found
+
+    def hint(snapshot: Snapshot) -> Iterator[None]:
+        first = snapshot.get(ROWS, ONE, 0) or 0
+        yield
+        for key in range(first, first + 6):
+            snapshot.has(ROWS, ONE, key)
+
+    async with node(cluster, made) as one, node(cluster, made) as other:
+        await in_company(one, other)
+        await one.write([write([("put", 0, 1)] + [("put", key, key + 1) for key in range(1, KEYS)])])
+        Meanwhile(monkeypatch, lambda: other.write([Write(job([("put", 0, 10)]), ONE)]))
+        before = one.exchanges()
+        assert await one.write([Write(follow, ONE, hint=hint) for _ in range(5)]) == [11, 12, 13, 14, 15]
+        after = one.exchanges()
+        assert after.runs - before.runs <= 5 + 5 + 1
+
+
 async def test_rows_that_only_a_hint_has_fetched_are_fetched_again_for_a_job_that_then_reads_them(
     cluster: Cluster, made: str, monkeypatch: pytest.MonkeyPatch
 ):

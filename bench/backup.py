@@ -46,7 +46,7 @@ from svc.domain.scoring.score import default_weights
 from svc.store.directory import open_directory
 from svc.store.schema.tables import VISITOR_COUNTS, VISITOR_IDS, VISITORS, WEIGHTS_SNAPSHOTS
 from svc.store.snapshot import Transaction
-from svc.store.transactions.organizations import enter
+from svc.store.transactions.billing.ledger import enter
 from svc.world import World, twenty_characters
 from tests.support.drill import Drill, Loss, TimedJournal, lose_the_node
 from tests.support.process import PROGRAM

@@ -35,9 +35,10 @@ from svc.store.directory import Opened, open_directory
 from svc.store.inspection.reading import read_only
 from svc.store.schema import tables
 from svc.store.snapshot import Transaction
+from svc.store.transactions.billing.ledger import add_credit
 from svc.store.transactions.event_changes import supplement
 from svc.store.transactions.identification import Recorded, identify
-from svc.store.transactions.organizations import add_credit, create_organization
+from svc.store.transactions.organizations import create_organization
 from svc.store.transactions.webhooks.deliveries import AttemptRecord, log_attempt
 from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
 from svc.store.views.webhooks import NoWork, next_delivery

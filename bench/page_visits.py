@@ -29,9 +29,10 @@ from svc.store.engine import Writer
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.schema.tables import VISITOR_COUNTS
 from svc.store.snapshot import Late, Transaction
+from svc.store.transactions.billing.ledger import add_credit
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.transactions.indexing import step
-from svc.store.transactions.organizations import add_credit, create_organization
+from svc.store.transactions.organizations import create_organization
 from svc.store.views.event_index import Scope
 from svc.world import World
 

@@ -46,7 +46,7 @@ from svc.store.schema.tables import (
     TABLES,
     VISITOR_IDS,
 )
-from svc.store.transactions.organizations import add_credit
+from svc.store.transactions.billing.ledger import add_credit
 from svc.world import World
 from tests.support.live import ORIGIN, repeatable, report
 from tests.support.process import PROGRAM, Served, run_json

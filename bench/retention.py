@@ -35,9 +35,10 @@ from svc.store.directory import Opened, open_directory
 from svc.store.schema.tables import EVENTS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.attestation import issue_challenge
+from svc.store.transactions.billing.ledger import add_credit
 from svc.store.transactions.event_changes import supplement
 from svc.store.transactions.identification import Recorded, identify
-from svc.store.transactions.organizations import add_credit, create_organization
+from svc.store.transactions.organizations import create_organization
 from svc.store.transactions.retention import PASS_INTERVAL_MS
 from svc.world import World
 from tests.support.worlds import Everywhere

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from svc.domain.access.members import canonical_email
+from svc.domain.access.one_time_codes import code_at, step_of_code
 from svc.domain.access.openid import new_attempt, read_attempt, read_roles, role_of, write_attempt
-from svc.domain.access.passwords import code_at, password_hash, step_of_code, stored_password
+from svc.domain.access.passwords import password_hash, stored_password
 from svc.domain.access.roles import KEY_ROLES, ROLES, ROLES_WITH, may
 
 RFC_SECRET = b"12345678901234567890"

@@ -16,7 +16,7 @@ from svc.domain.history.evidence import (
     new_place,
     with_unusual_handshake,
 )
-from svc.domain.history.repeats import CAME_BACK_S, WINDOW_S, alike_key, repeated_report
+from svc.domain.history.repeated_reports import CAME_BACK_S, WINDOW_S, alike_key, repeated_report
 from svc.domain.matching import Features, Statistics, StatisticsUpdate, Visitor
 from svc.domain.matching.blocks import block_keys, exact_key
 from svc.domain.matching.learned.return_intervals import (

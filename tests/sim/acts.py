@@ -22,6 +22,7 @@ from svc.store.snapshot import Snapshot
 from svc.store.store import StoreFullError
 from svc.store.transactions import organizations
 from svc.store.transactions.access import keys
+from svc.store.transactions.billing import ledger
 from svc.workers.bus import announce
 from svc.world import twenty_characters
 from tests.sim import plan as steps
@@ -399,7 +400,7 @@ class Acts:
     def _credit(self, shop: Account, micros: int) -> None:
         now_ms = self._machine.now_ms()
         entry_id = self._machine.operator.request_id(now_ms)
-        add = partial(organizations.add_credit, number=shop.number, entry_id=entry_id, micros=micros)
+        add = partial(ledger.add_credit, number=shop.number, entry_id=entry_id, micros=micros)
         if self._operator(partial(add, now_ms=now_ms, note="credit")) is not None:
             shop.credit_micros += micros
 

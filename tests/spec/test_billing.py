@@ -17,6 +17,7 @@ from svc.domain.ids import first_id
 from svc.domain.records import Organization
 from svc.store.schema.tables import LEDGER
 from svc.store.transactions import organizations
+from svc.store.transactions.billing import ledger
 from svc.world import World
 from tests.spec.commands import Run
 from tests.spec.responses import BROWSER, TIMESTAMP, TOO_LITTLE, assert_error, forward, nothing_stored, visit
@@ -243,6 +244,6 @@ def enter_lines(directory: Path, lines: Iterable[tuple[str, int]]) -> None:
         at_ms = round(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000)
         entry = LedgerEntry("identification", -price, at_ms)
         entry_id = UUID(bytes=first_id(at_ms)[:6] + bytes((0x70, len(jobs), 0x80, *range(7))))
-        jobs.append(partial(organizations.enter, number=1, entry_id=entry_id, entry=entry))
+        jobs.append(partial(ledger.enter, number=1, entry_id=entry_id, entry=entry))
     found.store.write_now(jobs)
     found.store.close()

@@ -11,7 +11,7 @@ from svc.actors.settler import settle_all
 from svc.domain.access.audit import Actor, AuditRecord
 from svc.http.console import accounts as endpoints
 from svc.store.schema.tables import AUDIT
-from svc.store.transactions import organizations
+from svc.store.transactions.billing import ledger
 from tests.spec.automation import Automation
 from tests.spec.console import Console
 from tests.spec.responses import TOO_LITTLE, assert_invalid, visit
@@ -34,7 +34,7 @@ async def a_day(live: Live) -> None:
 def credit(live: Live, micros: int, note: str) -> None:
     now_ms = live.clock.now_ms
     job = partial(
-        organizations.add_credit,
+        ledger.add_credit,
         number=live.organization.number,
         entry_id=live.world.request_id(now_ms),
         micros=micros,

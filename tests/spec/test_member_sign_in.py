@@ -13,7 +13,8 @@ import httpx
 import pytest
 import trio
 
-from svc.domain.access.passwords import STEP_S, code_at, code_secret, sign_in_key
+from svc.domain.access.one_time_codes import STEP_S, code_at, code_secret
+from svc.domain.access.passwords import sign_in_key
 from svc.domain.access.sessions import IDLE_MS
 from svc.http.limits import ACCOUNT_SIGN_INS, MOST_WAITING_PASSWORDS
 from svc.store.backup.restore import end_all

@@ -13,8 +13,9 @@ from svc.domain.billing import OVERDUE_MS, Settlement, Usage
 from svc.domain.ids import DAY_MS
 from svc.store.check.invariants import violations
 from svc.store.schema.tables import BILLING_CHANGES, ORGANIZATIONS, SETTLEMENTS, WEBHOOK_EVENTS
+from svc.store.transactions.billing.ledger import add_credit
 from svc.store.transactions.billing.settlement import LINES_A_STEP, block_overdue, due_day, settle
-from svc.store.transactions.organizations import Author, add_credit
+from svc.store.transactions.organizations import Author
 from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
 from tests.spec.responses import TOO_LITTLE, assert_error, visit
 from tests.support.live import Live, report

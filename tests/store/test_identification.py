@@ -37,8 +37,8 @@ from svc.store.schema.tables import (
     WEIGHTS_SNAPSHOTS,
 )
 from svc.store.snapshot import Transaction
-from svc.store.transactions import organizations
 from svc.store.transactions.attestation import keep_key
+from svc.store.transactions.billing import ledger
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.transactions.visitors import VisitorTables
 from svc.store.transactions.weights import save_weights
@@ -100,7 +100,7 @@ class Shop:
 
     def credit(self, micros: int) -> None:
         entry_id = UUID(bytes=first_id(EPOCH_MS - 1))
-        job = partial(organizations.add_credit, number=self.number, entry_id=entry_id, micros=micros, now_ms=0, note="")
+        job = partial(ledger.add_credit, number=self.number, entry_id=entry_id, micros=micros, now_ms=0, note="")
         self.world.do(job)
 
     def balance(self) -> int:

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from svc.domain.history.evidence import LOOKALIKES, SAMPLED_VISITORS
-from svc.domain.history.repeats import READ
+from svc.domain.history.repeated_reports import READ
 from svc.domain.identification import Identified, Submission, assess
 from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts
@@ -48,8 +48,9 @@ from svc.store.schema.tables import (
     WEIGHTS,
 )
 from svc.store.snapshot import Transaction
+from svc.store.transactions.billing.ledger import add_credit
 from svc.store.transactions.identification import Recorded, identify
-from svc.store.transactions.organizations import add_credit, create_organization
+from svc.store.transactions.organizations import create_organization
 from svc.store.transactions.rules.lists import NewEntry, add_entries
 from svc.store.transactions.rules.rulesets import save_rules
 from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint

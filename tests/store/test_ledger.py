@@ -27,7 +27,7 @@ from svc.store.schema.tables import (
     RETENTION_PASSES,
 )
 from svc.store.transactions import organizations
-from svc.store.transactions.billing import settlement
+from svc.store.transactions.billing import ledger, settlement
 from svc.store.transactions.billing.settlement import (
     LINES_A_STEP,
     AccountStatement,
@@ -60,13 +60,13 @@ class Books:
 
     def credit(self, micros: int, at_ms: int, note: str = "") -> int:
         entry_id = UUID(bytes=first_id(at_ms))
-        return self.do(organizations.add_credit, entry_id=entry_id, micros=micros, now_ms=at_ms, note=note)
+        return self.do(ledger.add_credit, entry_id=entry_id, micros=micros, now_ms=at_ms, note=note)
 
     def visits(self, *at: int, price: int = 3_000) -> None:
         """Charged at these times."""
         for at_ms in at:
             entry = LedgerEntry("identification", -price, at_ms)
-            self.do(organizations.enter, entry_id=UUID(bytes=first_id(at_ms)), entry=entry)
+            self.do(ledger.enter, entry_id=UUID(bytes=first_id(at_ms)), entry=entry)
 
     def set_status(self, status: str, at_ms: int = EPOCH_MS) -> Any:
         author = Author(UUID(bytes=first_id(at_ms)), at_ms, "operator", "why")
@@ -203,7 +203,7 @@ def test_what_comes_after_a_day_was_closed_counts_for_the_next(books: Books):
 def test_a_line_whose_id_runs_ahead_counts_for_the_day_of_its_arrival(books: Books):
     """Its id is of the next day, because the clock was set back by some minutes."""
     entry = LedgerEntry("identification", -3_000, EPOCH_MS + DAY_MS - 60_000)
-    books.do(organizations.enter, entry_id=UUID(bytes=first_id(EPOCH_MS + DAY_MS + 60_000)), entry=entry)
+    books.do(ledger.enter, entry_id=UUID(bytes=first_id(EPOCH_MS + DAY_MS + 60_000)), entry=entry)
     due = books.due_day(EPOCH_MS + 2 * DAY_MS)
     assert due == DueDay(FIRST_DAY, 0, 0)
     assert books.settle(due, books.usage(due).usage)

@@ -28,8 +28,9 @@ from svc.store.schema.operation_log import Following, unpack_batch
 from svc.store.schema.tables import BALANCES, EVENTS, FOLLOWING, META, OPERATIONS, TABLES, VISITOR_COUNTS, VISITORS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions import operations
+from svc.store.transactions.billing.ledger import add_credit
 from svc.store.transactions.identification import Recorded, identify
-from svc.store.transactions.organizations import add_credit, create_organization
+from svc.store.transactions.organizations import create_organization
 from svc.world import World, twenty_characters
 from tests.support.every_engine import Place, every_place
 from tests.support.live import report

@@ -20,7 +20,8 @@ from svc.store.snapshot import Transaction
 from svc.store.steps import QUIET
 from svc.store.store import Store
 from svc.store.transactions import operations
-from svc.store.transactions.organizations import add_credit, create_organization
+from svc.store.transactions.billing.ledger import add_credit
+from svc.store.transactions.organizations import create_organization
 from tests.support.worlds import SettableClock, settable_world
 
 MAP_BYTES = 64 << 20

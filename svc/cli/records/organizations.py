@@ -45,6 +45,7 @@ from svc.store.directory import Opened
 from svc.store.installation import ServedLimits, served_limits
 from svc.store.snapshot import Transaction
 from svc.store.transactions import organizations
+from svc.store.transactions.billing import ledger
 from svc.store.transactions.billing.holdings import holding
 from svc.store.transactions.webhooks.endpoints import MAX_OVERLAP_HOURS
 from svc.store.views import lookups
@@ -182,7 +183,7 @@ def creation(world: World, name: str, *, credit: int | None, rate_limit: int) ->
             is_postpaid=credit is None,
         )
         if credit is not None and entry_id is not None:
-            organizations.add_credit(
+            ledger.add_credit(
                 transaction, created.number, entry_id=entry_id, micros=credit, now_ms=now_ms, note="first credit"
             )
         return created
@@ -249,7 +250,7 @@ def credit(organization_id: str, micros: int, note: str, sure: bool, directory: 
     with opened(directory) as found:
         number = account(found.store, organization_id).organization.number
         entry_id = world.request_id(now_ms)
-        job = partial(organizations.add_credit, number=number, entry_id=entry_id, micros=micros, now_ms=now_ms, note=by)
+        job = partial(ledger.add_credit, number=number, entry_id=entry_id, micros=micros, now_ms=now_ms, note=by)
         asked = {"credit_usd": usd(micros), "note": note or None}
         commit(found, world, job, lambda _: Change(number, organization_id, asked))
         known = account(found.store, organization_id)

@@ -13,7 +13,8 @@ import msgspec
 from msgspec import UNSET
 
 from svc.domain.access.members import Member, canonical_email, email_digest, standing_key
-from svc.domain.access.passwords import LONGEST_PASSWORD, code_secret, is_password, step_of_code
+from svc.domain.access.one_time_codes import code_secret, step_of_code
+from svc.domain.access.passwords import LONGEST_PASSWORD, is_password
 from svc.domain.access.sessions import new_session
 from svc.domain.bodies import sent
 from svc.domain.refusals import Refusal

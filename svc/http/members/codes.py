@@ -7,7 +7,7 @@ from functools import partial
 import msgspec
 
 from svc.domain.access.members import Member
-from svc.domain.access.passwords import code_secret, code_url, shown_secret, step_of_code
+from svc.domain.access.one_time_codes import code_secret, code_url, shown_secret, step_of_code
 from svc.domain.refusals import Refusal, invalid
 from svc.http.change import caller_of, change
 from svc.http.members.schema import ConfirmTotpBody, OfferedTotpBody

@@ -35,7 +35,7 @@ from svc.domain.history.evidence import (
     with_shared_address,
     with_unusual_handshake,
 )
-from svc.domain.history.repeats import READ, alike_key, repeated_report
+from svc.domain.history.repeated_reports import READ, alike_key, repeated_report
 from svc.domain.identification import Assessment
 from svc.domain.matching import Recognition, Statistics, StatisticsUpdate
 from svc.domain.matching.features import hash32

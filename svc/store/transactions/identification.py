@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
-from uuid import UUID
 
 from svc.domain.accounts.velocity import Velocity
 from svc.domain.attestation.attested_key import AttestationResult
@@ -29,7 +28,7 @@ from svc.domain.bodies import record_of
 from svc.domain.detection import visitor_kind
 from svc.domain.history.evidence import is_flooding
 from svc.domain.history.visitor_numbers import ANY_NUMBER, NextNumber
-from svc.domain.identification import Assessment, Duplicate, Identified, Refused, Submission, decide, may_have_original
+from svc.domain.identification import Assessment, Duplicate, Identified, Refused, Submission, decide
 from svc.domain.limits.quotas import (
     Holding,
     Quota,
@@ -49,10 +48,8 @@ from svc.domain.matching import (
 from svc.domain.model import Observation, Verdict
 from svc.domain.network.origins import origin_allowed
 from svc.domain.records import (
-    IDEMPOTENCY_MS,
     Document,
     Event,
-    Idempotency,
     WeightsSnapshot,
 )
 from svc.domain.refusals import Refusal, over_day, over_share
@@ -62,17 +59,16 @@ from svc.domain.webhooks.records import EndpointKey
 from svc.store.schema.tables import (
     BALANCES,
     DOCUMENTS,
-    EVENTS,
-    IDEMPOTENCY,
     WEIGHTS_SNAPSHOTS,
 )
 from svc.store.snapshot import Late, Transaction
 from svc.store.transactions.access.keys import note_use
 from svc.store.transactions.attestation import redeem
 from svc.store.transactions.billing.holdings import add, ask
+from svc.store.transactions.billing.ledger import enter
 from svc.store.transactions.history import address_today, replay_of, update_history
+from svc.store.transactions.idempotency import note_idempotency, repeated_request
 from svc.store.transactions.labels.reviews import open_review
-from svc.store.transactions.organizations import enter
 from svc.store.transactions.rules.rulesets import decide_event, facts_of
 from svc.store.transactions.velocity import count_event
 from svc.store.transactions.visitors import VisitorTables
@@ -208,9 +204,7 @@ def _told(
 def _record_request(transaction: Transaction, submission: Submission, amount: int) -> None:
     """What is stored of the request that was identified: its idempotency key, its ledger line, the use of its key."""
     number = submission.organization
-    if submission.idempotency is not None:
-        row = Idempotency(submission.request_id.bytes, submission.at_ms)
-        transaction.put(IDEMPOTENCY, (number, submission.idempotency), row)
+    note_idempotency(transaction, submission)
     if submission.environment == "production":
         entry = LedgerEntry("identification", amount, submission.at_ms)
         enter(transaction, number, submission.request_id, entry)
@@ -233,22 +227,7 @@ def _known_outcome(transaction: Transaction, submission: Submission) -> Callable
             if not origin_allowed(submission.origin, key.allowed_origins, key.environment):
                 reason = "the origin was taken off the key's list while the request was on its way"
                 return partial(Refused, Refusal("unauthorized", reason=reason))
-    if submission.idempotency is None:
-        return None
-    earlier = transaction.get(IDEMPOTENCY, submission.organization, submission.idempotency)
-    if earlier is None or submission.at_ms - earlier.at_ms >= IDEMPOTENCY_MS:
-        return None
-    return partial(
-        Duplicate, UUID(bytes=earlier.request_id), original=_original(transaction, submission, earlier.request_id)
-    )
-
-
-def _original(transaction: Transaction, submission: Submission, request_id: bytes) -> Event | None:
-    """The event of the request that was answered before, where this one is answered alike; it may be erased since."""
-    if not submission.wants_original:
-        return None
-    event = transaction.get(EVENTS, submission.organization, request_id)
-    return event if event is not None and may_have_original(submission, event) else None
+    return repeated_request(transaction, submission)
 
 
 def _late(number: int, outcome: Callable[[int], Identified | Duplicate | Refused], **rest: Any) -> Late[Recorded]:

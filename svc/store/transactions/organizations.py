@@ -12,9 +12,8 @@ from uuid import UUID
 import msgspec
 
 from svc.domain.access.audit import AuditRecord
-from svc.domain.billing import TRANSITIONS, BillingChange, BillingStatus, BlockedReason, LedgerEntry
+from svc.domain.billing import TRANSITIONS, BillingChange, BillingStatus, BlockedReason
 from svc.domain.events.hour_counts import HOUR_MS
-from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.records import Organization, RetentionPass
 from svc.domain.webhooks.payloads import BillingStatusChanged
 from svc.domain.webhooks.records import EndpointKey
@@ -22,9 +21,6 @@ from svc.store.schema.tables import (
     AUDIT,
     BALANCES,
     BILLING_CHANGES,
-    CREDITS,
-    LEDGER,
-    LEDGER_DAYS,
     META,
     ORGANIZATION_IDS,
     ORGANIZATIONS,
@@ -32,9 +28,7 @@ from svc.store.schema.tables import (
     RETENTION_PASSES,
 )
 from svc.store.snapshot import Transaction
-from svc.store.transactions.billing import holdings
 from svc.store.transactions.webhooks.deliveries import enqueue
-from svc.store.views.lookups import balance
 from svc.store.views.lookups import organization as find_organization
 
 T = TypeVar("T")
@@ -81,30 +75,6 @@ def create_organization(
     transaction.put(ORGANIZATION_IDS, (organization_id,), number)
     transaction.put(BALANCES, (number,), 0)
     return organization
-
-
-def add_credit(transaction: Transaction, number: int, *, entry_id: UUID, micros: int, now_ms: int, note: str) -> int:
-    """Enter credit (`micros`, micro-dollars) on the ledger; returns the new balance. A negative amount takes credit
-    back.
-    """
-    enter(transaction, number, entry_id, LedgerEntry("credit", micros, now_ms, note))
-    return balance(transaction, number)
-
-
-def enter(transaction: Transaction, number: int, entry_id: UUID, entry: LedgerEntry) -> None:
-    """Add one line to the ledger and to the balance. The only way to change a balance (decisions 5.1).
-
-    It counts for the UTC day of its own time, or for the day for which its organization has counted already where that
-    is later (decisions 17.2).
-    """
-    day = holdings.ask(transaction, number, entry.at_ms, lambda held: held.day)
-    if day != made_at_ms(entry_id.bytes) // DAY_MS:
-        entry = msgspec.structs.replace(entry, day=day)
-        transaction.put(LEDGER_DAYS, (number, day, entry_id.bytes), b"")
-    transaction.put(LEDGER, (number, entry_id.bytes), entry)
-    if entry.kind == "credit":
-        transaction.put(CREDITS, (number, entry_id.bytes), b"")
-    transaction.update(BALANCES, (number,), lambda balance: (balance or 0) + entry.amount_micros)
 
 
 def set_rate_limit(transaction: Transaction, number: int, per_s: int) -> Organization:

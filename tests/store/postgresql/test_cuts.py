@@ -14,7 +14,7 @@ from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.store import PostgresqlStore
 from svc.store.schema.tables import BALANCES, HOLDINGS, LEDGER, TABLES
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.organizations import enter
+from svc.store.transactions.billing.ledger import enter
 from svc.world import World
 from tests.support.cutting_proxy import CuttingProxy, Direction, messages
 from tests.support.postgresql import Cluster

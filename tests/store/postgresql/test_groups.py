@@ -27,7 +27,7 @@ from svc.store.postgresql.statements import BEGIN, COMMIT, TAKE_FENCES
 from svc.store.postgresql.store import PostgresqlStore
 from svc.store.schema.tables import BALANCES, DELETED_VISITORS, HOLDINGS, LEDGER, META, TABLES, VISITOR_COUNTS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.organizations import enter
+from svc.store.transactions.billing.ledger import enter
 from svc.world import World
 from tests.store.postgresql.nodes import until
 from tests.support.postgresql import MISSING, Cluster, programs

@@ -26,9 +26,10 @@ from svc.store.group import Write
 from svc.store.postgresql.store import PostgresqlStore
 from svc.store.schema.tables import BALANCES, EVENTS, IDEMPOTENCY
 from svc.store.snapshot import Snapshot, Transaction
+from svc.store.transactions.billing.ledger import add_credit
 from svc.store.transactions.erasure.visitors import continue_erasure, erase_visitor
 from svc.store.transactions.identification import Recorded, identify
-from svc.store.transactions.organizations import add_credit, create_organization
+from svc.store.transactions.organizations import create_organization
 from svc.world import World, twenty_characters
 from tests.store.postgresql.test_groups import made, node
 from tests.support.live import report

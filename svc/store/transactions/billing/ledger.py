@@ -1,0 +1,38 @@
+"""The ledger of an organization and its balance (decisions 5.1): what credits and charges are entered by."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import msgspec
+
+from svc.domain.billing import LedgerEntry
+from svc.domain.ids import DAY_MS, made_at_ms
+from svc.store.schema.tables import BALANCES, CREDITS, LEDGER, LEDGER_DAYS
+from svc.store.snapshot import Transaction
+from svc.store.transactions.billing import holdings
+from svc.store.views.lookups import balance
+
+
+def add_credit(transaction: Transaction, number: int, *, entry_id: UUID, micros: int, now_ms: int, note: str) -> int:
+    """Enter credit (`micros`, micro-dollars) on the ledger; returns the new balance. A negative amount takes credit
+    back.
+    """
+    enter(transaction, number, entry_id, LedgerEntry("credit", micros, now_ms, note))
+    return balance(transaction, number)
+
+
+def enter(transaction: Transaction, number: int, entry_id: UUID, entry: LedgerEntry) -> None:
+    """Add one line to the ledger and to the balance. The only way to change a balance (decisions 5.1).
+
+    It counts for the UTC day of its own time, or for the day for which its organization has counted already where that
+    is later (decisions 17.2).
+    """
+    day = holdings.ask(transaction, number, entry.at_ms, lambda held: held.day)
+    if day != made_at_ms(entry_id.bytes) // DAY_MS:
+        entry = msgspec.structs.replace(entry, day=day)
+        transaction.put(LEDGER_DAYS, (number, day, entry_id.bytes), b"")
+    transaction.put(LEDGER, (number, entry_id.bytes), entry)
+    if entry.kind == "credit":
+        transaction.put(CREDITS, (number, entry_id.bytes), b"")
+    transaction.update(BALANCES, (number,), lambda balance: (balance or 0) + entry.amount_micros)

@@ -1,0 +1,40 @@
+"""Idempotency keys: a request that repeats an earlier one gets its response and changes nothing (decisions 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from uuid import UUID
+
+from svc.domain.identification import Duplicate, Submission, may_have_original
+from svc.domain.records import IDEMPOTENCY_MS, Event, Idempotency
+from svc.store.schema.tables import EVENTS, IDEMPOTENCY
+from svc.store.snapshot import Transaction
+
+
+def repeated_request(transaction: Transaction, submission: Submission) -> Callable[[int], Duplicate] | None:
+    """By the balance, the response to a request whose idempotency key another had within `IDEMPOTENCY_MS`; `None` for
+    a request that repeats none.
+    """
+    if submission.idempotency is None:
+        return None
+    earlier = transaction.get(IDEMPOTENCY, submission.organization, submission.idempotency)
+    if earlier is None or submission.at_ms - earlier.at_ms >= IDEMPOTENCY_MS:
+        return None
+    original = _original(transaction, submission, earlier.request_id)
+    return partial(Duplicate, UUID(bytes=earlier.request_id), original=original)
+
+
+def note_idempotency(transaction: Transaction, submission: Submission) -> None:
+    """Store the idempotency key of a request that was identified; nothing for a request without one."""
+    if submission.idempotency is not None:
+        row = Idempotency(submission.request_id.bytes, submission.at_ms)
+        transaction.put(IDEMPOTENCY, (submission.organization, submission.idempotency), row)
+
+
+def _original(transaction: Transaction, submission: Submission, request_id: bytes) -> Event | None:
+    """The event of the earlier request, where this one is answered alike; it may be erased since."""
+    if not submission.wants_original:
+        return None
+    event = transaction.get(EVENTS, submission.organization, request_id)
+    return event if event is not None and may_have_original(submission, event) else None

@@ -1,6 +1,7 @@
-"""Builds the client library for Node.js with the compiler of `web/`: `python -m tools.node_client [FOLDER]`, which also
-puts the npm packages into FOLDER: that one, those of the web SDK, which `tools.web` builds, and the React Native bridge,
-which is sources. Says so, and does nothing, where there is no npm.
+"""Builds the client library for Node.js with the compiler of `web/`: `python -m tools.node_client [FOLDER]`.
+
+It also puts the npm packages into FOLDER: that one, those of the web SDK, which `tools.web` builds, and the React
+Native bridge, which is sources. Says so, and does nothing, where there is no npm.
 """
 
 from __future__ import annotations

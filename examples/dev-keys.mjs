@@ -8,6 +8,8 @@ const FILE = process.env.SVC_DEV_KEYS ?? new URL("../data/dev-keys.json", import
 
 export const url = process.env.SVC_URL ?? kept("url");
 export const publicKey = process.env.SVC_PUBLIC_KEY ?? kept("public");
+/** For servers. */
+export const secretKey = () => process.env.SVC_SECRET_KEY ?? kept("secret");
 
 function kept(name) {
   let found = {};
@@ -15,5 +17,5 @@ function kept(name) {
     found = JSON.parse(readFileSync(FILE, "utf8"));
   } catch {}
   if (found[name]) return found[name];
-  throw new Error(`No key: start the service with "make run" in the checkout first, or set SVC_URL and SVC_PUBLIC_KEY.`);
+  throw new Error(`No key: start the service with "make run" in the checkout first, or set SVC_URL, SVC_PUBLIC_KEY and SVC_SECRET_KEY.`);
 }

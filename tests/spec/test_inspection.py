@@ -218,7 +218,7 @@ def test_a_visitor_is_shown_with_its_events_until_it_is_erased(run: Run, toured:
     visitor_id = events[0]["visitor_id"]
     ran = run("inspect", "visitor", organization, visitor_id, "--data", toured.directory, "--json")
     found = tables_of(ran)
-    assert found[:4] == ["visitor_ids", "visitors", "visitor_places", "visitor_history"]
+    assert found[:4] == ["visitor_ids", "visitors", "visitor_history", "visitor_places"]
     assert found[4:] == 2 * ["events"]
     assert [line["key"]["request_id"] for line in lines(ran)[4:]] == [event["request_id"] for event in events[:2]]
     ran = run("inspect", "visitor", organization, toured.known["attested"], "--data", toured.directory, "--json")

@@ -74,7 +74,10 @@ def found_in(directory: Path, *jobs: Callable[[Transaction], object]) -> list[st
 @pytest.mark.parametrize(
     ("job", "sentence"),
     [
-        (lambda txn: txn.put(VISITOR_HISTORY, (1, 20454, 9), VisitorHistory()), "names visitor 9, who is not known"),
+        (
+            lambda txn: txn.put(VISITOR_HISTORY, (1, 20454, 9), VisitorHistory()),
+            "of visitor 9 of organization 1, who is",
+        ),
         (lambda txn: txn.put(WEIGHTS, (1, 0, "key_x"), STORED), "weights for key key_x, which is none of its SDK keys"),
         (lambda txn: txn.put(WEIGHTS, (1, 3, ""), STORED), "weights for platform 3, which does not exist"),
         (lambda txn: txn.put(ATTESTED_KEYS, (1, b"k" * 32), ATTESTED), "is not listed with its visitor"),

@@ -16,6 +16,8 @@ from svc.domain.ids import DAY_MS, first_id
 from svc.domain.limits.quotas import Holding
 from svc.domain.records import Idempotency, RetentionPass
 from svc.store.check import invariants
+from svc.store.inspection.inspection import of_visitor
+from svc.store.inspection.reading import ReadOnlyStore
 from svc.store.schema import tables
 from svc.store.schema.codec import Key, Opaque, Record
 from svc.store.schema.key_parts import DAY, TEXT, U32, UUID_V7, VISITOR_ID
@@ -52,6 +54,7 @@ from svc.store.transactions.erasure import policies
 from svc.store.views.labels.reviews import subject_stem
 from tests.spec.automation import Automation
 from tests.support.live import live_service, report
+from tests.support.serving_postgresql import faults
 
 NOW_MS = 1_767_225_600_000
 
@@ -132,7 +135,7 @@ def test_a_table_whose_rows_no_erasure_function_finds_is_rejected(function: str)
 
 
 async def test_rows_of_a_visitor_in_a_new_table_are_erased_as_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Decisions 7.6: a declaration is all that a table with a key of its own needs."""
+    """Decisions 7.6: a declaration is all that a table with a key of its own needs, in inspection and check as well."""
     added = [
         Table("notes", BY_REQUEST, Opaque(), With("events"), ErasedByKey("request_id")),
         Table(
@@ -159,6 +162,11 @@ async def test_rows_of_a_visitor_in_a_new_table_are_erased_as_declared(tmp_path:
                     transaction.put(added[3], (*stem, remark * 20), b"")
 
         store.write_now([add])
+        shown = [row.table for row in of_visitor(ReadOnlyStore(store.engine), number, answers[0]["visitor_id"])]
+        assert [shown.count(table) for table in added] == [0, 2, 1, 2]
+        store.write_now([lambda txn: txn.put(added[1], (number, 5, 99), b"")])
+        assert any("notes_of_a_day has a row of visitor 99" in fault for fault in await faults(store))
+        store.write_now([lambda txn: txn.delete(added[1], number, 5, 99)])
         erased = await Automation(live)("DELETE", f"/visitors/{answers[0]['visitor_id']}")
         assert erased.status_code == 204
         with store.read() as snapshot:

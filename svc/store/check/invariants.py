@@ -59,10 +59,8 @@ from svc.store.schema.tables import (
     SETTLEMENTS,
     TABLES,
     VISITOR_COUNTS,
-    VISITOR_HISTORY,
     VISITOR_IDS,
     VISITOR_KEYS,
-    VISITOR_PLACES,
     VISITORS,
     WEIGHTS,
     WEIGHTS_SNAPSHOTS,
@@ -73,6 +71,7 @@ from svc.store.steps import QUIET, Steps
 from svc.store.transactions import operations
 from svc.store.transactions.access.keys import counted_keys
 from svc.store.transactions.billing.holdings import counted, holding
+from svc.store.transactions.erasure import policies
 from svc.store.views.hours import HourKey, hour_key
 from svc.store.views.lookups import find_sdk_key
 from svc.store.views.lookups import organization as find_organization
@@ -290,12 +289,12 @@ def _tokens(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def _history(snapshot: Snapshot, number: int) -> Iterator[str]:
-    for (_, day, visitor_number), _ in snapshot.scan(VISITOR_HISTORY, number):
-        if not snapshot.has(VISITORS, number, visitor_number):
-            yield f"the history of day {day} names visitor {visitor_number}, who is not known"
-    for (_, visitor_number), _ in snapshot.scan(VISITOR_PLACES, number):
-        if not snapshot.has(VISITORS, number, visitor_number):
-            yield f"places are remembered of visitor {visitor_number}, who is not known"
+    """Erasure deletes the rows that a number leads to with the visitor: of one that is gone they would stay."""
+    for table in policies.ERASED_BY_KEY["visitor"]:
+        place = list(table.key.parts).index("visitor")
+        for key, _ in snapshot.scan(table, number) if table is not VISITORS else ():
+            if not snapshot.has(VISITORS, number, key[place]):
+                yield f"{table.name} has a row of visitor {key[place]} of organization {number}, who is not known"
 
 
 def _velocity(snapshot: Snapshot, number: int) -> Iterator[str]:

@@ -38,15 +38,14 @@ from svc.store.schema.tables import (
     ORGANIZATION_IDS,
     ORGANIZATIONS,
     REFUSALS,
-    VISITOR_HISTORY,
     VISITOR_IDS,
     VISITOR_KEYS,
-    VISITOR_PLACES,
-    VISITORS,
     WEBHOOK_EVENTS,
     Table,
 )
+from svc.store.transactions.erasure import policies
 from svc.store.transactions.erasure.visitors import events_of
+from svc.store.views.labels.reviews import subject_stem
 
 
 def show_key(table: Table[Any], raw: bytes) -> dict[str, Any]:
@@ -264,17 +263,17 @@ def _at_ms(row: Row) -> float:
 
 
 def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[Row]:
-    """A visitor's number, record, places, days of history and erasure, its attested keys, and its events. Nothing where
-    there is no such visitor; corrupt rows come with their `problem`.
+    """A visitor's number and erasure, all that its number and its id lead to by what tables declare, its attested keys,
+    and its events. Nothing where there is no such visitor; corrupt rows come with their `problem`.
     """
     raw_id = visitor_id.encode()
     for row in (*find_rows(store, VISITOR_IDS, number, raw_id), *find_rows(store, ERASURES, number, raw_id)):
         yield row
         if row.value:
-            yield from find_rows(store, VISITORS, number, row.value)
             yield from find_rows(store, DELETED_VISITORS, number, row.value)
-            yield from find_rows(store, VISITOR_PLACES, number, row.value)
-            yield from _history(store, number, row.value)
+            for table in policies.ERASED_BY_KEY["visitor"]:
+                yield from _of_number(store, table, number, row.value)
+    yield from _of_id(store, number, visitor_id)
     for row in find_rows(store, VISITOR_KEYS, number, raw_id):
         yield row
         for key_id in () if row.problem is not None else row.value.key_ids:
@@ -291,13 +290,32 @@ def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[R
         yield from find_rows(store, EVENTS, number, request_id)
 
 
-def _history(store: ReadOnlyStore, number: int, visitor: int) -> Iterator[Row]:
-    """A look-up for each day that has any history."""
-    day = 0
+def _of_number(store: ReadOnlyStore, table: Table[Any], number: int, visitor: int) -> Iterator[Row]:
+    """Where a period comes before the visitor, by a look-up for each period that has any row."""
+    _, second, *_ = table.key.parts.values()
+    if not second.period_ms:
+        yield from _under(store, table, number, visitor)
+        return
+    period = 0
     while True:
-        first = next((row for row in _from(store, VISITOR_HISTORY, number, day) if row.problem is None), None)
+        first = next((row for row in _from(store, table, number, period) if row.problem is None), None)
         if first is None:
             return
-        day = VISITOR_HISTORY.key.unpack(first.key).day
-        yield from find_rows(store, VISITOR_HISTORY, number, day, visitor)
-        day += 1
+        _, period, *_ = table.key.unpack(first.key)
+        yield from _under(store, table, number, period, visitor)
+        period += 1
+
+
+def _of_id(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[Row]:
+    """But for the number that the id leads to."""
+    for table in policies.ERASED_BY_KEY["visitor_id"]:
+        if table is not VISITOR_IDS:
+            yield from _under(store, table, number, visitor_id.encode())
+    for table in policies.ERASED_BY_KEY["subject"]:
+        yield from _under(store, table, number, *subject_stem(number, "visitor", visitor_id))
+
+
+def _under(store: ReadOnlyStore, table: Table[Any], *lead: Any) -> Iterator[Row]:
+    """The rows whose keys begin with these parts, with their `problem` where they are corrupt."""
+    stem = table.key.prefix(*lead)
+    yield from (row for row in rows(store, table, stem) if row.key.startswith(stem))

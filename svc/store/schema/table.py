@@ -88,7 +88,8 @@ class ErasedByKey:
 
     `request_id`: one of the visitor's events; `visitor`: its number; `visitor_id`; `subject`: that it is a visitor or
     an account, and then the digest of its id (`subject_digest`), so that the erasure of an account finds its rows, too.
-    Neither erasure nor the export of a visitor needs code for such a table. A visitor has some hundreds of rows in it
+    Neither erasure nor the export or inspection of a visitor needs code for such a table, nor the check that no row of
+    a visitor's number outlives the visitor. A visitor has some hundreds of rows in it
     at most: they are deleted in one transaction.
     """
 

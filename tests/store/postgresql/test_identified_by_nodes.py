@@ -47,13 +47,14 @@ def visit(
     *,
     key: bytes | None = None,
     environment: str = "production",
+    at_ms: int = AT_MS,
     **quotas: int,
 ) -> Write[Recorded]:
     signals = {**report(device % 200), "client_token": f"{device:032x}"}
     submission = Submission(
-        request_id=WORLD.request_id(AT_MS),
+        request_id=WORLD.request_id(at_ms),
         new_visitor_id=twenty_characters(WORLD.entropy),
-        at_ms=AT_MS,
+        at_ms=at_ms,
         organization=1,
         key_id="key_test",
         touched_key=None,

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from svc.domain.model import Attribute
 from svc.domain.report import native
+from svc.domain.report.any_report import IN_ANY_REPORT
 from svc.domain.report.canonical import FOLLOWING
-from svc.domain.report.reader import ADAPTERS, IN_ANY_REPORT
+from svc.domain.report.reader import ADAPTERS
 from svc.domain.report.table import Field
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from svc.domain.model import Attribute, Claims
+from svc.domain.report.any_report import IN_ANY_REPORT
 from svc.domain.report.canonical import FOLLOWING
 from svc.domain.report.fpscanner import STANDARD_PLUGINS_HASH
 from svc.domain.report.native import ARCHIVED, FLAGS, TABLE
-from svc.domain.report.reader import ADAPTERS, IN_ANY_REPORT
+from svc.domain.report.reader import ADAPTERS
 from svc.domain.report.table import Adapter, Field, FieldTable, fields
 from tests.domain.test_report_fingerprintjs import components
 from tests.domain.test_report_hostile import APP, PROBES, SECTIONS, TREE, places, replaced

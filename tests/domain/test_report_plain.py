@@ -12,6 +12,7 @@ import pytest
 
 from svc.domain.model import Attribute, ClientHints, RequestFacts
 from svc.domain.report import read_report
+from svc.domain.report.any_report import IN_ANY_REPORT
 from svc.domain.report.canonical import canonical_gpu, time_zone
 from svc.domain.report.masks import STANDARD_PLUGINS
 
@@ -245,6 +246,13 @@ def test_the_other_common_fields_are_read():
     assert (report.nonce, report.developer_tools, report.incognito, report.deferred) == ("n" * 8, True, None, True)
     assert read_report(plain(nonce="short"), FACTS).nonce is None
     assert read_report(plain(tier="full"), FACTS).deferred is False
+
+
+@pytest.mark.parametrize("name", sorted(IN_ANY_REPORT.names))
+def test_a_common_field_is_not_compared_as_an_unknown_one(name: str):
+    """What is said of the visit would make two devices of one."""
+    assert not [leaf for leaf in read_report(plain(**{name: True}), FACTS).rest if leaf.startswith(name)]
+    assert read_report(plain(unheard=True), FACTS).rest[-1] == "unheard=true"
 
 
 def brave(**changes: Any) -> dict[str, Any]:

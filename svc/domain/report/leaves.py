@@ -22,18 +22,6 @@ MAX_KEY = 64
 LONGEST_VALUE = 96
 """Longer values are hashed."""
 
-# fmt: off
-NOT_OF_THE_DEVICE = frozenset(
-    {
-        "client_token", "client_token_is_new", "client_key", "client_proof", "collected_at", "nonce", "incognito",
-        "developer_tools", "tier",
-        "attestation", "botd", "components", "thumbmark", "fpscanner", "probes", "visitorId", "requestId", "confidence",
-        "tag",
-    }
-)
-# fmt: on
-"""Members of a report that are about the visit, or that another collector put there."""
-
 _VOLATILE = re.compile(
     r"""
       time(?!zone) | date(?!timelocale) | duration | elapsed | latency | (?:^|_)now$

@@ -10,8 +10,8 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from svc.domain.report import canonical, values
+from svc.domain.report.any_report import NOT_OF_THE_DEVICE
 from svc.domain.report.fingerprintjs import CANVAS_SENTINELS
-from svc.domain.report.leaves import NOT_OF_THE_DEVICE
 from svc.domain.report.table import UNKNOWN, Adapter, FieldTable, Reading, ReportPart, Signals, fields
 from svc.domain.report.values import compact, digest, members, number, pattern, scalar_text, shown, structure_text
 

@@ -1,7 +1,6 @@
 """`read_report`: finds the collectors behind a report and joins what they found.
 
-What may live here: the choice of adapters, the order in which they are believed, and the fields that any report may
-carry whatever its shape.
+What may live here: the choice of adapters, and the order in which they are believed.
 """
 
 from __future__ import annotations
@@ -11,8 +10,9 @@ from typing import Any
 
 from svc.domain.model import Attribute, Claims, Report, RequestFacts
 from svc.domain.report import botd, fingerprintjs, fpscanner, native, plain, probes, thumbmark, values
+from svc.domain.report.any_report import IN_ANY_REPORT
 from svc.domain.report.masks import deliberate_noise
-from svc.domain.report.table import Adapter, FieldTable, Reading, Signals, fields, first_part
+from svc.domain.report.table import Adapter, Reading, Signals, first_part
 
 MAX_LEAVES = 128
 """Leaves kept for near comparison, over all collectors of a report."""
@@ -27,17 +27,6 @@ ADAPTERS: tuple[Adapter, ...] = (
     botd.ADAPTER,
 )
 """In the order in which they are believed. `plain` reads what those before it left."""
-
-
-IN_ANY_REPORT = FieldTable(
-    fields(values.text_of(64, shortest=16), client_token="client_token"),  # noqa: S106 -- a name
-    fields(values.text_of(128, shortest=8), nonce="nonce"),
-    fields(values.text_of(128), client_key="client_key", client_proof="client_proof"),
-    fields(values.flag, **{name: name for name in ("client_token_is_new", "incognito", "developer_tools")}),
-    fields(values.epoch_ms, collected_at_ms="collected_at"),
-    fields(values.when("deferred", result=True), deferred="tier"),
-)
-"""Fields of `Report` that stand at the top level, whatever the shape of the rest."""
 
 
 def read_report(signals: Signals, facts: RequestFacts) -> Report:

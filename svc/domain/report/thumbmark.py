@@ -12,7 +12,8 @@ from typing import Any
 
 from svc.domain.model import ClientHints
 from svc.domain.report import canonical, values
-from svc.domain.report.leaves import NOT_OF_THE_DEVICE, leaves_of
+from svc.domain.report.any_report import NOT_OF_THE_DEVICE
+from svc.domain.report.leaves import leaves_of
 from svc.domain.report.table import Adapter, FieldTable, ReportPart, Signals, fields
 from svc.domain.report.values import compact, digest, members, number, number_text, scalar_text, text, texts
 

@@ -60,8 +60,6 @@ UPDATES_BETWEEN_WRITES = 256
 CLASSES_HELD = 256
 """Classes of devices, of all organizations, whose tables are held in memory between batches: 0.3 MB each when they are
 full, so 80 MB at most. Loading one again takes less than a millisecond."""
-
-
 UPDATES_HELD = 8_192
 """Updates of all classes together that are not stored yet: each takes some two kilobytes of memory."""
 
@@ -96,7 +94,8 @@ class VisitorIndex:
         self._counters = counters
         self._quotas = quotas
         self._publish = publish
-        self._frequencies = Frequencies(store, corrupt=corrupt)
+        self._corrupt = corrupt or CorruptRows()
+        self._frequencies = Frequencies(store, corrupt=self._corrupt)
         self._numbers = VisitorNumbers(numbers_at_once)
 
     async def run(self, inbox: Mailbox[Assessed], batch_limit: int) -> None:
@@ -164,7 +163,10 @@ class VisitorIndex:
                 unreachable = isinstance(outcome, UnavailableError)
                 message.admitted.respond(Failed("service_unavailable", unreachable))
             else:
-                log.error("recording failed", exc_info=outcome, **message.assessment.submission.log_fields)
+                if isinstance(outcome, CorruptionError):
+                    self._corrupt.note("identify", _organization(message), outcome)
+                else:
+                    log.error("recording failed", exc_info=outcome, **message.assessment.submission.log_fields)
                 message.admitted.respond(Failed("internal_error"))
 
     async def _write(self, batch: list[Assessed], numbers: Sequence[NextNumber]) -> Sequence[Recorded | Exception]:

@@ -7,6 +7,8 @@ from itertools import zip_longest
 from typing import Any
 
 from svc.store.group import Job, LeaseEpoch, Write
+from svc.store.postgresql.engine import PostgresqlEngine
+from svc.store.schema.tables import BALANCES
 
 
 def writes(
@@ -17,3 +19,10 @@ def writes(
 ) -> list[Write[Any]]:
     """For each job what stands at its place in the other lists; a list may be empty."""
     return [Write(*each) for each in zip_longest(jobs, organizations, hints, leases)]
+
+
+def give_balances(engine: PostgresqlEngine, most: int) -> None:
+    """A balance of 0 for the organizations 1 to `most`, which have nothing else."""
+    keys = map(BALANCES.key.pack, range(1, most + 1))
+    rows = [(key, BALANCES.encode(key, 0)) for key in keys]
+    engine.write(lambda writer: writer.put_many(BALANCES.name, rows))

@@ -75,7 +75,7 @@ from svc.store.transactions.visitors import VisitorTables
 from svc.store.transactions.webhooks.deliveries import enqueue_identification
 from svc.store.transactions.webhooks.filters import NOBODY, Receivers, identification_receivers
 from svc.store.views.events import put_event
-from svc.store.views.lookups import balance, find_key, is_removed, organization, weights_in_force
+from svc.store.views.lookups import balance, find_key, is_removed, known_balance, organization, weights_in_force
 
 
 class Recorded(NamedTuple):
@@ -248,7 +248,7 @@ def _refusal(transaction: Transaction, assessment: Assessment) -> Refusal | None
         lambda balance: refused_for_money(
             environment=submission.environment,
             status=account.billing_status,
-            balance_micros=balance or 0,
+            balance_micros=known_balance(balance),
             credit_limit_micros=account.credit_limit_micros,
             price=assessment.price,
         ),

@@ -30,6 +30,7 @@ from svc.store.schema.tables import (
 from svc.store.snapshot import Transaction
 from svc.store.transactions.webhooks.deliveries import enqueue
 from svc.store.views.lookups import organization as find_organization
+from svc.store.views.lookups import refuse_given
 
 T = TypeVar("T")
 
@@ -67,6 +68,7 @@ def create_organization(
     without one (decisions 5.2).
     """
     number = transaction.get(META, "next_organization") or 1
+    refuse_given(transaction, ORGANIZATIONS, number)
     organization = Organization(organization_id, number, name, now_ms, rate_limit_per_s=rate_limit_per_s)
     if is_postpaid:
         organization = msgspec.structs.replace(organization, billing_status="active", credit_limit_micros=None)

@@ -14,6 +14,7 @@ from svc.domain.matching import EMPTY_BLOCK, Block, BlockKey, Recognition, Visit
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import BLOCKS, DELETED_VISITORS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
 from svc.store.snapshot import Transaction
+from svc.store.views.lookups import refuse_given
 
 
 class Applied(NamedTuple):
@@ -85,6 +86,7 @@ class VisitorTables:
         if number is None:
             taken = self._transaction.get(VISITOR_COUNTS, self._organization) or 0
             number = taken + 1
+            refuse_given(self._transaction, VISITORS, self._organization, number)
             self._transaction.put(VISITOR_COUNTS, (self._organization,), taken + at_once)
         self._transaction.put(VISITOR_IDS, (self._organization, visitor_id.encode()), number)
         return number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from svc.domain.access.credentials import ApiKey, KeyKind, is_key_id
@@ -31,6 +31,7 @@ from svc.store.schema.tables import (
     SETTLEMENTS,
     WEIGHTS,
     WEIGHTS_SNAPSHOTS,
+    Table,
 )
 from svc.store.snapshot import Snapshot
 
@@ -90,8 +91,24 @@ def accounts(snapshot: Snapshot) -> list[Account]:
 
 
 def balance(snapshot: Snapshot, number: int) -> int:
-    """Micro-dollars: the sum of the organization's ledger; may be negative."""
-    return snapshot.get(BALANCES, number) or 0
+    """Micro-dollars: the sum of the organization's ledger; may be negative. Raises as `known_balance` does."""
+    return known_balance(snapshot.get(BALANCES, number))
+
+
+def known_balance(micros: int | None) -> int:
+    """The value of a row of `BALANCES`. Every organization has one: raises `CorruptionError` where there is none."""
+    if micros is None:
+        raise CorruptionError("the balance of an organization is missing")
+    return micros
+
+
+def refuse_given(snapshot: Snapshot, table: Table[Any], *key: int) -> None:
+    """For the next number of a table, which ends `key`. Raises `CorruptionError` where a row has it or one above: the
+    count of those that were given is missing or old, and what has the number would be another's.
+    """
+    found = next(snapshot.scan_keys(table, key, (key[0] + 1,) if len(key) > 1 else None), None)
+    if found is not None:
+        raise CorruptionError(f"{table.name} has {found}, and fewer numbers were given")
 
 
 def newest_settlements(snapshot: Snapshot, number: int, limit: int) -> list[tuple[int, Settlement]]:
@@ -122,12 +139,16 @@ def keys_of(snapshot: Snapshot, number: int) -> list[ApiKey]:
 
 def scan_keys(snapshot: Snapshot, number: int, after: ApiKey | None = None) -> Iterator[ApiKey]:
     """The keys of an organization one by one, oldest first, revoked ones included; with `after`, those behind it in
-    that order.
+    that order. Raises `CorruptionError` also where the index names one that is missing.
     """
     start = None if after is None else (number, after.created_at_ms, after.id)
     for key, digest in snapshot.scan(ORGANIZATION_KEYS, number, start=start):
-        if key != start and (found := snapshot.get(KEYS, digest)) is not None:
-            yield found
+        if key == start:
+            continue
+        found = snapshot.get(KEYS, digest)
+        if found is None:
+            raise CorruptionError(f"the key {key[-1]} is missing, and its row of {ORGANIZATION_KEYS.name} is there")
+        yield found
 
 
 def event(snapshot: Snapshot, number: int, request_id: UUID) -> Event | None:
@@ -168,8 +189,14 @@ def find_key_by_id(snapshot: Snapshot, key_id: str) -> ApiKey | None:
 
 
 def find_key_of(snapshot: Snapshot, number: int, key_id: str, kinds: Sequence[KeyKind]) -> ApiKey | None:
-    """A key of the organization and of one of these kinds, revoked or not, by its id; `None` for any other text."""
+    """A key of the organization and of one of these kinds, revoked or not, by its id; `None` for any other text. Raises
+    `CorruptionError` also where only the organization's index has it.
+    """
     key = find_key_by_id(snapshot, key_id)
+    if key is None and any(
+        known == key_id for *_, known in snapshot.scan_keys(ORGANIZATION_KEYS, (number,), (number + 1,))
+    ):
+        raise CorruptionError(f"the key {key_id} is missing, and its row of {ORGANIZATION_KEYS.name} is there")
     return key if key is not None and key.organization == number and key.kind in kinds else None
 
 

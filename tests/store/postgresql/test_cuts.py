@@ -18,7 +18,7 @@ from svc.store.transactions.billing.ledger import enter
 from svc.world import World
 from tests.support.cutting_proxy import CuttingProxy, Direction, messages
 from tests.support.postgresql import Cluster
-from tests.support.writes import writes
+from tests.support.writes import give_balances, writes
 
 
 def bill(organization: int, number: int, transaction: Transaction) -> int:
@@ -50,6 +50,7 @@ async def test_a_group_interrupted_at_any_message_is_committed_once(
     with CuttingProxy(cluster.port) as proxy:
         engine = PostgresqlEngine.open(cluster.url(database))
         engine.open_tables([table.name for table in TABLES])
+        give_balances(engine, len(organizations))
         store = PostgresqlStore(engine, cluster.url(database, proxy.port), World.real(), writers=2 if shared else 1)
 
         async def write(number: int) -> list[int | Exception]:

@@ -31,7 +31,7 @@ from svc.store.transactions.billing.ledger import enter
 from svc.world import World
 from tests.store.postgresql.nodes import until
 from tests.support.postgresql import MISSING, Cluster, programs
-from tests.support.writes import writes
+from tests.support.writes import give_balances, writes
 
 pytestmark = pytest.mark.slow(2)
 
@@ -47,6 +47,16 @@ def made(cluster: Cluster, database: str) -> str:
     engine.open_tables([table.name for table in TABLES], create=True)
     engine.close()
     return database
+
+
+@pytest.fixture
+def funded(cluster: Cluster, made: str) -> str:
+    """A database with a store that has balances of 0."""
+    engine = PostgresqlEngine.open(cluster.url(made))
+    engine.open_tables([table.name for table in TABLES])
+    give_balances(engine, 99)
+    engine.close()
+    return made
 
 
 @asynccontextmanager
@@ -258,7 +268,7 @@ def lines(number: int, snapshot: Snapshot) -> list[int]:
 
 
 @pytest.mark.slow(10)
-async def test_groups_of_overlapping_organizations_on_three_nodes_do_each_job_once(cluster: Cluster, made: str):
+async def test_groups_of_overlapping_organizations_on_three_nodes_do_each_job_once(cluster: Cluster, funded: str):
     """Beside others that take one fence, or all. Nothing deadlocks; each job finds what those before it have left."""
     organizations, batches, chance = 12, 12, random.Random(23)
     found: dict[int, list[int]] = {number: [] for number in range(1, organizations + 1)}
@@ -282,7 +292,7 @@ async def test_groups_of_overlapping_organizations_on_three_nodes_do_each_job_on
             job = partial(add, number, 0)
             await store.write(writes([job], organizations=() if chance.random() < 0.3 else (number,)))
 
-    async with node(cluster, made) as one, node(cluster, made) as two, node(cluster, made) as three:
+    async with node(cluster, funded) as one, node(cluster, funded) as two, node(cluster, funded) as three:
         nodes = (one, two, three)
         async with trio.open_nursery() as nursery:
             for worker in range(9):
@@ -322,7 +332,7 @@ async def test_an_organization_whose_fence_is_taken_delays_no_other(cluster: Clu
         other.close()
 
 
-async def test_a_job_that_fails_a_shared_group_is_run_in_a_group_of_its_own(cluster: Cluster, made: str):
+async def test_a_job_that_fails_a_shared_group_is_run_in_a_group_of_its_own(cluster: Cluster, funded: str):
     """One that touches what it has not said: the others are committed without it, and it once its fences are held."""
 
     def stray(transaction: Transaction) -> int:
@@ -331,7 +341,7 @@ async def test_a_job_that_fails_a_shared_group_is_run_in_a_group_of_its_own(clus
     def unsaid(_: Snapshot) -> Iterator[None]:
         yield
 
-    async with node(cluster, made) as store:
+    async with node(cluster, funded) as store:
         await store.write(writes([partial(add, number, 0) for number in (1, 2, 9)], organizations=[1, 2, 9]))
         before = store.exchanges()
         assert await store.write(
@@ -466,11 +476,11 @@ def enter_once(limit: int, which: int, transaction: Transaction) -> None:
 @pytest.mark.parametrize("others", [0, 1])
 @pytest.mark.parametrize("happened", [True, False])
 async def test_the_result_of_a_commit_with_a_lost_response_is_determined(
-    cluster: Cluster, made: str, *, happened: bool, others: int
+    cluster: Cluster, funded: str, *, happened: bool, others: int
 ):
     """Whether or not somebody else has written for the organization since."""
     lost = LostResponse(happened=happened)
-    async with node(cluster, made) as store, node(cluster, made) as other:
+    async with node(cluster, funded) as store, node(cluster, funded) as other:
         await store.write(writes([partial(enter_once, 0, 1)], organizations=[1]))
 
         async def interfere() -> None:

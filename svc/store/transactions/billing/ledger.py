@@ -11,7 +11,7 @@ from svc.domain.ids import DAY_MS, made_at_ms
 from svc.store.schema.tables import BALANCES, CREDITS, LEDGER, LEDGER_DAYS
 from svc.store.snapshot import Transaction
 from svc.store.transactions.billing import holdings
-from svc.store.views.lookups import balance
+from svc.store.views.lookups import balance, known_balance
 
 
 def add_credit(transaction: Transaction, number: int, *, entry_id: UUID, micros: int, now_ms: int, note: str) -> int:
@@ -35,4 +35,4 @@ def enter(transaction: Transaction, number: int, entry_id: UUID, entry: LedgerEn
     transaction.put(LEDGER, (number, entry_id.bytes), entry)
     if entry.kind == "credit":
         transaction.put(CREDITS, (number, entry_id.bytes), b"")
-    transaction.update(BALANCES, (number,), lambda balance: (balance or 0) + entry.amount_micros)
+    transaction.update(BALANCES, (number,), lambda balance: known_balance(balance) + entry.amount_micros)

@@ -20,11 +20,12 @@ from svc.domain.ids import DAY_MS, first_id, made_at_ms
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.payloads import DailySettled
 from svc.domain.webhooks.records import EndpointKey
-from svc.store.schema.tables import BALANCES, BILLING_CHANGES, LEDGER, LEDGER_DAYS, ORGANIZATIONS, PAST_DUE, SETTLEMENTS
+from svc.store.schema.tables import BILLING_CHANGES, LEDGER, LEDGER_DAYS, ORGANIZATIONS, PAST_DUE, SETTLEMENTS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.billing import holdings
 from svc.store.transactions.organizations import Author, change_billing_status
 from svc.store.transactions.webhooks.deliveries import enqueue
+from svc.store.views.lookups import balance as current_balance
 
 LINES_A_STEP = 256
 
@@ -175,7 +176,7 @@ def statement(snapshot: Snapshot, number: int, first_day: int, beyond_day: int) 
         if entry.kind == "credit" and day < beyond_day:
             given.append(entry)
     changed = sum(usage.change_micros for usage in usages.values())
-    balance = opening = (snapshot.get(BALANCES, number) or 0) - changed
+    balance = opening = current_balance(snapshot, number) - changed
     days: list[StatementDay] = []
     for day, usage in sorted(usages.items()):
         balance += usage.change_micros

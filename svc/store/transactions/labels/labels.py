@@ -36,8 +36,9 @@ from svc.store.schema.tables import (
     VISITORS,
 )
 from svc.store.snapshot import Transaction
-from svc.store.views.events import rewrite_event
+from svc.store.views.events import refuse_hidden, rewrite_event
 from svc.store.views.labels.labels import account_number, day_of, find_outcome, stored_outcome
+from svc.store.views.lookups import refuse_given
 
 MOST_IN_SEGMENT = 512
 
@@ -74,7 +75,8 @@ def label_request(
     environment: Environment | None = None,
 ) -> Labeled | Refusal:
     """Change the label of an event of the organization, stored or archived, in one environment or in any. `404
-    event_not_found` where it is unknown, or arrived more than 400 days ago.
+    event_not_found` where it is unknown, or arrived more than 400 days ago. Raises `CorruptionError` where a corrupt
+    table hides it.
     """
     event = transaction.get(EVENTS, number, request_id)
     if event is not None:
@@ -86,6 +88,8 @@ def label_request(
             rewrite_labeled(transaction, number, request_id, event, after)
         return labeled
     found = find_outcome(transaction, number, request_id)
+    if found is None:
+        refuse_hidden(transaction, number, UUID(bytes=request_id), now_ms, OUTCOME_MS)
     if found is None or environment not in (None, found.outcome.facts.environment):
         return Refusal("event_not_found")
     if found.outcome.at_ms < now_ms - OUTCOME_MS:
@@ -189,6 +193,7 @@ def _number_account(transaction: Transaction, number: int, account_id: str | Non
     known_as, digest = account_number(transaction, number, account_id), account_digest(number, account_id)
     if not known_as:
         known_as = (transaction.get(ACCOUNT_NUMBER_COUNTS, number) or 0) + 1
+        refuse_given(transaction, NUMBERED_ACCOUNTS, number, known_as)
         transaction.put(ACCOUNT_NUMBER_COUNTS, (number,), known_as)
         transaction.put(ACCOUNT_NUMBERS, (number, digest), known_as)
     kept = transaction.get(NUMBERED_ACCOUNTS, number, known_as)

@@ -20,9 +20,14 @@ from svc.store.schema.table import Table
 from svc.store.schema.tables import (
     ACCOUNT_NUMBER_COUNTS,
     BALANCES,
+    EVENT_TAIL,
+    EVENTS,
     KEY_IDS,
     KEYS,
+    MEMBER_EMAILS,
+    MEMBERS,
     META,
+    REVIEWS,
     VISITOR_COUNTS,
 )
 from tests.spec.automation import MANAGEMENT, Automation
@@ -109,10 +114,40 @@ def hidden(shop: Shop, table: Table[Any]) -> Generator[None]:
 def _is_of(shop: Shop, table: Table[Any], key: bytes, number: bytes) -> bool:
     if table is KEY_IDS:
         return key == KEY_IDS.key.pack(shop.names["key"])
-    return table is KEYS or key.startswith(number)
+    return table is KEYS or (key.endswith(number) if table is MEMBER_EMAILS else key.startswith(number))
 
 
+REVIEW = ".../reviews/{review}"
 ASKED: list[tuple[Table[Any], list[tuple[str, Any]]]] = [
+    (
+        REVIEWS,
+        [
+            ("GET .../reviews", None),
+            (f"GET {REVIEW}", None),
+            (f"PATCH {REVIEW}", {"assignee": None}),
+            (f"POST {REVIEW}/close", {"label": "fraud"}),
+        ],
+    ),
+    (
+        EVENTS,
+        [
+            ("PUT .../events/{request}/label", {"label": "legitimate"}),
+            ("PATCH /api/v1/events/{request}", {"label": "legitimate"}),
+            ("GET /console/api/events/{request}/rules", None),
+            ("GET /console/api/search?q={request}", None),
+            ("GET /console/api/events/{request}", None),
+        ],
+    ),
+    (
+        EVENT_TAIL,
+        [
+            ("GET /api/v1/visitors/{visitor}", None),
+            ("GET /api/v1/accounts/{account}", None),
+            ("GET /console/api/accounts/{account}", None),
+            ("GET /api/v1/events", None),
+            ("GET /console/api/events", None),
+        ],
+    ),
     (KEYS, [("GET .../sdk-keys", None), ("POST .../sdk-keys/{key}/revoke", None)]),
     (KEY_IDS, [("GET .../sdk-keys/{key}/risk-weights", None), ("POST .../sdk-keys/{key}/revoke", None)]),
     (BALANCES, [("POST /api/v1/identify", visit(1, "user-1")), ("GET /console/api/billing", None)]),
@@ -137,6 +172,15 @@ async def test_what_a_corrupt_table_hides_is_an_error_that_counts(
     for what, body in asked:
         found = await mine.ask(what, body)
         assert found.is_success, (what, found.text)
+
+
+@pytest.mark.parametrize("table", [MEMBERS, MEMBER_EMAILS], ids=lambda table: table.name)
+async def test_an_address_of_a_member_that_is_hidden_is_not_invited_again(shops: list[Shop], table: Table[Any]):
+    mine, theirs = shops
+    with hidden(mine, table):
+        assert_error(await mine.ask("POST .../members", ADA), 500, "internal_error")
+        assert_error(await theirs.ask("POST .../members", ADA), 409, "member_exists")
+    assert_error(await mine.ask("POST .../members", ADA), 409, "member_exists")
 
 
 async def test_a_number_is_not_given_twice_where_the_count_is_one_of_an_older_commit(shops: list[Shop]):

@@ -63,6 +63,7 @@ class Shop(NamedTuple):
             "test": ("POST", f"{one}/test", None),
             "redeliver": ("POST", f"{one}/redeliver", {"event_id": self.event_id}),
             "log": ("GET", "/webhook-deliveries?environment=live", None),
+            "whole log": ("GET", "/webhook-deliveries", None),
         }
 
     async def ask(self, what: str, *, stranger: bool = False) -> httpx.Response:
@@ -108,7 +109,7 @@ ON_ONE = ("change", "remove", "rotate", "test", "redeliver")
         ((ENDPOINT_COUNTS,), ("list", "create", *ON_ONE)),
         ((WEBHOOK_EVENTS,), ("redeliver",)),
         ((DELIVERIES,), ("redeliver",)),
-        ((ATTEMPTS,), ("log",)),
+        ((ATTEMPTS,), ("log", "whole log")),
     ],
     ids=lambda value: "+".join(getattr(part, "name", part) for part in value),
 )

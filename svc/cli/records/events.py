@@ -21,7 +21,6 @@ from svc.cli.records.event_source import (
     newest_first,
     number_of,
     oldest_first,
-    oldest_ms,
     reading,
     say_nothing_found,
 )
@@ -35,7 +34,7 @@ from svc.http.api.archived_document import DocumentBody, document_body, event_de
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.views import lookups
-from svc.store.views.events import EventMatch, EventPosition, read, refuse_hidden
+from svc.store.views.events import EventMatch, EventPosition, read, readable_event
 from svc.store.views.visitors import visitor_id_of
 from svc.world import World, pause
 
@@ -102,10 +101,8 @@ def get(organization_id: str, request_id: UUID, directory: Path, as_json: bool) 
     with reading(directory) as store:
         number = number_of(store, organization_id)
         with store.read() as snapshot:
-            event = lookups.event(snapshot, number, request_id)
+            event = readable_event(snapshot, number, request_id, now_ms, config.event_retention_ms())
             if event is None:
-                refuse_hidden(snapshot, number, request_id, now_ms, config.event_retention_ms())
-            if event is None or event.occurred_at_ms < oldest_ms(now_ms):
                 raise CommandError(
                     f"{organization_id} has no event {request_id}; events are kept for "
                     f"{config.event_retention_days} days (`svc events list --ids` shows them)"

@@ -28,6 +28,7 @@ from svc.domain.text_files import NotTextError, decode_text
 from svc.store.directory import Opened
 from svc.store.snapshot import Transaction
 from svc.store.transactions.labels.labels import LabelChange, label_request
+from svc.store.views.events import refuse_hidden
 from svc.store.views.labels.labels import find_outcome, labeled_days, labeled_outcomes, stored_outcome
 from svc.store.views.lookups import event as find_event
 from svc.store.views.lookups import weights_in_force
@@ -98,6 +99,8 @@ def _check(found: Opened, number: int, lines: list[Line], now_ms: int) -> None:
             for line in lines[start : start + _LINES_AT_ONCE]:
                 event = find_event(snapshot, number, UUID(bytes=line.request_id))
                 archived = find_outcome(snapshot, number, line.request_id) if event is None else None
+                if event is None and archived is None:
+                    refuse_hidden(snapshot, number, UUID(bytes=line.request_id), now_ms, OUTCOME_MS)
                 at_ms = event.occurred_at_ms if event else archived.outcome.at_ms if archived else None
                 if at_ms is None or at_ms < now_ms - OUTCOME_MS:
                     shown = UUID(bytes=line.request_id)

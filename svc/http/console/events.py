@@ -21,7 +21,7 @@ from svc.http.route import Call, Route, Services, console_route
 from svc.http.schema import EventsAnswer
 from svc.store.snapshot import Snapshot
 from svc.store.views import lookups
-from svc.store.views.events import refuse_hidden
+from svc.store.views.events import readable_event
 from svc.store.views.visitors import neighbors
 from svc.store.views.webhooks import attempts_about
 
@@ -48,10 +48,8 @@ async def read_event(services: Services, call: Call) -> ConsoleEventBody | Refus
     event_ids = [identification_event_id(event_type, request_id).bytes for event_type in OF_IDENTIFICATION]
 
     def read(snapshot: Snapshot) -> ConsoleEventBody | Refusal:
-        event = lookups.event(snapshot, number, request_id)
+        event = readable_event(snapshot, number, request_id, call.at_ms, services.event_retention_ms)
         if event is None:
-            refuse_hidden(snapshot, number, request_id, call.at_ms, services.event_retention_ms)
-        if event is None or event.occurred_at_ms < oldest_ms:
             return Refusal("event_not_found", explanation=_NOT_FOUND)
         beside = neighbors(snapshot, number, request_id, event, oldest_ms)
         attempts = attempts_about(snapshot, number, event_ids, ATTEMPTS_SHOWN)

@@ -31,8 +31,8 @@ from svc.http.console.subject_schema import LinkBody, LinksBody, LinksQuery, Nod
 from svc.http.route import Call, Route, Services, console_route
 from svc.http.rows import in_parts
 from svc.store.snapshot import Snapshot
-from svc.store.views import lookups, subjects
-from svc.store.views.events import EventMatch
+from svc.store.views import subjects
+from svc.store.views.events import EventMatch, readable_event
 from svc.store.views.subjects import Listed
 from svc.store.views.visitors import visitors_like
 
@@ -174,7 +174,7 @@ async def search(services: Services, call: Call) -> SearchBody:
     number = call.organization.number
     text = query.q.strip().removesuffix("…")
     event = await services.store.query(
-        partial(_event, number=number, text=text, oldest_ms=call.at_ms - services.event_retention_ms)
+        partial(_event, number=number, text=text, now_ms=call.at_ms, retention_ms=services.event_retention_ms)
     )
     visitors: list[str] = []
     if len(text) >= LEAST_LENGTH and text.isascii() and text.isalnum():
@@ -189,13 +189,13 @@ async def search(services: Services, call: Call) -> SearchBody:
     )
 
 
-def _event(snapshot: Snapshot, number: int, text: str, oldest_ms: int) -> EventBody | UnsetType:
+def _event(snapshot: Snapshot, number: int, text: str, now_ms: int, retention_ms: int) -> EventBody | UnsetType:
     try:
         request_id = UUID(text)
     except ValueError:
         return UNSET
-    event = lookups.event(snapshot, number, request_id)
-    return UNSET if event is None or event.occurred_at_ms < oldest_ms else event_row(event, request_id)
+    event = readable_event(snapshot, number, request_id, now_ms, retention_ms)
+    return UNSET if event is None else event_row(event, request_id)
 
 
 async def _accounts(services: Services, call: Call, number: int, query: SearchQuery, text: str) -> list[str]:

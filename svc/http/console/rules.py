@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from typing import Annotated, Literal
-from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -16,6 +15,7 @@ from svc.domain.accounts.velocity import EnvironmentKind, kind_of
 from svc.domain.bodies import sent
 from svc.domain.events.event_row import DecisionBody, decision_body
 from svc.domain.fields import A_KEY_ID, Timestamp, about
+from svc.domain.records import Event
 from svc.domain.refusals import Refusal
 from svc.domain.rules.conditions import VARIABLES
 from svc.domain.rules.explanation import Operand, Term, TermKind
@@ -45,6 +45,7 @@ from svc.store.transactions.rules.rulesets import (
     some_revisions,
 )
 from svc.store.views import lookups
+from svc.store.views.events import readable_event
 from svc.store.views.lists import list_names
 
 MOST_EXPLAINED = 10
@@ -192,17 +193,17 @@ async def explain_event(services: Services, call: Call) -> EventRulesBody | Refu
     if isinstance(request_id, Refusal):
         return request_id
     number = call.organization.number
-    oldest_ms = call.at_ms - services.event_retention_ms
-    read = partial(_explained, number=number, request_id=request_id, wanted=sent(query.rule_id), oldest_ms=oldest_ms)
+
+    def read(snapshot: Snapshot) -> EventRulesBody | Refusal:
+        event = readable_event(snapshot, number, request_id, call.at_ms, services.event_retention_ms)
+        if event is None:
+            return Refusal("event_not_found", explanation="The organization has no such event, or it is over its time.")
+        return _explained(snapshot, number, event, sent(query.rule_id))
+
     return await services.store.query(read)
 
 
-def _explained(
-    snapshot: Snapshot, number: int, request_id: UUID, wanted: str | None, oldest_ms: int
-) -> EventRulesBody | Refusal:
-    event = lookups.event(snapshot, number, request_id)
-    if event is None or event.occurred_at_ms < oldest_ms:
-        return Refusal("event_not_found", explanation="The organization has no such event, or it is over its time.")
+def _explained(snapshot: Snapshot, number: int, event: Event, wanted: str | None) -> EventRulesBody:
     kind = kind_of(event.environment)
     ruleset = ruleset_at(snapshot, number, kind, event.occurred_at_ms)
     decision = decision_body(event.verdict.decision)

@@ -13,7 +13,8 @@ from uuid import UUID
 
 import msgspec
 
-from svc.domain.events.listing import Filters, Listing, Position, Resume
+from svc.domain.events.hour_counts import HOUR_MS
+from svc.domain.events.listing import EVERYTHING, Filters, Listing, Position, Resume
 from svc.domain.ids import made_at_ms
 from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.records import Event
@@ -22,7 +23,7 @@ from svc.store.schema.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, FEED_CL
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.views import event_index
 from svc.store.views.event_index import Scope, Search, is_indexed
-from svc.store.views.hours import count
+from svc.store.views.hours import count, hours
 
 MOST_KEYS = 20_000
 """Keys that a page looks at, where a segment counts as several."""
@@ -109,6 +110,7 @@ def positions(
     """Where the events of a page are, in its order, for `read`, which may take them some at a time. No event is read.
 
     It looks at no more than about `most_keys`, and a page that ends there may be short, or empty, and has a `resume`.
+    Raises `CorruptionError` where the index has nothing of what is counted.
     """
     scope = Scope(number, ENVIRONMENTS.index(environment))
     beyond = listing.after or Position(listing.to_ms, bytes(16))
@@ -124,8 +126,17 @@ def positions(
         else:
             rows.append(EventPosition(scope, position))
     if search.ended_at is None:
+        if not passed and not rows and listing.after is None and listing.filters == EVERYTHING:
+            _refuse_counted(snapshot, number, environment, listing)
         return Positions(rows, None)
     return Positions(rows, Resume(search.ended_at, listing.offset - passed))
+
+
+def _refuse_counted(snapshot: Snapshot, number: int, environment: Environment, listing: Listing) -> None:
+    """For a window without events. Raises `CorruptionError` where the counters of one of its whole hours have some."""
+    for hour_ms, _ in hours(snapshot, number, environment, listing.from_ms, listing.to_ms):
+        if listing.from_ms <= hour_ms <= listing.to_ms - HOUR_MS:
+            raise CorruptionError(f"the index of organization {number} has no event of an hour that counts some")
 
 
 def read(snapshot: Snapshot, wanted: Sequence[EventPosition], filters: Filters) -> list[EventMatch]:
@@ -152,16 +163,20 @@ def read(snapshot: Snapshot, wanted: Sequence[EventPosition], filters: Filters) 
 def event_by_request(
     snapshot: Snapshot, number: int, environment: Environment, request_id: UUID, now_ms: int, retention_ms: int
 ) -> Event | None:
-    """An event of the organization and environment; `None` where there is none, or where it is older than
+    """As `readable_event`, of this environment alone."""
+    event = readable_event(snapshot, number, request_id, now_ms, retention_ms)
+    return event if event is not None and event.environment == environment else None
+
+
+def readable_event(snapshot: Snapshot, number: int, request_id: UUID, now_ms: int, retention_ms: int) -> Event | None:
+    """An event of the organization, of whatever environment; `None` where there is none, or where it is older than
     `retention_ms` (interface 8, decisions 16.1). Raises `CorruptionError` also where it is missing and a row that is
     stored with it is not: a damaged index hides it (decisions 17.5).
     """
     event = snapshot.get(EVENTS, number, request_id.bytes)
     if event is None:
         refuse_hidden(snapshot, number, request_id, now_ms, retention_ms)
-    if event is None or event.environment != environment or event.occurred_at_ms < now_ms - retention_ms:
-        return None
-    return event
+    return event if event is not None and event.occurred_at_ms >= now_ms - retention_ms else None
 
 
 def refuse_hidden(snapshot: Snapshot, number: int, request_id: UUID, now_ms: int, retention_ms: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from svc.domain.access.members import Member, email_digest, is_member_id
+from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import MEMBER_EMAILS, MEMBERS
 from svc.store.snapshot import Snapshot
 from svc.store.views.lookups import is_removed
@@ -19,9 +20,14 @@ def members_of(snapshot: Snapshot, number: int) -> list[Member]:
 
 
 def member_with(snapshot: Snapshot, number: int, email: str) -> Member | None:
-    """The member of an organization with this address, which must be canonical."""
-    member_id = snapshot.get(MEMBER_EMAILS, email_digest(email), number)
-    return None if member_id is None else snapshot.get(MEMBERS, number, member_id.decode())
+    """The member of an organization with this address, which must be canonical. Raises `CorruptionError` where the
+    index names one that is missing, or does not name one that is there.
+    """
+    raw_id = snapshot.get(MEMBER_EMAILS, email_digest(email), number)
+    member = None if raw_id is None else snapshot.get(MEMBERS, number, raw_id.decode())
+    if member is None and (raw_id is not None or any(each.email == email for each in members_of(snapshot, number))):
+        raise CorruptionError(f"a member of organization {number} is missing in one of its two tables")
+    return member
 
 
 def members_with(snapshot: Snapshot, email: str) -> list[tuple[int, Member]]:

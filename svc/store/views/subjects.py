@@ -17,6 +17,7 @@ from svc.domain.ids import DAY_MS
 from svc.domain.model import ENVIRONMENTS, Environment, Level
 from svc.domain.network.addresses import is_within
 from svc.domain.records import Event
+from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import ERASURES, EVENTS, VISITOR_IDS
 from svc.store.snapshot import Snapshot
 from svc.store.views import events
@@ -139,6 +140,19 @@ def number_of(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) 
         return account_digest(number, subject_id)
     raw_id = subject_id.encode()
     return None if snapshot.has(ERASURES, number, raw_id) else snapshot.get(VISITOR_IDS, number, raw_id)
+
+
+def refuse_unindexed(snapshot: Snapshot, sought: Sought, subject_id: str) -> None:
+    """For an account or a visitor of which the index has no event. Raises `CorruptionError` where its counts have one
+    that is readable, and the index still has none.
+    """
+    known_as = number_of(snapshot, sought.number, sought.listed, subject_id)
+    if known_as is None:
+        return
+    row = row_of(snapshot, sought.number, sought.kind, sought.listed, known_as, sought.now_ms // 1000)
+    is_counted = bool(row.events) and 1000 * row.events[-1] > sought.oldest_ms
+    if is_counted and not has_events(snapshot, sought.number, sought.listed, subject_id):
+        raise CorruptionError(f"the index of organization {sought.number} has no event of one that counts some")
 
 
 def step(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import islice
+from heapq import merge
+from itertools import groupby, islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -333,16 +334,18 @@ def attempts_page(
     snapshot: Snapshot, number: int, environment: WebhookEnvironment | None, *, since: bytes, before: bytes, limit: int
 ) -> list[tuple[bytes, Attempt]]:
     """(attempt id, attempt) of at most `limit` attempts, newest first, with ids from `since` and below `before`; of
-    both environments if `None`.
+    both environments if `None`. Raises as `_attempts` does.
     """
+    stems: list[tuple[Table[Any], tuple[int, ...]]] = [
+        (ATTEMPTS_BY_ENVIRONMENT, (number, index))
+        for index, each in enumerate(WEBHOOK_ENVIRONMENTS)
+        if environment in (None, each)
+    ]
     if environment is None:
-        keys = snapshot.scan_keys_reverse(ATTEMPTS, (number, since), (number, before))
-    else:
-        environment_index = WEBHOOK_ENVIRONMENTS.index(environment)
-        keys = snapshot.scan_keys_reverse(
-            ATTEMPTS_BY_ENVIRONMENT, (number, environment_index, since), (number, environment_index, before)
-        )
-    return _attempts(snapshot, number, (attempt_id for *_, attempt_id in islice(keys, limit)))
+        stems.append((ATTEMPTS, (number,)))
+    keys = (snapshot.scan_keys_reverse(table, (*stem, since), (*stem, before)) for table, stem in stems)
+    ids = merge(*((attempt_id for *_, attempt_id in found) for found in keys), reverse=True)
+    return _attempts(snapshot, number, islice((attempt_id for attempt_id, _ in groupby(ids)), limit))
 
 
 def _attempts(snapshot: Snapshot, number: int, ids: Iterable[bytes]) -> list[tuple[bytes, Attempt]]:

@@ -28,8 +28,7 @@ from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
 from svc.http.rows import page_of
 from svc.store.snapshot import Transaction
 from svc.store.transactions.labels.reviews import Closing, Reviewed, assign_review, close_review, open_review
-from svc.store.views import lookups
-from svc.store.views.events import refuse_hidden
+from svc.store.views.events import readable_event
 from svc.store.views.labels.reviews import BEYOND_ALL, find_review, reviews_below
 
 REVIEWS_AT_ONCE = 32
@@ -85,10 +84,8 @@ async def open_by_hand(services: Services, call: Call) -> ReviewAnswer | Outcome
     number, entropy = call.organization.number, services.world.entropy(16)
 
     def job(transaction: Transaction) -> Reviewed | Refusal:
-        event = lookups.event(transaction, number, request_id)
+        event = readable_event(transaction, number, request_id, call.at_ms, services.event_retention_ms)
         if event is None:
-            refuse_hidden(transaction, number, request_id, call.at_ms, services.event_retention_ms)
-        if event is None or event.occurred_at_ms < call.at_ms - services.event_retention_ms:
             return Refusal("event_not_found", explanation="The organization has no such event that is readable.")
         by, trace = member_of(call), call.trace
         return open_review(transaction, number, request_id.bytes, event, call.at_ms, entropy, by, trace=trace)

@@ -37,7 +37,14 @@ from svc.store.snapshot import Transaction
 from svc.store.transactions.labels.labels import LabelChange, label_request
 from svc.store.transactions.rules.rulesets import facts_now
 from svc.store.transactions.webhooks.deliveries import enqueue_about, purge_webhook_event, remove_account_of
-from svc.store.views.labels.reviews import count_notes, find_review, reviews_of, subject_digest, subject_stem
+from svc.store.views.labels.reviews import (
+    count_notes,
+    find_review,
+    opened_review,
+    reviews_of,
+    subject_digest,
+    subject_stem,
+)
 from svc.store.views.members import find_member
 
 
@@ -66,9 +73,8 @@ def open_review(  # noqa: PLR0913  what is told, and to whom
     its id; `notify`: whether webhooks tell of it, with the `trace`.
     """
     raw_id = transaction.get(OPEN_CASES, number, case_of(event.environment, event.verdict.visitor_id, event.account_id))
-    known = None if raw_id is None else transaction.get(REVIEWS, number, raw_id)
-    if known is not None:
-        return Reviewed(known)
+    if raw_id is not None:
+        return Reviewed(opened_review(transaction, number, raw_id))
     review = review_of(event, request_id, now_ms, entropy, opened_by)
     for table, key in _rows_of(number, review):
         value: Any = review if table is REVIEWS else review.raw_id if table is OPEN_CASES else b""

@@ -44,9 +44,22 @@ def subject_stem(number: int, subject: Subject, subject_id: str) -> tuple[int, i
 
 
 def find_review(snapshot: Snapshot, number: int, review_id: str) -> Review | None:
-    """A review of the organization by its id; `None` for any other text."""
+    """A review of the organization by its id; `None` for any other text. Raises `CorruptionError` where an open one is
+    missing.
+    """
     raw_id = raw_ordered_id(review_id) if review_id.startswith("rev_") else None
-    return None if raw_id is None else snapshot.get(REVIEWS, number, raw_id)
+    found = None if raw_id is None else snapshot.get(REVIEWS, number, raw_id)
+    if raw_id is not None and found is None and snapshot.has(OPEN_REVIEWS, number, raw_id):
+        return opened_review(snapshot, number, raw_id)
+    return found
+
+
+def opened_review(snapshot: Snapshot, number: int, raw_id: bytes) -> Review:
+    """A review that another row names as open. Raises `CorruptionError` where it is missing."""
+    review = snapshot.get(REVIEWS, number, raw_id)
+    if review is None:
+        raise CorruptionError(f"the review {raw_id.decode()} is missing, and it is among the open ones")
+    return review
 
 
 def reviews_below(
@@ -57,14 +70,14 @@ def reviews_below(
     """
     if not only_open:
         rows = snapshot.scan_reverse(REVIEWS, (number,), (number, below))
-        return [(raw_id, review) for (_, raw_id), review in islice(rows, limit)]
-    found: list[tuple[bytes, Review]] = []
-    for _, raw_id in islice(snapshot.scan_keys_reverse(OPEN_REVIEWS, (number,), (number, below)), limit):
-        review = snapshot.get(REVIEWS, number, raw_id)
-        if review is None:
-            raise CorruptionError(f"the review {raw_id.decode()} is missing, and it is among the open ones")
-        found.append((raw_id, review))
-    return found
+        listed = {raw_id: review for (_, raw_id), review in islice(rows, limit)}
+        last = min(listed) if len(listed) == limit else bytes(20)
+        for _, raw_id in snapshot.scan_keys_reverse(OPEN_REVIEWS, (number, last), (number, below)):
+            if raw_id not in listed:
+                opened_review(snapshot, number, raw_id)
+        return list(listed.items())
+    keys = islice(snapshot.scan_keys_reverse(OPEN_REVIEWS, (number,), (number, below)), limit)
+    return [(raw_id, opened_review(snapshot, number, raw_id)) for _, raw_id in keys]
 
 
 def reviews_of(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> Iterator[Review]:

@@ -1,0 +1,229 @@
+"""The programs of `examples/sinks`, each with the real engine: every event is there once, in the order of the feed,
+although the program is killed again and again.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import httpx
+import pytest
+import trio
+
+from tests.support.live import Live, live_service, settings_of
+from tests.support.ports import free_port
+
+Found = TypeVar("Found")
+SINKS = Path(__file__).parents[2] / "examples" / "sinks"
+BROKER = Path(__file__).parent / "programs" / "kafka" / "pom.xml"
+TOPIC = "svc-events"
+PATIENCE_S = 60
+ROUNDS, EVENTS = 4, 30
+"""How often a program is killed, and how many events come meanwhile."""
+
+
+def need(*programs: str) -> None:
+    missing = [name for name in programs if shutil.which(name) is None]
+    if missing:
+        pytest.skip(f"not run without {', '.join(missing)}: examples/README.md says where they are")
+
+
+@contextmanager
+def engine(command: list[str], folder: Path) -> Generator[None]:
+    with (folder / "engine.log").open("w") as log:
+        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(timeout=PATIENCE_S)
+
+
+def until(read: Callable[[], Found | None]) -> Found:
+    """What is there at last."""
+    waiting = time.monotonic() + PATIENCE_S
+    while True:
+        found = read()
+        if found is not None:
+            return found
+        assert time.monotonic() < waiting
+        time.sleep(0.05)
+
+
+@asynccontextmanager
+async def shop(tmp_path: Path) -> AsyncGenerator[tuple[Live, dict[str, str]]]:
+    """A service, and the environment of a program beside it."""
+    async with live_service(tmp_path / "data", now_ms=round(time.time() * 1000) - 600_000) as live:
+        assert live.found.directory is not None
+        found = {"SVC_DATA": str(live.found.directory), "ENVIRONMENT": "development"}
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        yield live, {**os.environ, **settings_of(live.found.directory), **found, "PATH": path}
+
+
+@contextmanager
+def killed_at_the_end(command: list[str], environment: dict[str, str]) -> Generator[None]:
+    """A running program. With it everything is killed that it started."""
+    program = subprocess.Popen(command, env=environment, start_new_session=True)
+    try:
+        yield
+    finally:
+        os.killpg(program.pid, signal.SIGKILL)
+        program.wait()
+
+
+async def identified(live: Live, key: str) -> None:
+    """Events of which the feed can tell the order, and which are old enough for it."""
+    for _ in range(EVENTS):
+        live.clock.now_ms += 7
+        assert (await live.identify(key)).status_code == 200
+    live.clock.now_ms += 3_000
+
+
+async def killed_again_and_again(
+    live: Live, environment: dict[str, str], command: list[str], count: Callable[[], int]
+) -> list[str]:
+    """Run a program that follows the feed, and kill it when part of the events are there, `ROUNDS` times. Returns the
+    ids of the events in the order of the feed.
+    """
+    key = live.issue()[1]
+    for turn in range(1, ROUNDS + 1):
+        with killed_at_the_end(command, environment):
+            await identified(live, key)
+            enough = turn * EVENTS - (0 if turn == ROUNDS else EVENTS // 2)
+            await trio.to_thread.run_sync(until, lambda enough=enough: count() >= enough or None)
+    return [str(request_id) for request_id, _ in live.events()]
+
+
+def ids_of(lines: str | None) -> list[str]:
+    return [json.loads(line)["request_id"] for line in (lines or "").splitlines()]
+
+
+@pytest.mark.slow(15)
+async def test_nats_has_every_event_once(tmp_path: Path):
+    need("nats-server", "nats", "jq")
+    url = f"nats://127.0.0.1:{free_port()}"
+    server = ["nats-server", "-a", "127.0.0.1", "-p", url.rpartition(":")[2], "-js", "-sd", str(tmp_path / "kept")]
+
+    def nats(*arguments: str) -> str | None:
+        done = subprocess.run(["nats", "-s", url, *arguments], capture_output=True, text=True, check=False)
+        return done.stdout if done.returncode == 0 else None
+
+    def count() -> int:
+        return json.loads(nats("stream", "info", "SVC", "--json") or "")["state"]["messages"]
+
+    async with shop(tmp_path) as (live, environment):
+        with engine(server, tmp_path):
+            until(lambda: nats("stream", "add", "SVC", "--subjects", "svc.events", "--defaults"))
+            command = [str(SINKS / "nats.sh"), live.organization.id, "SVC", "svc.events"]
+            expected = await killed_again_and_again(live, {**environment, "NATS_URL": url}, command, count)
+            told = nats("sub", "--stream", "SVC", "--all", "--raw", "--count", str(count()))
+            assert ids_of(told) == expected
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Generator[str]:
+    """A running Kafka of one node."""
+    need("kcat", "jq", "mvn", "java")
+    paths = tmp_path / "paths"
+    command = ["mvn", "--batch-mode", "--quiet", "--offline", "-f", str(BROKER), "dependency:build-classpath"]
+    if subprocess.run([*command, f"-Dmdep.outputFile={paths}"], capture_output=True, check=False).returncode:
+        pytest.skip(
+            "not run without Kafka, which is fetched by: mvn -f tests/clients/programs/kafka dependency:build-classpath"
+        )
+    own, control = free_port(), free_port()
+    settings = tmp_path / "server.properties"
+    settings.write_text(
+        f"""process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{control}
+listeners=PLAINTEXT://127.0.0.1:{own},CONTROLLER://127.0.0.1:{control}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+log.dirs={tmp_path / "kept"}
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+"""
+    )
+    java = ["java", "-XX:TieredStopAtLevel=1", "-Xmx512m", "-cp", paths.read_text().strip()]
+    named = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    made = [*java, "kafka.tools.StorageTool", "format", "-t", named, "-c", str(settings)]
+    subprocess.run(made, check=True, capture_output=True)
+    with engine([*java, "kafka.Kafka", str(settings)], tmp_path):
+        yield f"127.0.0.1:{own}"
+
+
+def kcat(broker: str, *arguments: str) -> str | None:
+    done = subprocess.run(["kcat", "-q", "-b", broker, *arguments], capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else None
+
+
+@pytest.mark.long
+@pytest.mark.slow(40)
+async def test_kafka_has_every_event_once(tmp_path: Path, broker: str):
+    until(lambda: kcat(broker, "-L"))
+    made = ("-C", "-e", "-X", "allow.auto.create.topics=true", "-t", TOPIC, "-p", "0")
+    until(lambda: kcat(broker, *made))
+    async with shop(tmp_path) as (live, environment):
+        command = [str(SINKS / "kafka.sh"), live.organization.id, broker, TOPIC]
+
+        def there() -> list[str]:
+            return ids_of(kcat(broker, "-C", "-e", "-t", TOPIC, "-p", "0", "-o", "beginning"))
+
+        expected = await killed_again_and_again(live, {**environment, "EVERY_S": "0.1"}, command, lambda: len(there()))
+        assert there() == expected
+
+
+@pytest.mark.slow(10)
+async def test_clickhouse_has_every_event_once(tmp_path: Path):
+    need("clickhouse-server", "curl", "flock")
+    http, own, place = free_port(), free_port(), tmp_path / "clickhouse"
+    place.mkdir()
+    (place / "users.xml").write_text(
+        "<yandex><profiles><default/></profiles><quotas><default/></quotas><users><default><password/>"
+        "<networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users></yandex>"
+    )
+    (place / "config.xml").write_text(
+        f"<yandex><logger><level>warning</level><console>1</console></logger><http_port>{http}</http_port>"
+        f"<tcp_port>{own}</tcp_port><listen_host>127.0.0.1</listen_host><path>{place}/</path><tmp_path>{place}/tmp/</tmp_path>"
+        f"<users_config>{place}/users.xml</users_config><default_profile>default</default_profile>"
+        "<default_database>default</default_database><mark_cache_size>10000000</mark_cache_size></yandex>"
+    )
+    url = f"http://127.0.0.1:{http}"
+
+    def asked(query: str) -> str | None:
+        try:
+            response = httpx.post(url, content=query)
+        except httpx.TransportError:
+            return None
+        assert response.status_code == 200, response.text
+        return response.text
+
+    folder = tmp_path / "state"
+    folder.mkdir()
+    async with shop(tmp_path) as (live, environment):
+        command = [str(SINKS / "clickhouse.sh"), live.organization.id, url, str(folder)]
+        with engine(["clickhouse-server", f"--config-file={place}/config.xml"], place):
+            await trio.to_thread.run_sync(until, lambda: asked("select 1"))
+            key = live.issue()[1]
+            for turn in range(3):
+                await identified(live, key)
+                await trio.run_process(command, env=environment)
+                if turn == 0:
+                    # As if killed after ClickHouse had the events and before the cursor moved.
+                    (folder / "cursor").unlink()
+            rows = asked("select request_id, toUnixTimestamp(occurred_at) from svc_events final order by 1 format TSV")
+        expected = sorted(f"{request_id}\t{event.occurred_at_ms // 1000}" for request_id, event in live.events())
+    assert (rows or "").splitlines() == expected

@@ -6,7 +6,9 @@ import base64
 import hashlib
 import hmac
 import json
+import re
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +23,7 @@ from svc.domain.webhooks.envelope import derived_event_id, identification_event_
 from svc.domain.webhooks.payloads import suspect
 from svc.domain.webhooks.records import (
     DELIVERY_KINDS,
+    EVENT_TYPES,
     AttemptError,
     DeliveryKey,
     DeliveryKind,
@@ -403,3 +406,10 @@ def test_values_stored_in_keys_keep_their_position():
     assert DELIVERY_KINDS == ("auto", "test", "redelivery")
     assert [DeliveryKey(b"", kind).kind_index for kind in DELIVERY_KINDS] == [0, 1, 2]
     assert all(one < other for one, other in pairwise(STEPS_MS))
+
+
+def test_the_console_offers_every_type_of_events():
+    """Saving an endpoint in the console would take from it the types that the form has no box for."""
+    page = (Path(__file__).parents[2] / "web/pages/console/webhooks.tsx").read_text()
+    (offered,) = re.findall(r"const EVENTS = (\[.*?\]);", page, re.DOTALL)
+    assert set(json.loads(offered)) == set(EVENT_TYPES)

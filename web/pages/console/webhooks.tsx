@@ -9,7 +9,7 @@ import { useConsole, useLoad, useQuery } from "./state.js";
 import { Button, Card, Choice, Confirm, Copy, Dialog, Facts, Field, Id, More, Problem, Secret, Show, Time } from "./ui.js";
 import type { Attempt, Endpoint, Page } from "./wire.js";
 
-const EVENTS = ["identification.completed", "visitor.suspect", "identification.refused", "billing.status_changed", "usage.daily_settled", "webhook.test"];
+const EVENTS = ["identification.completed", "visitor.suspect", "identification.refused", "billing.status_changed", "usage.daily_settled", "review.opened", "review.closed", "webhook.test"];
 const TONES = { active: "low", paused: "", failing: "high" };
 const FORMATS: [string, string][] = [["json", "JSON, signed"], ["slack", "Slack message"], ["discord", "Discord message"], ["teams", "Microsoft Teams message"]];
 const AUDIENCES: [string, string][] = [["live", "live: production traffic"], ["test", "test: staging and development"]];

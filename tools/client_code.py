@@ -65,7 +65,9 @@ def python_types(document: Json) -> str:
     Raises as `python_operations`.
     """
     parts = [PYTHON_TYPES]
-    of_requests = {one.body for one in operations(document)}  # their fields are arguments of the methods
+    every = list(operations(document))
+    answered = {name for one in every for name in one.answers}
+    of_requests = {one.body for one in every} - answered  # their fields are arguments of the methods
     for name, schema in schemas(document).items():
         if name in of_requests:
             continue

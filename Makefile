@@ -10,7 +10,7 @@ BIN := .venv/bin
 # More processes than the two cores of a small machine: many tests wait for programs that they start.
 PARALLEL := -n 4 --dist worksteal
 # Quick tests wait for nothing, and each process imports and collects all of them.
-QUICK_PARALLEL := -n 3 --dist worksteal
+QUICK_PARALLEL := -n 2 --dist worksteal
 # Without compiled modules, as in images of Python, each of them would take twice as long to begin.
 unexport PYTHONDONTWRITEBYTECODE
 

@@ -123,6 +123,7 @@ def name_of(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
+@pytest.mark.slow(2.3)
 def test_a_module_imports_only_what_its_layer_may():
     faults: list[str] = []
     for path in MODULES:
@@ -190,6 +191,7 @@ def test_only_entry_points_import_the_composition_root():
                 assert name_of(path).startswith(("svc.cli", "svc.serving")), f"{path}:{line}"
 
 
+@pytest.mark.slow(0.8)
 def test_modules_and_functions_are_small_and_have_docstrings():
     faults: list[str] = []
     for path in MODULES:

@@ -30,6 +30,7 @@ def environment(proxy: str = "off") -> dict[str, str]:
     """For a Go that asks nothing of the network, and keeps what it compiles beside the virtual environment."""
     return {
         **os.environ,
+        "CGO_ENABLED": "0",
         "GOCACHE": str(ROOT / ".venv" / "go"),
         "GOFLAGS": "-mod=mod -modcacherw",
         "GONOSUMDB": GO_HOST,

@@ -92,6 +92,7 @@ async def test_deliveries_committed_by_another_process_are_found(tmp_path: Path,
         assert len(world.receivers.posts) == 1
 
 
+@pytest.mark.slow(0.3)
 async def test_a_slow_and_a_dead_endpoint_delay_no_other(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
@@ -201,6 +202,7 @@ async def test_a_queued_test_delivery_ends_unsent_when_the_endpoint_is_paused(
         assert queued_test(world, endpoint) == Refusal("webhook_paused")
 
 
+@pytest.mark.slow(0.3)
 async def test_a_test_delivery_skips_the_backlog_and_its_success_ends_the_outage(
     tmp_path: Path, autojump_clock: MockClock
 ):

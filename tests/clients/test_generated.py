@@ -15,6 +15,7 @@ from tools.client_go import exported, go_type
 from tools.client_java import java_type
 
 
+@pytest.mark.slow(1.3)
 def test_the_generated_sources_are_up_to_date():
     out_of_date = [str(file) for file, text in files().items() if (ROOT / file).read_text() != text]
     assert out_of_date == [], "make reference"

@@ -64,6 +64,7 @@ async def test_a_program_does_with_the_library_what_the_others_do(tmp_path: Path
     assert names == ends | {f"{end}.sha256" for end in ends}
 
 
+@pytest.mark.long
 def test_two_builds_are_equal():
     if missing():
         pytest.skip(f"the library for Java can't be compiled: {missing()}")

@@ -206,6 +206,7 @@ def test_no_bytes_raise_an_exception(certificates: list[bytes]):
 
 @settings(max_examples=120)
 @given(st.data())
+@pytest.mark.slow(0.3)
 def test_corrupt_chains_never_raise_an_exception(data: st.DataObject):
     """Bytes of a chain written over, left out or put in, up to a few of them."""
     whole = chain()

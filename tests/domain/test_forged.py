@@ -74,6 +74,7 @@ def evidence(signals: dict[str, Any], facts: RequestFacts) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+@pytest.mark.slow(0.3)
 def test_no_browser_that_is_what_it_calls_itself_is_called_forged(file: Path):
     """From a secure page, and from another one, where hints and fetch metadata are not sent."""
     for row in rows(file):

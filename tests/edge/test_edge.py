@@ -163,6 +163,7 @@ async def test_a_client_that_never_reads_does_not_delay_a_shutdown() -> None:
 
 
 @pytest.mark.usefixtures("jumping_clock")
+@pytest.mark.slow(0.3)
 async def test_a_slow_request_gets_a_408_at_its_timeout() -> None:
     async with running_edge(request_timeout_s=0.3) as world:
         client = await world.connect()
@@ -177,6 +178,7 @@ async def test_a_slow_request_gets_a_408_at_its_timeout() -> None:
 
 
 @pytest.mark.usefixtures("jumping_clock")
+@pytest.mark.slow(0.3)
 async def test_an_incomplete_body_gets_a_408_from_the_edge_after_a_grace_period() -> None:
     async with running_edge(request_timeout_s=0.2, body_grace_s=0.1) as world:
         client = await world.connect()
@@ -196,6 +198,7 @@ async def test_a_handler_that_gives_up_on_a_body_responds_before_the_edge() -> N
 
 
 @pytest.mark.usefixtures("jumping_clock")
+@pytest.mark.slow(0.4)
 async def test_a_handler_may_run_longer_than_the_request_timeout() -> None:
     async with running_edge(request_timeout_s=0.1, body_grace_s=0.1, keep_alive_timeout_s=0.1) as world:
         client = await world.connect()
@@ -234,6 +237,7 @@ async def test_a_running_request_is_finished_during_the_drain() -> None:
         (b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf", b"got", 408),
     ],
 )
+@pytest.mark.slow(0.3)
 async def test_a_request_still_arriving_has_a_short_time_in_the_drain(half: bytes, rest: bytes, status: int) -> None:
     async with running_edge(drain_timeout_s=60, drain_patience_s=0.3, body_grace_s=0) as world:
         client = await world.connect()

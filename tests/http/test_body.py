@@ -142,6 +142,7 @@ def test_a_number_of_512_digits_is_accepted_and_one_more_is_rejected():
 
 
 @pytest.mark.parametrize("piece", ["[{,", '"[{,', "\\", '\\"[', "1" * 999, "é["])
+@pytest.mark.slow(0.4)
 def test_content_of_strings_does_not_count(piece: str):
     signals = {"a": piece * 20_000, "b" + piece * 100: [piece] * 50, "c": ["\\", "[", "\\\\", ","]}
     for is_ascii in (True, False):

@@ -31,6 +31,7 @@ async def live(tmp_path):
         yield running
 
 
+@pytest.mark.slow(0.3)
 async def test_every_page_allows_scripts_and_hosts_of_its_own_only(live: Live):
     for name in ("", "index.html", "quickstart.html", "adr/"):
         page = await live.client.get(f"/docs/{name}")

@@ -137,6 +137,7 @@ async def test_a_visitor_that_is_not_identifiable_is_read_and_not_listed(live: L
     assert await listed(live, secret, "accounts") == ["a"]
 
 
+@pytest.mark.slow(0.4)
 async def test_at_most_a_hundred_visitors_of_an_account_are_shown(live: Live, keys: tuple[str, str]):
     public, secret = keys
     for device in range(1, 104):
@@ -345,6 +346,7 @@ async def test_a_list_goes_on_through_pages_that_look_at_few_events(
         ("accounts", {"cursor": "x"}, "cursor", "invalid_cursor"),
     ],
 )  # fmt: skip
+@pytest.mark.slow(0.3)
 async def test_a_query_of_another_form_is_refused(
     live: Live, keys: tuple[str, str], name: str, query: dict[str, Any], field: str, issue: str
 ):
@@ -573,6 +575,7 @@ async def test_an_interrupted_erasure_of_an_account_is_completed_by_the_sweeper(
 # The command line
 
 
+@pytest.mark.slow(1.5)
 async def test_the_operator_lists_shows_and_erases_accounts_while_the_service_runs(tmp_path: Path):
     async with live_service(tmp_path, now_ms=World.real().now_ms() - 60_000) as live:
         org, options = live.organization.id, live.options

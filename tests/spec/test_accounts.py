@@ -343,6 +343,7 @@ async def test_erasure_removes_the_part_of_a_visitor(live: Live, keys: tuple[str
     assert velocity["address"]["visitors"]["1h"] == 1
 
 
+@pytest.mark.slow(0.4)
 async def test_rows_of_velocity_are_deleted_after_two_periods(live: Live, keys: tuple[str, str]):
     """Rows lie by periods of 30 days: retention deletes them when the period after theirs is over."""
     await act(live, keys[0], "a")

@@ -236,6 +236,7 @@ async def test_a_key_is_erased_with_the_visitor_that_used_it_last(tmp_path: Path
 
 
 @pytest.mark.usefixtures("engine")
+@pytest.mark.slow(0.5)
 async def test_a_key_of_an_unidentifiable_visitor_is_erased_by_its_id(tmp_path: Path):
     """Also when its events are over: the key lives longer."""
     async with shop(tmp_path) as live:
@@ -254,6 +255,7 @@ async def test_a_key_of_an_unidentifiable_visitor_is_erased_by_its_id(tmp_path: 
 
 
 @pytest.mark.usefixtures("engine")
+@pytest.mark.slow(0.3)
 async def test_a_key_is_deleted_when_unused_for_the_configured_time(tmp_path: Path):
     async with shop(tmp_path) as live:
         key, used, unused = ios_key(live), Device("used"), Device("unused")

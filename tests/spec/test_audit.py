@@ -382,6 +382,7 @@ async def test_a_change_refused_by_a_full_store_leaves_no_record(tmp_path: Path)
         assert len(stored_keys(live)) == len(records(live)) - before == issued > 0
 
 
+@pytest.mark.slow(0.4)
 async def test_records_are_kept_for_400_days_and_then_deleted(live: Live):
     """Of every organization; not a millisecond before, and the records of later changes stay."""
     admin, _ = Automation(live), Automation(live, organization=live.new_organization())

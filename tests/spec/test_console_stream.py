@@ -98,6 +98,7 @@ async def closed(live: Live) -> None:
             await trio.testing.wait_all_tasks_blocked(0.001)
 
 
+@pytest.mark.slow(0.3)
 async def test_an_identification_is_shown_at_once_as_in_the_list(live: Live):
     _, public = live.issue(environment="production")
     _, secret = live.issue("secret", "production")

@@ -317,6 +317,7 @@ async def test_a_key_takes_at_most_a_hundred_origins():
         read_origins(origins)
 
 
+@pytest.mark.slow(0.4)
 async def test_only_development_keys_accept_loopback_origins_by_default(live: Live):
     """Decisions 2.7: `http(s)://localhost`, `127.0.0.1` and `[::1]` on any port; an empty list accepts nothing else."""
     _, development = live.issue(allowed_origins=())

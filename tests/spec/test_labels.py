@@ -133,6 +133,7 @@ async def test_a_visitor_that_is_not_identifiable_has_the_label_of_its_event(liv
     assert faults(live) == []
 
 
+@pytest.mark.slow(0.3)
 async def test_rules_see_the_labels_of_visitor_and_account(live: Live, keys: tuple[str, str]):
     """Decisions 13.4."""
     public, secret = keys
@@ -157,6 +158,7 @@ async def test_rules_see_the_labels_of_visitor_and_account(live: Live, keys: tup
 # 14.1: for 400 days
 
 
+@pytest.mark.slow(0.4)
 async def test_a_label_may_be_set_for_400_days_and_is_answered_alone_once_the_event_is_gone(
     live: Live, keys: tuple[str, str]
 ):
@@ -213,6 +215,7 @@ async def test_an_outcome_has_what_a_label_is_judged_by_and_neither_report_nor_a
     assert faults(live) == []
 
 
+@pytest.mark.slow(0.7)
 async def test_outcomes_of_many_days_and_orders_are_found_again(live: Live, keys: tuple[str, str]):
     public, secret = keys
     answers: list[dict[str, Any]] = []
@@ -253,6 +256,7 @@ async def test_the_erasure_of_a_visitor_takes_its_ids_out_and_counts_stay(live: 
 
 
 @pytest.mark.parametrize("days", [0, 31])
+@pytest.mark.slow(0.6)
 async def test_the_erasure_of_an_account_takes_its_id_out_and_counts_stay(live: Live, keys: tuple[str, str], days: int):
     public, secret = keys
     admin = {"x-api-key": live.issue("management")[1]}

@@ -181,6 +181,7 @@ async def test_a_name_is_taken_once(live: Live, admin: Automation):
         assert_invalid(await admin("PATCH", f"/lists/{first}", {"kind": "tag"}), "kind", "unknown_field")
 
 
+@pytest.mark.slow(0.3)
 async def test_an_organization_has_at_most_a_hundred_lists_the_six_included(live: Live, admin: Automation):
     for number in range(94):
         await create(admin, f"list_{number}")
@@ -429,6 +430,7 @@ async def test_an_entry_that_has_expired_is_none_any_more(live: Live, admin: Aut
     assert (entry["created_at"], entry["expires_at"]) == (TOMORROW, None)
 
 
+@pytest.mark.slow(0.7)
 async def test_expired_entries_are_deleted_by_retention_and_by_those_that_are_added(live: Live, admin: Automation):
     made, networks = await create(admin), await create(admin, "networks", "address")
     await add(admin, made, *(f"user-{number}" for number in range(600)), expires_at=TOMORROW)
@@ -473,6 +475,7 @@ async def test_an_organization_has_at_most_100_000_living_entries(live: Live, ad
         assert snapshot.count(LIST_ENTRIES) == 5
 
 
+@pytest.mark.slow(0.5)
 async def test_entries_of_a_list_whose_deletion_was_interrupted_are_deleted_by_retention(live: Live, admin: Automation):
     made, number = await create(admin), live.organization.number
     await add(admin, made, *(f"user-{at}" for at in range(ENTRIES_A_STEP)))
@@ -525,6 +528,7 @@ async def test_a_question_to_a_list_reads_a_row_or_two_and_one_for_each_length_o
         assert reads == Counter(lists=1, list_entries=rows)
 
 
+@pytest.mark.slow(0.4)
 async def test_a_list_counts_from_the_next_request_on_wherever_it_was_changed(live: Live, admin: Automation):
     """Commands are processes of their own, as other workers are."""
     organization = live.organization.id
@@ -655,6 +659,7 @@ def test_a_bad_line_names_its_number_and_changes_nothing(
     run("list", "import", org, "blocked_addresses", file).assert_refused("line 2:", "UTF-8")
 
 
+@pytest.mark.slow(0.3)
 def test_a_large_file_is_imported_whole_or_not_at_all(run: Run, org: str, tmp_path: Path):
     run("list", "create", org, "vip", "--kind", "account")
     file = tmp_path / "in.csv"

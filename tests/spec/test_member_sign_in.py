@@ -70,6 +70,7 @@ async def test_a_member_signs_in_by_address_and_password(live: Live):
     assert (await browser("GET", SESSION)).json()["role"] == "analyst"
 
 
+@pytest.mark.slow(0.8)
 async def test_every_failure_gets_the_same_response_for_the_same_work(tmp_path: Path):
     """Unknown address, wrong password, no code, a wrong one, one that was used, an invited member, a suspended one, one
     of a removed organization: one hash each, nothing written, one response.
@@ -165,6 +166,7 @@ async def test_one_way_in_is_named_and_whole(live: Live, body: dict[str, str]):
     assert_error(answer, 422, "validation_error", ("", "invalid_value", "body"))
 
 
+@pytest.mark.slow(1.0)
 async def test_attempts_with_one_address_are_limited_from_wherever_they_come(live: Live):
     await came_in(live, email=ADA)
     other = Browser(live, https=True)
@@ -194,6 +196,7 @@ async def test_attempts_from_one_address_are_limited_whomever_they_name(live: Li
         assert_error(await Browser(live)("POST", path, body), 429, "rate_limited")
 
 
+@pytest.mark.slow(0.8)
 async def test_a_flood_of_sign_ins_waits_its_turn_and_keeps_nobody_else_waiting(tmp_path: Path):
     """One password is hashed at a time; identifications go on, and what would wait too long is told so."""
     running, most = 0, 0
@@ -247,6 +250,7 @@ async def test_codes_are_set_up_by_a_secret_that_is_shown_once_and_stored_nowher
     assert (await sign_in(live, with_password(totp=code(live, member_id, 2)))).status_code == 200
 
 
+@pytest.mark.slow(0.3)
 async def test_a_code_counts_once(live: Live):
     _, member_id = await with_codes(live)
     confirmed_with = code(live, member_id)
@@ -266,6 +270,7 @@ async def test_a_code_counts_once(live: Live):
     assert_error(await Browser(live)("POST", SESSION, body), 401, "unauthorized")
 
 
+@pytest.mark.slow(0.3)
 async def test_a_code_is_good_for_its_step_and_the_two_beside_it_in_order(live: Live):
     _, member_id = await with_codes(live)
     live.clock.advance(seconds=600)

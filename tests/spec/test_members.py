@@ -135,6 +135,7 @@ async def test_a_bad_invitation_changes_nothing(live: Live, changed: dict[str, A
         assert_error(answer, 422, "validation_error", (field, issue, "body"))
 
 
+@pytest.mark.slow(0.3)
 async def test_an_organization_has_a_limit_of_members(live: Live):
     admin = await signed_in(live)
     for _ in range(MOST_MEMBERS):
@@ -304,6 +305,7 @@ async def test_the_audit_log_names_the_member(live: Live):
     ]
 
 
+@pytest.mark.slow(0.3)
 async def test_a_session_ends_after_30_minutes_without_use_and_after_12_hours(live: Live):
     browser = await came_in(live)
     for _ in range(SESSION_MS // (IDLE_MS - 1000)):

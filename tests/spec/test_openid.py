@@ -128,6 +128,7 @@ async def scene(tmp_path: Path) -> AsyncGenerator[Scene]:
 
 
 @pytest.mark.filterwarnings("ignore:get_jwt_config:DeprecationWarning", "ignore:authlib.jose:DeprecationWarning")
+@pytest.mark.slow(0.4)
 async def test_the_real_provider_lets_a_person_in_with_the_role_that_it_names(tmp_path: Path):
     """oidc-provider-mock, which others test their clients with: real time, and code by code."""
     import oidc_provider_mock  # takes long to import, in each process
@@ -425,6 +426,7 @@ async def test_a_provider_that_answers_wrongly_lets_nobody_in(scene: Scene, path
 
 
 @pytest.mark.parametrize("path", PATHS)
+@pytest.mark.slow(0.3)
 async def test_a_provider_that_hangs_is_given_up(scene: Scene, path: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(asking, "LIMIT_S", 0.2)
     scene.provider.waits[path] = threading.Event()

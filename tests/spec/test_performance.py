@@ -156,6 +156,7 @@ async def test_live_is_production_and_test_the_rest(shop: Shop):
     assert_error(wrong, 422, "validation_error", ("environment", "invalid_value", "query"))
 
 
+@pytest.mark.slow(0.3)
 async def test_the_same_is_told_before_and_after_events_are_deleted(shop: Shop):
     await shop.visit("fraud", headless=True)
     shop.live.clock.advance(hours=30)

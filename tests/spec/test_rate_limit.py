@@ -118,6 +118,7 @@ async def test_keys_outside_production_use_at_most_a_quarter_of_the_limit(live: 
     assert rate(await visit(live, production)) == (8, 5), "what was refused has taken no token"
 
 
+@pytest.mark.slow(0.3)
 async def test_one_address_with_a_public_key_uses_at_most_a_quarter_and_at_least_ten(live: Live):
     """Decisions 4: IPv4 /32, IPv6 /64."""
     for limit, most in ((80, 20), (20, 10), (4, 4)):

@@ -129,6 +129,7 @@ async def test_webhooks_are_deleted_after_30_days_delivered_or_not(live: Live):
     assert counts(live, *kept) == [0, 0, 0, 0, 0, 0, 0]
 
 
+@pytest.mark.slow(0.3)
 async def test_histories_are_deleted_after_their_day_and_the_next(live: Live):
     """The day before is still read; what a report is known again by stays for its 30 days."""
     _, public = live.issue()
@@ -217,6 +218,7 @@ async def test_a_visitor_unseen_for_the_configured_time_is_purged(live: Live):
     assert again["visitor_id"] not in {first["visitor_id"], other["visitor_id"]}
 
 
+@pytest.mark.slow(0.3)
 async def test_a_visitor_is_not_purged_before_its_events(live: Live):
     """Whatever the setting: an event that can be read names a visitor who is known."""
     _, public = live.issue()
@@ -228,6 +230,7 @@ async def test_a_visitor_is_not_purged_before_its_events(live: Live):
     assert counts(live, EVENTS, VISITORS) == [0, 0]
 
 
+@pytest.mark.slow(0.5)
 async def test_a_clock_jump_deletes_only_expired_rows(live: Live):
     """Ahead by an hour: what that hour ends and no more. Back, by any time: nothing."""
     _, public = live.issue()

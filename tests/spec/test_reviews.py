@@ -392,6 +392,7 @@ async def test_a_note_is_about_somebody_known_and_has_a_text(shop: Shop):
     assert shop.live.contents() == before
 
 
+@pytest.mark.slow(0.3)
 async def test_the_101st_note_is_refused(shop: Shop):
     path = f"/visitors/{(await shop.visit())['visitor_id']}/notes"
     for number in range(100):

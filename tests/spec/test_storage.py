@@ -155,6 +155,7 @@ async def test_documents_are_dropped_in_steps_and_the_events_stay(live: Live):
     assert len(kept) == 1, "only the report that was not erased is known again"
 
 
+@pytest.mark.slow(0.3)
 async def test_a_removed_organization_is_refused_at_once_and_erased_in_steps(live: Live):
     """Decisions 10: at any moment in between the store is sound, and the sweeper ends what was begun."""
     organization = live.new_organization()

@@ -73,6 +73,7 @@ async def shop(live: Live) -> Shop:
 # 14.1: svc label import
 
 
+@pytest.mark.slow(1.1)
 async def test_a_file_of_labels_is_imported_also_for_events_that_are_gone(shop: Shop):
     old, new = await shop.visits(1), await shop.visits(2)
     await after(shop.live, 29)

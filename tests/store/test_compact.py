@@ -165,6 +165,7 @@ def test_too_little_space_is_reported_with_the_required_amount(store: Path, monk
     assert_good(store)
 
 
+@pytest.mark.slow(0.6)
 def test_a_corrupt_store_is_not_compacted(store: Path):
     file = store / "data.mdb"
     image = bytearray(file.read_bytes())

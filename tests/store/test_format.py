@@ -199,6 +199,7 @@ def plain_outcome(outcome: Outcome) -> list[Any]:
     return [outcome.request_id, outcome.at_ms, outcome.visitor, outcome.account, plain(outcome.facts)]
 
 
+@pytest.mark.slow(0.3)
 async def test_every_row_can_be_read_by_the_documented_format(tmp_path: Path):  # noqa: C901, PLR0912  one case for each form
     await populate(tmp_path)
     tables, records = documented_tables(), documented_records()
@@ -244,6 +245,7 @@ async def test_every_row_can_be_read_by_the_documented_format(tmp_path: Path):  
     assert of_tables | {"events", "hours", "ledger", "webhook_deliveries"} <= seen
 
 
+@pytest.mark.slow(0.3)
 async def test_every_name_in_meta_is_documented(tmp_path: Path):
     await populate(tmp_path)
     names = {key.decode().partition("/")[0] for table, key, _ in rows_of(tmp_path) if table == META.name}

@@ -150,6 +150,7 @@ def test_endpoint_queues_with_work_are_paged_with_their_earliest_due_time(tmp_pa
         assert page(EndpointKey(0, 0), 0) == []
 
 
+@pytest.mark.slow(0.3)
 def test_long_queues_are_skipped_and_the_next_call_continues(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         numbers = [world.organization() for _ in range(LEAPS + 4)]

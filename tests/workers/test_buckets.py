@@ -65,6 +65,7 @@ def test_two_processes_competing_for_one_bucket_get_exactly_its_content():
     assert all(0 < count <= takes for count in counted)
 
 
+@pytest.mark.slow(0.5)
 def test_two_processes_on_the_system_clock_get_burst_and_refill_and_no_token_more():
     buckets, limit = SharedBuckets(entropy), 5_000
     began_ms = time.time_ns() // 1_000_000

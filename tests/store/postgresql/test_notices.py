@@ -160,6 +160,7 @@ async def test_silence_while_other_nodes_live_is_treated_as_missing_notices(
         assert deaf.notices.statistics().listening
 
 
+@pytest.mark.slow(0.5)
 async def test_while_the_database_is_unreachable_a_node_retries_and_polls():
     node = Heard(connecting(store_url("postgresql://nobody@127.0.0.1:1/none")))
     async with trio.open_nursery() as nursery:

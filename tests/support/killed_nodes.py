@@ -360,20 +360,20 @@ class KilledNodes:
             while not self._journal.is_closed:
                 key, device = f"{number}/{sent}", chance.randrange(200)
                 sent, began_s = sent + 1, trio.current_time()
+                place = chance.randrange(NODES)
                 with trio.fail_after(FORGOTTEN_S):
-                    while not await self._has_response(client, api_key, key, device, chance):
+                    while not await self._has_response(client, api_key, key, device, place):
                         self._sent_again += 1
+                        place = 1 - place  # as a load balancer does: by chance it may be one that stands still for long
                         await trio.sleep(AGAIN_S)
                 self._last_began_s = max(self._last_began_s, began_s)
                 self._told_of_webhooks += number % 2 == 0
                 await trio.sleep(PAUSE_BEHIND_S if self._is_waiting or self._is_behind() else self._pause_s)
 
-    async def _has_response(
-        self, client: httpx.AsyncClient, api_key: str, key: str, device: int, chance: random.Random
-    ) -> bool:
+    async def _has_response(self, client: httpx.AsyncClient, api_key: str, key: str, device: int, place: int) -> bool:
         headers = repeatable(api_key, key)
         body = {"sdk": {"platform": "web"}, "signals": report(device)}
-        url = f"http://127.0.0.1:{chance.choice(self._nodes).port}/api/v1/identify"
+        url = f"http://127.0.0.1:{self._nodes[place].port}/api/v1/identify"
         try:
             request = client.build_request("POST", url, json=body, headers=headers)
             request.stream = Whole(request.content)

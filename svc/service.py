@@ -203,7 +203,7 @@ class Service:
             batch_limit=config.batch_limit,
             shares=config.shares(),
             quotas=config.quotas(),
-            nudge=self.relay.due,
+            wake=self.relay.due,
             publish=self.relay.identified,
             buckets=buckets,
             numbers_at_once=numbers_at_once,
@@ -384,7 +384,9 @@ def _describe(config: Config) -> Describe | None:
 
 
 def divide_limits(config: Config, workers: int) -> Config:
-    """The settings of one of so many workers: what bounds the memory of all of them is divided."""
+    """Return the settings for one of `workers` processes: `max_connections` and `admission_capacity` are divided by
+    `workers`, at least 1 each; everything else is unchanged.
+    """
     return msgspec.structs.replace(
         config,
         max_connections=max(1, config.max_connections // workers),

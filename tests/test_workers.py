@@ -139,7 +139,7 @@ def test_a_second_signal_ends_draining_workers(data: Path):
         os.kill(server.pid, signal.SIGTERM)
         server.wait_until_said("draining", 2)
         assert server.terminate() == 1
-        assert server.said("worker did not end well") != []
+        assert server.said("worker exited with an error") != []
 
 
 @pytest.mark.slow(2)

@@ -1,4 +1,4 @@
-"""What identifications came to, counted once they are on disk. Owned by the visitor index; nothing here is stored."""
+"""Results of identifications, counted once they are on disk. Owned by the visitor index; nothing here is stored."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The indexer: puts events of the tail into segments, and small segments into large ones (ADR 63).
 
-Owns how long it rests. Hears nothing: it looks where the tail is long, soon after it had something to do and ever more
-rarely when not. Writes one segment in a transaction: a millisecond of work, or some twenty for a large one, which is
-done on the writer's thread. While it stands still every query has its result as before, and takes longer.
+Owns how long it rests. Receives no messages: it looks where the tail is long, soon after it had something to do and
+ever more rarely when not. Writes one segment in a transaction: a millisecond of work, or some twenty for a large one,
+which is done on the writer's thread. While it is blocked every query has its result as before, and takes longer.
 """
 
 from __future__ import annotations

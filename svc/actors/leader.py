@@ -1,8 +1,8 @@
 """The leader: of all processes over one store, the one that runs what must run once.
 
-Owns the keeping while this process has it. Tells nobody: another process finds the keeping free and takes it. The lock
+Holds leadership while this process has it. Sends no messages: another process acquires it when it is free. The lock
 of a kernel (`flock`) is lost with the process alone; a lease in a database may be lost while the process runs, and then
-what it kept is cancelled, and it stands by again.
+what it ran as the leader is cancelled, and it stands by again.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ import trio
 log = structlog.get_logger()
 
 INTERVAL_S = 0.25
-"""Between two attempts to take the leadership: for so long at most nobody has it after a death."""
+"""Time between two attempts to acquire the leadership: after a death there is no leader for at most this long."""
 
 
 class Leadership(NamedTuple):
     """The right to be the leader, which one process has at a time."""
 
     acquire: Callable[[], bool]
-    """Take it where nobody has it; whether this process has it now. Never waits."""
+    """Acquire it if no process has it; return whether this process has it now. Never waits."""
     lost: Callable[[], Awaitable[None]] = trio.sleep_forever
-    """Returns when this process no longer has it."""
+    """Return when this process no longer has it."""
 
 
 ONLY_PROCESS = Leadership(lambda: True)
-"""Where there is nobody to share it with."""
+"""For a process that has no others to share the leadership with."""
 
 
 async def run(
     leadership: Leadership, stand_by: Callable[[], Awaitable[None]], keep: Callable[[], Awaitable[None]]
 ) -> None:
-    """Until cancelled: run `keep` while this process has the leadership, `stand_by` while it has not. It tries to take
+    """Until cancelled: run `keep` while this process has the leadership, `stand_by` while it does not. Try to acquire
     it now and every `INTERVAL_S`.
     """
     while True:

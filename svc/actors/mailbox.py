@@ -1,4 +1,4 @@
-"""Mailboxes and replies: how actors hear and reply.
+"""Mailboxes and replies: how actors receive messages and reply.
 
 A mailbox is a bounded queue behind three verbs. `offer` is for the front door: a full box is `OverloadedError` at once.
 `put` is for between stages: it waits, so that pressure travels back to the door. `batch` is the reader's: wait for one,

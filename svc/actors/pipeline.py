@@ -16,7 +16,7 @@ import trio
 from svc.actors.counters import IdentificationCounters
 from svc.actors.mailbox import Mailbox, MailboxStatistics
 from svc.actors.messages import Admission, Admitted, Assessed, Failed, Identify, PipelineResult, RateLimited
-from svc.actors.visitor_index import Nudge, Publish, VisitorIndex
+from svc.actors.visitor_index import Publish, VisitorIndex, Wake
 from svc.actors.watch.corruption import CorruptRows
 from svc.domain.attestation.trust import Trust
 from svc.domain.identification import assess
@@ -49,15 +49,15 @@ class Pipeline:
         batch_limit: int,
         shares: LimitShares = LimitShares(),  # noqa: B008  immutable
         quotas: Quotas = Quotas(),  # noqa: B008  immutable
-        nudge: Nudge = lambda _: None,
+        wake: Wake = lambda _: None,
         publish: Publish = lambda _number, _id, _event: None,
         buckets: Buckets | None = None,
         numbers_at_once: int = 1,
         corrupt: CorruptRows | None = None,
     ) -> None:
-        """`ranges()` is the address look-up in force, `None` while there is none; `trust` is as of `assess`; `nudge` is
-        the outbox's, `publish` the live hub's; `shares` and `quotas` bound what one organization takes, by the clock
-        `now_ms`, as far as `buckets` go; `numbers_at_once` is as of `VisitorNumbers`.
+        """`ranges()` is the address look-up in force, `None` while there is none; `trust`: see `assess`; `wake` is the
+        outbox's, `publish` the live hub's; `shares` and `quotas` bound what one organization takes, by the clock
+        `now_ms`, as far as `buckets` go; `numbers_at_once`: see `VisitorNumbers`.
         """
         self.admission = Mailbox[Identify](
             admission_capacity,
@@ -71,7 +71,7 @@ class Pipeline:
             stage_capacity, lambda message: message.assessment.submission.organization, source=self._scorer
         )
         self.counters = IdentificationCounters()
-        index = VisitorIndex(store, nudge, self.counters, quotas, publish, numbers_at_once, corrupt)
+        index = VisitorIndex(store, wake, self.counters, quotas, publish, numbers_at_once, corrupt)
         self._actors: tuple[Callable[[], Awaitable[None]], ...] = (
             partial(index.run, self._visitor_index, batch_limit),
             partial(run_scorer, self._scorer, self._visitor_index, ranges, trust),
@@ -102,9 +102,9 @@ async def run_admission(
 ) -> None:
     """Admission: apply the rate limits until the inbox is closed and empty; then close the scorer's.
 
-    It hears `Identify`, of each organization in turn, and says `Admitted` to the scorer, or the refusal to the caller.
-    It never reads the store. `buckets` are the token buckets of organizations and of what has a part of their limits;
-    where none are given they are this process's own, in memory, and a restart refills them (decisions 4).
+    It receives `Identify`, of each organization in turn, and sends `Admitted` to the scorer, or the refusal to the
+    caller. It never reads the store. `buckets` are the token buckets of organizations and of what has a part of their
+    limits; where none are given they are this process's own, in memory, and a restart refills them (decisions 4).
 
     Time is that of now, not of arrival: a body may come long after its head, and would refill the bucket a second time.
     """
@@ -134,10 +134,10 @@ async def run_scorer(
 ) -> None:
     """The scorer: assess messages until the inbox is closed and empty; then close the visitor index's.
 
-    It hears `Admitted`, and says `Assessed` to the visitor index, or the failure of one hostile report to its caller
-    alone. It never reads the store or the clock, and takes one message at a time, so that others can overtake the rest.
-    `ranges()` are the network ranges in force, asked for again for each report, since they may be replaced in between;
-    `trust` is as of `assess`.
+    It receives `Admitted`, and sends `Assessed` to the visitor index, or the failure of one hostile report to its
+    caller alone. It never reads the store or the clock, and takes one message at a time, so that others can overtake
+    the rest. `ranges()` are the network ranges in force, asked for again for each report, since they may be replaced in
+    between; `trust`: see `assess`.
     """
     try:
         while True:

@@ -1,9 +1,9 @@
 """The refusal log: counts refused identifications, and queues the webhooks about them.
 
-Owns what was refused since its last commit, per organization, key and code. Hears `note`, which never waits and never
-fails. Says nudges to the outbox. Writes at most once a second, and nothing at all for organizations without a
-subscriber, so that a flood of refusals costs neither those who send it nor anybody else.
-A crash loses the refusals of that last second; the event about those on disk is made at the end of their minute.
+Owns what was refused since its last commit, per organization, key and code. Receives `note`, which never waits and
+never fails. Wakes the outbox. Writes at most once a second, and nothing at all for organizations without a subscriber,
+so that a flood of refusals costs neither those who send it nor anybody else. A crash loses the refusals of that last
+second; the event about those on disk is made at the end of their minute.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 import structlog
 import trio
 
-from svc.actors.visitor_index import Nudge
+from svc.actors.visitor_index import Wake
 from svc.actors.watch.corruption import CorruptRows
 from svc.actors.webhooks.patience import read
 from svc.domain.webhooks.records import webhook_environment
@@ -40,18 +40,18 @@ Name = tuple[int, str]
 
 
 class RefusalLog:
-    """Gathers refused requests for `identification.refused` (decisions 8.9). `nudge` gets the queues that a commit
+    """Gathers refused requests for `identification.refused` (decisions 8.9). `wake` gets the queues that a commit
     added to.
     """
 
-    def __init__(self, store: Store, world: World, nudge: Nudge, corrupt: CorruptRows | None = None) -> None:
+    def __init__(self, store: Store, world: World, wake: Wake, corrupt: CorruptRows | None = None) -> None:
         self._corrupt = corrupt or CorruptRows()
         self._store = store
         self._world = world
-        self._nudge = nudge
+        self._wake = wake
         self._gathered: dict[Name, RefusedRequest] = {}
         self._due: list[tuple[int, Name]] = []
-        """A heap of when a name's minute is over; the store says whether there is anything to notify of."""
+        """A heap of when a name's minute ends; the store says whether there is anything to notify of."""
         self._something = trio.Event()
 
     def note(self, request: RefusedRequest) -> None:
@@ -138,6 +138,6 @@ class RefusalLog:
         return bool(await read(self._store, find))
 
     def _notified(self, name: Name, notified: Notified) -> None:
-        self._nudge(notified.queues)
+        self._wake(notified.queues)
         if notified.due_ms is not None:
             heapq.heappush(self._due, (notified.due_ms, name))

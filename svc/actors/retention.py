@@ -1,9 +1,9 @@
-"""Retention: deletes what is over, and ends the erasures and removals that were interrupted.
+"""Retention: deletes what has expired, and ends the erasures and removals that were interrupted.
 
-Owns when it made its last pass, and the count of what it did. Hears nothing; each minute it looks whether anything is
-over. Writes in small transactions and rests after each for nine times as long as it took: so it has a tenth of the
+Owns when it made its last pass, and the count of what it did. Receives no messages; each minute it looks for expired
+rows. Writes in small transactions and rests after each for nine times as long as it took: so it has a tenth of the
 writer's time at most, and an identification waits for one step at most. What fails is logged and tried again in the
-next sweep. While the wall clock is not believed nothing is deleted but what somebody asked to erase (decisions 17.3).
+next sweep. While the wall clock is not trusted nothing is deleted but what somebody asked to erase (decisions 17.3).
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _note_hold(progress: Progress, now_ms: int, *, held: bool) -> None:
             next_step="set the clock, or run `svc retention confirm` if it is right",
         )
     elif progress.is_held and not held:
-        log.info("the clock is believed again", now=timestamp(now_ms))
+        log.info("the clock is trusted again: deletion resumes", now=timestamp(now_ms))
     progress.is_held = held
 
 

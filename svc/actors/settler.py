@@ -1,10 +1,11 @@
-"""The settler: settles once what each day of production traffic came to, and blocks who is past due for too long.
+"""The settler: settles each day of production traffic once, and blocks organizations that are past due for too long.
 
-Owns nothing: what was settled and who is past due is in the store. Hears nothing; says nudges to the outbox. It looks
-at the start, so that a service that restarts often settles too, and then once a minute. It does not sleep until the
-next day is due, since the operator's command line, a process of its own, may begin a term at any moment. Closes a day,
-reads its lines in steps on the loop, some each, and writes one small transaction for each fact. While the wall clock is
-not believed nobody is blocked (decisions 17.3); days are settled, since what comes later counts for the next one.
+Owns nothing: what was settled and which organizations are past due is in the store. Receives no messages; wakes the
+outbox. It looks at the start, so that a service that restarts often settles too, and then once a minute. It does not
+sleep until the next day is due, since the operator's command line, a process of its own, may begin a term at any
+moment. Closes a day, reads its lines in steps on the loop, some each, and writes one small transaction for each fact.
+While the wall clock is not trusted nobody is blocked (decisions 17.3); days are settled, since what comes later counts
+for the next one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import partial
 import structlog
 import trio
 
-from svc.actors.visitor_index import Nudge
+from svc.actors.visitor_index import Wake
 from svc.actors.watch.clock import ClockWatch, is_ahead
 from svc.actors.watch.corruption import CorruptRows
 from svc.domain.billing import Usage
@@ -38,25 +39,25 @@ log = structlog.get_logger()
 
 INTERVAL_S = 60.0
 NAME = "settler"
-"""Who changed a billing status, on the record of the change."""
+"""The author of a change of billing status, on the record of the change."""
 
 
 async def run(
     store: Store,
     world: World,
-    nudge: Nudge,
+    wake: Wake,
     watch: ClockWatch,
     corrupt: CorruptRows | None = None,
     interval_s: float = INTERVAL_S,
 ) -> None:
-    """Settle every `interval_s` seconds until cancelled; `nudge` gets the queues that a commit added to, and `watch`
+    """Settle every `interval_s` seconds until cancelled; `wake` gets the queues that a commit added to, and `watch`
     says whether the clock is believed. A full store is logged and tried again; any other exception is raised after
     `interval_s`.
     """
     while True:
         try:
             may_block = not await is_ahead(store, world, watch)
-            await settle_all(store, world, nudge, corrupt, may_block=may_block)
+            await settle_all(store, world, wake, corrupt, may_block=may_block)
         except StoreFullError as error:
             log.warning("settlement stopped: store full", reason=str(error))
         except Exception:
@@ -66,7 +67,7 @@ async def run(
 
 
 async def settle_all(
-    store: Store, world: World, nudge: Nudge, corrupt: CorruptRows | None = None, *, may_block: bool = True
+    store: Store, world: World, wake: Wake, corrupt: CorruptRows | None = None, *, may_block: bool = True
 ) -> None:
     """Settle every day that is due now, and block every organization that is overdue (decisions 5.3, 5.4) unless
     `may_block` forbids it. One with a corrupt row is noted in `corrupt` and left for the next look. Raises
@@ -77,24 +78,24 @@ async def settle_all(
     for number in await store.query(organizations):
         try:
             if may_block:
-                await _block_overdue(store, world, nudge, number, now_ms)
-            await _settle(store, nudge, number, now_ms)
+                await _block_overdue(store, world, wake, number, now_ms)
+            await _settle(store, wake, number, now_ms)
         except CorruptionError as error:
             corrupt.note("settlement", number, error)
         await trio.lowlevel.checkpoint()
 
 
-async def _block_overdue(store: Store, world: World, nudge: Nudge, number: int, now_ms: int) -> None:
+async def _block_overdue(store: Store, world: World, wake: Wake, number: int, now_ms: int) -> None:
     if not await store.query(partial(is_overdue, number=number, now_ms=now_ms)):
         return
     author = Author(world.request_id(now_ms), now_ms, NAME)
     queues = await store.write_one(partial(block_overdue, number=number, author=author), number)
     if queues is not None:
         log.info("blocked an organization: its payment is overdue", organization=number)
-        nudge(queues)
+        wake(queues)
 
 
-async def _settle(store: Store, nudge: Nudge, number: int, now_ms: int) -> None:
+async def _settle(store: Store, wake: Wake, number: int, now_ms: int) -> None:
     while (due := await store.query(partial(due_day, number=number, now_ms=now_ms))) is not None:
         if await store.query(partial(is_open, number=number, day=due.day)):
             await store.write_one(partial(close_day, number=number, day=due.day), number)
@@ -103,7 +104,7 @@ async def _settle(store: Store, nudge: Nudge, number: int, now_ms: int) -> None:
         queues = await store.write_one(job, number)
         if queues is not None:
             log.info("day settled", organization=number, day=due.day, identifications=usage.identifications)
-            nudge(queues)
+            wake(queues)
 
 
 async def _read(store: Store, number: int, due: DueDay) -> Usage:

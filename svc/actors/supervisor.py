@@ -35,8 +35,8 @@ async def supervise(
     corrupt: CorruptRows | None = None,
 ) -> None:
     """Run an actor to its end, restarting it after a failure at most three times a minute; the fourth failure is
-    raised. While the store is not available it is restarted every `PAUSE_S` seconds, and that is no failure of its own.
-    Nor is a corrupt row, which would end every process that is started: after one it rests for `CORRUPT_S`.
+    raised. While the store is not available it is restarted every `PAUSE_S` seconds, and that is not a failure of its
+    own. Nor is a corrupt row, which would end every process that is started: after one it rests for `CORRUPT_S`.
 
     `restarts` counts the restarts by `name`.
     """

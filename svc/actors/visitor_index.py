@@ -1,8 +1,8 @@
 """The visitor index: the one writer of identifications.
 
 Owns the statistics of the classes of devices that were seen lately, the numbers that new visitors get, the order in
-which identifications are recorded, and the count of what they came to. Hears `Assessed`, takes up to a batch of them,
-commits them together, responds to each caller, nudges the outbox, and shows them to who watches.
+which identifications are recorded, and the count of their results. Receives `Assessed`, takes up to a batch of them,
+commits them together, responds to each caller, wakes the outbox, and publishes them to subscribers.
 Never acknowledges what is not on disk; a commit that fails otherwise than for want of space ends the process.
 
 While one commit is on the disk the next requests gather in the mailbox: group commit without a timer.
@@ -68,21 +68,21 @@ NOT_WRITTEN = (StoreFullError, UnavailableError)
 
 ScopeKey = tuple[int, int]
 """Organization and scope."""
-Nudge = Callable[[Iterable[EndpointKey]], None]
+Wake = Callable[[Iterable[EndpointKey]], None]
 """Tells the outbox in which queues a commit has made something due."""
 Publish = Callable[[int, UUID, Event], None]
-"""Shows an identification to who watches: the organization's number, the request id and the event."""
+"""Publishes an identification to subscribers: the organization's number, the request id and the event."""
 
 
 class VisitorIndex:
-    """Records what was assessed. `nudge` and `publish` hear of it after its commit; `numbers_at_once` is as of
+    """Records what was assessed. `wake` and `publish` are called after its commit; `numbers_at_once`: see
     `VisitorNumbers`.
     """
 
     def __init__(
         self,
         store: Store,
-        nudge: Nudge,
+        wake: Wake,
         counters: IdentificationCounters,
         quotas: Quotas = Quotas(),  # noqa: B008  immutable
         publish: Publish = lambda _number, _id, _event: None,
@@ -90,7 +90,7 @@ class VisitorIndex:
         corrupt: CorruptRows | None = None,
     ) -> None:
         self._store = store
-        self._nudge = nudge
+        self._wake = wake
         self._counters = counters
         self._quotas = quotas
         self._publish = publish
@@ -197,7 +197,7 @@ class VisitorIndex:
             if recorded.quota == "store_share" and self._counters.is_news(number, trio.current_time()):
                 await _say_who_is_full(self._store, number)
         message.admitted.respond(recorded.outcome)
-        self._nudge(recorded.queues)
+        self._wake(recorded.queues)
         if recorded.event is not None:
             self._publish(number, message.assessment.submission.request_id, recorded.event)
 

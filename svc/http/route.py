@@ -42,7 +42,7 @@ class Webhooks(NamedTuple):
     """What the webhook routes use beside the store."""
 
     due: Callable[[Iterable[EndpointKey]], None]
-    """As `Outbox.nudge`, wherever the outbox runs: must be called after the commit of every change."""
+    """As `Outbox.wake`, wherever the outbox runs: must be called after the commit of every change."""
     removed: Callable[[EndpointKey], None]
     """As `Outbox.removed`."""
     is_behind: Callable[[], bool]
@@ -56,7 +56,7 @@ class Webhooks(NamedTuple):
 
 
 class Services(NamedTuple):
-    """The objects that endpoints use; made once, in `svc.service`. `deferred_key` as of `deferred.signing_key`."""
+    """The objects that endpoints use; made once, in `svc.service`. `deferred_key`: see `deferred.signing_key`."""
 
     world: World
     watch: StoreWatch
@@ -140,7 +140,7 @@ class Stream(NamedTuple):
     parts: AsyncGenerator[bytes]
     media_type: str
     close: Callable[[], None]
-    """Must be called when nothing more is sent, however it came to that."""
+    """Must be called when nothing more is sent, for whatever reason."""
     is_file: bool = False
     """Whether it is whole only with its end: the drain waits for that, and what fails has none."""
 
@@ -184,7 +184,7 @@ EVERY_ROUTE = (
     "internal_error",
     "service_unavailable",
 )
-"""Codes that any route may respond with: what is no HTTP, comes too slowly or has a query it may not; and faults."""
+"""Codes that any route may respond with: what is not HTTP, comes too slowly or has a query it may not; and faults."""
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,8 +225,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     response: type[msgspec.Struct] | None = None
     """Of the response of `status`; `None` = it has no body."""
     media_type: str = ""
-    """Of a response that is no JSON, several with a comma between; empty where `response` says it, or where there is no
-    body.
+    """Of a response that is not JSON, several with a comma between; empty where `response` says it, or where there is
+    no body.
     """
     status: int = 200
     other_responses: tuple[tuple[int, type[msgspec.Struct]], ...] = ()

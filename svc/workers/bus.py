@@ -86,7 +86,7 @@ class Bus(Protocol):
         ...
 
     async def run(self, handle: MessageHandler) -> None:
-        """Until cancelled: send what was handed over, and hand what comes to `handle`, in order."""
+        """Until cancelled: send what was handed over, and pass what is received to `handle`, in order."""
         ...
 
 
@@ -163,7 +163,7 @@ class SocketBus(Bus):
         return self._dropped
 
     async def run(self, handle: MessageHandler) -> None:
-        """As in `Bus`. What is no message is logged and dropped."""
+        """As in `Bus`. What is not a message is logged and dropped."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._receive, handle)
             while True:

@@ -64,7 +64,7 @@ class NodeBus(Bus):
         self._notices.unlisten(LEADER)
 
     def to_leader(self, message: Message) -> None:
-        """As in `Bus`; what this node sends to itself is lost."""
+        """Send a message to the leader node, as `Bus.to_leader`, but drop it if this node is the leader."""
         self._send(LEADER, message)
 
     def partition_of(self, queue: EndpointKey) -> int:

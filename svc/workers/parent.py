@@ -187,7 +187,7 @@ class Parent:
                 os.kill(worker.pid, number)  # not reaped yet, so that the pid is nobody else's
 
     def _reap(self) -> None:
-        """Reap every process that has ended: as pid 1 of a container also those that are no workers."""
+        """Reap every process that has ended: as pid 1 of a container also those that are not workers."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -206,7 +206,7 @@ class Parent:
         if self._is_stopping:
             if code:
                 self._clean = False
-                log.error("worker did not end well", worker=worker.index, pid=pid, **cause)
+                log.error("worker exited with an error", worker=worker.index, pid=pid, **cause)
             return
         worker.failures = failures_after(worker.failures, served_s, was_killed=code < 0)
         wait_s = pause_s(worker.failures)

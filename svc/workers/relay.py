@@ -1,6 +1,6 @@
 """The relay: hands what must be done to the worker that does it.
 
-Owns which viewers the other workers have. Hears what the bus brings and what this worker's own parts say; says it to
+Owns which viewers the other workers have. Receives from the bus and from this worker's own parts; passes it on to
 the outbox where this worker sends, to the refusal log where it is the leader, to the live hub, and to the bus for
 others. With one worker it is a call and no message.
 """
@@ -72,7 +72,7 @@ class Relay:
             by_partition.setdefault(self._bus.partition_of(queue), []).append(queue)
         for partition, named in by_partition.items():
             if self._bus.sends(partition):
-                self._outbox.nudge(named)
+                self._outbox.wake(named)
             else:
                 self._bus.to_sender(partition, Due(tuple(named)))
 
@@ -127,7 +127,7 @@ class Relay:
 
     async def handle(self, message: Message) -> None:
         """Do what a message from another process asks for; one for the leader, or for the sender of a partition, that
-        has come to a worker which is neither any more is passed on.
+        has reached a worker which is neither any more is passed on.
         """
         match message:
             case Due(queues):

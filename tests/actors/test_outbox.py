@@ -53,7 +53,7 @@ def queued_test(world: OutboxWorld, registered: Registered) -> Queued | Refusal:
     job = partial(queue_test, number=registered.queue.organization, endpoint_id=registered.endpoint.id)
     queued = world.do(partial(job, event_id=world.world.request_id(world.now_ms), now_ms=world.now_ms))
     if isinstance(queued, Queued):
-        world.outbox.nudge((queued.queue,))
+        world.outbox.wake((queued.queue,))
     return queued
 
 
@@ -87,7 +87,7 @@ async def test_deliveries_committed_by_another_process_are_found(tmp_path: Path,
         world.endpoint(number, URL)
         async with running(world):
             await trio.sleep(1)
-            world.enqueue(number)  # and nobody nudges
+            world.enqueue(number)  # and nobody wakes
             await trio.sleep(POLL_INTERVAL_S + 1)
         assert len(world.receivers.posts) == 1
 

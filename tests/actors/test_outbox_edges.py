@@ -359,7 +359,7 @@ async def test_a_wall_clock_that_is_set_back_does_not_put_off_the_next_poll(
             nursery.start_soon(world.outbox.run)
             await trio.sleep(1)
             monkeypatch.setattr(world.world, "now_ms", lambda: now_ms() - 3_600_000)
-            world.enqueue(number)  # without a nudge
+            world.enqueue(number)  # without a wake
             await trio.sleep(POLL_INTERVAL_S + 1)
             nursery.cancel_scope.cancel()
         assert len(world.receivers.posts) == 1
@@ -458,9 +458,7 @@ async def test_attempts_that_end_together_are_recorded_together(tmp_path: Path, 
 # In time
 
 
-async def test_a_retry_is_sent_when_it_is_due_and_a_nudge_wakes_the_outbox_at_once(
-    tmp_path: Path, autojump_clock: MockClock
-):
+async def test_a_retry_is_sent_when_it_is_due_and_a_wake_is_answered_at_once(tmp_path: Path, autojump_clock: MockClock):
     """To the millisecond, though looks come at other times."""
     with outbox_world(tmp_path) as world:
         number = world.organization()

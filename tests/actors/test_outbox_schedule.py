@@ -71,7 +71,7 @@ async def test_nine_attempts_in_six_and_a_half_to_seven_and_a_half_hours_whateve
 
 
 def recover(world: OutboxWorld, endpoint: Registered) -> int:
-    """As another process does: nobody nudges."""
+    """As another process does: nobody wakes."""
     now_ms = world.now_ms
     failed = world.read(lambda txn: failed_in(txn, endpoint.queue, range(now_ms), first_id(EPOCH_MS), 10_000))
     return world.do(lambda txn: recover_deliveries(txn, endpoint.queue, failed.event_ids, now_ms))
@@ -144,7 +144,7 @@ async def test_a_backlog_waiting_for_a_probe_is_sent_at_once_when_the_endpoint_u
             await trio.sleep(1)
             assert len(world.receivers.posts) - tried <= 1, "a delivery that joins the backlog waits with it"
             world.change(endpoint, url=other)
-            world.outbox.nudge((endpoint.queue,))
+            world.outbox.wake((endpoint.queue,))
             await trio.sleep(30)
             nursery.cancel_scope.cancel()
         assert world.states(endpoint.queue) == ["delivered"] * (BACKLOG_OVER + 50)

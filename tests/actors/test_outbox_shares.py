@@ -100,7 +100,7 @@ class Two:
         """One event to all endpoints; both outboxes hear of it."""
         queues = self.world.enqueue(self.number)
         for outbox in self.outboxes:
-            outbox.nudge(queues)
+            outbox.wake(queues)
 
     def of(self, place: int) -> list[Registered]:
         return [each for each in self.endpoints if self.shares[place].sends(each.queue)]

@@ -23,7 +23,7 @@ URL = "https://receiver.example/"
 
 @asynccontextmanager
 async def running(world: OutboxWorld) -> AsyncGenerator[RefusalLog, None]:
-    refusals = RefusalLog(world.store, world.world, world.outbox.nudge)
+    refusals = RefusalLog(world.store, world.world, world.outbox.wake)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(world.outbox.run)
         nursery.start_soon(refusals.run)

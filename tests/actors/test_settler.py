@@ -37,7 +37,7 @@ async def test_the_settler_polls_at_startup_and_then_once_a_minute(tmp_path: Pat
         books.visits(EPOCH_MS - 2 * DAY_MS, EPOCH_MS - DAY_MS)
         before = (books.number, FIRST_DAY - 2)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(run, world.store, world.world, world.outbox.nudge, watch_of(world))
+            nursery.start_soon(run, world.store, world.world, world.outbox.wake, watch_of(world))
             await trio.sleep(1)
             assert list(settled(world)) == [before]
             await trio.sleep(SETTLED_AFTER_MS / 1000 - 2)
@@ -60,7 +60,7 @@ async def test_one_poll_settles_every_day_of_every_organization(tmp_path: Path, 
         other.visits(EPOCH_MS - 3 * DAY_MS, EPOCH_MS)
         idle.credit(7, EPOCH_MS - DAY_MS)
         await trio.sleep(SETTLED_AFTER_MS / 1000)
-        await settle_all(world.store, world.world, world.outbox.nudge)
+        await settle_all(world.store, world.world, world.outbox.wake)
         now_ms = EPOCH_MS + SETTLED_AFTER_MS
         many, charged = 2 * LINES_A_STEP + 3, 3_000 * (2 * LINES_A_STEP + 3)
         assert settled(world) == {
@@ -69,7 +69,7 @@ async def test_one_poll_settles_every_day_of_every_organization(tmp_path: Path, 
             (other.number, FIRST_DAY - 3): Settlement(1, 0, 0, 3_000, -3_000, now_ms, is_closed=True),
         }
         before = world.store.statistics().commits
-        await settle_all(world.store, world.world, world.outbox.nudge)
+        await settle_all(world.store, world.world, world.outbox.wake)
         assert world.store.statistics().commits == before, "a look that finds nothing writes nothing"
 
 
@@ -86,7 +86,7 @@ async def test_a_full_store_delays_settlement_and_loses_nothing(
         async with trio.open_nursery() as nursery:
             with monkeypatch.context() as patched:
                 patched.setattr(world.store, "write", full)
-                nursery.start_soon(run, world.store, world.world, world.outbox.nudge, watch_of(world), None, 10.0)
+                nursery.start_soon(run, world.store, world.world, world.outbox.wake, watch_of(world), None, 10.0)
                 await trio.sleep(35)
             assert settled(world) == {}
             await trio.sleep(10)
@@ -106,9 +106,9 @@ async def test_a_failed_transaction_does_not_count_as_a_settlement(
         with monkeypatch.context() as patched:
             patched.setattr(world.store, "write", broken)
             with pytest.raises(RuntimeError, match="nobody foresaw this"):
-                await settle_all(world.store, world.world, world.outbox.nudge)
+                await settle_all(world.store, world.world, world.outbox.wake)
             began = trio.current_time()
             with pytest.raises(RuntimeError, match="nobody foresaw this"):
-                await run(world.store, world.world, world.outbox.nudge, watch_of(world))
+                await run(world.store, world.world, world.outbox.wake, watch_of(world))
             assert trio.current_time() - began == INTERVAL_S, "restarted at once, its failure would end the process"
         assert settled(world) == {}

@@ -286,15 +286,15 @@ def assessed(sent: Any) -> tuple[Assessed, Reply[PipelineResult]]:
 
 
 async def record(found: Opened, *submissions: Any) -> tuple[list[Any], list[EndpointKey], IdentificationCounters]:
-    """Their outcomes; who was nudged; what was counted."""
-    inbox, nudged, counters = Mailbox[Assessed](64), list[EndpointKey](), IdentificationCounters()
+    """Their outcomes; who was woken; what was counted."""
+    inbox, woken, counters = Mailbox[Assessed](64), list[EndpointKey](), IdentificationCounters()
     messages = [assessed(sent) for sent in submissions]
     for message, _ in messages:
         await inbox.put(message)
     inbox.close()
-    await VisitorIndex(found.store, nudged.extend, counters).run(inbox, 64)
+    await VisitorIndex(found.store, woken.extend, counters).run(inbox, 64)
     with trio.fail_after(60):
-        return [(await reply.wait()).outcome for _, reply in messages], nudged, counters
+        return [(await reply.wait()).outcome for _, reply in messages], woken, counters
 
 
 async def test_an_identification_that_fails_in_its_transaction_fails_alone(found: Opened):
@@ -353,9 +353,9 @@ async def test_with_a_full_store_every_request_gets_a_retry_response_and_nothing
         raise StoreFullError("no space")
 
     monkeypatch.setattr(found.store, "write", full)
-    outcomes, nudged, counters = await record(found, submission(1), submission(2))
+    outcomes, woken, counters = await record(found, submission(1), submission(2))
     assert outcomes == [Failed("service_unavailable")] * 2
-    assert nudged == []
+    assert woken == []
     assert counters.statistics().matched == {}
     assert kept(found) is None
 
@@ -369,5 +369,5 @@ async def test_the_webhook_sender_is_notified_after_the_commit(found: Opened):
     for job in (make, subscribe):
         (outcome,) = found.store.write_now([job])
         assert not isinstance(outcome, Exception)
-    _, nudged, _ = await record(found, submission(1), submission(2))
-    assert nudged == [EndpointKey(1, 1)] * 2
+    _, woken, _ = await record(found, submission(1), submission(2))
+    assert woken == [EndpointKey(1, 1)] * 2

@@ -112,7 +112,7 @@ async def test_a_stopped_process_that_holds_the_stores_lock_is_seen_without_traf
     with serving(shop, SVC_WORKERS=workers) as server:
         with stopped_holder(shop) as holder:
             await until_store_is(server, "stalled")
-            (said, *_) = server.wait_until_said("the store stalls: a commit does not end")
+            (said, *_) = server.wait_until_said("the store is stalled: a commit has not finished")
             assert f"process {holder.pid}" in said["because"]
             refused = await shop.identify(server)
             assert (refused.status_code, refused.json()["error"]["code"]) == (503, "service_unavailable")
@@ -120,7 +120,7 @@ async def test_a_stopped_process_that_holds_the_stores_lock_is_seen_without_traf
             assert "stalled" in doctor.stdout
         await until_store_is(server, "ok")
         assert (await shop.identify(server)).status_code == 200
-        assert len(server.said("the store stalls: a commit does not end")) == int(workers), "each says it once"
+        assert len(server.said("the store is stalled: a commit has not finished")) == int(workers), "each says it once"
 
 
 @pytest.mark.slow(6)

@@ -96,7 +96,7 @@ class Subscriber(Automation):
         """Time passes; what arrives because of it. The outbox sleeps by the machine's clock, so it is woken."""
         self.live.clock.advance(seconds=seconds, hours=hours)
         first = EndpointKey(self.organization.number, 1)  # wakes it when there is no work, too
-        self.live.service.outbox.nudge([first, *(queue for queue, _ in self._queues())])
+        self.live.service.outbox.wake([first, *(queue for queue, _ in self._queues())])
         await at_rest()
         return self.receivers.take()
 

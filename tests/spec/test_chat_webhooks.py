@@ -173,7 +173,7 @@ async def test_other_events_are_readable(room: Room, event_type: Any):
     job = partial(queue_sample, number=number, endpoint_id=room.endpoint, event_type=event_type, data=data)
     event_id = live.world.request_id(live.clock.now_ms)
     queued: Any = live.found.store.write_now([partial(job, event_id=event_id, now_ms=live.clock.now_ms)])[0]
-    live.service.outbox.nudge((queued.queue,))
+    live.service.outbox.wake((queued.queue,))
     await at_rest()
     message = room.message()
     assert set(expected) <= set(message.lines)

@@ -97,7 +97,7 @@ async def test_other_types_go_out_whatever_the_filter_says(hooks: Subscriber):
     for event_type in OTHERS:
         job = partial(enqueue, organization=number, event_type=event_type, environment="live", data={}, at_ms=now_ms)
         queues: Any = hooks.live.found.store.write_now([job])[0]
-        hooks.live.service.outbox.nudge(queues)
+        hooks.live.service.outbox.wake(queues)
     await at_rest()
     assert sorted(post.event["type"] for post in hooks.receivers.take()) == sorted(OTHERS)
     await hooks.do(endpoint, "test")

@@ -134,7 +134,7 @@ def test_an_impossible_recovery_is_rejected_with_one_line_and_changes_nothing(ru
 async def test_a_running_service_sends_deliveries_recovered_by_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """Decisions 8.1, 10: without a restart, with the same id and bytes. Nobody nudges: the outbox looks by itself."""
+    """Decisions 8.1, 10: without a restart, with the same id and bytes. Nobody wakes: the outbox looks by itself."""
     monkeypatch.setattr(outbox, "POLL_INTERVAL_S", 0.1)
     receivers = Receivers()
     receivers.scripts[URL] = always(GONE, 0)

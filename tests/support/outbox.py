@@ -113,7 +113,7 @@ class OutboxWorld:
     def send(self, number: int, count: int = 1) -> None:
         """So many events, and the outbox told of them."""
         for _ in range(count):
-            self.outbox.nudge(self.enqueue(number))
+            self.outbox.wake(self.enqueue(number))
 
     def deliveries(self, queue: EndpointKey) -> list[tuple[DeliveryKey, Delivery]]:
         kinds = ("auto", "test", "redelivery")

@@ -98,7 +98,7 @@ async def test_a_name_rebound_at_any_moment_is_never_dialed(tmp_path: Path, auto
         async with trio.open_nursery() as nursery:
             nursery.start_soon(outbox.run)
             for number in range(1, organizations + 1):
-                outbox.nudge(world.enqueue(number))
+                outbox.wake(world.enqueue(number))
             await trio.sleep(240)  # four attempts
             nursery.cancel_scope.cancel()
         errors: dict[str, list[str]] = {}

@@ -1,7 +1,7 @@
 """The network watch: takes up network files that were replaced, added or removed, without a restart.
 
 Owns what is read of the folder, and the look-up in force, which others read and never keep: it is replaced whole.
-Hears nothing; looks at the folder every so many seconds, on a thread. Says nothing but log lines. A file that cannot
+Receives and sends no messages; looks at the folder periodically, on a thread, and logs. A file that cannot
 be used is refused in the log, once, and what was read of it before stays in force.
 """
 

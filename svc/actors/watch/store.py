@@ -1,9 +1,9 @@
 """The store watch: whether the store commits, whether its file is still there, and whether this loop runs; and small
 periodic work on the store.
 
-Owns what it has logged. Hears and says nothing: who asks for `state` reads. Each second it writes this process's pulse,
-and where nothing was committed for some seconds it makes an empty commit, so that a lock that nobody releases is
-noticed without traffic, too (decisions 17.4).
+Owns what it has logged. Receives and sends no messages: callers of `state` read it. Each second it writes this
+process's pulse, and where nothing was committed for some seconds it makes an empty commit, so that a lock that nobody
+releases is noticed without traffic, too (decisions 17.4).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = structlog.get_logger()
 
 INTERVAL_S = 1.0
 STALLED_S = 10.0
-"""A commit that takes longer has stalled; a leader that is silent for longer stands still."""
+"""A commit that takes longer has stalled; a leader that is silent for longer is blocked."""
 PROBE_S = 5.0
 """Without a commit for so long, an empty one is made."""
 
@@ -77,7 +77,7 @@ class StoreWatch:
         return max(0.0 if since_s is None else now_s - since_s, self._pulse.oldest_commit_s(now_s))
 
     def is_leader_silent(self) -> bool:
-        """Whether the process that sends webhooks stands still."""
+        """Whether the process that sends webhooks is blocked."""
         return self._pulse.leader_silent_s(self._store.elapsed_s()) > STALLED_S
 
     def silences_s(self) -> list[float]:
@@ -85,7 +85,7 @@ class StoreWatch:
         return self._pulse.silences_s(self._store.elapsed_s())
 
     async def run(self) -> None:
-        """Every `INTERVAL_S` until cancelled: beat, and log once when the state changes."""
+        """Every `INTERVAL_S` until cancelled: send a heartbeat, and log once when the state changes."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._probe)
             while True:
@@ -102,7 +102,8 @@ class StoreWatch:
             log.critical("the store's file is lost: nothing is stored", because=self._store.lost(), next_step=step)
         elif state == "stalled":
             age_s = round(self.oldest_commit_s(), 1)
-            log.critical("the store stalls: a commit does not end", seconds=age_s, because=self._store.why_stalled())
+            because = self._store.why_stalled()
+            log.critical("the store is stalled: a commit has not finished", seconds=age_s, because=because)
         else:
             log.info("the store commits again")
 

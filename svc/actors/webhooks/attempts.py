@@ -23,7 +23,7 @@ class OutboxStatistics(msgspec.Struct, frozen=True):
     queues: int
     """Endpoints with work, or of which something was learned."""
     attempts: dict[AttemptStatus, int]
-    """Since the start, by what they came to."""
+    """Attempts since the start, by result."""
     errors: dict[AttemptError, int]
     """Attempts that failed, by why."""
     attempts_s: HistogramStatistics

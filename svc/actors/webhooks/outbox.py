@@ -1,17 +1,17 @@
 """The outbox: sends what is due, and writes down what came of it.
 
 Owns the queues: which endpoint has work, how many deliveries to it are in flight, and whose turn it is. The queue
-itself is the store. Hears nudges after commits, and of endpoints that were changed or removed. Says nothing to other
-actors. Never holds what is not on disk, and never begins an attempt while an earlier one of the same delivery is not
-written down: a crash repeats what was in flight, with the same id and bytes, and nothing else.
+itself is the store. Receives the queues to wake after commits, and endpoints that were changed or removed. Sends
+nothing to other actors. Never holds what is not on disk, and never begins an attempt while an earlier one of the same
+delivery is not written down: a crash repeats what was in flight, with the same id and bytes, and nothing else.
 
 Several processes may send, each to the endpoints of its partitions (`partitions.py`). Of a partition that is lost, what
 is in flight is abandoned: another process makes those attempts again. One that others wait for is given back when what
 is in flight there is written down.
 
-Nothing polls: it sleeps until the next delivery is due or somebody nudges it. Only what another process has committed,
-such as the command line, is nobody's nudge; for that it looks at the first row of each queue every `POLL_INTERVAL_S`,
-by the clock of the loop. A read that fails is made again: it ends nothing that is in flight.
+Nothing polls: it sleeps until the next delivery is due or `wake` is called. Nobody calls it for what another process,
+such as the command line, has committed: for that it looks at the first row of each queue every `POLL_INTERVAL_S`, by
+the clock of the loop. A read that fails is made again: it ends nothing that is in flight.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Outbox:
         self._poll_at_s = -inf
         self._found_late = False
 
-    def nudge(self, queues: Iterable[EndpointKey]) -> None:
+    def wake(self, queues: Iterable[EndpointKey]) -> None:
         """Send what is due in these queues now. To be called after the commit that queued it."""
         for queue in queues:
             self._queues.offer(queue, 0)
@@ -297,7 +297,7 @@ class Outbox:
             nursery.start_soon(self._attempt, found, flight)
 
     async def _rest(self) -> None:
-        """Until something is due, a nudge, or the next poll, which no change of the wall clock puts off."""
+        """Wait until something is due, for `wake` or the next poll, which no change of the wall clock puts off."""
         due_ms = None if self._draining else self._queues.wake_at_ms()
         rest_s = inf if due_ms is None else (due_ms - self._clock.now_ms()) / 1000
         with trio.move_on_after(max(0.0, min(rest_s, self._poll_at_s - self._world.elapsed_s()))):

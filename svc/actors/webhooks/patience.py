@@ -43,8 +43,9 @@ async def wait_for_store(error: UnavailableError) -> None:
 async def write(
     store: Store, jobs: Sequence[Write[T]], drop: Callable[[Iterable[LeaseEpoch]], None]
 ) -> list[T | LeaseLostError | CorruptionError]:
-    """Commit, however long there is no space. A job whose lease is lost comes to `LeaseLostError`, and `drop` gets the
-    leases that are lost; one that met a corrupt row comes to `CorruptionError`. Raises what another job raised.
+    """Commit, however long there is no space. The outcome of a job whose lease is lost is `LeaseLostError`, and `drop`
+    gets the leases that are lost; that of one that met a corrupt row is `CorruptionError`. Raises what another job
+    raised.
     """
     written: dict[int, T | LeaseLostError | CorruptionError] = {}
     while left := {index: job for index, job in enumerate(jobs) if index not in written}:

@@ -221,7 +221,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         str | None, about("File whose first line is the secret shared with it.", "/run/secrets/svc-oidc")
     ] = None
     console_oidc_organization: Annotated[
-        str | None, about("Id of the organization whose members come in by it.", "org_Yv3kPq8sT1nB6wDx0hRz")
+        str | None, about("Id of the organization whose members sign in through it.", "org_Yv3kPq8sT1nB6wDx0hRz")
     ] = None
     console_oidc_role_claim: Annotated[
         str | None,
@@ -230,7 +230,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     console_oidc_roles: Annotated[
         tuple[str, ...],
         about(
-            "Values of that claim, each with the role that it gives; who has none does not come in.",
+            "Values of that claim, each with the role that it gives; members without one cannot sign in.",
             ["svc-admins=admin", "fraud-team=analyst"],
         ),
     ] = ()

@@ -112,10 +112,10 @@ def _refuse_half_a_provider(config: Config, named: Callable[[str], str]) -> None
     issuer = config.console_oidc_issuer or ""
     if not is_provider_url(issuer, loopback=True):
         raise ConfigError(
-            f"{named('console_oidc_issuer')}: {issuer!r} is no https:// URL (plain http is for this machine alone)"
+            f"{named('console_oidc_issuer')}: {issuer!r} is not an https:// URL (plain http is for this machine alone)"
         )
     if not is_organization_id(config.console_oidc_organization or ""):
-        raise ConfigError(f"{named('console_oidc_organization')} is no id of an organization; `svc org list` has them")
+        raise ConfigError(f"{named('console_oidc_organization')} is not an organization id; `svc org list` has them")
     try:
         read_roles(config.console_oidc_roles)
     except ValueError as error:

@@ -42,7 +42,7 @@ class ListeningSockets(NamedTuple):
 
 def sockets_for(bind: str, metrics_bind: str) -> ListeningSockets:
     """The sockets that systemd passed, and of those that it did not, new ones on these addresses. An empty
-    `metrics_bind` is no address. Raises `ConfigError`.
+    `metrics_bind` is not an address. Raises `ConfigError`.
     """
     try:
         inherited = inherited_sockets(os.environ)

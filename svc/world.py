@@ -26,11 +26,11 @@ BEGIN_S = 0.001
 takes, for which the thread may have to wait.
 """
 PAUSE_S = 0.01
-"""How long at most the loop stands still for such a block."""
+"""The longest time for which the loop is blocked by such a block."""
 
 
 class Undisturbed:
-    """A block of a function on a thread for which the loop stands still (ADR 74).
+    """A block of a function on a thread during which the loop is blocked (ADR 74).
 
     Code that lets go of the interpreter for a moment, many times, would wait each time until a busy loop lets go of it.
     One block, entered once.

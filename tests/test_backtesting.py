@@ -215,8 +215,8 @@ def test_a_list_of_another_form_is_refused_and_options_that_do_not_go_together(
     given = ("replay", str(exported.file), "--rules", str(rules), "--list", str(file))
     for change, says in (
         ({"kind": "agent"}, "$.kind"),
-        ({"name": "trusted_visitors"}, "'trusted_visitors' is no name of a list of kind tag"),
-        ({"kind": "address"}, "entries[0] is no entry of a list of kind address: bot"),
+        ({"name": "trusted_visitors"}, "'trusted_visitors' is not a name for a list of kind tag"),
+        ({"kind": "address"}, "entries[0] is not an entry of kind address: bot"),
         ({"entries": [{"value": "a", "expires_at": "soon"}]}, "entries[0]"),
     ):
         file.write_text(json.dumps(MACHINES | change))

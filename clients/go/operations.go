@@ -93,8 +93,8 @@ func (c *Client) ListEvents(ctx context.Context, query ListEventsQuery) (*Events
 // GetEvent: read one event.
 //
 // With the archived submission under `document`, and the deferred report when one arrived. The document also says
-// why the verdict is what it is: `evidence` of each signal, `linkage` (how the visitor was found and how sure that
-// is), `changes` since the visitor's last report, and what its `attestation` came to. Its contents are not a
+// why the verdict is what it is: `evidence` of each signal, `linkage` (how the visitor was found, how sure that
+// is), `changes` since the visitor's last report, and the result of its `attestation`. Its contents are not a
 // public contract.
 func (c *Client) GetEvent(ctx context.Context, requestID string) (*EventDetailBody, error) {
 	var into EventDetailBody
@@ -1001,8 +1001,8 @@ func (c *Client) ListWebhooks(ctx context.Context, organizationID string) (*Webh
 //
 // At most ten per organization. The signing secret is shown this once. The URL must be `https`, and every address
 // of its host public and none of this service's own; it is judged again at every attempt, and redirects are not
-// followed. Ports are 443 and those above 1023, unless the operator allows others. `live` endpoints hear of
-// production traffic, `test` ones of all other; `billing.status_changed` needs `live`. A `filter` that cannot be
+// followed. Ports are 443 and those above 1023, unless the operator allows others. `live` endpoints get events of
+// production traffic, `test` ones all others; `billing.status_changed` needs `live`. A `filter` that cannot be
 // used is `invalid_condition`; `message` has line and column. Needs the role `admin` or `developer`.
 func (c *Client) CreateWebhook(ctx context.Context, organizationID string, body CreateWebhookBody) (*IssuedWebhookBody, error) {
 	var into IssuedWebhookBody

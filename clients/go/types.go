@@ -149,7 +149,7 @@ type CreateWebhookBody struct {
 	URL string `json:"url"`
 	// `live`: production traffic; `test`: staging and development.
 	Environment string `json:"environment"`
-	// Types of events to be told of.
+	// Event types to subscribe to.
 	Events []string `json:"events"`
 	// May be empty.
 	Description string `json:"description"`
@@ -205,7 +205,7 @@ type EntryBody struct {
 	Value string `json:"value"`
 	// Why it is there.
 	Note string `json:"note"`
-	// From when on it is no entry any more.
+	// When the entry expires.
 	ExpiresAt *string `json:"expires_at"`
 	// When it was added.
 	CreatedAt string `json:"created_at"`
@@ -698,7 +698,7 @@ type NewEntryBody struct {
 	Value string `json:"value"`
 	// Why it is there. Default: `""`.
 	Note Optional[string] `json:"note,omitzero"`
-	// From when on it is no entry any more; `null` = never.
+	// When the entry expires; `null` = never.
 	ExpiresAt Optional[string] `json:"expires_at,omitzero"`
 }
 

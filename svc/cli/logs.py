@@ -104,7 +104,7 @@ def _chain(log_format: LogFormat, always: dict[str, Any]) -> list[structlog.typi
 def _as_json(_: Any, __: str, fields: structlog.typing.EventDict) -> str:
     try:
         return _FAST.encode(fields).decode()
-    except (TypeError, UnicodeEncodeError):  # half a surrogate pair, or a key that is no text
+    except (TypeError, UnicodeEncodeError):  # half a surrogate pair, or a key that is not text
         return _LENIENT.encode(fields)
 
 

@@ -123,7 +123,7 @@ yes_option = click.option("--yes", "sure", is_flag=True, help="Do not ask for co
 
 def confirmed(consequence: str, *, sure: bool) -> None:
     """Return if the operator agrees to `consequence`, or `sure` is set. Raises `CommandError` on a no, and where
-    standard input is no terminal to ask on.
+    standard input is not a terminal to ask on.
     """
     if sure:
         return

@@ -1,4 +1,4 @@
-"""Billing: what an identification costs, who is refused, what a day comes to, how a billing status may change.
+"""Billing: what an identification costs, who is refused, the totals of a day, how a billing status may change.
 
 What may live here: prices, the records of money and of billing statuses, and the rules over them (decisions 5).
 
@@ -74,7 +74,7 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Settlement(msgspec.Struct, frozen=True, array_like=True):
-    """What one UTC day of production traffic came to: the content of `usage.daily_settled` (decisions 8.10). Append
+    """The totals of one UTC day of production traffic: the content of `usage.daily_settled` (decisions 8.10). Append
     fields.
     """
 
@@ -105,7 +105,7 @@ class BillingChange(msgspec.Struct, frozen=True, array_like=True):
 OVERDUE_MS = 7 * DAY_MS
 """How long an organization may be past due before it is blocked (decisions 5.3)."""
 SETTLED_AFTER_MS = 5 * 60 * 1000
-"""A UTC day is settled when so much of the next one is over (decisions 5.4)."""
+"""A UTC day is settled this long after it has ended (decisions 5.4)."""
 
 
 def counters(entries: Iterable[LedgerEntry]) -> Usage:

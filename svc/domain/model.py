@@ -236,7 +236,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     """Major times 100 plus minor; 0 = unknown."""
     mobile: bool = False
     program: str | None = None
-    """Name of the program or crawler when the agent is no browser of a person."""
+    """Name of the program or crawler when the agent is not a browser of a person."""
     is_bare_name: bool = False
     """Nothing is known of `program` but that the user agent is its name, as that of an app may be."""
     crawler: Literal["search_crawler", "ai_bot"] | None = None

@@ -123,13 +123,13 @@ class Document(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """That the device is the known visitor which it resembles most, before rounding to a confidence; `None` in
     documents stored by 0.1.0."""
     changes: tuple[str, ...] | None = None
-    """What differs from the visitor's last report, as of `matching.changes`; `None` where there is nothing to compare
+    """What differs from the visitor's last report (see `matching.changes`); `None` where there is nothing to compare
     with: a new visitor, or a document stored by 0.1.0."""
     headers: bytes | None = None
     """What the request said of its browser besides the report, for `request_headers.read_headers`; `None` in documents
     stored by 0.1.0."""
     attestation: AttestationResult | None = None
-    """What the report's attestation came to; `None` where it carried none, or in documents stored by 0.1.0."""
+    """The result of the report's attestation; `None` where it carried none, or in documents stored by 0.1.0."""
     split_from: int | None = None
     """Number of the visitor that this device was taken for until now: both have a token of one site that came back."""
 

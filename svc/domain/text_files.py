@@ -16,7 +16,7 @@ _GZIP = b"\x1f\x8b"
 
 
 class NotTextError(ValueError):
-    """The bytes are no text of the wanted form; the message is a sentence whose subject is the file."""
+    """The bytes are not text of the wanted form; the message is a sentence whose subject is the file."""
 
 
 def decode_text(content: bytes) -> str:

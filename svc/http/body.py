@@ -220,7 +220,7 @@ def _with_member(refusal: Refusal, value: Any, kind: type[msgspec.Struct]) -> Re
 
 
 def decode_signals(raw: bytes) -> dict[str, Any] | Refusal:
-    """Decode `signals`, given as the raw JSON of a decoded body. `422` (`wrong_type`) where it is no object."""
+    """Decode `signals`, given as the raw JSON of a decoded body. `422` (`wrong_type`) where it is not an object."""
     return _read(_decode_object, raw) if raw[:1] == b"{" else invalid("signals", "wrong_type")
 
 

@@ -144,7 +144,7 @@ def caller_of(call: Call) -> Caller:
 
 
 def member_of(call: Call) -> str | None:
-    """Id of the member who made the request; `None` for a management key, which is no member (interface 5, rule 8)."""
+    """Return the id of the member who made the request; `None` for a management key (interface 5, rule 8)."""
     return caller_of(call).member_id
 
 

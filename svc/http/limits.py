@@ -96,7 +96,7 @@ MOST_WAITING_PASSWORDS = 32
 
 class PasswordHasher:
     """Hashes passwords on a thread, one at a time: a flood of sign-ins takes a core of a worker at most, and nothing of
-    the loop. `key` is as of `sign_in_key`.
+    the loop. `key`: see `sign_in_key`.
     """
 
     def __init__(self, pepper: bytes, run_sync: RunSync) -> None:
@@ -171,7 +171,7 @@ class RequestLimits:
 
     def account_refusal(self, digest: bytes, at_ms: int) -> Refusal | None:
         """`429 rate_limited` where too many attempts were made to sign in with one e-mail address, whether or not
-        anybody has it; `None` where not, and then a token was taken. `digest` is of `email_digest`.
+        anybody has it; `None` where not, and then a token was taken. `digest`: see `email_digest`.
         """
         wanted = {BucketName("sign-in", 0, "account", digest.hex()): ACCOUNT_SIGN_INS}
         (taken,) = self._buckets.take(wanted, at_ms // ACCOUNT_SIGN_INS_S)

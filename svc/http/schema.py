@@ -109,7 +109,7 @@ class IdentifyAnswer(VerdictBody, frozen=True, kw_only=True):
 def identify_response(
     verdict: Verdict, request_id: UUID, deferred_token: str, signed: str | UnsetType = UNSET
 ) -> IdentifyAnswer:
-    """A verdict, which must be durable, in the form of interface 2.2. `signed` as of `signed_verdict`."""
+    """A verdict, which must be durable, in the form of interface 2.2. `signed`: see `signed_verdict`."""
     return body_of(
         IdentifyAnswer,
         verdict,

@@ -97,7 +97,7 @@ def authenticate_session(request: AuthRequest, site: Site, method: str) -> Calle
 
 def session_row(policy: AuthPolicy, snapshot: Snapshot, token: str) -> tuple[int, bytes] | None:
     """Where the store has the session with this token: its organization's number and its digest. `None` for a text that
-    is no session token, or names no organization.
+    is not a session token, or names no organization.
     """
     organization_id = organization_of("session", token)
     account = None if organization_id is None else lookups.find_account(snapshot, organization_id)

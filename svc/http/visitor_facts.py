@@ -64,7 +64,7 @@ def own_facts(
     context: HeaderContext | None = None,
 ) -> RequestFacts:
     """The sender's own address and headers. `trusted` are the networks of trusted proxies: from them alone is
-    believed what they say of address and connection, since anybody may send a header. `context` as of `page_context`.
+    believed what they say of address and connection, since anybody may send a header. `context`: see `page_context`.
     """
     edge: HeaderMap = headers if is_trusted(peer, trusted) else {}
     return RequestFacts(

@@ -39,7 +39,7 @@ Obstacle = Callable[[], Awaitable[str | None]]
 async def can_serve(
     obstacle: Obstacle, sockets: list[socket.socket], certificate: Certificate | None, world: World
 ) -> bool:
-    """Wait until nothing stands in the way; false where SIGTERM or SIGINT came first. Meanwhile every request on the
+    """Wait until the service can serve; false where SIGTERM or SIGINT came first. Meanwhile every request on the
     sockets gets 503, but for `/healthz`; they go on listening afterwards.
     """
     why = await obstacle()
@@ -69,7 +69,7 @@ async def can_serve(
                     said_s = trio.current_time()
                 await trio.sleep(LOOK_S)
                 why = await obstacle()
-            log.info("nothing stands in the way of serving any more")
+            log.info("ready: the service can now serve")
             nursery.cancel_scope.cancel()
     return not signaled
 

@@ -55,7 +55,7 @@ _NAME = "application/openmetrics-text"
 
 
 def _read_range(part: str) -> tuple[str, str, float]:
-    """Media type, `version` and `q` of one part of the header; a rank of 0 where `q` is no number from 0 to 1."""
+    """Media type, `version` and `q` of one part of the header; a rank of 0 where `q` is not a number from 0 to 1."""
     name, *parameters = (piece.strip().lower() for piece in part.split(";"))
     given = {key.strip(): value.strip(' "') for key, _, value in (text.partition("=") for text in parameters)}
     try:

@@ -58,11 +58,11 @@ def check_url(url: str) -> str:
         parts = urlsplit(url)
         _ = parts.port  # is checked when it is asked for
     except ValueError as error:
-        raise FetchError(url, f"is no URL: {error}") from error
+        raise FetchError(url, f"is not a URL: {error}") from error
     if not url.isascii():
-        raise FetchError(url, "is no URL: it has characters that are not ASCII")
+        raise FetchError(url, "is not a URL: it has characters that are not ASCII")
     if parts.scheme != "https" or not parts.hostname:
-        raise FetchError(url, "is no https:// URL; what is fetched decides who is flagged, so it must come over TLS")
+        raise FetchError(url, "is not an https:// URL; this data decides who is flagged, so it must come over TLS")
     if parts.username is not None or parts.password is not None:
         raise FetchError(f"https://{parts.hostname}", "leave user name and password out of the URL")
     return url

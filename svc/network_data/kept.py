@@ -65,7 +65,7 @@ def read_checksums(content: bytes) -> dict[str, str]:
     for number, line in enumerate(decode_text(content).splitlines(), 1):
         found = _LINE.fullmatch(line)
         if found is None:
-            raise ValueError(f"line {number} is no checksum and file name as `sha256sum` writes them")
+            raise ValueError(f"line {number} is not a checksum and a file name as `sha256sum` writes them")
         checksums[found[2]] = found[1].lower()
     return checksums
 

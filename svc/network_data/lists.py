@@ -107,7 +107,7 @@ def read_as_numbers(content: bytes) -> frozenset[int]:
         if not 0 < number < 1 << 32:
             if not numbers and line == 1 and entry.upper().startswith("ASN"):
                 continue
-            raise NetworkFileError(f"{_shortened(entry)!r} is no AS number; put one a line, such as AS64496", line)
+            raise NetworkFileError(f"{_shortened(entry)!r} is not an AS number; put one a line, such as AS64496", line)
         numbers.add(number)
         if len(numbers) > MAX_AS_NUMBERS:
             raise NetworkFileError(f"has more than {MAX_AS_NUMBERS:,} AS numbers, more than there are", line)
@@ -150,7 +150,9 @@ def _ranges(content: bytes) -> tuple[array[int], list[int]]:
 
 
 def _range(entry: str, family: int, bits: int) -> int:
-    """First and last address in one number. Raises `OSError` or `ValueError` for what is no address or network."""
+    """First and last address in one number. Raises `OSError` or `ValueError` for what is neither an address nor a
+    network.
+    """
     address, slash, prefix = entry.partition("/")
     number = int.from_bytes(inet_pton(family, address))
     if not slash:

@@ -45,7 +45,7 @@ _CORRUPT = (
     ValueError,
     struct.error,
 )
-"""What reading a file raises that is no whole database."""
+"""What reading a file raises that is not a whole database."""
 
 
 class _Reader(Protocol):
@@ -71,7 +71,7 @@ class Database:
             records = [record for _, record in islice(self._reader, _SAMPLE)]
             records += [self._reader.get(probe) for probe in _PROBES]
         except (*_CORRUPT, OSError) as error:
-            raise NetworkFileError("is no whole MaxMind database; download it again") from error
+            raise NetworkFileError("is not a complete MaxMind database; download it again") from error
         has_country = any(_country(record, name) for record in records)
         has_system = any(_system(record, name) for record in records)
         if not has_country and not has_system:

@@ -81,7 +81,7 @@ def hosting_networks(source: Source, parts: Sequence[bytes]) -> bytes:
     for row in csv.reader(lines[1:]):
         number = row[0].strip()
         if not (number.isascii() and number.isdecimal()):
-            raise ValueError(f"has a line that begins with {number[:60]!r}, which is no AS number")
+            raise ValueError(f"has a line that begins with {number[:60]!r}, which is not an AS number")
         name = "".join(character for character in ",".join(row[1:]) if character.isprintable()).strip(' "')
         if int(number) not in CONNECT_PEOPLE and not name.endswith((", NG", "Reserved AS-, ZZ")):
             entries.setdefault(int(number), name)

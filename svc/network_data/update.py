@@ -111,7 +111,7 @@ class Mirror:
             self._checksums: Mapping[str, str] = read_checksums(get(CHECKSUMS_FILE, MAX_CHECKSUMS_BYTES).content)
         except (UpdateError, FetchError, OSError, ValueError) as error:
             raise UpdateError(
-                f"{where} is no mirror: {error}; it needs the file {CHECKSUMS_FILE}, which `svc data update` writes "
+                f"{where} is not a mirror: {error}; it needs the file {CHECKSUMS_FILE}, which `svc data update` writes "
                 "into the folder that it keeps"
             ) from error
 

@@ -160,7 +160,7 @@ class OpenIdProvider:
         loopback = urlsplit(self.issuer).scheme == "http"
         urls = [answer.get(name) for name in ("authorization_endpoint", "token_endpoint", "jwks_uri")]
         if not all(isinstance(url, str) and is_provider_url(url, loopback=loopback) for url in urls):
-            raise ProviderError("the provider names an endpoint that is none, or not over TLS")
+            raise ProviderError("the provider names an endpoint that is not a valid URL, or not over TLS")
         methods = answer.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
         found = _Endpoints(
             *map(str, urls),

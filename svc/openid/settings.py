@@ -28,7 +28,7 @@ def provider_of(config: Config, tls: ssl.SSLContext, organization: Organization 
     except OSError as error:
         raise ConfigError(f"console_oidc_client_secret_file: cannot read {file}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"console_oidc_client_secret_file: {file} is no text") from error
+        raise ConfigError(f"console_oidc_client_secret_file: {file} is not text") from error
     if not secret:
         raise ConfigError(f"console_oidc_client_secret_file: the first line of {file} is empty")
     client = Client(

@@ -67,7 +67,7 @@ def verified_claims(
         claims.validate(now=now_s, leeway=LEEWAY_S)  # pyright: ignore[reportUnknownMemberType]  Authlib has no types
         is_old = read.claims["iat"] < now_s - _LONGEST_LIFE_S
     except (JoseError, ValueError, TypeError) as error:
-        raise TokenError(f"the ID token does not hold: {error}") from error
+        raise TokenError(f"the ID token is not valid: {error}") from error
     if is_old:
         raise TokenError("the ID token was issued long ago")
     return dict(read.claims)

@@ -68,7 +68,7 @@ class FeedPages:
             left = left._replace(after=behind, limit=feed.limit - len(found))
 
     async def _places(self, feed: Feed, now_ms: int) -> FeedPage[FeedPosition]:
-        """The closed part is read first; only who comes to its end closes more."""
+        """Read the closed part first; only a reader that reaches its end closes more."""
         closed_ms = await self._store.query(partial(feeds.closed_to_ms, scope=self._scope))
         rows, resume = await self._find(feed, feed.start, closed_ms, feed.limit)
         at_end = resume is None and len(rows) < feed.limit

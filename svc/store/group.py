@@ -60,7 +60,7 @@ class Write(NamedTuple, Generic[T]):
 
 
 class Settled(NamedTuple, Generic[T]):
-    """What a group comes to in its write transaction."""
+    """The result of a group in its write transaction."""
 
     outcomes: list[T | Exception]
     """For each job what it returned, or the exception that it raised."""
@@ -123,7 +123,8 @@ class Group(Generic[T]):
         return self._settled
 
     def settle(self, writer: Writer) -> Settled[T]:
-        """The second phase; the first, too, where that was left out. Nothing is written yet. Raises `EngineError` and
+        """Run the second phase: return the outcomes and changes that hold for the state of `writer`, running again jobs
+        whose reads differ, or all jobs if `run` was not called. Nothing is written yet. Raises `EngineError` and
         `CorruptPageError`.
         """
         if self._commit == writer.commit:

@@ -24,7 +24,9 @@ _UNKNOWN: Any = object()
 
 
 class Overlay:
-    """A `Writer`, which says what its methods do, whose changes stay in memory. Not for changes of whole tables."""
+    """Implement `Writer` in memory: read through to `below`, and keep writes in `changes`. Clearing a table reads every
+    key of it.
+    """
 
     __slots__ = ("below", "changes")
 

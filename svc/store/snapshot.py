@@ -148,7 +148,7 @@ class Transaction(Snapshot):
         self.writer = writer
 
     def put(self, table: Table[V], key: tuple[Any, ...], value: V) -> int:
-        """Insert or replace a row; the bytes stored, as of `length`. Raises `StoreFullError`."""
+        """Insert or replace a row, and return the number of bytes stored (see `length`). Raises `StoreFullError`."""
         packed = table.key.pack(*key)
         encoded = table.encode(packed, value)
         self.writer.put(table.name, packed, encoded)
@@ -219,7 +219,9 @@ class RecordedTransaction(Transaction):
         self._recording.update(table.name, packed, on_bytes)
 
     def ask(self, table: Table[V], key: tuple[Any, ...], question: Callable[[V | None], T]) -> T:
-        """As `Transaction.ask`, and recorded as such."""
+        """Return `question(row)` and record only its answer: the job runs again if the answer changes, not if the row
+        does. Raises `CorruptionError`.
+        """
         packed, sums = table.key.pack(*key), self._sums
 
         def on_bytes(raw: bytes | None) -> T:

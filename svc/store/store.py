@@ -11,7 +11,7 @@ outcome. Nothing may be acknowledged before `write` has returned.
 
 Jobs that may use the reserve delete many rows, and run in the lock alone.
 
-The loop stands still while rows are written in the lock, and goes on while they are committed (ADR 74).
+The loop is blocked while rows are written in the lock, and goes on while they are committed (ADR 74).
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class Store(ABC):
 
         Where several nodes share a store, jobs of different organizations need not wait for each other, and
         `UnavailableError` may be raised, or be the outcome of some; where the lease of a job is lost, it and those that
-        share a commit with it come to `LeaseLostError`.
+        share a commit with it get `LeaseLostError`.
         """
 
     @abstractmethod

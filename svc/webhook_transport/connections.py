@@ -114,7 +114,7 @@ class PooledConnection:
     first byte.
 
     `ask` raises `ResponseTooLargeError`, `httpcore.NetworkError`, of which `TlsReadError` is one, and
-    `h11.RemoteProtocolError` for what is no HTTP or ends too soon. After any of these it can only be closed.
+    `h11.RemoteProtocolError` for what is not HTTP or ends too soon. After any of these it can only be closed.
     """
 
     def __init__(self, key: ConnectionKey, target: Target, stream: httpcore.AsyncNetworkStream) -> None:
@@ -166,14 +166,14 @@ class PooledConnection:
 
     async def read_body(self) -> None:
         """Read the rest of the response, of which nothing is kept. The connection is idle then, if it can be reused:
-        not where the body has more than `MAX_BODY_BYTES` or ends too soon, which is no failure.
+        not where the body has more than `MAX_BODY_BYTES` or ends too soon, which is not a failure.
         """
         with suppress(httpcore.NetworkError, h11.RemoteProtocolError):
             ended, surplus = await (self._rest_of_plain() if self._http is None else self._rest_by_h11(self._http))
             self.is_idle = ended and not self._has_surplus(surplus)
 
     async def _rest_of_plain(self) -> tuple[bool, bytes]:
-        """Whether it came to its end and nothing behind it."""
+        """Whether the response is complete, with nothing after it."""
         while 0 < self._left <= self._budget:
             data = await self._some_of_body()
             if not data:
@@ -182,7 +182,7 @@ class PooledConnection:
         return not self._left, b""
 
     async def _rest_by_h11(self, http: h11.Connection) -> tuple[bool, bytes]:
-        """Whether it came to its end and another exchange can follow, and what came behind it."""
+        """Whether the response is complete and another exchange can follow, and the bytes received after it."""
         while not isinstance(event := http.next_event(), h11.EndOfMessage):
             if event is h11.NEED_DATA:
                 if not self._budget:

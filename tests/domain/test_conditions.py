@@ -76,8 +76,11 @@ def test_a_condition_is_true_false_or_fails(text: str, expected: bool | None):
         ("in_list(level)", "line 1, column 1: in_list() needs one name in quotes"),
         ('in_list("a" + "b")', "in_list() needs one name in quotes"),
         ("in_list(", "in_list() needs one name in quotes"),
-        ("signals.all(a, signals.all(b, a == b))", "a macro within another one is too dear"),
-        ("signals.map(a, a).exists(a, true) && signals.all(a, true) && groups.all(a, true)", "macros are too dear"),
+        ("signals.all(a, signals.all(b, a == b))", "nested macros are too expensive"),
+        (
+            "signals.map(a, a).exists(a, true) && signals.all(a, true) && groups.all(a, true)",
+            "macros are too expensive",
+        ),
         ("(" * (MOST_DEPTH + 1) + "true" + ")" * (MOST_DEPTH + 1), "too deep"),
         ("score > " + "1" * MAX_LENGTH, f"more than {MAX_LENGTH} characters"),
         ("", "Syntax error"),
@@ -118,7 +121,7 @@ def test_what_is_beyond_the_budget_of_the_runtime_fails():
     """A macro within another cannot be saved; the runtime has a bound of its own."""
     ten = str([1] * 10)
     nested = f"{ten}.all(a, {ten}.all(b, {ten}.all(c, {ten}.all(d, a + b + c + d > 0))))"
-    with pytest.raises(ConditionError, match="too dear"):
+    with pytest.raises(ConditionError, match="too expensive"):
         compiled(nested)
     unchecked = compiled("true")._replace(expression=environment().compile(nested))
     assert question(VALUES, lambda _: False)(unchecked) is None

@@ -112,7 +112,7 @@ def test_a_database_overwritten_in_place_stays_usable(tmp_path: Path):
     found, _ = source.find(IP)
     assert found is not None
     assert found.code == "GB"
-    assert "no whole MaxMind database" in problem(read_folder(tmp_path, reading), "country.mmdb")
+    assert "not a complete MaxMind database" in problem(read_folder(tmp_path, reading), "country.mmdb")
 
 
 def test_a_file_replaced_by_one_of_the_same_size_and_time_is_detected(tmp_path: Path):

@@ -94,10 +94,10 @@ def test_as_numbers_are_read_bare_with_their_prefix_and_from_csv():
 @pytest.mark.parametrize(
     ("content", "line", "says"),
     [
-        (b"64496\n81.2.69.160\n", 2, "no AS number"),
-        (b"64496\nASN,Entity\n", 2, "no AS number"),
-        (b"0\n", 1, "no AS number"),
-        (b"4294967296\n", 1, "no AS number"),
+        (b"64496\n81.2.69.160\n", 2, "not an AS number"),
+        (b"64496\nASN,Entity\n", 2, "not an AS number"),
+        (b"0\n", 1, "not an AS number"),
+        (b"4294967296\n", 1, "not an AS number"),
         (b"<html>\n", 1, "such as AS64496"),
         (b"ASN,Entity\n", None, "holds no AS number"),
         (b"64496\n\xff\n", 2, "not text"),

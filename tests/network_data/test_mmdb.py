@@ -92,7 +92,7 @@ def test_a_database_of_another_type_is_rejected(record: dict[str, Any]):
 def test_a_truncated_or_invalid_file_is_rejected():
     whole = database({"country_code": "GB"})
     for content in (b"", b"<html>", whole[: len(whole) // 2], whole[:-40], whole[:64] + whole[-120:]):
-        with pytest.raises(NetworkFileError, match="no whole MaxMind database"):
+        with pytest.raises(NetworkFileError, match="not a complete MaxMind database"):
             Database(content, "x.mmdb")
 
 

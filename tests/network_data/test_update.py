@@ -174,7 +174,7 @@ def test_a_database_is_verified_against_the_checksum_of_its_publisher(publisher:
         (Page(listed(30), headers=(("Content-Encoding", "gzip"),)), "compressed"),
         (Page(listed(30), 500), "the server said 500"),
         (Page(listed(30), 404), "the server said 404"),
-        (Page(b"", 302, (("Location", "http://localhost/tor"),)), "no https:// URL"),
+        (Page(b"", 302, (("Location", "http://localhost/tor"),)), "not an https:// URL"),
         (Page(b"", 302, (("Location", "/tor-exits"),)), "redirects more than"),
         (Page(b"", 302), "the server said 302"),
     ],
@@ -254,13 +254,13 @@ def test_a_server_without_a_trusted_certificate_is_rejected(publisher: Publisher
 
 @pytest.mark.parametrize("url", ["http://lists.example/tor", "ftp://lists.example/tor", "file:///etc/passwd", "https:"])
 def test_only_https_is_used(url: str):
-    with pytest.raises(FetchError, match="no https:// URL"):
+    with pytest.raises(FetchError, match="not an https:// URL"):
         check_url(url)
 
 
 @pytest.mark.parametrize("url", ["https://[bad", "https://lists.example:99999/tor", "https://lists.example:port/"])
 def test_an_invalid_url_is_reported(url: str):
-    with pytest.raises(FetchError, match="is no URL"):
+    with pytest.raises(FetchError, match="is not a URL"):
         check_url(url)
 
 
@@ -320,7 +320,7 @@ def test_two_commands_never_change_one_folder_at_the_same_time(folder: Path):
 
 def test_a_corrupt_checksum_list_is_reported(folder: Path):
     (folder / "SHA256SUMS").write_text("nonsense\n")
-    with pytest.raises(FolderError, match="line 1 is no checksum"):
+    with pytest.raises(FolderError, match="line 1 is not a checksum"):
         kept_files(folder)
 
 
@@ -376,7 +376,7 @@ def test_an_outdated_mirror_changes_nothing(mirror: Path, folder: Path):
 def test_a_folder_without_checksums_is_not_a_mirror(tmp_path: Path, checksums: bytes | None):
     if checksums is not None:
         (tmp_path / "SHA256SUMS").write_bytes(checksums)
-    with pytest.raises(UpdateError, match=r"is no mirror.*SHA256SUMS"):
+    with pytest.raises(UpdateError, match=r"is not a mirror.*SHA256SUMS"):
         origin_of(str(tmp_path), lambda: pytest.fail("no TLS is needed"))
 
 

@@ -202,7 +202,7 @@ MUTATIONS: dict[str, tuple[Sabotage, Plan, str]] = {
     "rules are not in force": (
         losing(RULESETS),
         plan(SaveRules(at=2, org=0, variant=0)),
-        "are missing, and their history is there",
+        "are missing, but their history exists",
     ),
     "rules before are not kept": (
         losing(RULESET_HISTORY),

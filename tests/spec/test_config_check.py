@@ -97,7 +97,7 @@ def test_config_check_accepts_exactly_what_the_service_accepts(tmp_path: Path):
 def test_the_command_lists_errors_and_exits_with_status_1(run: Run, file: Path):
     ran = run("config", "check", file)
     assert (ran.status, ran.err) == (1, "svc: 7 mistakes in the settings\n")
-    assert f"{file}:3: max_conections is no setting\n    write: max_connections = 1000\n" in ran.out
+    assert f"{file}:3: max_conections is not a setting\n    write: max_connections = 1000\n" in ran.out
     ran = run("config", "check", file, "--json")
     assert ran.status == 1
     assert '"valid":false' in ran.out

@@ -639,13 +639,13 @@ def test_entries_are_imported_and_exported_as_csv(run: Run, org: str, tmp_path: 
 @pytest.mark.parametrize(
     ("lines", "number", "says"),
     [
-        (["10.0.0.0/8", "shop"], 2, "'shop' is no value of a list of kind address"),
-        (["value,note", "10.0.0.0/8", "10.0.0.1,x,tomorrow"], 3, "'tomorrow' is no time"),
-        (["10.0.0.1", "10.0.0.2,,2020-01-01T00:00:00Z"], 2, "2020-01-01T00:00:00Z is over"),
+        (["10.0.0.0/8", "shop"], 2, "'shop' is not a value of a list of kind address"),
+        (["value,note", "10.0.0.0/8", "10.0.0.1,x,tomorrow"], 3, "'tomorrow' is not a time"),
+        (["10.0.0.1", "10.0.0.2,,2020-01-01T00:00:00Z"], 2, "2020-01-01T00:00:00Z is in the past"),
         (['10.0.0.1,"two', 'lines"', "10.0.0.2," + "x" * 501], 3, "more than 500"),
         (["10.0.0.1,a,,b"], 1, "4 columns"),
         (["10.0.0.1", '"10.0.0.2'], 2, "unexpected end"),
-        (["10.0.0.1", "value,note,expires_at"], 2, "'value' is no value"),
+        (["10.0.0.1", "value,note,expires_at"], 2, "'value' is not a value"),
     ],
 )
 def test_a_bad_line_names_its_number_and_changes_nothing(

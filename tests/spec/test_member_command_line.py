@@ -61,7 +61,7 @@ def test_a_member_is_named_by_id_or_address_and_changed(run: Run, shop: str):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("invite", "{shop}", "ada"), "'ada' is no e-mail address"),
+        (("invite", "{shop}", "ada"), "'ada' is not an e-mail address"),
         (("invite", "{shop}", ADA), "The organization has a member with this address"),
         (("invite", "{shop}", "bob@shop.example", "--name", " "), "a name has 1 to 100 characters"),
         (("invite", "{shop}", "bob@shop.example", "--url", "svc.example.com"), "--url https://svc.example.com"),

@@ -200,7 +200,7 @@ def test_an_update_reports_changes_and_fails_with_a_line_for_each_failed_source(
 def test_an_update_over_https_trusts_only_the_given_authorities(run: Run, folder: Path, mirror: Path, tmp_path: Path):
     with Publisher(tmp_path).serving() as publisher:
         publisher.pages |= {f"/{path.name}": Page(path.read_bytes()) for path in mirror.iterdir()}
-        run("data", "update", "--from", publisher.url).assert_refused("is no mirror", "certificate")
+        run("data", "update", "--from", publisher.url).assert_refused("is not a mirror", "certificate")
         assert run("data", "update", "--from", publisher.url, "--ca-file", publisher.ca_file).status == 0
     assert (folder / "tor-exits.txt").exists()
 
@@ -208,8 +208,8 @@ def test_an_update_over_https_trusts_only_the_given_authorities(run: Run, folder
 def test_an_update_that_cannot_start_gives_the_reason(
     run: Run, mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    run("data", "update", "--from", "http://mirror.example").assert_refused("no https:// URL")
-    run("data", "update", "--from", tmp_path / "nowhere").assert_refused("is no mirror", "SHA256SUMS")
+    run("data", "update", "--from", "http://mirror.example").assert_refused("not an https:// URL")
+    run("data", "update", "--from", tmp_path / "nowhere").assert_refused("is not a mirror", "SHA256SUMS")
     run("data", "update", "--from", "https://localhost:1", "--ca-file", mirror / "tor-exits.txt").assert_refused(
         "holds no"
     )

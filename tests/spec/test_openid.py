@@ -539,7 +539,7 @@ async def test_the_page_is_told_that_there_is_a_provider(scene: Scene):
     [
         (None, None, "console_oidc_client_secret_file: cannot read"),
         (b"\n", None, "is empty"),
-        (b"\xff", None, "is no text"),
+        (b"\xff", None, "is not text"),
         (b"x", "org_" + 20 * "a", "console_oidc_organization: the store has no organization"),
     ],
 )

@@ -95,10 +95,10 @@ async def test_a_file_of_labels_is_imported_also_for_events_that_are_gone(shop: 
 @pytest.mark.parametrize(
     ("second", "says"),
     [
-        ("{id},bad,", "line 3: 'bad' is no label"),
-        ("{id},,", "line 3: '' is no label"),
-        ("{id},fraud,because", "line 3: 'because' is no reason"),
-        ("x,fraud,", "line 3: 'x' is no request id"),
+        ("{id},bad,", "line 3: 'bad' is not a label"),
+        ("{id},,", "line 3: '' is not a label"),
+        ("{id},fraud,because", "line 3: 'because' is not a reason"),
+        ("x,fraud,", "line 3: 'x' is not a request id"),
         ("{id},fraud,spam,x", "line 3: 4 columns"),
         ("019b76da-a800-7000-8000-000000000000,fraud,", "line 3: the organization has no event"),
         ('"{id},fraud', "line 3: "),

@@ -81,7 +81,7 @@ def found_in(directory: Path, *jobs: Callable[[Transaction], object]) -> list[st
         (lambda txn: txn.put(WEIGHTS, (1, 0, "key_x"), STORED), "weights for key key_x, which is none of its SDK keys"),
         (lambda txn: txn.put(WEIGHTS, (1, 3, ""), STORED), "weights for platform 3, which does not exist"),
         (lambda txn: txn.put(ATTESTED_KEYS, (1, b"k" * 32), ATTESTED), "is not listed with its visitor"),
-        (lambda txn: txn.put(VISITOR_KEYS, (1, b"v" * 20), VisitorKeys((b"k" * 32,))), "which is no key of it"),
+        (lambda txn: txn.put(VISITOR_KEYS, (1, b"v" * 20), VisitorKeys((b"k" * 32,))), "which is not a key of it"),
     ],
 )
 def test_orphaned_rows_are_reported(tmp_path: Path, job: Callable[[Transaction], None], sentence: str):

@@ -191,7 +191,7 @@ def test_a_rotated_secret_is_shown_once_and_the_dialog_restores_the_focus(tour: 
 
 def test_a_filter_of_an_endpoint_is_refused_with_its_position_until_it_can_be_used(tour: dict[str, Any]):
     assert "line 1, column" in tour["faulty"]
-    assert "Filter is no condition that can be used." in tour["faulty"]
+    assert "Filter is not a valid condition." in tour["faulty"]
     assert "score >= 60" in tour["endpoint"]
     assert "JSON, signed" in tour["endpoint"]
 

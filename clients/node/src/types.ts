@@ -145,7 +145,7 @@ export interface CreateWebhookBody {
   url: string;
   /** `live`: production traffic; `test`: staging and development. */
   environment: "live" | "test";
-  /** Types of events to be told of. */
+  /** Event types to subscribe to. */
   events: Array<
     | "identification.completed"
     | "visitor.suspect"
@@ -222,7 +222,7 @@ export interface EntryBody {
   value: string;
   /** Why it is there. */
   note: string;
-  /** From when on it is no entry any more. */
+  /** When the entry expires. */
   expires_at: string | null;
   /** When it was added. */
   created_at: string;
@@ -764,7 +764,7 @@ export interface NewEntryBody {
   value: string;
   /** Why it is there. Default: `""`. */
   note?: string;
-  /** From when on it is no entry any more; `null` = never. */
+  /** When the entry expires; `null` = never. */
   expires_at?: string | null;
 }
 

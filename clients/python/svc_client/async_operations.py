@@ -370,9 +370,9 @@ class AsyncOperations:
         """Read one event.
 
         With the archived submission under `document`, and the deferred report when one arrived. The document
-        also says why the verdict is what it is: `evidence` of each signal, `linkage` (how the visitor was found
-        and how sure that is), `changes` since the visitor's last report, and what its `attestation` came to.
-        Its contents are not a public contract.
+        also says why the verdict is what it is: `evidence` of each signal, `linkage` (how the visitor was
+        found, how sure that is), `changes` since the visitor's last report, and the result of its
+        `attestation`. Its contents are not a public contract.
 
         Args:
             request_id: UUIDv7 of the request; it sorts by time.
@@ -1578,16 +1578,16 @@ class AsyncOperations:
         At most ten per organization. The signing secret is shown this once. The URL must be `https`, and every
         address of its host public and none of this service's own; it is judged again at every attempt, and
         redirects are not followed. Ports are 443 and those above 1023, unless the operator allows others.
-        `live` endpoints hear of production traffic, `test` ones of all other; `billing.status_changed` needs
-        `live`. A `filter` that cannot be used is `invalid_condition`; `message` has line and column. Needs the
-        role `admin` or `developer`.
+        `live` endpoints get events of production traffic, `test` ones all others; `billing.status_changed`
+        needs `live`. A `filter` that cannot be used is `invalid_condition`; `message` has line and column.
+        Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
             url: Where deliveries go: `https`, without user info or fragment, port 443 or one above 1023, and
                 every address of its host public.
             environment: `live`: production traffic; `test`: staging and development.
-            events: Types of events to be told of.
+            events: Event types to subscribe to.
             description: May be empty.
             format: `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one
                 message for people, unsigned. Default: `"json"`.

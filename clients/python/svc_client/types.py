@@ -150,7 +150,7 @@ class EntryBody(TypedDict):
     note: str
     """Why it is there."""
     expires_at: str | None
-    """From when on it is no entry any more."""
+    """When the entry expires."""
     created_at: str
     """When it was added."""
     created_by: NotRequired[str]
@@ -578,7 +578,7 @@ class NewEntryBody(TypedDict):
     note: NotRequired[str]
     """Why it is there. Default: `""`."""
     expires_at: NotRequired[str | None]
-    """From when on it is no entry any more; `null` = never."""
+    """When the entry expires; `null` = never."""
 
 
 class NoteBody(TypedDict):

@@ -30,8 +30,8 @@ service_option = click.option(
 class DevService:
     """A running `svc dev`: its address, its keys and its organization.
 
-    `url` is where it listens; `None` = where its file of keys says. Raises `CommandError` where that is no HTTP URL, or
-    where the directory has no development keys, and `DirectoryError` where it has no store.
+    `url` is where it listens; `None` = where its file of keys says. Raises `CommandError` where that is not an HTTP
+    URL, or where the directory has no development keys, and `DirectoryError` where it has no store.
     """
 
     def __init__(self, directory: Path, url: str | None) -> None:

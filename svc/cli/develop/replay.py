@@ -234,7 +234,7 @@ def _as_json(run: _Run) -> dict[str, Any]:
 def replay_into(
     into: Into, run: _Run, source: Iterator[bytes], weights: dict[Platform, StoredWeights], tried: Tried | None
 ) -> None:
-    """Every line of `source` through the pipeline of a store; `run` hears what came of each. Raises `CommandError`."""
+    """Run every line of `source` through the pipeline of a store; give `run` each result. Raises `CommandError`."""
     directory = into.directory
     config = _without_quotas(settings(), own_store=directory is None)
     if into.network is not None:

@@ -179,7 +179,7 @@ _read = msgspec.json.Decoder(_RunLine).decode
 
 
 class Earlier(NamedTuple):
-    """What the earlier run came to on one identification."""
+    """The result of the earlier run for one identification."""
 
     verdict: RunVerdict
     decision: Decision | None

@@ -93,7 +93,7 @@ def _read_list(path: Path) -> TriedList:
     except msgspec.DecodeError as error:
         raise CommandError(f"{path}: {error}; write a file as `svc list export ORG NAME --json` does") from None
     if not is_list_name(found.name) or FIRST_LISTS.get(found.name, found.kind) != found.kind:
-        raise CommandError(f"{path}: {found.name!r} is no name of a list of kind {found.kind}")
+        raise CommandError(f"{path}: {found.name!r} is not a name for a list of kind {found.kind}")
     return TriedList(found.name, found.kind, tuple(_read_entry(path, found, at) for at in range(len(found.entries))))
 
 
@@ -102,7 +102,7 @@ def _read_entry(path: Path, of: _List, at: int) -> NewEntry:
     value = canonical(of.kind, entry.value)
     expires_at_ms = None if entry.expires_at is None else read_timestamp(entry.expires_at)
     if value is None or (entry.expires_at is not None and expires_at_ms is None) or len(entry.note) > LONGEST_NOTE:
-        raise CommandError(f"{path}: entries[{at}] is no entry of a list of kind {of.kind}: {readable(entry.value)}")
+        raise CommandError(f"{path}: entries[{at}] is not an entry of kind {of.kind}: {readable(entry.value)}")
     return NewEntry(value, entry.note, expires_at_ms)
 
 

@@ -145,7 +145,7 @@ class SessionEndpoint(msgspec.Struct, frozen=True):
 
 
 class Forwarded(NamedTuple):
-    """What one delivery came to, as it is printed."""
+    """The result of one delivery, as it is printed."""
 
     at: str
     event_type: str
@@ -159,7 +159,7 @@ class Forwarded(NamedTuple):
 
 def forward(target: str, directory: Path, service_url: str | None, *, as_json: bool) -> None:
     """Forward the deliveries of the service's organization to `target` until Ctrl-C or SIGTERM. Raises `CommandError`
-    where that is no URL, the service does not run, or another session forwards already.
+    where that is not a URL, the service does not run, or another session forwards already.
     """
     parts = urlsplit(target)
     if parts.scheme not in ("http", "https") or not parts.hostname:

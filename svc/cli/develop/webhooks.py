@@ -224,7 +224,7 @@ def listen(  # noqa: PLR0913, PLR0917  one parameter per option
         return
     host, _, port = bind.rpartition(":")
     if not host or not port.isdecimal():
-        raise click.UsageError(f"--bind: {bind} is no HOST:PORT")
+        raise click.UsageError(f"--bind: {bind} is not HOST:PORT")
     try:
         server = _Receiver((host, int(port)), secrets, answer, as_json=as_json)
     except (OSError, OverflowError) as error:
@@ -281,7 +281,7 @@ class _Receiver(WebhookReceiver):
         self.seen: set[str] = set()
 
     def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002  socketserver's form
-        """A client that breaks off, or does not trust the certificate, is no reason for a traceback."""
+        """A client that breaks off, or does not trust the certificate, is not worth a traceback."""
         click.echo(f"a connection from {client_address} broke off", err=True)
 
 
@@ -294,7 +294,7 @@ class ReceivedDelivery(NamedTuple):
     """Whether the same event id came before: deliveries arrive at least once."""
     headers: dict[str, str]
     body: Any
-    """The envelope, or text where it is no JSON."""
+    """The envelope, or text where it is not JSON."""
 
 
 class _Handler(DeliveryHandler):

@@ -147,17 +147,17 @@ def _read_by(read: Callable[[str], str | None], problem: str) -> Callable[..., s
 
 
 _visitor = _read_by(
-    lambda text: text if is_visitor_id(text) else None, "is no visitor id, which is 20 letters and digits"
+    lambda text: text if is_visitor_id(text) else None, "is not a visitor id, which is 20 letters and digits"
 )
 _address = _read_by(parse_ip, "is not an IPv4 or IPv6 address")
 _country = _read_by(
     lambda text: text.upper() if len(text) == 2 and text.isascii() and text.isalpha() else None,
-    "is no country code of two letters, such as DE",
+    "is not a country code of two letters, such as DE",
 )
-_signal = _read_by(lambda text: text if text in CATALOGUE else None, "is no signal; `svc signals` lists them")
-_account = _read_by(FILTERS["account_id"], "is no account id: 1 to 256 characters, none of them a control character")
-_action = _read_by(FILTERS["action"], "is no action: lower-case letters, digits, '_', '.' and '-', a letter first")
-_asn = _read_by(FILTERS["asn"], "is no number of an autonomous system: digits alone")
+_signal = _read_by(lambda text: text if text in CATALOGUE else None, "is not a signal; `svc signals` lists them")
+_account = _read_by(FILTERS["account_id"], "is not an account id: 1 to 256 characters, without control characters")
+_action = _read_by(FILTERS["action"], "is not an action: lower-case letters, digits, '_', '.' and '-', a letter first")
+_asn = _read_by(FILTERS["asn"], "is not an autonomous system number: digits alone")
 
 tag_option = click.option("--tag", metavar="TAG", help="Tag, exactly as sent.")
 address_option = click.option("--ip", "ip_address", metavar="A", callback=_address, help="IP address.")

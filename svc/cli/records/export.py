@@ -160,7 +160,7 @@ def export_events(
             export_hours(store, organization_id, number, wanted, form, folder, follow=follow)
         return
     if form == "parquet" and output is None and sys.stdout.isatty():
-        raise click.UsageError("Parquet is no text: name a file with --output")
+        raise click.UsageError("Parquet is not text: name a file with --output")
     if form == "parquet" and output is not None and output.suffix == ".gz":
         raise click.UsageError("Parquet is compressed: name a file without .gz")
     _export(organization_id, wanted, form, output, directory, documents=documents)
@@ -225,7 +225,7 @@ def export_visitor(  # noqa: PLR0913, PLR0917  one parameter per option
     """
     if form != "json":
         if not is_visitor_id(visitor_id):
-            raise CommandError(f"{visitor_id!r} is no visitor id, which is 20 letters and digits")
+            raise CommandError(f"{visitor_id!r} is not a visitor id, which is 20 letters and digits")
         wanted = events_wanted(environment, since_ms, until_ms, Filters(visitor_id=visitor_id))
         _export(organization_id, wanted, form, output, directory)
         return

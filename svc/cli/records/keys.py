@@ -85,7 +85,7 @@ def issue(  # noqa: PLR0913, PLR0917  one parameter per option
     show(shown, as_json=False)
     if kind == "public":
         click.echo(
-            f"\nkey  {secret}\n\nPages contain it, so it is no secret. `svc key list` and the console show it again."
+            f"\nkey  {secret}\n\nPages contain it, so it is not a secret. `svc key list` and the console show it again."
         )
     else:
         click.echo(f"\nsecret  {secret}\n\nThis is the only time the secret is shown.")
@@ -107,7 +107,7 @@ def key_of_secret(found: Opened, secret: str) -> ApiKey | None:
 
 
 def fresh_key(world: World, pepper: bytes, **fields: Any) -> tuple[ApiKey, str]:
-    """A new key and its secret, which are not stored yet. `fields` as of `credentials.new_key`."""
+    """Return a new key and its secret, and store neither. `fields`: see `credentials.new_key`."""
     key_id = "key_" + twenty_characters(world.entropy)
     return new_key(key_id=key_id, entropy=world.entropy(32), now_ms=world.now_ms(), pepper=pepper, **fields)
 

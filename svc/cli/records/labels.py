@@ -144,15 +144,15 @@ def _line(cells: list[str], number: int) -> Line:
     if len(cells) > len(COLUMNS):
         fault = f"{len(cells)} columns, and there are {len(COLUMNS)}: {', '.join(COLUMNS)}"
     elif name not in LABELS:
-        fault = f"{name!r} is no label: {' or '.join(LABELS)}"
+        fault = f"{name!r} is not a label: {' or '.join(LABELS)}"
     elif reason and reason not in LABEL_REASONS:
-        fault = f"{reason!r} is no reason: {', '.join(LABEL_REASONS)}"
+        fault = f"{reason!r} is not a reason: {', '.join(LABEL_REASONS)}"
     else:
         try:
             raw_id = UUID(request_id).bytes
             return Line(number, raw_id, name, reason or None)
         except ValueError:
-            fault = f"{request_id!r} is no request id"
+            fault = f"{request_id!r} is not a request id"
     raise CommandError(f"line {number}: {fault}; nothing was labeled")
 
 

@@ -125,7 +125,7 @@ def _of_line(file: Path, text: str, name: str, value: Any) -> Iterator[Mistake]:
         yield Mistake(where, f"[{name}] is a section, and settings have none", "every setting without a [section]")
     elif name not in Config.__struct_fields__:
         near = _nearest(name, Config.__struct_fields__)
-        yield Mistake(where, f"{name} is no setting", near and f"{near} = {_example(near)}")
+        yield Mistake(where, f"{name} is not a setting", near and f"{near} = {_example(near)}")
     elif problem := _problem(name, value):
         yield Mistake(where, f"{name}: {problem}", f"{name} = {_example(name)}")
 
@@ -141,7 +141,7 @@ def _of_variable(name: str, value: Any) -> Iterator[Mistake]:
     if name not in Config.__struct_fields__:
         known = [PREFIX + setting.upper() for setting in Config.__struct_fields__]
         near = _nearest(variable, (*known, *sorted(NOT_SETTINGS)))
-        yield Mistake(variable, "is no setting", near and f"{near}={_variable_example(near)}")
+        yield Mistake(variable, "is not a setting", near and f"{near}={_variable_example(near)}")
     elif problem := _problem(name, value):
         yield Mistake(variable, problem, f"{variable}={_variable_example(variable)}")
 

@@ -142,8 +142,8 @@ def _unusable_file(directory: Path, pepper: Path) -> Finding | None:
 
 
 def store(examined: Examined) -> Finding:
-    """Whether the store can be read, has this pepper, and has room where that is this machine's. A problem where the
-    pepper is there and the store is not.
+    """Check that the store is readable, belongs to this pepper and, if it is a local file, has free space. Return a
+    problem if the pepper exists and the store does not.
     """
     directory, config, began_at = examined.directory, examined.config, elapsed_s()
     in_database = config.store is not None
@@ -177,7 +177,7 @@ def _without_store(directory: Path) -> Finding:
 def _unread(error: Exception, *, in_database: bool) -> Finding:
     if isinstance(error, OlderFileError):
         return _warning(str(error), "take a backup with the older program first (docs/upgrading.md)")
-    in_file = "`svc check` examines it; docs/runbook.md has the way back"
+    in_file = "`svc check` examines it; docs/runbook.md describes recovery"
     return _problem(str(error), "docs/postgresql.md says what a database needs" if in_database else in_file)
 
 

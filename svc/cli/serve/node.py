@@ -88,7 +88,7 @@ def serve_node(directory: Path, config: Config, url: StoreUrl, read: ReadConfig,
 
 async def _obstacle(url: StoreUrl, world: World) -> str | None:
     """Why this node cannot serve yet: the database does not respond, as while it starts, or the clock is far behind its
-    clock (decisions 17.3). What no waiting mends is no obstacle: `_prepare` raises it.
+    clock (decisions 17.3). An error that waiting cannot mend is not an obstacle: `_prepare` raises it.
     """
     try:
         offset_s = await world.run_sync(partial(offset_now_s, url, world.now_ms))

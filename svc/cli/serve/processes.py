@@ -210,7 +210,7 @@ def _work(slot: WorkerSlot, inherited: _Inherited, directory: Path, config: Conf
 def tune_garbage_collection() -> None:
     """Have garbage looked for where some may be, and seldom: each search holds up all requests.
 
-    What the program is made of is no garbage. Nor do requests and connections leave reference cycles, so that a search
+    What the program is made of is not garbage. Nor do requests and connections leave reference cycles, so that a search
     through everything that lives (a thousand connections: 40 ms) is for the few that faults leave.
     """
     gc.collect()

@@ -240,7 +240,7 @@ def restore(source: Path, to_ms: int | None, verification: str, directory: Path,
     """  # noqa: D301  click reads \b as "leave these lines as they are"
     config, world = settings(), World.real()
     if not source.is_dir():
-        raise CommandError(f"{source} is no folder of backups; name one that `svc backup` wrote to")
+        raise CommandError(f"{source} is not a folder of backups; name one that `svc backup` wrote to")
     with progress() as steps:
         restored = restore_store(
             source,

@@ -95,7 +95,7 @@ def _check_snapshot(path: Path, steps: Steps) -> tuple[list[str], int]:
     if path.is_dir():
         if not snapshots.is_snapshot(path):
             raise CommandError(
-                f"{path} is no snapshot; `svc backup` makes folders named snapshot-... with a manifest.json"
+                f"{path} is not a snapshot; `svc backup` makes folders named snapshot-... with a manifest.json"
             )
         snapshots.check_file(snapshots.read(path), steps)
     with reading_snapshot(path) as store, store.read() as state:

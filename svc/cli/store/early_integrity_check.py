@@ -28,8 +28,8 @@ class _Status(IntEnum):
 
 
 class EarlyIntegrityCheck:
-    """An integrity check that has begun. `finish` must be called once; without it, the process ends by itself all the
-    same.
+    """Run the store's integrity check in a forked child process. Call `finish` once to wait for the result; if it is
+    never called, the child still exits by itself.
     """
 
     def __init__(self, process: int, problem: int) -> None:

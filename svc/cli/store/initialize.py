@@ -1,7 +1,7 @@
 """`svc serve --init`: the first organization and its keys on an empty volume (docs/containers.md).
 
 Everything is one transaction, and the keys are shown as its last step, before it is committed. If they cannot be shown,
-nothing is created. If the process dies in between, keys were shown that never come to exist, and the next start creates
+nothing is created. If the process dies in between, keys were shown that will never exist, and the next start creates
 and shows others: so there is never an organization whose keys nobody has seen.
 """
 

@@ -164,8 +164,8 @@ def new_key(  # noqa: PLR0913  a key is its fields
 
 
 def public_text(key: ApiKey, pepper: bytes) -> str | None:
-    """The whole text of a public key, which is no secret: pages contain it. It is derived and not stored, as no key is
-    (decisions 2.2); `None` of other keys, and of those that were issued before 0.3.0.
+    """The whole text of a public key, which is not a secret: pages contain it. It is derived and not stored, as no key
+    is (decisions 2.2); `None` of other keys, and of those that were issued before 0.3.0.
     """
     if not key.is_derived:
         return None
@@ -192,7 +192,7 @@ def parse(text: str) -> Credential | None:
 
 
 def is_key_id(text: str) -> bool:
-    """Whether the text has the form of a key's id (decisions 1.1); any other text is no key's, and needs no look-up."""
+    """Whether the text has the form of a key's id (decisions 1.1); other text is not a key's, and needs no look-up."""
     return _KEY_ID.fullmatch(text) is not None
 
 
@@ -214,7 +214,7 @@ def redact(text: str) -> str:
     """The text with `svc_sk_us_production_[redacted]` instead of a key, and so for every kind of secret. Nothing that
     is logged should hold one in the first place: this finds those that came in with an exception, a header, a path.
 
-    Public keys are taken out too: they are no secret, but nothing in a log needs them, and a reader cannot see at a
+    Public keys are taken out too: they are not secret, but nothing in a log needs them, and a reader cannot see at a
     glance which kind it is.
     """
     return _SECRET.sub(r"\1[redacted]", text) if "svc_" in text else text

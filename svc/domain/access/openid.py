@@ -55,7 +55,7 @@ NoIdentityCode = Literal["unavailable", "refused", "no_role", "expired", "elsewh
 
 
 class NoIdentity(NamedTuple):
-    """Why nobody came in."""
+    """Why the sign-in failed."""
 
     code: NoIdentityCode
     """`unavailable`: the provider does not respond as it should. `refused`: it, its token or this service says no.
@@ -71,7 +71,7 @@ class Provider(Protocol):
 
     issuer: str
     organization_id: str
-    """Whose members come in by it."""
+    """The organization whose members sign in through it."""
 
     async def authorization_url(self, attempt: Attempt) -> str | NoIdentity:
         """Where to send the browser."""
@@ -104,7 +104,7 @@ def _is_this_machine(host: str) -> bool:
 
 
 def openid_key(pepper: bytes) -> bytes:
-    """The key of all attempts of one installation. 32 bytes."""
+    """Derive from the pepper the 32-byte key that protects every OpenID sign-in attempt of this installation."""
     return hmac.digest(pepper, b"svc openid 1", "sha256")
 
 

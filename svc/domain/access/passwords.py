@@ -25,7 +25,7 @@ def sign_in_key(pepper: bytes) -> bytes:
 
 def password_hash(key: bytes, email: str, password: str) -> bytes:
     """argon2id of a password, 32 bytes. The salt follows from the address, so that one computation serves every
-    organization with a member of this address, and an address that nobody has costs as much. `key` is of `sign_in_key`.
+    organization with a member of this address, and an address that nobody has costs as much. `key`: see `sign_in_key`.
     """
     return hash_secret_raw(
         unicodedata.normalize("NFKC", password).encode(),

@@ -45,7 +45,7 @@ _HASH = ECDSA(SHA256())
 
 
 class Proof(NamedTuple):
-    """What the proof of a report came to: a key, or a problem."""
+    """The result of a report's proof: a key, or a problem."""
 
     key: bytes | None
     """The public key that signed the report, 65 bytes; `None` where none did."""
@@ -115,7 +115,7 @@ def _decoded(text: str) -> bytes | None:
 
 
 def _public_key(point: bytes) -> EllipticCurvePublicKey | None:
-    """`None` for what is no point of P-256 in the uncompressed form."""
+    """`None` for what is not a point of P-256 in the uncompressed form."""
     if point[0] != _UNCOMPRESSED:
         return None
     try:

@@ -15,7 +15,7 @@ KeyRole = Literal["admin", "developer"]
 KEY_ROLES: tuple[KeyRole, ...] = get_args(KeyRole)
 
 Permission = Literal["own", "read", "judge", "list", "develop", "administer"]
-"""`own`: one's own session and sign-in. `read`: everything that is no secret, previews included. `judge`: labels,
+"""`own`: one's own session and sign-in. `read`: everything that is not a secret, previews included. `judge`: labels,
 reviews and notes. `list`: entries of lists. `develop`: SDK keys, webhooks, lists. `administer`: proxy keys, members,
 rules, weights, settings, erasure.
 """

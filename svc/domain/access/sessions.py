@@ -51,7 +51,7 @@ class Session(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """The member whose session it is."""
 
     def has_ended(self, now_ms: int) -> bool:
-        """Whether its lifetime or its idle timeout is over; its key may have ended it before."""
+        """Whether its lifetime or its idle timeout has expired; its key may have ended it before."""
         return now_ms >= self.expires_at_ms or now_ms - self.last_used_at_ms >= IDLE_MS
 
     def touch_is_due(self, now_ms: int) -> bool:

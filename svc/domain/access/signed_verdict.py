@@ -85,7 +85,7 @@ def verdict_key(pepper: bytes) -> bytes:
 
 @lru_cache(maxsize=1024)
 def signing_key(key: bytes, organization_id: str, generation: int) -> SigningKey:
-    """One generation of an organization's key; `key` as of `verdict_key`. Equal arguments give the same one."""
+    """One generation of an organization's key; `key`: see `verdict_key`. Equal arguments give the same one."""
     seed = hmac.digest(key, f"{organization_id}\n{generation}".encode(), "sha256")
     private = Ed25519PrivateKey.from_private_bytes(seed)
     x = base64url(private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))

@@ -184,7 +184,7 @@ class VelocityRow(msgspec.Struct, frozen=True):
 
     @staticmethod
     def unpack(raw: bytes) -> VelocityRow:
-        """Raises `struct.error` for bytes that are no row."""
+        """Raises `struct.error` for bytes that are not a row."""
         first_s, last_s, events, *sizes = _HEAD.unpack_from(raw)
         values = _body(events, *sizes).unpack(raw[_HEAD.size :])
         seen: list[Seen] = []

@@ -1,4 +1,4 @@
-"""Keys of Apple devices that have attested themselves, as they are kept; and what a report's attestation came to.
+"""Keys of Apple devices that have attested themselves, as they are kept; and the result of a report's attestation.
 
 What may live here: records of the store. Nothing is imported that reads certificates.
 """
@@ -39,7 +39,7 @@ class VisitorKeys(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AttestationResult(msgspec.Struct, frozen=True, array_like=True):
-    """What the attestation of a report came to, as its document says. Append fields, never move them."""
+    """The result of a report's attestation, as its document says. Append fields, never move them."""
 
     format: str
     """`android-key`, `apple-app-attest`, `none`, or `unknown`."""

@@ -3,10 +3,9 @@
 The key description says what secure hardware knows of a key that it made, of the app that asked, and of how the device
 booted. What may live here: that extension as a value (source.android.com, Key and ID Attestation, schema), as far as it
 is judged, and the rules for chains. Fields that nothing judges are skipped, and so are tags that a later release of
-Android adds. The rules are the platform's, not those of web
-servers: the device writes the leaf's dates, factories gave out certificates that are no certificate authorities or have
-expired since, and the extension counts in the leaf alone, because the holder of an attested key can sign anything below
-it.
+Android adds. The rules are the platform's, not those of web servers: the device writes the leaf's dates, factories gave
+out certificates that are not certificate authorities or have expired since, and the extension counts in the leaf alone,
+because the holder of an attested key can sign anything below it.
 
 The order bounds the work: no key is used that a key above it has not signed, so that an invented chain costs its
 reading and one signature of a root at most.

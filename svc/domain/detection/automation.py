@@ -39,7 +39,7 @@ DRIVERS_VIEWPORT = (800.0, 600.0)
 """The page of Puppeteer, unless told another."""
 
 LEAST_ROOM = 50
-"""Pixels beside a page that are no frame of its window."""
+"""Pixels beside a page that are not a frame of its window."""
 
 LEAST_FRAME = 8
 """Pixels by which a window must exceed a screen to be larger; less is rounding, by systems that scale."""
@@ -280,7 +280,7 @@ _CHANGED_BY_EXTENSIONS = ("hardware_", "language_", "limits_", "renderer_", "tim
 def _find_foreign_webkit(findings: Findings) -> None:
     """WebKit for Linux and Windows that calls itself Safari on a Mac, with none of Apple's fonts, nor the font that
     only Apple's WebKit knows: browsers like that are built for drivers, such as Playwright. Where the engine is another
-    one, it is no WebKit: Chromium's developer tools emulate an iPhone like that.
+    one, it is not WebKit: Chromium's developer tools emulate an iPhone like that.
     """
     if "engine" not in findings.topics and {"no_stock_fonts", "no_apple_font"} <= set(findings.topics.get("fonts", ())):
         findings.add("automation", "webkit_without_apples_fonts")

@@ -158,9 +158,9 @@ DETECTORS = {
     ),
     "detectDocumentAttributes": _Detector(_detect_document_attributes, "automation", "botd_document_attributes"),
     "detectErrorTrace": _Detector(_names("errorTrace", "phantomjs"), "automation", "botd_error_trace"),
-    # A person whose Firefox calls itself Chrome trips the two rules about the engine: that alone is no driver.
+    # A person whose Firefox calls itself Chrome trips the two rules about the engine: that alone is not a driver.
     "detectEvalLengthInconsistency": _Detector(_detect_eval_length, "engine_mismatch", "botd_eval_length", "proof"),
-    # BotD reports a `bind` that is no function as a state without a value; readers hand it on as null.
+    # BotD reports a `bind` that is not a function as a state without a value; readers hand it on as null.
     "detectFunctionBind": _Detector(_is("functionBind", None, "phantomjs"), "automation", "botd_function_bind"),
     "detectLanguagesLengthInconsistency": _Detector(_is("languages", []), "headless", "botd_languages_length", "proof"),
     "detectNotificationPermissions": _Detector(

@@ -67,7 +67,7 @@ def _is_of_another_system(facts: RequestFacts, agent: Agent, claimed: Claimed) -
 
 
 def _weigh_vpn(network: Network, findings: Findings, hints: list[str]) -> None:
-    """The confidence mode: one heuristic, one proof, or two (docs/signals.md). A relay is no VPN."""
+    """The confidence mode: one heuristic, one proof, or two (docs/signals.md). A relay is not a VPN."""
     if network.vpn and not network.relay:
         signal = "vpn_high" if hints else "vpn_medium"
         for evidence in ("vpn_range", *hints):

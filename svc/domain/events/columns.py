@@ -37,7 +37,7 @@ def _kind(name: str) -> Kind:
     for found, kind in _KINDS:
         if types == {found}:
             return kind
-    raise TypeError(f"{name} is no plain column: say in `_SHAPED` and `plain_row` what it holds")
+    raise TypeError(f"{name} is not a plain column: say in `_SHAPED` and `plain_row` what it holds")
 
 
 def _parts(of_field: Any) -> list[Any]:

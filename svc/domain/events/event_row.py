@@ -1,4 +1,4 @@
-"""What an identification came to, as everybody outside reads it: the response of identify, an event of the server API
+"""The result of an identification, as everybody outside reads it: the response of identify, an event of the server API
 and of `svc replay`, and the body of a webhook.
 
 What may live here: the step from the stored record to the words of interface 2.2 and 2.3, so that it is taken once. A

@@ -26,7 +26,7 @@ _FIRST = (
 COLUMNS = _FIRST + tuple(
     name for name in EVENT_FIELDS if name in EventBody.__struct_fields__ and name not in (*_FIRST, "velocity")
 )
-"""Of CSV, in this order: later fields of an event follow as they are appended to it. Velocity alone is no cell."""
+"""Of CSV, in this order: later fields of an event follow as they are appended to it. Velocity alone is not a cell."""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """What some readers of CSV take for the end of a row or of a cell."""
 _FORMULA = re.compile('(^|;)(?=[\\s"\u200b-\u200f\u2060\ufeff]*[=+@\uff1d\uff0b\uff0d\uff20-])')

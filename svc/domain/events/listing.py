@@ -167,7 +167,7 @@ class Resume(NamedTuple):
 
     after: Position
     offset: int = 0
-    """Events that are still to be passed over: where a page ended before it came to its first event."""
+    """Events that are still to be passed over: where a page ended before it reached its first event."""
 
 
 def read_listing(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: int) -> Listing | Refusal:

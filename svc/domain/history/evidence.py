@@ -178,8 +178,8 @@ def _place(network: Network, wide_network: int) -> tuple[str, int] | None:
 
 
 def address_id(ip: str) -> int:
-    """64 bits that stand for an IPv4 address, or for the /64 of an IPv6 one. Text that is no address is hashed as it
-    is.
+    """64 bits that stand for an IPv4 address, or for the /64 of an IPv6 one. Text that is not an address is hashed as
+    it is.
     """
     address = read_address(ip)
     if address is None:
@@ -246,7 +246,7 @@ def velocity(history: VisitorHistory) -> list[Observation]:
 
 def came_from(before: VisitorPlaces, place: tuple[str, int]) -> VisitorPlaces:
     """Add a country and network to those that a visitor came from, and return the new record. It is the same object
-    where they are in it already. What was seen long ago comes to the front again once it is in the back half, so that
+    where they are in it already. What was seen long ago moves to the front again once it is in the back half, so that
     most visits change nothing.
     """
     country, network = place

@@ -137,7 +137,7 @@ class OutcomeSegment(msgspec.Struct, frozen=True):
         """Raises `ValueError` for other bytes."""
         try:
             packed = _decode(zlib.decompress(raw))
-        except (zlib.error, msgspec.DecodeError) as error:  # what is no `ValueError` yet
+        except (zlib.error, msgspec.DecodeError) as error:  # what is not a `ValueError` yet
             raise ValueError(str(error)) from error
         rest = (packed.lags, packed.visitors, packed.accounts, packed.indexes)
         if {len(packed.times) * _TAIL_BYTES, *(len(column) * _TAIL_BYTES for column in rest)} != {len(packed.tails)}:

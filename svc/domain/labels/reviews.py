@@ -88,7 +88,7 @@ class Review(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     closed_at_ms: int | None = None
     closed_by: str | None = None
     label: Label | None = None
-    """What it came to; `None` while it is open."""
+    """Its result; `None` while it is open."""
     label_reason: str | None = None
     note: str | None = None
 

@@ -41,7 +41,7 @@ class IdleConnection(NamedTuple):
 @lru_cache(4_096)
 def client_prefix(host: str) -> str:
     """The name under which connections of one client are counted: an IPv4 address, or the /64 of an IPv6 one in
-    hexadecimal digits; a host that is no address as it is. Behind a proxy all clients have one.
+    hexadecimal digits; a host that is not an address as it is. Behind a proxy all clients have one.
     """
     try:
         address = ip_address(host)

@@ -71,7 +71,7 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def usage(self) -> Usage:
-        """What the day's identifications in production come to."""
+        """Totals of the day's identifications in production."""
         charged = self.identifiable * IDENTIFIABLE_MICROS + self.unidentifiable * UNIDENTIFIABLE_MICROS
         return Usage(self.identifiable, self.unidentifiable, self.free, charged)
 

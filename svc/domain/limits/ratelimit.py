@@ -18,7 +18,7 @@ MOST_ADDRESSES = 16_384
 """Addresses whose buckets are kept. A bucket is full again after a second without use, so one that is evicted later
 than that is not missed."""
 SITE_ADDRESSES = 2
-"""An IPv6 /48 may take as much as so many addresses: one customer of a provider has up to 65,536 of them."""
+"""An IPv6 /48 may take as much as this number of addresses: one customer of a provider has up to 65,536 of them."""
 CLOCK_STEP_MS = 1_000
 """A clock that goes back by less has not been set: two readings have changed places."""
 
@@ -54,7 +54,7 @@ def take(bucket: Bucket | None, limit_per_s: int, now_ms: int) -> Taken:
     nothing; limit 0 = no limit (decisions 4).
 
     Processes that share a bucket read the clock one by one and take a little later: a time up to `CLOCK_STEP_MS` before
-    the bucket's own is no step of the clock, and does not let the same millisecond refill twice.
+    the bucket's own is not a step of the clock, and does not let the same millisecond refill twice.
     """
     if limit_per_s == 0:
         return Taken(Bucket(0, now_ms), admitted=True, remaining=0, retry_after_s=0)
@@ -144,8 +144,8 @@ class MemoryBuckets:
 class DividedBuckets:
     """One node's part of buckets that several nodes divide evenly: it admits its share of each limit.
 
-    Every node admits one request a second of each, so that over `nodes` of them a smaller limit comes to so many. What
-    is left is counted as if each of the others had as much left.
+    Every node admits one request a second of each, so that a limit below `nodes` admits `nodes` requests a second in
+    all. What is left is counted as if each of the others had as much left.
     """
 
     def __init__(self, own: Buckets, nodes: Callable[[], int]) -> None:

@@ -205,8 +205,8 @@ class Block(msgspec.Struct, frozen=True, gc=False):
 
     @staticmethod
     def unpack(raw: bytes) -> Block:
-        """Read the bytes of `pack`. Raises `struct.error` for a length that is no multiple of four, `IndexError` for no
-        bytes or too many.
+        """Read the bytes of `pack`. Raises `struct.error` for a length that is not a multiple of four, `IndexError` for
+        no bytes or too many.
         """
         words = _WORDS[len(raw) >> 2].unpack(raw)
         return Block(words[0] / 16, words[1:])

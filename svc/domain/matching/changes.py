@@ -90,8 +90,8 @@ def changes(features: Features, visitor: Visitor) -> tuple[str, ...]:
     """What is another than at the visitor's last report that was surely its own (decisions 7.3).
 
     Names of `Attribute` in lower case and in its order, then `browser_version`, `os_version`, and `device_class` where
-    system or browser is another one. What either side did not report is no difference. Values of two collectors cannot
-    be compared: then `collector` stands for the attributes.
+    system or browser is another one. What either side did not report is not a difference. Values of two collectors
+    cannot be compared: then `collector` stands for the attributes.
     """
     found: list[str] = []
     if features.collector == visitor.collector:

@@ -160,7 +160,7 @@ class _Weighing:
         )
 
     def look_around(self, candidates: Sequence[tuple[int, Visitor]]) -> None:
-        """See who else is on a crowded network. Programs that bring an engine of their own are no such device. And
+        """See who else is on a crowded network. Programs that bring an engine of their own are not such devices. And
         absence is taken for what it is beside that of the others there: none is away longer than usual where nobody
         came lately.
         """

@@ -169,8 +169,9 @@ def older_beside(token: Token, tokens: tuple[Token, ...]) -> Token | None:
 
 
 def kept(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
-    """At most `TOKENS` of them, in their order. Those of strangers go first, then those that never came back, then
-    those that did, each by the time of their last visit and, in one second, by when they joined.
+    """Return at most `TOKENS` of the tokens, in their order. Client tokens of other browsers are dropped first, then
+    those that never came back, then those that did; within each of these, those whose last visit is longest ago, and of
+    the same second those that joined first.
     """
     if len(tokens) <= TOKENS:
         return tokens

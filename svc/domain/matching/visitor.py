@@ -122,7 +122,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         return any(token.is_live and token.origin != DEVICE for token in self.tokens)
 
     def token(self, hash_: int) -> Token | None:
-        """What is kept of this token, or of this identifier of a device; `None` where it never brought it."""
+        """Return this visitor's record of a token or device id with this 64-bit hash; `None` if it has none."""
         for token in self.tokens:
             if token.hash == hash_:
                 return token

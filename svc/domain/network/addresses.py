@@ -108,7 +108,7 @@ def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[IPv4N
 
 
 def is_trusted(text: str, trusted: Sequence[IPv4Network | IPv6Network]) -> bool:
-    """Whether the address in `text` lies in one of the networks; `False` for text that is no address."""
+    """Whether the address in `text` lies in one of the networks; `False` for text that is not an address."""
     address = read_address(text)
     return address is not None and any(address in network for network in trusted)
 

@@ -28,7 +28,7 @@ STANDS_THERE = frozenset({"tor", "vpn", "relay", "hosting", "cdn", "bot"})
 
 
 NO_VPN_NEIGHBOR = frozenset({"tor", "relay", "bot"})
-"""Kinds of ranges beside which an address is no VPN's for its neighbors alone."""
+"""Kinds of ranges beside which an address is not a VPN's for its neighbors alone."""
 
 
 class Range(NamedTuple):

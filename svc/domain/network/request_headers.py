@@ -1,6 +1,6 @@
 """What a request says of its browser besides the report: the headers that a verdict depends on, as they are archived.
 
-With these and the report an identification can be run again and comes to the same verdict (`svc replay`).
+With these and the report an identification can be run again and gets the same verdict (`svc replay`).
 Fetch metadata (`sec-fetch-*`, W3C Fetch Metadata Request Headers) is archived and compared as one short text.
 """
 
@@ -65,7 +65,7 @@ _ABSENT = "-"
 
 def read_fetch_metadata(headers: Mapping[str, str]) -> str | None:
     """Site, mode and destination in request headers with lower-case names, as in `RequestHeaders.fetch`; `None` where
-    none of them was sent. What is no word of letters and dashes is written as `?`.
+    none of them was sent. What is not a word of letters and dashes is written as `?`.
     """
     sent = [headers.get(name) for name in NAMES]
     if sent == [None, None, None]:

@@ -46,7 +46,7 @@ def country_of_zone(zone: str | None) -> str | None:
     """A name for the country whose people keep this zone, equal for all its zones and all their names.
 
     An ISO 3166-1 code where the country has several, else the zone itself: names are compared, never shown. `None` for
-    what is no place: `UTC`, `Etc/GMT+5`, invented names, and Antarctica.
+    what is not a place: `UTC`, `Etc/GMT+5`, invented names, and Antarctica.
     """
     country = _countries().get(zone or "")
     if country is None or zone is None or zone.startswith("Antarctica/"):

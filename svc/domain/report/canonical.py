@@ -355,7 +355,7 @@ def _add_screen(reading: Reading) -> None:
 
 def _language_tags(languages: tuple[str, ...]) -> list[str]:
     """In the visitor's order, lower case, without the locale's encoding or variant (`de_DE.UTF-8@euro` = `de-de`). The
-    variant `posix` is no language: Chromium up to 109 gives `en-US@posix` where no locale is set (`LANG=C`).
+    variant `posix` is not a language: Chromium up to 109 gives `en-US@posix` where no locale is set (`LANG=C`).
     """
     tags: dict[str, None] = {}
     for language in languages[:MAX_LANGUAGES]:

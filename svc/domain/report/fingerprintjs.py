@@ -79,7 +79,7 @@ def _resolution(value: Any) -> tuple[float, float] | None:
 
 
 def _frame(value: Any) -> tuple[int | None, ...] | None:
-    """List of four sides in CSS pixels; `null` for one that the browser does not tell; four of those are no frame."""
+    """List of four sides in CSS pixels; `null` for one that the browser does not tell; four `null`s are not a frame."""
     sides = [whole(side) for side in entries_of(value)]
     return tuple(sides) if len(sides) == 4 and any(side is not None for side in sides) else None
 
@@ -132,7 +132,7 @@ def _plugins(viewer: Any, plugins: Any) -> str | None:
 def _engine(*given: Any) -> str | None:
     """Canonical fields, texts of at most 64 characters, a number and booleans: constants, hashed together.
 
-    Of the storage, `openDatabase` is no part: Chromium dropped WebSQL, which says the release and not the device.
+    Of the storage, `openDatabase` is not a part: Chromium dropped WebSQL, which says the release and not the device.
     """
     maths, vendor, flavors, system, cpu, pay, raw_vendor, *storage = given
     if maths is None and raw_vendor is None and storage[0] is None:
@@ -158,7 +158,7 @@ def _graphics_limits(*lists: Any) -> str | None:
     for entries in map(entries_of, lists):
         try:
             joined = "\n".join(entries)
-        except TypeError:  # an entry is no text; the check of each would cost more than all the rest
+        except TypeError:  # an entry is not text; the check of each would cost more than all the rest
             joined = "\n".join(values.texts(entries) or ())
         texts_of.append(joined if len(joined) <= LONGEST_LIMITS and values.is_unicode(joined) else "")
     return _limits_digest(*texts_of) if texts_of[0] else None

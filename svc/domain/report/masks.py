@@ -1,7 +1,7 @@
 """What a browser garbles on purpose, so that noise is not taken for a changed device.
 
 What may live here: for each browser that randomizes or levels its answers, how it is recognized and which attributes
-are worthless then. Such a browser is no suspect: it protects its user.
+are worthless then. Such a browser is not a suspect: it protects its user.
 """
 
 from __future__ import annotations

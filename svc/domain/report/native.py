@@ -2,9 +2,9 @@
 
 What may live here: the names that such SDKs use, at the top level or in `device`, and what they mean. The schema is
 closed: what is not named here is archived and never compared, so that a new field of an SDK changes nobody's
-confidence. What names the release of the system or the app (`os_build`, `app`) is no attribute either: it changes while
-the device stays, and two apps of one maker on one device are one visitor. An identifier that many devices have would
-make one visitor of all of them, and is not usable.
+confidence. What names the release of the system or the app (`os_build`, `app`) is not an attribute either: it changes
+while the device stays, and two apps of one maker on one device are one visitor. An identifier that many devices have
+would make one visitor of all of them, and is not usable.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ class Adapter(NamedTuple):
     adapters took, and adds those that no later one may read."""
     table: FieldTable
     complete: Callable[[Reading], object] = _nothing
-    """Adds what follows from what was read; `False`: too little, it is no report of this collector."""
+    """Adds what follows from what was read; `False`: too little, it is not a report of this collector."""
 
     def read(self, signals: Signals, taken: set[str]) -> Reading | None:
         """What the collector says in a report of any shape, `None` when it is not its report. Never raises. `taken` has

@@ -158,7 +158,7 @@ def entries_of(value: Any) -> list[Any]:
 
 
 def texts(value: Any, longest: int = 128) -> list[str] | None:
-    """The usable strings of a list, in its order; `None` when it is no list."""
+    """The usable strings of a list, in its order; `None` when it is not a list."""
     if type(value) is not list:
         return None
     return [

@@ -115,7 +115,7 @@ class Decisions:
             kept.append((self._compared, example))
 
     def summary(self) -> DecisionComparison:
-        """What all identifications so far come to."""
+        """Return the totals over all identifications noted so far."""
         examples = some_of_each(self._examples.values(), self._most_examples)
         return DecisionComparison(
             compared=self._compared,

@@ -117,7 +117,7 @@ def compiled(text: str) -> Condition:
     if len(text) > MAX_LENGTH:
         raise ConditionError(f"the condition has more than {MAX_LENGTH} characters")
     tokens = list(_tokens(text))
-    _refuse_dear(tokens)
+    _refuse_expensive(tokens)
     lists, asked = _arguments(tokens, "in_list"), _arguments(tokens, "present")
     for name, (line, column) in asked.items():
         if name not in VARIABLES:
@@ -155,8 +155,8 @@ def question(values: Mapping[str, Any], in_list: InList) -> Callable[[Condition]
 
 
 def value_of(text: str, activation: cel.Activation, values: Mapping[str, Any], in_list: InList) -> Any:
-    """What a part of a condition comes to, as Python has it: a boolean, number, text, time, list or dictionary; `None`
-    where its evaluation fails, or it is no expression by itself.
+    """The value of a part of a condition, as Python has it: a boolean, number, text, time, list or dictionary; `None`
+    where its evaluation fails, or it is not an expression by itself.
     """
     _now.values, _now.in_list, _now.failure = values, in_list, None
     try:
@@ -203,7 +203,7 @@ def _is_in_list(name: str) -> bool:
         return False
     try:
         return _now.in_list(name)
-    except BaseException as error:  # noqa: BLE001  it is raised when the evaluation is over
+    except BaseException as error:  # noqa: BLE001  it is raised when the evaluation has ended
         _now.failure = error
         return False
 
@@ -242,7 +242,7 @@ def _tokens(text: str) -> Iterator[Token]:
             yield kind, found.group(), (line + 1, column + 1)
 
 
-def _refuse_dear(tokens: list[Token]) -> None:
+def _refuse_expensive(tokens: list[Token]) -> None:
     """Raises `ConditionError` for what is too deep, or could cost too much."""
     open_macros: list[bool] = []
     count = 0
@@ -250,7 +250,7 @@ def _refuse_dear(tokens: list[Token]) -> None:
         if text in _OPENING:
             is_macro = text == "(" and at >= 2 and tokens[at - 1][1] in _MACROS and tokens[at - 2][1] == "."
             if is_macro and any(open_macros):
-                raise ConditionError(f"line {line}, column {column}: a macro within another one is too dear")
+                raise ConditionError(f"line {line}, column {column}: nested macros are too expensive")
             open_macros.append(is_macro)
             count += is_macro
         elif text in _CLOSING and open_macros:
@@ -258,7 +258,7 @@ def _refuse_dear(tokens: list[Token]) -> None:
         if len(open_macros) > MOST_DEPTH:
             raise ConditionError(f"line {line}, column {column}: too deep: more than {MOST_DEPTH} brackets")
         if count > MOST_MACROS:
-            raise ConditionError(f"line {line}, column {column}: more than {MOST_MACROS} macros are too dear")
+            raise ConditionError(f"line {line}, column {column}: more than {MOST_MACROS} macros are too expensive")
 
 
 def _arguments(tokens: list[Token], function: str) -> dict[str, tuple[int, int]]:

@@ -72,7 +72,7 @@ class _Explanation:
         self._activation = activation_of(values)
 
     def of(self, pieces: Sequence[_Piece]) -> Term:
-        """What these pieces, which are an expression, come to."""
+        """Return the value of these pieces, which are an expression."""
         while len(pieces) > 1 and pieces[0].text == "(" and _closing(pieces) == len(pieces) - 1:
             pieces = pieces[1:-1]
         text = self._text(pieces)

@@ -74,7 +74,7 @@ def first_list_id(number: int, name: str) -> str:
 
 
 def canonical(kind: ListKind, text: str) -> str | None:
-    """The one spelling of a value of a list of this kind; `None` for text that is no such value (decisions 12.1)."""
+    """The one spelling of a value of a list of this kind; `None` for text that is not such a value (decisions 12.1)."""
     return _SPELLINGS[kind](text)
 
 
@@ -152,7 +152,7 @@ def prefix_of(value: str) -> Prefix:
 
 
 def covering(address: str, prefixes: Iterable[Prefix]) -> Iterator[str]:
-    """The entry of each of these lengths that would have the address in it; none for text that is no address."""
+    """The entry of each of these lengths that would have the address in it; none for text that is not an address."""
     found = read_address(address)
     if found is None:
         return

@@ -28,7 +28,7 @@ round; `moved`: its visitor's identification before it is another one than it wa
 
 
 class RunVerdict(msgspec.Struct, frozen=True, gc=False):
-    """What one run came to on one identification."""
+    """The result of one run for one identification."""
 
     request_id: str
     occurred_at: str
@@ -143,7 +143,9 @@ class Comparison:
             kept.append((self._compared, ChangedVerdict(before=before, after=after, link=link, because=because)))
 
     def summary(self, only_before: int = 0, only_after: int = 0) -> RunComparison:
-        """What all identifications so far come to; the two counts are passed on."""
+        """Return the totals over all identifications noted so far. Copy into them `only_before` and `only_after`, the
+        numbers of identifications that only one run has.
+        """
         return RunComparison(
             compared=self._compared,
             only_before=only_before,

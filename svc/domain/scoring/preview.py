@@ -146,8 +146,8 @@ class _Comparison(NamedTuple):
 
 
 class Preview:
-    """Counts what identifications of one platform would come to with the weights `after`, instead of `before`, which
-    are in force now.
+    """Counts the results that identifications of one platform would have with the weights `after`, instead of `before`,
+    which are in force now.
 
     Give it each identification once, newest first; many have noticed the same signals, and each such set is scored
     once.
@@ -192,7 +192,7 @@ class Preview:
             )
 
     def summary(self) -> WeightsPreview:
-        """What all identifications so far come to."""
+        """Return the totals over all identifications counted so far."""
         before: Counter[str] = Counter(not_scored=self._not_scored)
         after: Counter[str] = Counter(not_scored=self._not_scored)
         moves: Counter[tuple[Level, Level]] = Counter()

@@ -71,7 +71,7 @@ def in_force(observations: Sequence[Observation], profile: Weights, platform: Pl
     """The observations that count, in their own order.
 
     An observation counts when its signal exists on `platform`, weighs more than 0, belongs to the active mode of its
-    family, and is not silenced. Silence follows from what the address *is*: an exit of Tor is no VPN even where the
+    family, and is not silenced. Silence follows from what the address *is*: an exit of Tor is not a VPN even where the
     profile gives Tor no weight.
     """
     observed = frozenset(observation.signal for observation in observations)

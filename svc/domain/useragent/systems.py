@@ -36,7 +36,7 @@ HINTED_SYSTEMS = _TABLES.hinted
 """Platform of client hints -> name shown."""
 
 WINDOWS_RELEASES = {"XP": 500, "Vista": 600, "2000": 400, "NT": 400, "NT 4.0": 400, "ME": 400, "98": 300, "95": 300}
-"""Releases whose names are no numbers, or numbers out of order."""
+"""Releases whose names are not numbers, or numbers out of order."""
 
 _HINTED_WINDOWS = {"0.1": "7", "0.2": "8", "0.3": "8.1"}
 
@@ -51,8 +51,8 @@ def system_matchers(builtins: list[Matcher[OS]]) -> list[Matcher[OS]]:
 
 
 def read_system(text: str, found: OS | None) -> tuple[str | None, str | None, int]:
-    """(shown name, version, release as of `release_number`) of what ua-parser found in a user agent; `None`, `None`, 0
-    where it found nothing.
+    """Return (shown name, version, release: see `release_number`) of what ua-parser found in a user agent; `None`,
+    `None`, 0 where it found nothing.
     """
     if found is None or found.family == "Other":
         return None, None, 0
@@ -90,7 +90,7 @@ def release_number(version: str | None) -> int:
 
 def hinted_windows(version: str) -> str | None:
     """The release of Windows behind a platform version of client hints: 13 and above is Windows 11, 1 to 10 is Windows
-    10; `None` for text that is no version.
+    10; `None` for text that is not a version.
     """
     major = version.partition(".")[0]
     if not (major.isascii() and major.isdigit()) or len(major) > 4:

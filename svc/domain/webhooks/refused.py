@@ -91,8 +91,8 @@ def note(before: Refusals | None, request: RefusedRequest) -> Noted:
 
 
 def notify(before: Refusals, key_id: str, code: str, now_ms: int) -> Noted:
-    """At the end of the minute: the event of what was counted since the last, and nothing to keep where nothing was.
-    Before it nothing changes.
+    """Return the event that reports the refusals counted since the last one, once its minute has passed. Before that,
+    return no event and keep `before`; if nothing was counted, return no event and keep nothing.
     """
     if before.must_wait(now_ms):
         return Noted(None, before)

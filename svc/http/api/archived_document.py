@@ -56,7 +56,7 @@ class LinkageBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AttestationBody(msgspec.Struct, frozen=True, kw_only=True):
-    """What the report's attestation came to (docs/attestation.md)."""
+    """The result of the report's attestation (docs/attestation.md)."""
 
     format: str
     """`android-key`, `apple-app-attest`, `none`, or `unknown`."""

@@ -95,7 +95,7 @@ async def page_of_events(
 async def find_positions(
     services: Services, number: int, environment: Environment, listing: Listing, most_keys: int = events.MOST_KEYS
 ) -> events.Positions:
-    """The positions of a listing as of `events.positions`, of the organization with this number: at most
+    """The positions of a listing (see `events.positions`), of the organization with this number: at most
     `listing.limit`, and where to go on, `None` = at the end. `KEYS_AT_ONCE` are looked at between two checkpoints, and
     `most_keys` in all; a search beyond the first of them takes turns with other long reads.
     """
@@ -339,8 +339,8 @@ ROUTES: tuple[Route, ...] = (
         summary="Read one event",
         description=(
             "With the archived submission under `document`, and the deferred report when one arrived. The document "
-            "also says why the verdict is what it is: `evidence` of each signal, `linkage` (how the visitor was found "
-            "and how sure that is), `changes` since the visitor's last report, and what its `attestation` came to. Its "
+            "also says why the verdict is what it is: `evidence` of each signal, `linkage` (how the visitor was found, "
+            "how sure that is), `changes` since the visitor's last report, and the result of its `attestation`. Its "
             "contents are not a public contract."
         ),
         handler=get_event,

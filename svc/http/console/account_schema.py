@@ -29,7 +29,7 @@ Sought = Annotated[str, Meta(max_length=200)]
 
 
 class UsageBody(msgspec.Struct, frozen=True, kw_only=True):
-    """What the identifications of a day so far come to."""
+    """Totals of the identifications of a day so far."""
 
     identifications: Identifications
     identifiable: Identifiable

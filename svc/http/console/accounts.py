@@ -102,7 +102,7 @@ async def list_audit(services: Services, call: Call) -> AuditBody | Refusal:
 
 
 def _window(query: AuditQuery) -> tuple[int, int] | Refusal:
-    """(from, to) in Unix ms, as of `Sought`."""
+    """Return (from, to) in Unix ms: see `Sought`."""
     since_ms = 0 if query.start is UNSET else read_timestamp(query.start)
     until_ms = BEYOND_MS if query.end is UNSET else read_timestamp(query.end)
     if since_ms is None or until_ms is None:

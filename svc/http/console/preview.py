@@ -76,8 +76,8 @@ class _Scope(NamedTuple):
 
 
 async def preview_weights(services: Services, call: Call) -> WeightsPreview | Refusal:
-    """`POST /console/api/weights/preview`: what the newest events would come to. Nothing is saved. Refused as a save
-    of the same body is, and `429 rate_limited` while another one of the organization runs.
+    """`POST /console/api/weights/preview`: the results that the newest events would have. Nothing is saved. Refused as
+    a save of the same body is, and `429 rate_limited` while another one of the organization runs.
     """
     body: PreviewWeightsBody = call.body
     number = call.organization.number
@@ -168,7 +168,7 @@ ROUTES: tuple[Route, ...] = (
         path="/weights/preview",
         summary="Preview weights before they are saved",
         description=(
-            "What the newest 10,000 events of that scope and platform would come to, had these weights been in force, "
+            "Results that the newest 10,000 events of that scope and platform would have with these weights, "
             "against what the weights in force now make of them. At most the newest 50,000 of the environment are "
             "looked at. What was noticed then is weighed again, and nothing is detected again. Events of keys with "
             "weights of their own are left out of the organization's preview. Refused as saving them would be; nothing "

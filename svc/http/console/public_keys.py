@@ -1,4 +1,4 @@
-"""The public keys of an organization, whole, for snippets: they are no secrets, since pages contain them."""
+"""The public keys of an organization, whole, for snippets: they are not secrets, since pages contain them."""
 
 from __future__ import annotations
 

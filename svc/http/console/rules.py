@@ -58,9 +58,7 @@ class OperandBody(msgspec.Struct, frozen=True):
     """One side of a comparison."""
 
     text: Annotated[str, about("As the condition has it.", 'velocity.visitor.accounts["30d"]')]
-    value: Annotated[str | UnsetType, about("What it came to; left out for a literal, and without a value.", "7")] = (
-        UNSET
-    )
+    value: Annotated[str | UnsetType, about("Its value; left out for a literal, and without a value.", "7")] = UNSET
 
 
 class TermBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +67,7 @@ class TermBody(msgspec.Struct, frozen=True, kw_only=True):
     depth: Annotated[int, about("0 for the condition as a whole.", 0)]
     kind: Annotated[TermKind, about("`all`, `any` and `not` are about the parts that follow.", "term")]
     text: Annotated[str, about("As the condition has it.", 'velocity.visitor.accounts["30d"] >= 5')]
-    result: Annotated[bool | None, about("What it came to; `null` where its evaluation fails.", True)]
+    result: Annotated[bool | None, about("Its result; `null` where its evaluation fails.", True)]
     operator: Annotated[str | UnsetType, about("Of a comparison.", ">=")] = UNSET
     left: Annotated[OperandBody, about("Of a comparison.")] | UnsetType = UNSET
     right: Annotated[OperandBody, about("Of a comparison.", {"text": "5"})] | UnsetType = UNSET
@@ -197,7 +195,9 @@ async def explain_event(services: Services, call: Call) -> EventRulesBody | Refu
     def read(snapshot: Snapshot) -> EventRulesBody | Refusal:
         event = readable_event(snapshot, number, request_id, call.at_ms, services.event_retention_ms)
         if event is None:
-            return Refusal("event_not_found", explanation="The organization has no such event, or it is over its time.")
+            return Refusal(
+                "event_not_found", explanation="The organization has no such event, or its retention has ended."
+            )
         return _explained(snapshot, number, event, sent(query.rule_id))
 
     return await services.store.query(read)
@@ -313,7 +313,7 @@ ROUTES: tuple[Route, ...] = (
         description=(
             "What each rule of the ruleset that was in force then makes of the event, with the lists as they are now: "
             "the one that decided, and those that would have matched after it, in shadow mode or turned off. Terms "
-            f"are told of the rule that decided, of up to {MOST_EXPLAINED} others that match, and of `rule_id`."
+            f"are shown for the rule that decided, up to {MOST_EXPLAINED} others that match, and `rule_id`."
         ),
         handler=explain_event,
         query=EventRulesQuery,

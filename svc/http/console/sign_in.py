@@ -71,7 +71,9 @@ class SignInBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FoundEntry(NamedTuple):
-    """A link or a key that was presented, as far as it could be checked without writing."""
+    """Hold the API key that a sign-in presented, directly or by a one-use link, checked as far as reading allows.
+    `owns_key`: the key was made for the link alone and is revoked when the session ends.
+    """
 
     number: int
     """Of the organization."""

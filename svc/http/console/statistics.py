@@ -1,4 +1,4 @@
-"""What the identifications of an environment come to, by hour or day: read from counters, never by looking at events.
+"""Results of the identifications of an environment, by hour or day: read from counters, never by looking at events.
 
 Thirty days are 720 rows, read and added up a day at a time.
 """
@@ -74,7 +74,7 @@ class CountryCount(msgspec.Struct, frozen=True):
 
 
 class CountsBody(msgspec.Struct, frozen=True, kw_only=True):
-    """What identifications come to."""
+    """Results of identifications."""
 
     identifications: Annotated[int, about("All of them.", 1500)]
     levels: Annotated[LevelCounts, about("By suspect level.")]
@@ -103,7 +103,7 @@ C = TypeVar("C", bound=CountsBody)
 
 
 class PeriodBody(CountsBody, frozen=True, kw_only=True):
-    """What the identifications of one period come to."""
+    """Results of the identifications of one period."""
 
     at: Annotated[Timestamp, about("When the period begins.")]
 

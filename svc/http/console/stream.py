@@ -63,7 +63,7 @@ class Watched(NamedTuple):
 async def stream(services: Services, call: Call) -> Outcome | Refusal:
     """`GET /console/api/stream`: identifications as they are committed, until the client leaves, its session or key
     ends, or the service drains. `429 rate_limited` beyond `MOST_VIEWERS`, or where the hub is full; `422` for filters
-    as of the list of events, and for a `Last-Event-ID` that is no request id.
+    as of the list of events, and for a `Last-Event-ID` that is not a request id.
     """
     query: StreamQuery = call.query
     filters = read_filters(query.asked())

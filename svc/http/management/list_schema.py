@@ -79,7 +79,7 @@ class EntryBody(msgspec.Struct, frozen=True, kw_only=True):
         Value, about("In its one spelling: networks without host bits, lower-case origins, upper-case countries.")
     ]
     note: Note
-    expires_at: Annotated[Time | None, about("From when on it is no entry any more.", None)]
+    expires_at: Annotated[Time | None, about("When the entry expires.", None)]
     created_at: Annotated[Timestamp, about("When it was added.")]
     created_by: (
         Annotated[MemberId, about("The member who added it; left out where a management key did.")] | UnsetType
@@ -100,7 +100,7 @@ class NewEntryBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     note: Annotated[Note, Meta(max_length=LONGEST_NOTE)] = ""
     expires_at: Annotated[
         Annotated[datetime, Meta(tz=True)] | None,
-        about("From when on it is no entry any more; `null` = never.", None),
+        about("When the entry expires; `null` = never.", None),
     ] = None
 
 

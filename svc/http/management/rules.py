@@ -88,7 +88,7 @@ class PreviewBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RuleCounts(msgspec.Struct, frozen=True):
-    """What a rule came to lately."""
+    """Recent results of a rule."""
 
     matched_24h: Annotated[int, about("Events of the last 24 hours that it decided, or matched in shadow mode.", 12)]
     matched_30d: Annotated[int, about("The same of the last 30 days.", 340)]
@@ -116,7 +116,7 @@ class RulesAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PreviewedRule(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rule would have come to."""
+    """The results that a rule would have had."""
 
     rule_id: RuleId | UnsetType = UNSET
     name: RuleName
@@ -125,7 +125,7 @@ class PreviewedRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RulesPreview(msgspec.Struct, frozen=True, kw_only=True):
-    """What the newest events would have come to."""
+    """The results that the newest events would have had."""
 
     events: Annotated[int, about("Events that were looked at.", 10_000)]
     rules: Annotated[tuple[PreviewedRule, ...], about("In the order in which they were sent.")]
@@ -145,7 +145,7 @@ class RulesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def read_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
-    """`GET .../rules`: the ruleset in force, with what its rules came to."""
+    """`GET .../rules`: the ruleset in force, with the recent results of its rules."""
     number = call.organization.number
     query: RulesQuery = call.query
     return await services.store.query(partial(_seen, number=number, kind=query.environment, now_ms=call.at_ms))
@@ -174,8 +174,8 @@ async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
 
 
 async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusal:
-    """`POST .../rules/preview`: what the newest 10,000 events would have come to, with their stored velocity and the
-    lists as they are now. Refused as a save is; `429` while another long read of the organization runs.
+    """`POST .../rules/preview`: the results that the newest 10,000 events would have had, with their stored velocity
+    and the lists as they are now. Refused as a save is; `429` while another long read of the organization runs.
     """
     query: RulesQuery = call.query
     body: PreviewBody = call.body
@@ -198,7 +198,7 @@ def given_rules(rules: tuple[RuleFields, ...]) -> list[tuple[str | None, Rule]]:
 
 
 class _Tally:
-    """What the events of a preview come to."""
+    """Counts the results of the events of a preview."""
 
     def __init__(self) -> None:
         self.looked_at = 0
@@ -208,7 +208,7 @@ class _Tally:
         self.examples: defaultdict[str, list[str]] = defaultdict(list)
 
     def note(self, request_id: UUID, event: Event, decided: Decided) -> None:
-        """Count an event, and what it would have come to."""
+        """Count an event and the result that it would have had."""
         self.looked_at += 1
         self.before[_action(event.verdict.decision)] += 1
         self.after[_action(decided.decision)] += 1

@@ -87,7 +87,7 @@ class CreateWebhookBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     url: TargetUrl
     environment: LiveOrTest
-    events: Annotated[tuple[EventName, ...], SOME_EVENTS, about("Types of events to be told of.")]
+    events: Annotated[tuple[EventName, ...], SOME_EVENTS, about("Event types to subscribe to.")]
     description: Annotated[Description, about("May be empty.")]
     format: Format = "json"
     filter: Annotated[NewFilter | None, about("Which events are sent; `null` or left out for all.")] = None

@@ -244,7 +244,7 @@ ROUTES: tuple[Route, ...] = (
             "At most ten per organization. The signing secret is shown this once. The URL must be `https`, and every "
             "address of its host public and none of this service's own; it is judged again at every attempt, and "
             "redirects are not followed. Ports are 443 and those above 1023, unless the operator allows others. "
-            "`live` endpoints hear of production traffic, `test` ones of all other; `billing.status_changed` needs "
+            "`live` endpoints get events of production traffic, `test` ones all others; `billing.status_changed` needs "
             "`live`. A `filter` that cannot be used is `invalid_condition`; `message` has line and column."
         ),
         handler=create_webhook,

@@ -1,4 +1,5 @@
-"""How a member comes in by the OpenID provider of the settings: `GET /console/oidc`, and the way back (decisions 15.4).
+"""How a member signs in through the OpenID provider of the settings: `GET /console/oidc`, and the way back (decisions
+15.4).
 
 The browser keeps the seed of its attempt in a cookie of ten minutes; state, nonce and verifier follow from it. Answers
 are redirects to the page of the console, which says what went wrong; the reason is in the log.
@@ -75,7 +76,7 @@ class CallbackQuery(msgspec.Struct, frozen=True):
 
 
 class Coming(NamedTuple):
-    """A member who may come in, as far as it could be checked without writing."""
+    """A member who may sign in, as far as it could be checked without writing."""
 
     number: int
     """Of the organization."""
@@ -207,7 +208,7 @@ def _admitted(
     if member.status == "suspended":
         return _no(f"{member.id} is suspended")
     if attempt.began_at_ms <= member.last_attempt_ms:
-        return _no(f"{member.id} has come in by this attempt, or by a later one")
+        return _no(f"{member.id} has signed in by this attempt, or by a later one")
     return msgspec.structs.replace(
         member,
         role=identity.role,

@@ -1,4 +1,4 @@
-"""How a member comes in by e-mail address, password and one-time code (decisions 15.3, docs/adr/0122).
+"""How a member signs in with e-mail address, password and one-time code (decisions 15.3, docs/adr/0122).
 
 Every attempt costs one hash and one read of the store, whoever it names and whatever is wrong with it, and is answered
 in the same words: nobody learns whether an address has a member, a password is right, or a code is missing.
@@ -102,7 +102,7 @@ def _proven(
 
 
 def _come_in(transaction: Transaction, proven: Proven, now_ms: int) -> Member | Refusal:
-    """Note that the member has come in, and its code as used, where both are still as they were read."""
+    """Record that the member has signed in and its code as used, if both are still as they were read."""
     number, before, step = proven
     member = find_member(transaction, number, before.id)
     if member is None or member.status != "active" or _ways_in(member) != _ways_in(before):

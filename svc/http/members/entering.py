@@ -73,7 +73,7 @@ class SessionBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(NamedTuple):
-    """Somebody who may come in, as far as it could be checked without writing."""
+    """A member who may sign in, as far as it could be checked without writing."""
 
     caller: Caller
     session: Session
@@ -146,7 +146,7 @@ def shown_session(caller: Caller, session: Session, region: str) -> SessionBody:
 
 
 def entered(services: Services, entry: Entry, set_cookie: str) -> Outcome:
-    """The response to who has come in."""
+    """Return the response to a member who has signed in."""
     body = shown_session(entry.caller, entry.session, services.policy.region)
     return Outcome(body, headers={"Set-Cookie": set_cookie})
 

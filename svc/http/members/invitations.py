@@ -24,7 +24,7 @@ INVITATION_REFUSED = "The invitation was used before, has expired, or is mistype
 
 async def accept(services: Services, call: Call) -> Outcome | Refusal:
     """`POST /console/invitations`: the member has this password from now on; its former sessions end, and one begins.
-    `401 unauthorized` for an invitation that may not be used, `403` and `429` as of `signIn`.
+    `401 unauthorized` for an invitation that may not be used, `403` and `429` as in `signIn`.
     """
     body: AcceptInvitationBody = call.body
     refusal = entry_refusal(services, call)
@@ -78,7 +78,7 @@ ROUTES: tuple[Route, ...] = (
         path="/invitations",
         summary="Accept an invitation",
         description=(
-            "Choose a password and come in. An invitation works once. Where the member had a password, codes or "
+            "Choose a password and sign in. An invitation works once. Where the member had a password, codes or "
             "sessions before, they end."
         ),
         handler=accept,

@@ -41,7 +41,7 @@ async def list_members(services: Services, call: Call) -> MembersBody | Refusal:
 
 async def invite_member(services: Services, call: Call) -> InvitedMemberBody | Refusal:
     """`POST .../members`: `201` with the member and a link that works once within seven days. `409 member_exists` or
-    `member_limit`, `422` (`invalid_value`) for what is no e-mail address.
+    `member_limit`, `422` (`invalid_value`) for what is not an e-mail address.
     """
     body: InviteMemberBody = call.body
     email = canonical_email(body.email)

@@ -70,7 +70,7 @@ def example(schemas: Mapping[str, Json], schema: Json) -> Any:
 
 
 def of(annotated: Any) -> Json:
-    """The schema of an annotated type that is no struct, such as that of a header."""
+    """The schema of an annotated type that is not a struct, such as that of a header."""
     return _arranged(msgspec.json.schema(annotated))
 
 

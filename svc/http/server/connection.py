@@ -263,7 +263,7 @@ class Connection:
         return True
 
     def _note_cancelled(self) -> None:
-        """Why the conversation was cancelled: its time was over, the server drains, or there is nobody to talk to."""
+        """Why the conversation was cancelled: its time ran out, the server drains, or there is nobody to talk to."""
         if self._refused_with is not None or self._http.is_closing:
             return
         if self._http.phase is IDLE:

@@ -339,7 +339,7 @@ def _attested_keys(snapshot: Snapshot, number: int) -> Iterator[str]:
         for key_id in listed.key_ids:
             key = snapshot.get(ATTESTED_KEYS, number, key_id)
             if key is None or key.visitor_id.encode() != raw_id:
-                yield f"the list of a visitor of organization {number} has {key_id.hex()}, which is no key of it"
+                yield f"the list of a visitor of organization {number} has {key_id.hex()}, which is not a key of it"
 
 
 def _holding(snapshot: Snapshot, number: int) -> Iterator[str]:

@@ -65,7 +65,7 @@ def _segment_fault(number: int, newest: bytes, segment: OutcomeSegment) -> Itera
     is_in_order = all(one < other for one, other in pairwise(ids)) and ids[-1:] == [newest]
     is_of_one_day = len({made_at_ms(each) // DAY_MS for each in ids}) == 1
     if not is_in_order or not is_of_one_day or len(ids) > MOST_IN_SEGMENT:
-        yield f"the outcomes of organization {number} up to {UUID(bytes=newest)} are no segment of one day in order"
+        yield f"the outcomes of organization {number} up to {UUID(bytes=newest)} are not a segment of one day in order"
 
 
 def _labeled_events(snapshot: Snapshot, number: int) -> Iterator[Outcome]:

@@ -93,7 +93,7 @@ def read_prefix(table: Table[Any], text: str) -> bytes:
         return bytes.fromhex(text)
     except ValueError as error:
         raise ValueError(
-            f"{text!r}: the keys of {table.name} are no text, so name bytes in hexadecimal digits"
+            f"{text!r}: the keys of {table.name} are not text, so name bytes in hexadecimal digits"
         ) from error
 
 
@@ -101,7 +101,7 @@ ROWS_A_READ = 100
 MOST_CORRUPT = 10_000
 """Rows in a row that fail their check, before it is said that the table cannot be read."""
 REFUSAL_NOTIFIED_MS = 120_000
-"""The event about refusals is made at once or when the minute is over; twice as long is searched."""
+"""The event about refusals is made at once or when the minute has ended; twice as long is searched."""
 
 
 class Row(NamedTuple):
@@ -248,7 +248,7 @@ def _from(store: ReadOnlyStore, table: Table[Any], number: int, first: bytes | i
 
 
 def _at_ms(row: Row) -> float:
-    """When it came to be; what cannot be read comes last."""
+    """When it was created; what cannot be read comes last."""
     for name in ("occurred_at_ms", "at_ms", "received_at_ms", "created_at_ms", "queued_at_ms"):
         at_ms = getattr(row.value, name, None)
         if at_ms is not None:

@@ -68,7 +68,7 @@ def _unopened(file: Path, error: lmdb.Error) -> EngineError | CorruptionError:
     if file.is_file() and not file.stat().st_size:
         return EngineError("the file is empty: restore a backup, or delete it if nothing was ever stored there")
     if isinstance(error, lmdb.InvalidError):
-        return CorruptionError(f"{file}: its first pages are corrupt, or it is no LMDB file")
+        return CorruptionError(f"{file}: its first pages are corrupt, or it is not an LMDB file")
     for used in (file, file.with_name("lock.mdb")):
         if getattr(error, "code", None) == errno.EACCES and used.exists() and not os.access(used, os.R_OK | os.W_OK):
             owner = f"{used.name} belongs to user {used.stat().st_uid}, and this is user {os.getuid()}"

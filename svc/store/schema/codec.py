@@ -152,8 +152,8 @@ class Record(Generic[V]):
         return cbor2.dumps(msgspec.to_builtins(value, builtin_types=(bytes,)))
 
     def decode(self, raw: bytes) -> V:
-        """A record; fields that the row does not have get their defaults. Raises `CorruptionError` for what is no CBOR,
-        and `UnknownValueError` for CBOR that does not fit the struct.
+        """A record; fields that the row does not have get their defaults. Raises `CorruptionError` for what is not
+        CBOR, and `UnknownValueError` for CBOR that does not fit the struct.
         """
         name = self._kind.__name__
         try:

@@ -63,7 +63,7 @@ LIST_ENTRIES = Table(
     ErasedBy("purge_listed"),
     invariants=("lists",),
 )
-"""By the value as of `lists.entry_key`."""
+"""By the value (see `lists.entry_key`)."""
 
 LIST_EXPIRIES = Table(
     "list_expiries",

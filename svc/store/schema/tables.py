@@ -349,10 +349,11 @@ STATISTICS = Table(
     WITH_ORGANIZATION,
     NotPersonal("sums of which one visitor's share cannot be told"),
 )
-"""By scope and class of devices: what matching has learned, and is written behind. Class 0 is no class, and its row is
-what all classes share."""
+"""By scope and class of devices: what matching has learned, and is written behind. Class 0 is not a class, and its row
+is what all classes share.
+"""
 
-# History lies by organization and period, so that what is over is one range of keys: rows of a period before the last
+# History lies by organization and period, so that expired rows are one range of keys: rows of a period before the last
 # one are never read again and may be deleted, from the left, at any time.
 VISITOR_HISTORY = Table(
     "visitor_history",

@@ -114,7 +114,7 @@ REFUSALS = Table(
     "webhook_refusals",
     Key(organization=U32, key_id_and_code=TEXT),
     Record(Refusals),
-    Until("the minute is over and their webhook events are stored"),
+    Until("the minute has ended and their webhook events are stored"),
     NotPersonal("of a request that was refused: no visitor was found, and a minute later it is gone"),
 )
 """`key_.../code`: refusals of the last minute."""

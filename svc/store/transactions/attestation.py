@@ -83,7 +83,7 @@ def issue_challenge(transaction: Transaction, number: int, key_id: str, challeng
 
 
 class Redeemed(NamedTuple):
-    """What an attestation came to."""
+    """The result of an attestation."""
 
     observations: tuple[Observation, ...]
     """`attestation_failed` with every reason, or nothing where all is well."""

@@ -1,4 +1,4 @@
-"""What comes to an event afterwards: account, action, tag and label from a backend (decisions 11.2, 14.1), and a
+"""Changes to a stored event: account, action, tag and label from a backend (decisions 11.2, 14.1), and a
 deferred report.
 """
 

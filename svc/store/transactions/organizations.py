@@ -1,6 +1,6 @@
 """Organizations, their limits and their money: what the operator may change; and the audit record of each change.
 
-Nothing here alters an audit record or takes one away. Only retention deletes records, when their 400 days are over.
+Nothing here alters an audit record or takes one away. Only retention deletes records, when their 400 days have passed.
 """
 
 from __future__ import annotations
@@ -152,7 +152,8 @@ def change_billing_status(
     author: Author,
 ) -> tuple[EndpointKey, ...]:
     """Write a new status and its record, and queue `billing.status_changed` (decisions 8.9); whether the step is
-    allowed is not checked here. Every change of a status goes through this function. Returns the queues to nudge.
+    allowed is not checked here. Every change of a status goes through this function. Returns the endpoint queues to
+    wake.
     """
     number, before = organization.number, organization.billing_status
     change = BillingChange(before, status, reason, author.at_ms, author.by, author.note)

@@ -1,6 +1,6 @@
-"""Retention: the bounded transactions that delete what is over. What is kept for how long is said in `tables`.
+"""Retention: the bounded transactions that delete expired rows. What is kept for how long is said in `tables`.
 
-Where the key says the age, the rows that are over are one range, and nothing else is read. Where it does not, passes
+Where the key says the age, the expired rows are one range, and nothing else is read. Where it does not, passes
 look at the rows, some at a time, every few hours; when the last pass began is noted, so that a start begins none. They
 leave out what cannot be over: visitors by `LAST_LOOKS`, idempotency keys whose first bytes are a time of today.
 Everything is decided by the age of the row now: a clock that jumps ahead by an hour deletes what that hour ends, and
@@ -95,7 +95,7 @@ class CleanupTask(NamedTuple):
 
 
 BY_AGE = tuple(table for table in TABLES if isinstance(table.keep, KeptFor | LastTwoPeriods))
-"""Tables of which the keys are the organization and then what says the age: rows that are over are one range."""
+"""Tables of which the keys are the organization and then what says the age: expired rows are one range."""
 
 
 CLOCK_CONFIRMED = "clock_confirmed"
@@ -159,7 +159,7 @@ def is_pass_due(made: RetentionPass, now_ms: int, visitor_days: int) -> bool:
 
 
 def has_stray_events(snapshot: Snapshot, number: int, now_ms: int, event_ms: int = RETENTION_MS) -> bool:
-    """Whether events are over for so long that their turn should have come: the clock was wrong when they came. What
+    """Whether events expired so long ago that they should have been deleted: the clock was wrong when they came. What
     leads to them goes first, in a pass.
     """
     bound = first_id(now_ms - event_ms - PASS_INTERVAL_MS)
@@ -167,7 +167,7 @@ def has_stray_events(snapshot: Snapshot, number: int, now_ms: int, event_ms: int
 
 
 def end_pass(transaction: Transaction, number: int, began_at_ms: int, visitor_days: int) -> None:
-    """Note that a pass, which began then, has come to its end."""
+    """Record that a pass has ended."""
     _note(transaction, number, began_at_ms=began_at_ms, visitor_days=visitor_days)
 
 

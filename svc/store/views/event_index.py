@@ -98,7 +98,7 @@ def add(transaction: Transaction, number: int, request_id: bytes, event: Event) 
 
 
 def unindex(transaction: Transaction, number: int, request_id: bytes, event: Event) -> None:
-    """Take an event out of the index: no digest of its values stays on its account. Nothing where it is not in it."""
+    """Remove an event, and the digests of its values, from the event index; do nothing if it is not indexed."""
     scope, here = scope_of(number, event), (event.occurred_at_ms, request_id)
     if event.feed_at_ms is not None:
         transaction.delete(LATE_EVENTS, *scope, event.feed_at_ms, request_id)

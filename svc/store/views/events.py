@@ -188,10 +188,10 @@ def refuse_hidden(snapshot: Snapshot, number: int, request_id: UUID, now_ms: int
         return
     for table in (DOCUMENTS, DEFERRED_REPORTS):
         if snapshot.has(table, number, raw_id):
-            raise CorruptionError(f"the event {request_id} is missing, and its row of {table.name} is there")
+            raise CorruptionError(f"the event {request_id} is missing, but its row of {table.name} exists")
     for environment_index in range(len(ENVIRONMENTS)):
         if is_indexed(snapshot, Scope(number, environment_index), (at_ms, raw_id)):
-            raise CorruptionError(f"the event {request_id} is missing, and the index has it")
+            raise CorruptionError(f"the event {request_id} is missing, but the index has it")
 
 
 def _is_at(event_position: EventPosition, event: Event) -> bool:

@@ -1,10 +1,10 @@
 """The feed: events of an environment, each once, such that none comes behind a position that was given out (ADR 130).
 
-An event has the place of its arrival, unless the feed was closed up to there when it was stored: then it has the first
-place behind that. Whoever gives out a position closes the feed up to there first (`transactions/feed.py`). A reader of
-a state in which it is closed sees all that will ever be there.
+An event has the position of its arrival, unless events up to that position were already returned when it was stored:
+then it has the next position after it. Code that gives out a position closes the feed up to there first
+(`transactions/feed.py`). A reader of a state in which it is closed sees all that will ever be there.
 
-What may live here: how far the feed is closed, and reading in the order of places. Events get theirs in `put_event`.
+What may live here: how far the feed is closed, and reading in the order of positions. Events get theirs in `put_event`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from svc.store.views.events import MOST_KEYS, EventMatch, EventPosition
 
 
 def closed_to_ms(snapshot: Snapshot, scope: Scope) -> int:
-    """Up to when, included, no event takes its place any more; 0 = the feed was not read yet."""
+    """Return the time (Unix ms, inclusive) up to which the feed is closed: no event can take a position there any more.
+    0 if the feed was never read.
+    """
     return snapshot.get(FEED_CLOSED, *scope) or 0
 
 
 def ahead(snapshot: Snapshot, scope: Scope, now_ms: int) -> Ahead:
-    """What the feed has behind the end of the closed part."""
+    """Return what the feed has after its closed part: the times of the first late event and of the newest events."""
     closed = closed_to_ms(snapshot, scope)
     start = Position(closed + 1, bytes(16))
     late = next(snapshot.scan_keys(LATE_EVENTS, (*scope, *start), (scope.number, scope.environment + 1)), None)
@@ -47,18 +49,20 @@ def _newest(snapshot: Snapshot, scope: Scope, start: Position, beyond: tuple[int
 
 
 class FeedPosition(NamedTuple):
-    """A place in the feed, and whether the event in it arrived earlier."""
+    """A position in the feed, and whether its event arrived earlier than that (`is_late`)."""
 
     of: EventPosition
     is_late: bool
 
 
 class FeedPositions(NamedTuple):
-    """A part of the feed."""
+    """A range of the feed."""
 
     rows: list[FeedPosition]
     resume: Position | None
-    """Up to there, included, it was read; `None` = up to the end that was asked for."""
+    """Where the next read starts: everything up to here, inclusive, was read. `None` if all that was asked for was
+    read.
+    """
 
 
 def positions(
@@ -70,10 +74,11 @@ def positions(
     limit: int,
     most_keys: int = MOST_KEYS,
 ) -> FeedPositions:
-    """Up to `limit` places behind `after` and not behind `to_ms`, oldest first. Of the events there, late ones are also
-    where they arrived, and are not compared with `filters`: `read` leaves them out.
+    """Return up to `limit` feed positions after `after` and up to `to_ms` (Unix ms, inclusive), oldest first, and where
+    to resume. Late events are not filtered, and on-time results include them once more at their arrival: `read` filters
+    the former and drops the latter.
 
-    It looks at no more than about `most_keys`, and may end there.
+    Look at no more than about `most_keys` index keys; the result may end there.
     """
     start, beyond = just_above(after), Position(to_ms + 1, bytes(16))
     if start >= beyond:
@@ -96,8 +101,9 @@ def positions(
 def read(
     snapshot: Snapshot, wanted: Sequence[FeedPosition], filters: Filters, oldest_ms: int
 ) -> list[tuple[Position, EventMatch]]:
-    """The events in these places, in their order, each with its place. Left out are those that were deleted since, that
-    do not fit the filters, or arrived before `oldest_ms`. Raises `CorruptionError` as `events.read` does.
+    """Return the events at these positions, each with its position, in feed order. Leave out events that were deleted
+    meanwhile, do not match the filters, or arrived before `oldest_ms` (Unix ms). Raises `CorruptionError` as
+    `events.read` does.
     """
     on_time = events.read(snapshot, [row.of for row in wanted if not row.is_late], filters)
     late = events.read(snapshot, [row.of for row in wanted if row.is_late], filters)

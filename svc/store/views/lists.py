@@ -48,7 +48,7 @@ def _unused(snapshot: Snapshot, number: int, name: str) -> StoredList:
 def _refuse_hidden(snapshot: Snapshot, number: int, list_id: str) -> None:
     """For a list of which there is no row. Raises `CorruptionError` where its mark is there."""
     if snapshot.has(LIST_MARKS, number, mark_of(raw_id(list_id))):
-        raise CorruptionError(f"the list {list_id} is missing, and its mark is there")
+        raise CorruptionError(f"the list {list_id} is missing, but its marker row exists")
 
 
 def contains(snapshot: Snapshot, number: int, found: StoredList, value: str | None, now_ms: int) -> bool:
@@ -87,7 +87,7 @@ def all_lists(snapshot: Snapshot, number: int) -> dict[str, StoredList]:
     known = {mark_of(raw_id(each.id)) for each in found.values()}
     for _, mark in snapshot.scan_keys(LIST_MARKS, (number, bytes(_MARK_BYTES)), (number, _BEYOND_LISTS)):
         if mark not in known:
-            raise CorruptionError(f"a list of organization {number} is missing, and its mark is there")
+            raise CorruptionError(f"a list of organization {number} is missing, but its marker row exists")
     return found
 
 
@@ -116,7 +116,7 @@ def stored_entry(snapshot: Snapshot, number: int, raw_list: bytes, value: str) -
     """
     entry = snapshot.get(LIST_ENTRIES, number, raw_list, entry_key(value))
     if entry is None and snapshot.has(LIST_MARKS, number, mark_of(raw_list, value)):
-        raise CorruptionError(f"an entry of list {LIST_ID.show(raw_list)} is missing, and its mark is there")
+        raise CorruptionError(f"an entry of list {LIST_ID.show(raw_list)} is missing, but its marker row exists")
     return entry if entry is not None and entry.value == value else None
 
 

@@ -112,7 +112,7 @@ def refuse_given(snapshot: Snapshot, table: Table[Any], *key: int) -> None:
 
 
 def newest_settlements(snapshot: Snapshot, number: int, limit: int) -> list[tuple[int, Settlement]]:
-    """(UTC day since 1970, what it came to) of the last settled days, newest first."""
+    """Return (UTC day since 1970, its totals) of the last settled days, newest first."""
     rows = snapshot.scan_reverse(SETTLEMENTS, (number,), (number + 1,))
     return [(day, settled) for (_, day), settled in islice(rows, limit)]
 
@@ -147,7 +147,7 @@ def scan_keys(snapshot: Snapshot, number: int, after: ApiKey | None = None) -> I
             continue
         found = snapshot.get(KEYS, digest)
         if found is None:
-            raise CorruptionError(f"the key {key[-1]} is missing, and its row of {ORGANIZATION_KEYS.name} is there")
+            raise CorruptionError(f"the key {key[-1]} is missing, but its row of {ORGANIZATION_KEYS.name} exists")
         yield found
 
 
@@ -164,8 +164,8 @@ def document(snapshot: Snapshot, number: int, request_id: UUID) -> Document | No
 
 
 def deferred_report(snapshot: Snapshot, number: int, request_id: UUID) -> DeferredReport | None:
-    """The deferred report that was accepted for an event; `None` where none came. No other row says that one came: so
-    the rows beside its place are checked, of which one may be it with a corrupt key, and raise `CorruptionError`.
+    """Return the deferred report that was accepted for an event; `None` if there is none. Raises `CorruptionError` for
+    a corrupt neighboring row, because it may be the report under a damaged key.
     """
     return next((report for _, report in snapshot.scan(DEFERRED_REPORTS, number, request_id.bytes)), None)
 
@@ -184,7 +184,7 @@ def find_key_by_id(snapshot: Snapshot, key_id: str) -> ApiKey | None:
     digest = snapshot.get(KEY_IDS, key_id) if is_key_id(key_id) else None
     key = None if digest is None else snapshot.get(KEYS, digest)
     if digest is not None and key is None:
-        raise CorruptionError(f"the key {key_id} is missing, and its row of {KEY_IDS.name} is there")
+        raise CorruptionError(f"the key {key_id} is missing, but its row of {KEY_IDS.name} exists")
     return key
 
 
@@ -196,7 +196,7 @@ def find_key_of(snapshot: Snapshot, number: int, key_id: str, kinds: Sequence[Ke
     if key is None and any(
         known == key_id for *_, known in snapshot.scan_keys(ORGANIZATION_KEYS, (number,), (number + 1,))
     ):
-        raise CorruptionError(f"the key {key_id} is missing, and its row of {ORGANIZATION_KEYS.name} is there")
+        raise CorruptionError(f"the key {key_id} is missing, but its row of {ORGANIZATION_KEYS.name} exists")
     return key if key is not None and key.organization == number and key.kind in kinds else None
 
 

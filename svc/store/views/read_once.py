@@ -15,7 +15,7 @@ V = TypeVar("V")
 
 class ReadOnce(Snapshot):
     """The same state for several searches one after the other: each row of the index is read and decoded once, when
-    the first of them comes to it.
+    the first of them gets to it.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:

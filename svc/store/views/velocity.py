@@ -76,7 +76,7 @@ def make_party(
     country_code: str | None,
 ) -> Party:
     """The party of an event with these values. `visitor` is the number of its visitor, `None` = not identifiable;
-    `address` as of `address_id`.
+    `address`: see `address_id`.
     """
     return Party(
         number,

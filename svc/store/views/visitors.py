@@ -46,7 +46,7 @@ def find_visitor(snapshot: Snapshot, number: int, visitor_id: str) -> Visitor | 
     found = snapshot.get(VISITOR_IDS, number, visitor_id.encode()) if is_visitor_id(visitor_id) else None
     record = None if found is None else snapshot.get(VISITORS, number, found)
     if found is not None and record is None:
-        raise CorruptionError(f"the visitor {visitor_id} is missing, and its row of {VISITOR_IDS.name} is there")
+        raise CorruptionError(f"the visitor {visitor_id} is missing, but its row of {VISITOR_IDS.name} exists")
     return record
 
 

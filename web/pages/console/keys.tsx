@@ -78,7 +78,7 @@ function Opened({ open, onClose, onDone }: { open: Open; onClose: () => void; on
       return <Issue proxy={open.proxy} onClose={onClose} onIssued={(key, secret) => onDone({ is: "secret", key, secret })} />;
     case "secret":
       return open.key.kind === "public"
-        ? <Dialog title={`The key ${open.key.name}`} onClose={onClose}><p>Pages contain it, so it is no secret. It stays here, under Snippet.</p><p class="secret"><code>{open.secret}</code> <Copy text={open.secret} what="the key" /></p><Snippet apiKey={open.secret} /></Dialog>
+        ? <Dialog title={`The key ${open.key.name}`} onClose={onClose}><p>Pages contain it, so it is not a secret. It stays here, under Snippet.</p><p class="secret"><code>{open.secret}</code> <Copy text={open.secret} what="the key" /></p><Snippet apiKey={open.secret} /></Dialog>
         : <Secret title={`The key ${open.key.name}`} secret={open.secret} onClose={onClose} />;
     case "snippet":
       return (

@@ -166,7 +166,7 @@ const ISSUES: Record<string, string> = {
   invalid_origin: "must be an origin such as https://shop.example",
   requires_live: "needs an endpoint for production traffic",
   invalid_value: "is not valid",
-  invalid_condition: "is no condition that can be used",
+  invalid_condition: "is not a valid condition",
   // by field
   country: "must be a code of two letters, such as GB",
   ip_address: "must be such as 203.0.113.7 or 2001:db8::1",

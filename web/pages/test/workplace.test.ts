@@ -77,7 +77,7 @@ describe("entries of lists", () => {
     const expected = [{ value: "user-1", note: "=1", expires_at: "2026-02-01T00:00:00.000Z" }, { value: "user-2", note: "", expires_at: null }];
     expect(entriesOf("\ufeffvalue,note,expires_at\nuser-1,'=1,2026-02-01T00:00:00Z\nuser-2,,\n")).toEqual(expected);
     expect(entriesOf("user-2")).toEqual(expected.slice(1));
-    expect(() => entriesOf("user-2,,soon")).toThrow("Line 1: soon is no time");
+    expect(() => entriesOf("user-2,,soon")).toThrow("Line 1: soon is not a time");
   });
 
   it("are pasted as they come", () => {

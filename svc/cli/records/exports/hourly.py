@@ -1,4 +1,4 @@
-"""`svc export events --hourly`: a folder with a file for each hour, written once the hour is over.
+"""`svc export events --hourly`: a folder with a file for each hour, written once the hour has ended.
 
 An hour is exported when every event that arrived in it is stored. Its file gets its name when it is whole and on disk;
 then the hour that is next is noted. So a run that ends in between writes the same file again, under the same name.

@@ -65,7 +65,7 @@ def invite(
     """Invite somebody: prints a link that works once within seven days. Nothing is mailed: hand the link over."""
     spelled = canonical_email(email)
     if spelled is None:
-        raise CommandError(f"{email!r} is no e-mail address")
+        raise CommandError(f"{email!r} is not an e-mail address")
     called = (name or spelled).strip()
     if not called or len(called) > LONGEST_MEMBER_NAME:
         raise CommandError(f"a name has 1 to {LONGEST_MEMBER_NAME} characters")
@@ -228,7 +228,7 @@ def _find(found: Opened, number: int, organization_id: str, text: str) -> Member
 
 
 def _done(outcome: Any, name: str) -> Any:
-    """What a change came to. Raises `CommandError` where it was refused."""
+    """Return the result of a change. Raises `CommandError` where it was refused."""
     if isinstance(outcome, Refusal):
         raise CommandError(f"{name}: {outcome.message}")
     return outcome

@@ -84,7 +84,7 @@ def list_(organization_id: str, directory: Path, as_json: bool) -> None:
 def create(organization_id: str, name: str, kind: str, directory: Path, as_json: bool) -> None:
     """Create an empty list. Rules name it by NAME: a letter, then letters, digits and _, in lower case."""
     if not is_list_name(name):
-        raise CommandError(f"{name!r} is no name of a list: a lower-case letter, then up to 47 of a-z, 0-9 and _")
+        raise CommandError(f"{name!r} is not a list name: a lower-case letter, then up to 47 of a-z, 0-9 and _")
     world = World.real()
     now_ms = world.now_ms()
     list_id = "lst_" + twenty_characters(world.entropy)
@@ -208,13 +208,13 @@ def _entry(cells: list[str], kind: ListKind, now_ms: int, number: int) -> NewEnt
     if len(cells) > len(COLUMNS):
         fault = f"{len(cells)} columns, and there are {len(COLUMNS)}: {', '.join(COLUMNS)}"
     elif spelled is None:
-        fault = f"{value!r} is no value of a list of kind {kind}"
+        fault = f"{value!r} is not a value of a list of kind {kind}"
     elif len(note) > LONGEST_NOTE:
         fault = f"the note has more than {LONGEST_NOTE} characters"
     elif expires_at and at_ms is None:
-        fault = f"{expires_at!r} is no time such as 2026-01-05T10:00:00Z"
+        fault = f"{expires_at!r} is not a time such as 2026-01-05T10:00:00Z"
     elif at_ms is not None and at_ms <= now_ms:
-        fault = f"{expires_at} is over"
+        fault = f"{expires_at} is in the past"
     if fault is not None or spelled is None:
         raise CommandError(f"line {number}: {fault}; nothing was added")
     return NewEntry(spelled, note, at_ms)
@@ -274,7 +274,7 @@ def _named(snapshot: Snapshot, number: int, organization_id: str, name: str) -> 
 
 
 def _done(outcome: Any, organization_id: str, name: str) -> Any:
-    """What a change came to. Raises `CommandError` where it was refused."""
+    """Return the result of a change. Raises `CommandError` where it was refused."""
     if isinstance(outcome, Refusal):
         if outcome.code == "not_found":
             raise CommandError(f"{organization_id} has no list {name!r}; `svc list list {organization_id}` shows them")

@@ -44,7 +44,7 @@ class RulesetFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_ruleset(name: str, content: bytes) -> RulesetFile:
-    """The ruleset of a file. Raises `CommandError` with line and column of what is no JSON, and with the path of what
+    """The ruleset of a file. Raises `CommandError` with line and column of what is not JSON, and with the path of what
     has another shape.
     """
     try:
@@ -60,7 +60,7 @@ def read_ruleset(name: str, content: bytes) -> RulesetFile:
 
 
 def _position(text: str, message: str) -> str:
-    """What is wrong with text that is no JSON, with line and column from 1."""
+    """What is wrong with text that is not JSON, with line and column from 1."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:

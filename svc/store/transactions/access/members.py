@@ -115,7 +115,7 @@ def change_member(
 
 
 def remove_member(transaction: Transaction, number: int, member_id: str, *, by_member: bool) -> MemberChange | Refusal:
-    """Delete a member with its sessions and invitations. `404 not_found`, `409 last_admin` as of `change_member`."""
+    """Delete a member with its sessions and invitations. `404 not_found`, `409 last_admin` as in `change_member`."""
     member = find_member(transaction, number, member_id)
     if member is None:
         return Refusal("not_found")

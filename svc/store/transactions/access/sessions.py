@@ -98,7 +98,7 @@ def begin_session(transaction: Transaction, number: int, digest: bytes, session:
 
 
 def use_link(transaction: Transaction, number: int, digest: bytes, now_ms: int) -> ConsoleLink | None:
-    """Take a link that may be used now: it is gone, and nobody can use it again. `None` as of `find_link`."""
+    """Take a link that may be used now: it is gone, and nobody can use it again. `None`: see `find_link`."""
     link = find_link(transaction, number, digest, now_ms)
     if link is not None:
         transaction.delete(CONSOLE_LINKS, number, digest)

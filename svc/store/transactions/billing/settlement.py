@@ -1,4 +1,4 @@
-"""Settlement: what each UTC day of production traffic came to, and organizations that are past due for too long.
+"""Settlement: the totals of each UTC day of production traffic, and organizations that are past due for too long.
 
 What may live here: the settler's questions and its transactions, and the statement, all of them over the ledger.
 A day is a range of its keys, without the lines that count for another day and with those of other days that count for
@@ -82,7 +82,7 @@ class AccountStatement(NamedTuple):
 
 
 def due_day(snapshot: Snapshot, number: int, now_ms: int) -> DueDay | None:
-    """The oldest UTC day of an organization with production traffic that is over and not settled (decisions 5.4);
+    """The oldest UTC day of an organization with production traffic that has ended and is not settled (decisions 5.4);
     `None` where there is none.
     """
     last = next(snapshot.scan_reverse(SETTLEMENTS, (number,), (number + 1,)), None)
@@ -125,8 +125,8 @@ def read_usage(snapshot: Snapshot, number: int, due: DueDay, resume: LinePositio
 def settle(
     transaction: Transaction, number: int, due: DueDay, usage: Usage, now_ms: int
 ) -> tuple[EndpointKey, ...] | None:
-    """Record what a closed day came to and queue `usage.daily_settled` (decisions 5.4, 8.9); `None` where it was
-    settled before. `usage` is the sum of all steps of `read_usage`. Returns the queues to nudge.
+    """Record the totals of a closed day and queue `usage.daily_settled` (decisions 5.4, 8.9); `None` where it was
+    settled before. `usage` is the sum of all steps of `read_usage`. Returns the endpoint queues to wake.
     """
     if transaction.has(SETTLEMENTS, number, due.day):
         return None
@@ -153,7 +153,7 @@ def is_overdue(snapshot: Snapshot, number: int, now_ms: int) -> bool:
 
 def block_overdue(transaction: Transaction, number: int, author: Author) -> tuple[EndpointKey, ...] | None:
     """Block an organization that has been past due for 7 days (decisions 5.3); `None` where it is not, or no longer.
-    Returns the queues to nudge.
+    Returns the endpoint queues to wake.
     """
     since_ms = transaction.get(PAST_DUE, number)
     organization = transaction.get(ORGANIZATIONS, number)

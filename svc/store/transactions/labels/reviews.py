@@ -99,7 +99,7 @@ def assign_review(transaction: Transaction, number: int, review_id: str, assigne
 
 
 class Closing(NamedTuple):
-    """What a review comes to."""
+    """The result of a review."""
 
     label: Label
     reason: str | None

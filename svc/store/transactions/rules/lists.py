@@ -37,7 +37,7 @@ ENTRIES_A_STEP = 1_000
 
 
 class NewEntry(NamedTuple):
-    """An entry to add: its value as of `lists.canonical`."""
+    """An entry to add; its value is in the form of `lists.canonical`."""
 
     value: str
     note: str = ""
@@ -45,7 +45,7 @@ class NewEntry(NamedTuple):
 
 
 class Added(NamedTuple):
-    """What adding entries came to."""
+    """The result of adding entries."""
 
     added: int
     replaced: int

@@ -56,7 +56,7 @@ def ruleset_in_force(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> 
     place = KINDS.index(kind)
     found = snapshot.get(RULESETS, number, place)
     if found is None and next(snapshot.scan_keys(RULESET_HISTORY, (number, place), (number, place + 1)), None):
-        raise CorruptionError(f"the rules of organization {number} are missing, and their history is there")
+        raise CorruptionError(f"the rules of organization {number} are missing, but their history exists")
     return found or FIRST
 
 
@@ -196,7 +196,7 @@ def save_rules(
 ) -> Ruleset | Refusal:
     """The ruleset with these rules, in force from the next transaction on. A rule without an id gets one before.
 
-    `409 revision_conflict` where another revision is in force; `422` as of `checked_rules`.
+    `409 revision_conflict` where another revision is in force; `422`: see `checked_rules`.
     """
     before = ruleset_in_force(transaction, number, kind)
     if before.revision != revision:
@@ -217,7 +217,9 @@ SAVED_SINCE = "Somebody else has saved since the revision you sent. Read the rul
 def checked_rules(
     snapshot: Snapshot, number: int, kind: EnvironmentKind, rules: Sequence[tuple[str | None, Rule]]
 ) -> Refusal | None:
-    """Why rules cannot be saved, with every fault; each has the id that was sent. `None` where they can."""
+    """Check rules before they are saved; each comes with the id that the client sent, or `None` for a new rule. Return
+    a `validation_error` that lists every fault, or `None` if all rules are valid.
+    """
     if len(rules) > MOST_RULES:
         return Refusal("validation_error", (Detail("rules", "too_long", "body"),))
     ids = {rule.id for rule in ruleset_in_force(snapshot, number, kind).rules}

@@ -1,4 +1,4 @@
-"""The outbox on disk: events enqueued in the transaction of their fact, and what attempts come to (decisions 8).
+"""The outbox on disk: events enqueued in the transaction of their fact, and the results of attempts (decisions 8).
 
 A delivery is open as long as it has a row in `DUE`, and the other way round: there is no queue beside the store that
 could lose it. Nothing is written when an attempt begins; one that a crash interrupts is made again.
@@ -91,7 +91,7 @@ class AttemptRecord(NamedTuple):
 
 
 class AttemptOutcome(NamedTuple):
-    """What an attempt came to, once it is written."""
+    """The result of an attempt, once it is written."""
 
     status: AttemptStatus
     due_ms: int | None
@@ -119,7 +119,7 @@ def enqueue(
     trace: TraceContext | None = None,
 ) -> tuple[EndpointKey, ...]:
     """Queue an event, of a type without filters, for every endpoint that subscribes to it now; returns the queues to
-    nudge after the commit.
+    wake after the commit.
 
     To be called in the transaction of the fact itself, once for each fact. `organization` is its number, `data` a
     struct of `svc.domain.webhooks.payloads`. Without a subscriber it costs one read and writes nothing.
@@ -171,7 +171,7 @@ def enqueue_identification(
     transaction: Transaction, submission: Submission, event: Event, threshold: int, endpoints: Sequence[Registered]
 ) -> tuple[EndpointKey, ...]:
     """Queue `identification.completed`, and `visitor.suspect` when the score reaches the threshold (decisions 8.9), for
-    those of `identification_receivers` that subscribe to it; returns the queues to nudge after the commit.
+    those of `identification_receivers` that subscribe to it; returns the endpoint queues to wake after the commit.
 
     One read where there are any; one row for each event and two for each endpoint that it goes to, so 42 rows at most.
     """
@@ -202,7 +202,7 @@ def log_attempt(transaction: Transaction, made: AttemptRecord) -> AttemptOutcome
     status (decisions 8.3, 8.4).
 
     Where the delivery was erased or its endpoint removed while it was in flight, the attempt is logged and nothing else
-    changes. One that is logged already changes nothing: who was not told of its commit hands it in again.
+    changes. One that is logged already changes nothing: a caller that was not told of its commit hands it in again.
     """
     queue, key = made.queue, made.key
     endpoint = transaction.get(ENDPOINTS, *queue)

@@ -68,7 +68,7 @@ class Issued(NamedTuple):
 
 
 class Queued(NamedTuple):
-    """A test or redelivery that was queued: `queue` is to be nudged after the commit."""
+    """A test or redelivery that was queued: `queue` is to be woken after the commit."""
 
     queue: EndpointKey
     event_id: UUID
@@ -135,7 +135,7 @@ def change_endpoint(
     transaction: Transaction, number: int, endpoint_id: str, change: EndpointChange
 ) -> Registered | Refusal:
     """Change an endpoint. A changed URL or `paused: false` gives a failing one a new start (decisions 8.4). `404
-    not_found`, or `422` as of `faulty_events` and `faulty_filter`.
+    not_found`, or `422`: see `faulty_events` and `faulty_filter`.
     """
     found = find_endpoint(transaction, number, endpoint_id)
     if found is None:
@@ -240,7 +240,7 @@ def queue_sample(
     trace: TraceContext | None = None,
 ) -> Queued | Refusal:
     """Queue one event with made-up `data`, a struct of `svc.domain.webhooks.payloads`, whether or not the endpoint
-    subscribes to its type: one attempt, as for a test. Refusals as of `queue_test`.
+    subscribes to its type: one attempt, as for a test. Refusals: see `queue_test`.
     """
     found = _not_busy(transaction, number, endpoint_id)
     if isinstance(found, Refusal):
@@ -266,12 +266,12 @@ def queue_redelivery(
     keys = (DeliveryKey(event_id.bytes, kind) for kind in get_args(DeliveryKind))
     was_queued = any(transaction.has(DELIVERIES, *found.queue, key.event_id, key.kind_index) for key in keys)
     if event is None and was_queued:
-        raise CorruptionError(f"the webhook event {event_id} is missing, and its delivery is there")
+        raise CorruptionError(f"the webhook event {event_id} is missing, but its delivery exists")
     if event is None or event.created_at_ms < now_ms - HISTORY_MS:
         return Refusal("not_found")
     if not was_queued:
         if was_attempted(transaction, found.queue, event_id.bytes):
-            raise CorruptionError(f"the delivery of webhook event {event_id} is missing, and its attempts are there")
+            raise CorruptionError(f"the delivery of webhook event {event_id} is missing, but its attempts exist")
         return Refusal("not_found")
     free = _not_busy(transaction, number, endpoint_id)
     return free if isinstance(free, Refusal) else _queue(transaction, found.queue, event_id, "redelivery", now_ms)

@@ -47,7 +47,7 @@ export function entriesOf(text: string): NewEntry[] {
   const isHeader = rows[0]?.every((name, at) => name.trim() === COLUMNS[at]);
   return (isHeader ? rows.slice(1) : rows).map(([value = "", note = "", expires = ""], at) => {
     const time = expires.trim() === "" ? null : new Date(expires.trim());
-    if (time && Number.isNaN(time.getTime())) throw new Error(`Line ${at + (isHeader ? 2 : 1)}: ${expires} is no time such as 2026-01-05T10:00:00Z.`);
+    if (time && Number.isNaN(time.getTime())) throw new Error(`Line ${at + (isHeader ? 2 : 1)}: ${expires} is not a time such as 2026-01-05T10:00:00Z.`);
     return { value: plain(value), note: plain(note), expires_at: time && time.toISOString() };
   });
 }

@@ -91,8 +91,8 @@ public abstract class Operations {
    *
    * <p>With the archived submission under {@code document}, and the deferred report when one arrived. The document
    * also says why the verdict is what it is: {@code evidence} of each signal, {@code linkage} (how the visitor was
-   * found and how sure that is), {@code changes} since the visitor's last report, and what its {@code attestation}
-   * came to. Its contents are not a public contract.
+   * found, how sure that is), {@code changes} since the visitor's last report, and the result of its {@code
+   * attestation}. Its contents are not a public contract.
    */
   public EventDetailBody getEvent(String requestId) {
     return new EventDetailBody(send(new Call("GET", "/events/{}", requestId).repeatable()));
@@ -678,8 +678,8 @@ public abstract class Operations {
    *
    * <p>At most ten per organization. The signing secret is shown this once. The URL must be {@code https}, and every
    * address of its host public and none of this service's own; it is judged again at every attempt, and redirects are
-   * not followed. Ports are 443 and those above 1023, unless the operator allows others. {@code live} endpoints hear
-   * of production traffic, {@code test} ones of all other; {@code billing.status_changed} needs {@code live}. A
+   * not followed. Ports are 443 and those above 1023, unless the operator allows others. {@code live} endpoints get
+   * events of production traffic, {@code test} ones all others; {@code billing.status_changed} needs {@code live}. A
    * {@code filter} that cannot be used is {@code invalid_condition}; {@code message} has line and column. Needs the
    * role {@code admin} or {@code developer}.
    */

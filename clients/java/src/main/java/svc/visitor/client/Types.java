@@ -414,7 +414,7 @@ public final class Types {
       return this;
     }
 
-    /** Types of events to be told of. */
+    /** Event types to subscribe to. */
     public List<String> events() {
       return listAt("events", Body::textOf);
     }
@@ -567,7 +567,7 @@ public final class Types {
       return textAt("note");
     }
 
-    /** From when on it is no entry any more. */
+    /** When the entry expires. */
     public String expiresAt() {
       return textAt("expires_at");
     }
@@ -1944,7 +1944,7 @@ public final class Types {
       return this;
     }
 
-    /** From when on it is no entry any more; {@code null} = never. */
+    /** When the entry expires; {@code null} = never. */
     public String expiresAt() {
       return textAt("expires_at");
     }

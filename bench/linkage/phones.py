@@ -56,6 +56,8 @@ ON_ANDROID_ALONE = (Event.RESET, Event.REPLACED)
 JOINED = "two phones of one model in a household: joined"
 JOINED_OF_ONE = "the same where the app sends a token alone, or an iPhone its device id alone: joined"
 """A token that is another may be that of the same app after its storage was lost; so may the device id of iOS."""
+JOINED_AT_LAST = "all of these pairs, on their last visits: joined"
+"""Who is taken for the other phone parts from it when the other comes with its own token."""
 OFFICE = "twenty phones of one model behind one address: visitors"
 LATER = "every other visit: the phone's own id"
 STRANGERS = "every visit: the id of another phone"
@@ -66,6 +68,7 @@ AIMS: dict[str, tuple[float, float]] = {
     Event.REPLACED.value: (0.97, 1.0),
     JOINED: (0.0, 0.005),
     JOINED_OF_ONE: (0.0, 0.02),
+    JOINED_AT_LAST: (0.0, 0.005),
     OFFICE: (1.0, 1.0),
     LATER: (0.99, 1.0),
     STRANGERS: (0.0, 0.005),
@@ -251,6 +254,7 @@ class Fleet:
         for one, other in self.pairs:
             row = JOINED if one.is_told_from_others else JOINED_OF_ONE
             self.figures.add(row, counts=bool({*one.numbers} & {*other.numbers}))
+            self.figures.add(JOINED_AT_LAST, counts=one.numbers[-1] == other.numbers[-1])
         for office in self.offices:
             visitors = {phone.numbers[0] for phone in office}
             self.figures.add(OFFICE, counts=len(visitors), of=len(office))

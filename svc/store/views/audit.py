@@ -33,7 +33,7 @@ class Sought(NamedTuple):
     """An id or a name; `None` = any."""
 
     def fits(self, record: AuditRecord) -> bool:
-        """Whether action and actor of a record are those sought."""
+        """Return whether action and actor of a record are those sought."""
         return self.action in (None, record.action) and self.actor in (None, record.actor.id, record.actor.name)
 
 
@@ -45,7 +45,7 @@ class AuditMatch(NamedTuple):
 
 
 def newest(snapshot: Snapshot, sought: Sought, limit: int) -> list[AuditMatch]:
-    """At most `limit` records that match, newest first.
+    """Return at most `limit` records that match, newest first.
 
     Reads records from the newest on until it has as many, so a rare actor or action reads the whole period.
     """
@@ -53,8 +53,8 @@ def newest(snapshot: Snapshot, sought: Sought, limit: int) -> list[AuditMatch]:
 
 
 def before(snapshot: Snapshot, number: int, raw_id: bytes | None, limit: int) -> list[AuditMatch]:
-    """At most `limit` records of an organization older than the one with this id (16 bytes; `None` = all), newest
-    first.
+    """Return at most `limit` records of an organization older than the one with this id (16 bytes; `None` = all),
+    newest first.
     """
     rows = snapshot.scan_reverse(AUDIT, (number,), (number + 1,) if raw_id is None else (number, raw_id))
     return [AuditMatch(UUID(bytes=found), record) for (_, found), record in islice(rows, limit)]

@@ -25,7 +25,7 @@ time. Behind as many the hour counts.
 
 
 class Outlook(NamedTuple):
-    """How far the credit of one organization goes."""
+    """How far the credit of one organization lasts."""
 
     organization_id: str
     credit: Credit | None
@@ -33,12 +33,14 @@ class Outlook(NamedTuple):
 
 
 def outlook(snapshot: Snapshot, number: int, now_ms: int) -> Outlook:
-    """Of an organization that there is. Raises `CorruptionError`."""
+    """Return how far the credit of an existing organization lasts, with its public id. Raises `CorruptionError`."""
     return Outlook(organization(snapshot, number).id, credit_of(snapshot, number, now_ms))
 
 
 def credit_of(snapshot: Snapshot, number: int, now_ms: int) -> Credit | None:
-    """How far the credit of an organization goes; `None` where nothing can run out."""
+    """Return how far the credit of an organization lasts; `None` if it cannot run out: no credit limit, removed, or
+    blocked.
+    """
     account = organization(snapshot, number)
     limit = account.credit_limit_micros
     if limit is None or account.removed_at_ms is not None or account.billing_status == "blocked":

@@ -46,15 +46,15 @@ _Row = tuple[bytes, int, Segment | None]
 
 
 class Scope(NamedTuple):
-    """An organization, by its number in the store, and the index of an environment: what one index is about."""
+    """The scope of one event index: an organization (by its number in the store) and the index of an environment."""
 
     number: int
     environment: int
 
 
 def digest_of(name: str, value: str) -> int:
-    """64 bits that stand for a value in the index: of a facet, or of `level` or `visitor`, by `name`. Two values may
-    have the same, so what is found by one is compared with the event itself.
+    """Return the 64-bit digest that stands for a value in the index. `name`: the facet of the value, or `level` or
+    `visitor`. Two values may have the same digest, so an event that is found by one is compared with the value itself.
     """
     return int.from_bytes(blake2b(f"{name} {value}".encode(), digest_size=8).digest())
 
@@ -66,7 +66,7 @@ _PERSONAL = frozenset({"tag", "ip_address", "account_id"})
 
 
 def digests(event: Event) -> Digests:
-    """Those of all values by which an event can be found."""
+    """Return the digests of all values by which an event can be found."""
     verdict = event.verdict
     found = {digest_of("visitor", verdict.visitor_id), _common_digest("level", verdict.suspect_level or "")}
     for facet in FACETS:
@@ -78,14 +78,16 @@ def digests(event: Event) -> Digests:
 
 
 def wanted(filters: Filters) -> tuple[int, ...]:
-    """The digests of what is asked for, those that are likely to be rare first; none = every event."""
+    """Return the digests of the values that the filters ask for, those that are likely to be rare first; empty if every
+    event is wanted.
+    """
     visitor = () if filters.visitor_id is None else (digest_of("visitor", filters.visitor_id),)
     level = () if filters.level is None else (digest_of("level", filters.level),)
     return (*visitor, *(digest_of(facet, value) for facet, value in filters.facets()), *level)
 
 
 def scope_of(number: int, event: Event) -> Scope:
-    """Where an event is indexed."""
+    """Return the scope in which an event is indexed."""
     return Scope(number, ENVIRONMENTS.index(event.environment))
 
 
@@ -125,8 +127,8 @@ def _put(transaction: Transaction, scope: Scope, part: int, upper: tuple[int, by
 
 
 def is_indexed(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> bool:
-    """Whether the index has an event at this position (arrival in Unix ms, 16 bytes of the request id): in the tail or
-    in a segment. An erased one is in neither. Raises `CorruptionError`.
+    """Return whether the index has an event at this position (arrival in Unix ms, 16 bytes of the request id), in the
+    tail or in a segment; `False` for an erased event. Raises `CorruptionError`.
     """
     return snapshot.has(EVENT_TAIL, *scope, *here) or _slot_of(snapshot, scope, here) is not None
 
@@ -147,7 +149,7 @@ def _parts_with(part: int, values: Sequence[int]) -> list[int]:
 def rows_of(
     snapshot: Snapshot, number: int, request_id: bytes, event: Event
 ) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
-    """(table, key) of the rows that say something of an event, which say it of others, too."""
+    """Yield (table, key) of the index rows that have data of an event; they have data of other events too."""
     scope, here = scope_of(number, event), (event.occurred_at_ms, request_id)
     if event.feed_at_ms is not None:
         yield LATE_EVENTS, (*scope, event.feed_at_ms, request_id)
@@ -162,8 +164,8 @@ def rows_of(
 
 
 def holder(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> tuple[int, tuple[int, bytes]] | None:
-    """(part, position in the key) of the segment in which an event at this position would be; `None` where it is newer
-    than all.
+    """Return (part, position in the key) of the segment that would have an event at this position; `None` if the
+    position is newer than all segments.
     """
     found: list[tuple[tuple[int, bytes], int]] = []
     for part in (SMALL, SLOTS):
@@ -177,12 +179,12 @@ def holder(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> tuple[i
 
 
 def part_of(digest: int) -> int:
-    """The part of a large segment that has the postings of a digest."""
+    """Return the part of a large segment that has the postings of a digest."""
     return FIRST_PART + digest * PARTS // 2**64
 
 
 def read_run(snapshot: Snapshot, scope: Scope, part: int, upper: tuple[int, bytes]) -> Run:
-    """A segment as a whole; an empty one where it is not there."""
+    """Return a whole segment; an empty one if it is not stored."""
     postings: dict[int, Sequence[int]] = {}
     for each in (SMALL,) if part == SMALL else range(FIRST_PART, FIRST_PART + PARTS):
         segment = snapshot.get(EVENT_SEGMENTS, *scope, each, *upper)
@@ -214,11 +216,12 @@ def delete_run(transaction: Transaction, scope: Scope, part: int, upper: tuple[i
 
 
 class Search:
-    """The positions of the events that have all of these digests, newest first: those below `beyond` and not below
-    `oldest`. It looks at about `most_keys` rows of the tail, or at fewer segments.
+    """Iterate over the positions of the events that have all of these digests, newest first: those below `beyond` and
+    not below `oldest`.
 
-    Over rows that are being fetched (`postgresql/rows.py`) an absent row of slots stands for as many events as the
-    postings say, so that no more segments are asked for than are needed.
+    It reads about `most_keys` rows of the tail, or fewer segments. Over rows that are being fetched
+    (`postgresql/rows.py`) an absent row of slots counts for as many events as its postings say, so that no more
+    segments are asked for than are needed.
     """
 
     def __init__(
@@ -344,8 +347,8 @@ class Search:
 
 
 class SearchForward(Search):
-    """As `Search`, oldest first. `ended_at`: all up to there was looked at, itself included, and what is newer was
-    not.
+    """The same as `Search`, but oldest first. `ended_at`: the search has covered everything up to here, inclusive, and
+    nothing newer.
     """
 
     def _tail_rows(self) -> Iterator[tuple[tuple[Any, ...], Digests]]:
@@ -410,7 +413,7 @@ def _living(slots: Slots, slot_indexes: Iterable[int]) -> Iterator[bytes]:
 
 
 def later(snapshot: Snapshot, scope: Scope, digest: int, after: tuple[int, bytes]) -> Iterator[Position]:
-    """The positions of the events that have this digest and are newer, oldest first."""
+    """Return the positions of the events that have this digest and are newer than `after`, oldest first."""
     behind = slot(after)
     tail = (
         slot(key[-2:]) for key, row in snapshot.scan(EVENT_TAIL, *scope, start=(*scope, *after)) if digest in row.values
@@ -429,7 +432,7 @@ def _ascending(snapshot: Snapshot, scope: Scope, part: int, digest: int, after: 
 
 
 def just_above(here: Position) -> Position:
-    """The position that is newer than this one and older than all others that are."""
+    """Return the smallest position that is newer than this one."""
     arrival_ms, request_id = here
     following = int.from_bytes(request_id) + 1
     if following >> 128:

@@ -62,7 +62,7 @@ def _placed(transaction: Transaction, number: int, event: Event) -> Event:
 
 
 def rewrite_event(transaction: Transaction, number: int, request_id: UUID, before: Event, after: Event) -> None:
-    """Write an event that is stored with other values, and index it by them; it was counted."""
+    """Replace a stored event, and index it by its new values; the hour counters stay as they are."""
     event_index.unindex(transaction, number, request_id.bytes, before)
     transaction.put(EVENTS, (number, request_id.bytes), after)
     event_index.add(transaction, number, request_id.bytes, after)
@@ -81,7 +81,7 @@ class EventPosition(NamedTuple):
 
 
 class Positions(NamedTuple):
-    """Where the events of a page are."""
+    """The positions of the events of a page."""
 
     rows: list[EventPosition]
     resume: Resume | None
@@ -97,8 +97,8 @@ class EventPage(NamedTuple):
 
 
 def event_page(snapshot: Snapshot, number: int, environment: Environment, listing: Listing) -> EventPage:
-    """The events that the listing asks for, newest first; of one millisecond, the larger request id first. Reads no
-    event that it does not return, but for those of another value with the same digest.
+    """Return the events that the listing asks for, newest first; those of one millisecond by request id, the largest
+    first. Read only the events that are returned, and those of another value with the same digest.
     """
     found = positions(snapshot, number, environment, listing)
     return EventPage(read(snapshot, found.rows, listing.filters), found.resume)
@@ -107,10 +107,11 @@ def event_page(snapshot: Snapshot, number: int, environment: Environment, listin
 def positions(
     snapshot: Snapshot, number: int, environment: Environment, listing: Listing, most_keys: int = MOST_KEYS
 ) -> Positions:
-    """Where the events of a page are, in its order, for `read`, which may take them some at a time. No event is read.
+    """Return the positions of the events of a page, in its order; pass them to `read`, a few at a time if need be. Read
+    no event.
 
-    It looks at no more than about `most_keys`, and a page that ends there may be short, or empty, and has a `resume`.
-    Raises `CorruptionError` where the index has nothing of what is counted.
+    Look at no more than about `most_keys` index keys: a page that ends there may be short, or empty, and has a
+    `resume`. Raises `CorruptionError` if the index has nothing for events that are counted.
     """
     scope = Scope(number, ENVIRONMENTS.index(environment))
     beyond = listing.after or Position(listing.to_ms, bytes(16))
@@ -140,8 +141,9 @@ def _refuse_counted(snapshot: Snapshot, number: int, environment: Environment, l
 
 
 def read(snapshot: Snapshot, wanted: Sequence[EventPosition], filters: Filters) -> list[EventMatch]:
-    """The events at these positions, in their order; events deleted since are left out, and those of another value than
-    `filters` ask for with the same digest. Raises `CorruptionError` where the index names no event, or another one.
+    """Return the events at these positions, in their order. Leave out events that were deleted meanwhile, and those
+    whose values do not match `filters` although a digest does. Raises `CorruptionError` if the index names no event, or
+    another one.
     """
     found = [
         (event_position, snapshot.get(EVENTS, event_position.scope.number, event_position.request_id))
@@ -163,15 +165,15 @@ def read(snapshot: Snapshot, wanted: Sequence[EventPosition], filters: Filters) 
 def event_by_request(
     snapshot: Snapshot, number: int, environment: Environment, request_id: UUID, now_ms: int, retention_ms: int
 ) -> Event | None:
-    """As `readable_event`, of this environment alone."""
+    """Return the same as `readable_event`, but only if the event is of this environment; else `None`."""
     event = readable_event(snapshot, number, request_id, now_ms, retention_ms)
     return event if event is not None and event.environment == environment else None
 
 
 def readable_event(snapshot: Snapshot, number: int, request_id: UUID, now_ms: int, retention_ms: int) -> Event | None:
-    """An event of the organization, of whatever environment; `None` where there is none, or where it is older than
-    `retention_ms` (interface 8, decisions 16.1). Raises `CorruptionError` also where it is missing and a row that is
-    stored with it is not: a damaged index hides it (decisions 17.5).
+    """Return an event of the organization, in any environment; `None` if there is none, or if it is older than
+    `retention_ms` (interface 8, decisions 16.1). Raises `CorruptionError` if it is missing although a row that is
+    stored with it exists: a damaged index hides it (decisions 17.5).
     """
     event = snapshot.get(EVENTS, number, request_id.bytes)
     if event is None:
@@ -180,8 +182,8 @@ def readable_event(snapshot: Snapshot, number: int, request_id: UUID, now_ms: in
 
 
 def refuse_hidden(snapshot: Snapshot, number: int, request_id: UUID, now_ms: int, retention_ms: int) -> None:
-    """For an event that was not found. Raises `CorruptionError` where a row that is stored with it is there, or the
-    index has it.
+    """Check that an event that was not found does not exist: raise `CorruptionError` if a row that is stored with it
+    exists, or the index has it. Events older than `retention_ms` are not checked.
     """
     at_ms, raw_id = made_at_ms(request_id.bytes), request_id.bytes
     if at_ms < now_ms - retention_ms:

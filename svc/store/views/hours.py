@@ -18,8 +18,8 @@ HourKey = tuple[int, int, int]
 def hours(
     snapshot: Snapshot, number: int, environment: Environment, from_ms: int, to_ms: int
 ) -> list[tuple[int, HourCounts]]:
-    """(Unix ms at which the hour begins, its counts) of the hours that the window touches, oldest first; hours without
-    events are left out. Reads at most one row for each hour: `to_ms` is not in the window.
+    """Return (start of the hour in Unix ms, its counts) of the hours from `from_ms` to before `to_ms`, oldest first.
+    Leave out hours without events. At most one row is read for each hour.
     """
     environment_index, beyond = ENVIRONMENTS.index(environment), -(-to_ms // HOUR_MS)
     found: list[tuple[int, HourCounts]] = []
@@ -33,7 +33,7 @@ def hours(
 
 
 def hour_key(number: int, event: Event) -> HourKey:
-    """The key of the row that counts an event."""
+    """Return the key of the row whose counters include an event."""
     return number, ENVIRONMENTS.index(event.environment), hour_of(event)
 
 
@@ -43,7 +43,7 @@ def count(transaction: Transaction, number: int, event: Event) -> None:
 
 
 def uncount(transaction: Transaction, number: int, event: Event) -> None:
-    """Subtract an event that is being deleted from the counters of its hour, whose row goes with the last one."""
+    """Subtract an event that is being deleted from the counters of its hour; delete the row with its last event."""
     key = hour_key(number, event)
     counts = transaction.get(HOURS, *key)
     if counts is None:

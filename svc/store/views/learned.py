@@ -24,12 +24,16 @@ PRODUCTION, OTHERS = range(2)
 
 
 def scope_of(environment: Environment) -> int:
-    """The scope whose statistics an identification in this environment uses and updates: `PRODUCTION` or `OTHERS`."""
+    """Return the scope whose statistics an identification in this environment uses and updates: `PRODUCTION` or
+    `OTHERS`.
+    """
     return PRODUCTION if environment == "production" else OTHERS
 
 
 def load_statistics(snapshot: Snapshot, organization: int, scope: int) -> Statistics:
-    """The statistics of a scope with no class loaded. A scope without a row of its own starts from production's."""
+    """Return the statistics of a scope with no class loaded. A scope without a row of its own starts from
+    production's.
+    """
     own = snapshot.get(STATISTICS, organization, scope, SHARED)
     if own is not None or scope == PRODUCTION:
         return Statistics(own)
@@ -37,8 +41,8 @@ def load_statistics(snapshot: Snapshot, organization: int, scope: int) -> Statis
 
 
 def class_row(snapshot: Snapshot, organization: int, scope: int, family: int, known: Statistics) -> bytes | None:
-    """The row of a class of devices: its own where `known`, the statistics of its scope, has one, else production's;
-    `None` where neither exists.
+    """Return the row of a class of devices: that of `scope` if its statistics, `known`, have one of their own, else
+    that of production; `None` if neither exists.
     """
     if not known.has_own(family):
         if scope == PRODUCTION or not load_statistics(snapshot, organization, PRODUCTION).has_own(family):
@@ -48,7 +52,7 @@ def class_row(snapshot: Snapshot, organization: int, scope: int, family: int, kn
 
 
 def load_class(snapshot: Snapshot, organization: int, scope: int, family: int, into: Statistics) -> None:
-    """Load a class of devices into the statistics of its scope; nothing where it has no row."""
+    """Load a class of devices into the statistics of its scope; do nothing if it has no row."""
     raw = class_row(snapshot, organization, scope, family, into)
     if raw is not None:
         into.load(family, raw)
@@ -71,8 +75,8 @@ def store_statistics(
 
 
 def delete_corrupt(transaction: Transaction, organization: int) -> int:
-    """Delete the rows of an organization that cannot be read or decoded; how many there were. What they held is learned
-    again.
+    """Delete the rows of an organization that cannot be read or decoded, and return their number. What they held is
+    learned again.
     """
     stem = STATISTICS.key.prefix(organization)
     corrupt: list[tuple[Any, ...]] = []

@@ -31,8 +31,8 @@ from svc.store.snapshot import Snapshot
 
 
 def named_list(snapshot: Snapshot, number: int, name: str) -> StoredList | None:
-    """A list of the organization by its name; `None` for any other text. One row is read. Raises `CorruptionError`
-    where the row of one of the six is missing and its mark is there.
+    """Return a list of the organization by its name; `None` if there is none, or the text cannot be a name. One row is
+    read. Raises `CorruptionError` if the row of one of the six predefined lists is missing but its marker row exists.
     """
     found = snapshot.get(LISTS, number, name) if is_list_name(name) else None
     return _unused(snapshot, number, name) if found is None and name in FIRST_LISTS else found
@@ -52,11 +52,11 @@ def _refuse_hidden(snapshot: Snapshot, number: int, list_id: str) -> None:
 
 
 def contains(snapshot: Snapshot, number: int, found: StoredList, value: str | None, now_ms: int) -> bool:
-    """Whether a value of the list's kind is in it now, as any text; an address also where one of its networks has it.
-    `None` and text of another kind are in no list.
+    """Return whether the list contains a value now. The value is any text; an address is also contained if one of the
+    list's networks includes it. `None` and text of another kind are in no list.
 
-    Nothing is read of an empty list, and one or two rows of any other; of one of addresses, at most two for each length
-    of networks that it really has. Raises as `stored_entry` does.
+    For an empty list nothing is read, for others one or two rows; for a list of addresses at most two rows for each
+    prefix length that it has. Raises as `stored_entry` does.
     """
     if value is None or not found.entries:
         return False
@@ -68,20 +68,20 @@ def contains(snapshot: Snapshot, number: int, found: StoredList, value: str | No
 
 
 def list_names(snapshot: Snapshot, number: int) -> dict[str, ListKind]:
-    """Name -> kind of all lists of the organization."""
+    """Return the name and kind of every list of the organization."""
     return {name: found.kind for name, found in lists_of(snapshot, number).items()}
 
 
 def lists_of(snapshot: Snapshot, number: int) -> dict[str, StoredList]:
-    """Name -> list of all lists of the organization, in the order of their names."""
+    """Return all lists of the organization by name, in the order of their names."""
     found = {name: stored for (_, name), stored in snapshot.scan(LISTS, number)}
     found |= {name: _unused(snapshot, number, name) for name in FIRST_LISTS if name not in found}
     return dict(sorted(found.items()))
 
 
 def all_lists(snapshot: Snapshot, number: int) -> dict[str, StoredList]:
-    """As `lists_of`, for whoever says that there are no others. Raises `CorruptionError` where one is missing and its
-    mark is there.
+    """Return the same as `lists_of`, and check that no list is missing. Raises `CorruptionError` if a marker row has no
+    list.
     """
     found = lists_of(snapshot, number)
     known = {mark_of(raw_id(each.id)) for each in found.values()}
@@ -92,7 +92,7 @@ def all_lists(snapshot: Snapshot, number: int) -> dict[str, StoredList]:
 
 
 def find_list(snapshot: Snapshot, number: int, list_id: str) -> StoredList | None:
-    """A list of the organization by its id; `None` for any other text. Raises as `named_list` does."""
+    """Return a list of the organization by its id; `None` for any other text. Raises as `named_list` does."""
     found = next((found for found in lists_of(snapshot, number).values() if found.id == list_id), None)
     if found is None and is_list_id(list_id):
         _refuse_hidden(snapshot, number, list_id)
@@ -100,19 +100,21 @@ def find_list(snapshot: Snapshot, number: int, list_id: str) -> StoredList | Non
 
 
 def raw_id(list_id: str) -> bytes:
-    """The id of a list as it stands in keys."""
+    """Return the id of a list as it is stored in keys."""
     return LIST_ID.read(list_id)
 
 
 def find_entry(snapshot: Snapshot, number: int, found: StoredList, value: str, now_ms: int) -> ListEntry | None:
-    """The living entry of a value in its canonical spelling. Raises as `stored_entry` does."""
+    """Return the entry of a value in its canonical spelling, if it has not expired; else `None`. Raises as
+    `stored_entry` does.
+    """
     entry = stored_entry(snapshot, number, raw_id(found.id), value)
     return entry if entry is not None and entry.is_living(now_ms) else None
 
 
 def stored_entry(snapshot: Snapshot, number: int, raw_list: bytes, value: str) -> ListEntry | None:
-    """The entry of a value, also one that has expired. Raises `CorruptionError` where it is missing and its mark is
-    there.
+    """Return the entry of a value, even if it has expired; `None` if there is none. Raises `CorruptionError` if it is
+    missing but its marker row exists.
     """
     entry = snapshot.get(LIST_ENTRIES, number, raw_list, entry_key(value))
     if entry is None and snapshot.has(LIST_MARKS, number, mark_of(raw_list, value)):
@@ -126,8 +128,8 @@ _BEYOND_LISTS = b"\x00\x00\x00\x01" + bytes(_MARK_BYTES - len(_OF_LIST))
 
 
 def mark_of(raw_list: bytes, value: str = "") -> bytes:
-    """What stands in `LIST_MARKS` for an entry, whose value is never empty, or for a list. Those of lists begin with
-    zeros, which no other does, so that they stand together.
+    """Return the key in `LIST_MARKS` of the marker row of an entry, whose value is never empty, or of a list. The keys
+    of lists begin with zeros and no others do, so that they are adjacent.
     """
     digest = blake2b(raw_list + value.encode(), digest_size=_MARK_BYTES).digest()
     if not value:
@@ -136,18 +138,20 @@ def mark_of(raw_list: bytes, value: str = "") -> bytes:
 
 
 def expired_keys(snapshot: Snapshot, number: int, now_ms: int) -> Iterator[tuple[int, int, bytes, str]]:
-    """Keys in `LIST_EXPIRIES` of the entries that have expired and are still stored, the earliest first."""
+    """Yield the keys in `LIST_EXPIRIES` of the entries that have expired and are still stored, earliest
+    expiry first.
+    """
     yield from snapshot.scan_keys(LIST_EXPIRIES, (number,), (number, now_ms + 1))
 
 
 def expired_entries(snapshot: Snapshot, number: int, now_ms: int) -> Counter[str]:
-    """Id of a list -> how many entries of it have expired and are still stored."""
+    """Return by list id how many entries have expired and are still stored."""
     counts = Counter(raw_list for _, _, raw_list, _ in expired_keys(snapshot, number, now_ms))
     return Counter({str(LIST_ID.show(raw_list)): count for raw_list, count in counts.items()})
 
 
 def living_entries(snapshot: Snapshot, number: int, now_ms: int) -> int:
-    """How many entries of the organization's lists have not expired."""
+    """Return how many entries of the organization's lists have not expired."""
     expired = expired_entries(snapshot, number, now_ms)
     return sum(found.entries - expired[found.id] for found in lists_of(snapshot, number).values())
 
@@ -155,8 +159,8 @@ def living_entries(snapshot: Snapshot, number: int, now_ms: int) -> int:
 def entries_behind(
     snapshot: Snapshot, number: int, list_id: str, beginning: str, after: str, limit: int
 ) -> list[tuple[str, ListEntry]]:
-    """(key, entry) of at most `limit` entries in the order of their values, of those whose values may begin so and
-    whose keys are behind `after`; empty = all. Expired entries are among them.
+    """Return (key, entry) of at most `limit` entries in key order: those whose values may begin with `beginning` and
+    whose keys are after `after`; empty texts stand for all. Expired entries are included.
     """
     stem = (number, raw_id(list_id), key_prefix(beginning))
     start = (*stem[:2], max(after, stem[2]))

@@ -56,12 +56,12 @@ class ScopeWeights(NamedTuple):
 
 
 def find_key(snapshot: Snapshot, digest: bytes) -> ApiKey | None:
-    """The key whose secret has this digest (`credentials.digest`), revoked or not; `None` where there is none."""
+    """Return the key whose secret has this digest (`credentials.digest`), revoked or not; `None` if there is none."""
     return snapshot.get(KEYS, digest)
 
 
 def organization(snapshot: Snapshot, number: int) -> Organization:
-    """An organization by its number, removed or not. Raises `LookupError` for a number that was never given."""
+    """Return an organization by its number, removed or not. Raises `LookupError` for a number that was never given."""
     found = snapshot.get(ORGANIZATIONS, number)
     if found is None:
         raise LookupError(f"no organization has the number {number}")
@@ -69,42 +69,48 @@ def organization(snapshot: Snapshot, number: int) -> Organization:
 
 
 def organizations(snapshot: Snapshot) -> list[int]:
-    """The numbers of all organizations, oldest first, removed ones included; also of one whose row cannot be read."""
+    """Return the numbers of all organizations, oldest first, including removed ones and those whose row
+    cannot be read.
+    """
     return [ORGANIZATIONS.key.unpack(raw)[0] for raw, _ in snapshot.unchecked(ORGANIZATIONS, b"")]
 
 
 def is_removed(snapshot: Snapshot, number: int) -> bool:
-    """Whether the operator has removed the organization; `False` for a number that was never given."""
+    """Return whether the operator has removed the organization; `False` for a number that was never given."""
     found = snapshot.get(ORGANIZATIONS, number)
     return found is not None and found.removed_at_ms is not None
 
 
 def find_account(snapshot: Snapshot, organization_id: str) -> Account | None:
-    """An organization by its public id, removed or not; `None` where there is none. Any text may be passed."""
+    """Return an organization by its public id, removed or not; `None` if there is none. Any text may be passed."""
     number = snapshot.get(ORGANIZATION_IDS, organization_id) if is_organization_id(organization_id) else None
     return None if number is None else Account(organization(snapshot, number), balance(snapshot, number))
 
 
 def accounts(snapshot: Snapshot) -> list[Account]:
-    """All organizations with their balances, oldest first, removed ones included."""
+    """Return all organizations with their balances, oldest first, removed ones included."""
     return [Account(found, balance(snapshot, number)) for (number,), found in snapshot.scan(ORGANIZATIONS)]
 
 
 def balance(snapshot: Snapshot, number: int) -> int:
-    """Micro-dollars: the sum of the organization's ledger; may be negative. Raises as `known_balance` does."""
+    """Return the sum of the organization's ledger in micro-dollars; it may be negative. Raises as
+    `known_balance` does.
+    """
     return known_balance(snapshot.get(BALANCES, number))
 
 
 def known_balance(micros: int | None) -> int:
-    """The value of a row of `BALANCES`. Every organization has one: raises `CorruptionError` where there is none."""
+    """Return the value of a row of `BALANCES`. Raises `CorruptionError` for `None`: every organization has
+    a balance.
+    """
     if micros is None:
         raise CorruptionError("the balance of an organization is missing")
     return micros
 
 
 def refuse_given(snapshot: Snapshot, table: Table[Any], *key: int) -> None:
-    """For the next number of a table, which ends `key`. Raises `CorruptionError` where a row has it or one above: the
-    count of those that were given is missing or old, and what has the number would be another's.
+    """Check that the next number of a table, the end of `key`, is free: raise `CorruptionError` if a row has this
+    number or a larger one. The count of given numbers is then missing or old, and another record would be overwritten.
     """
     found = next(snapshot.scan_keys(table, key, (key[0] + 1,) if len(key) > 1 else None), None)
     if found is not None:
@@ -112,34 +118,32 @@ def refuse_given(snapshot: Snapshot, table: Table[Any], *key: int) -> None:
 
 
 def newest_settlements(snapshot: Snapshot, number: int, limit: int) -> list[tuple[int, Settlement]]:
-    """Return (UTC day since 1970, its totals) of the last settled days, newest first."""
+    """Return (UTC day since 1970, its totals) of the last `limit` settled days, newest first."""
     rows = snapshot.scan_reverse(SETTLEMENTS, (number,), (number + 1,))
     return [(day, settled) for (_, day), settled in islice(rows, limit)]
 
 
 def newest_credits(snapshot: Snapshot, number: int, limit: int) -> list[LedgerEntry]:
-    """The last credits on the ledger, newest first; a negative one was taken back. Reads no charge, however many there
-    are.
-    """
+    """Return the last credits on the ledger, newest first; a negative one was taken back. Charges are not read."""
     keys = snapshot.scan_keys_reverse(CREDITS, (number,), (number + 1,))
     lines = (snapshot.get(LEDGER, *key) for key in islice(keys, limit))
     return [line for line in lines if line is not None]
 
 
 def newest_billing_changes(snapshot: Snapshot, number: int, limit: int) -> list[BillingChange]:
-    """The last changes of the billing status, newest first."""
+    """Return the last changes of the billing status, newest first."""
     rows = snapshot.scan_reverse(BILLING_CHANGES, (number,), (number + 1,))
     return [change for _, change in islice(rows, limit)]
 
 
 def keys_of(snapshot: Snapshot, number: int) -> list[ApiKey]:
-    """All keys of an organization, oldest first, revoked ones included."""
+    """Return all keys of an organization, oldest first, revoked ones included."""
     return list(scan_keys(snapshot, number))
 
 
 def scan_keys(snapshot: Snapshot, number: int, after: ApiKey | None = None) -> Iterator[ApiKey]:
-    """The keys of an organization one by one, oldest first, revoked ones included; with `after`, those behind it in
-    that order. Raises `CorruptionError` also where the index names one that is missing.
+    """Yield the keys of an organization, oldest first, including revoked ones; with `after`, only those after it in
+    that order. Raises `CorruptionError` also if the index names a key that is missing.
     """
     start = None if after is None else (number, after.created_at_ms, after.id)
     for key, digest in snapshot.scan(ORGANIZATION_KEYS, number, start=start):
@@ -152,14 +156,14 @@ def scan_keys(snapshot: Snapshot, number: int, after: ApiKey | None = None) -> I
 
 
 def event(snapshot: Snapshot, number: int, request_id: UUID) -> Event | None:
-    """An event of the organization in any environment, however old, until retention deletes it; `None` where there is
-    none.
+    """Return an event of the organization in any environment, however old, if retention has not deleted it; else
+    `None`.
     """
     return snapshot.get(EVENTS, number, request_id.bytes)
 
 
 def document(snapshot: Snapshot, number: int, request_id: UUID) -> Document | None:
-    """The archived report of an event; `None` where none was archived or it was deleted."""
+    """Return the archived report of an event; `None` if none was archived, or it was deleted."""
     return snapshot.get(DOCUMENTS, number, request_id.bytes)
 
 
@@ -171,15 +175,17 @@ def deferred_report(snapshot: Snapshot, number: int, request_id: UUID) -> Deferr
 
 
 def weights_snapshot(snapshot: Snapshot, digest: bytes) -> dict[str, int]:
-    """Signal -> weight, by the digest that a document names. It is kept as long as any document that names it."""
+    """Return the weights by signal that have this digest, which a document names. They are kept as long as a document
+    names them.
+    """
     kept = snapshot.get(WEIGHTS_SNAPSHOTS, digest)
     assert kept is not None, f"the weights {digest.hex()} are not kept"
     return kept.weights
 
 
 def find_key_by_id(snapshot: Snapshot, key_id: str) -> ApiKey | None:
-    """A key of any organization and kind, revoked or not, by its id; `None` for any other text. Raises
-    `CorruptionError` also where the index names one that is missing.
+    """Return a key of any organization and kind, revoked or not, by its id; `None` if there is none. Raises
+    `CorruptionError` also if the index names a key that is missing.
     """
     digest = snapshot.get(KEY_IDS, key_id) if is_key_id(key_id) else None
     key = None if digest is None else snapshot.get(KEYS, digest)
@@ -189,8 +195,8 @@ def find_key_by_id(snapshot: Snapshot, key_id: str) -> ApiKey | None:
 
 
 def find_key_of(snapshot: Snapshot, number: int, key_id: str, kinds: Sequence[KeyKind]) -> ApiKey | None:
-    """A key of the organization and of one of these kinds, revoked or not, by its id; `None` for any other text. Raises
-    `CorruptionError` also where only the organization's index has it.
+    """Return a key of the organization and of one of these kinds, revoked or not, by its id; `None` if there is none.
+    Raises `CorruptionError` also if only the organization's index names it.
     """
     key = find_key_by_id(snapshot, key_id)
     if key is None and any(
@@ -201,38 +207,42 @@ def find_key_of(snapshot: Snapshot, number: int, key_id: str, kinds: Sequence[Ke
 
 
 def find_sdk_key(snapshot: Snapshot, number: int, key_id: str) -> ApiKey | None:
-    """A public or secret key of the organization, revoked or not, by its id; `None` for any other text."""
+    """Return a public or secret key of the organization, revoked or not, by its id; `None` if there is none."""
     return find_key_of(snapshot, number, key_id, SDK_KEYS)
 
 
 def weights_key(number: int, key_id: str | None, platform: Platform) -> tuple[int, int, str]:
-    """The key in `WEIGHTS` of a scope's configuration; `key_id=None` is the organization's own."""
+    """Return the key in `WEIGHTS` of the configuration of an SDK key for a platform, or with `key_id=None` of the
+    organization's own.
+    """
     return number, PLATFORMS.index(platform), key_id or ""
 
 
 def stored_weights(snapshot: Snapshot, number: int, key_id: str | None, platform: Platform) -> StoredWeights | None:
-    """The scope's own configuration of a platform (`key_id=None`: the organization's); `None` when it has none and its
-    parent's is in force.
+    """Return the configuration of an SDK key for a platform, or with `key_id=None` of the organization; `None` if it
+    has none and the weights of its parent are in force.
     """
     return snapshot.get(WEIGHTS, *weights_key(number, key_id, platform))
 
 
 def weights_in_force(snapshot: Snapshot, number: int, key_id: str | None, platform: Platform) -> Weights:
-    """What scores this platform's reports: for a key, or for an organization as a whole (decisions 6.2)."""
+    """Return the weights that score this platform's reports for an SDK key, or with `key_id=None` for the organization
+    as a whole (decisions 6.2).
+    """
     of_key = None if key_id is None else stored_weights(snapshot, number, key_id, platform)
     of_organization = stored_weights(snapshot, number, None, platform) if of_key is None else None
     return resolve(of_key, of_organization, platform)
 
 
 def keys_with_weights(snapshot: Snapshot, number: int, platform: Platform) -> frozenset[str]:
-    """Ids of the organization's SDK keys that have a configuration of their own for a platform."""
+    """Return the ids of the organization's SDK keys that have a configuration of their own for a platform."""
     stem = (number, PLATFORMS.index(platform))
     keys = snapshot.scan_keys_reverse(WEIGHTS, stem, (number, stem[1] + 1))
     return frozenset(key_id for _, _, key_id in keys if key_id)
 
 
 def scope_weights(snapshot: Snapshot, number: int, key_id: str | None) -> tuple[ScopeWeights, ...]:
-    """Every platform's weights, as the organization (`key_id=None`) or one of its keys sees them."""
+    """Return every platform's weights, as the organization (`key_id=None`) or one of its keys sees them."""
     return tuple(
         ScopeWeights(
             platform,

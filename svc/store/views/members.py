@@ -10,18 +10,18 @@ from svc.store.views.lookups import is_removed
 
 
 def find_member(snapshot: Snapshot, number: int, member_id: str) -> Member | None:
-    """A member of the organization by its id; `None` for any other text."""
+    """Return a member of the organization by its id; `None` if there is none."""
     return snapshot.get(MEMBERS, number, member_id) if is_member_id(member_id) else None
 
 
 def members_of(snapshot: Snapshot, number: int) -> list[Member]:
-    """All members of an organization, oldest first."""
+    """Return all members of an organization, oldest first."""
     return sorted((member for _, member in snapshot.scan(MEMBERS, number)), key=lambda member: member.created_at_ms)
 
 
 def member_with(snapshot: Snapshot, number: int, email: str) -> Member | None:
-    """The member of an organization with this address, which must be canonical. Raises `CorruptionError` where the
-    index names one that is missing, or does not name one that is there.
+    """Return the member of an organization with this e-mail address, which must be canonical; `None` if there is none.
+    Raises `CorruptionError` if the index names a missing member, or does not name an existing one.
     """
     raw_id = snapshot.get(MEMBER_EMAILS, email_digest(email), number)
     member = None if raw_id is None else snapshot.get(MEMBERS, number, raw_id.decode())
@@ -31,8 +31,8 @@ def member_with(snapshot: Snapshot, number: int, email: str) -> Member | None:
 
 
 def members_with(snapshot: Snapshot, email: str) -> list[tuple[int, Member]]:
-    """(number of the organization, member) of everybody with this address, which must be canonical, in organizations
-    that were not removed.
+    """Return (number of the organization, member) of every member with this e-mail address, which must be canonical.
+    Removed organizations are left out.
     """
     rows = list(snapshot.scan(MEMBER_EMAILS, email_digest(email)))
     found = [(number, snapshot.get(MEMBERS, number, raw_id.decode())) for (_, number), raw_id in rows]
@@ -40,12 +40,12 @@ def members_with(snapshot: Snapshot, email: str) -> list[tuple[int, Member]]:
 
 
 def member_of_subject(snapshot: Snapshot, number: int, subject: str) -> Member | None:
-    """The member whom the OpenID provider knows by this subject (`Member.subject`)."""
+    """Return the member whom the OpenID provider knows by this subject (`Member.subject`); `None` if there is none."""
     return next((member for _, member in snapshot.scan(MEMBERS, number) if member.subject == subject), None)
 
 
 def other_active_admins(snapshot: Snapshot, number: int, member_id: str) -> bool:
-    """Whether the organization has an active admin beside this member."""
+    """Return whether the organization has an active admin other than this member."""
     return any(
         member.role == "admin" and member.status == "active" and member.id != member_id
         for _, member in snapshot.scan(MEMBERS, number)

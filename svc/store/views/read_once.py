@@ -14,8 +14,8 @@ V = TypeVar("V")
 
 
 class ReadOnce(Snapshot):
-    """The same state for several searches one after the other: each row of the index is read and decoded once, when
-    the first of them gets to it.
+    """A snapshot for several searches one after the other: it reads and decodes each row of the index once, when the
+    first search needs it, and keeps it.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:

@@ -42,7 +42,7 @@ SUBJECTS_AT_ONCE = 16
 
 
 class Sought(NamedTuple):
-    """Which accounts or visitors of an organization are listed."""
+    """The accounts or visitors of an organization that a list is to have."""
 
     listed: Listed
     number: int
@@ -65,25 +65,25 @@ class Sought(NamedTuple):
     """Whether the highest level of each is looked for, which is some searches."""
 
     def is_meant(self, event: Event) -> bool:
-        """Whether the event is one of those that are looked at."""
+        """Return whether the list considers the event: its address is in `network`, if one is given."""
         return self.network is None or is_within(event.ip_address, self.network)
 
     def id_in(self, event: Event) -> str | None:
-        """The id of what is listed in an event; `None` where it has none."""
+        """Return the id of the account or visitor of an event; `None` if it has none."""
         return event.account_id if self.listed == "account" else event.verdict.visitor_id
 
     def filters(self, subject_id: str) -> Filters:
-        """Which events are those of one."""
+        """Return the filters that find the events of one account or visitor."""
         return filters_of(self.listed, subject_id)
 
     @property
     def scopes(self) -> list[Scope]:
-        """Of the environments of the kind."""
+        """Return the index scopes of the environments of the kind."""
         return [Scope(self.number, ENVIRONMENTS.index(name)) for name in environments_of(self.kind)]
 
 
 class Sighted(NamedTuple):
-    """An account or a visitor of a list."""
+    """An account or a visitor of a list, with its last event."""
 
     id: str
     last: EventMatch
@@ -95,12 +95,12 @@ class Sighted(NamedTuple):
 
     @property
     def at(self) -> Position:
-        """Of its last event."""
+        """Position of its last event."""
         return _at(self.last)
 
 
 class Step(NamedTuple):
-    """What one step of a list has found."""
+    """The result of one step of a list."""
 
     found: list[Sighted]
     looked_at: frozenset[str]
@@ -112,17 +112,17 @@ class Step(NamedTuple):
 
 
 def environments_of(kind: EnvironmentKind) -> list[Environment]:
-    """The environments that are counted together."""
+    """Return the environments of a kind, which are counted together."""
     return [name for name in ENVIRONMENTS if kind_of(name) == kind]
 
 
 def filters_of(listed: Listed, subject_id: str) -> Filters:
-    """Which events are those of an account or a visitor."""
+    """Return the filters that find the events of an account or a visitor."""
     return Filters(account_id=subject_id) if listed == "account" else Filters(visitor_id=subject_id)
 
 
 def has_events(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) -> bool:
-    """Whether an account or a visitor of the organization has any event, in whatever environment."""
+    """Return whether an account or a visitor of the organization has any event, in whatever environment."""
     filters = filters_of(listed, subject_id)
     found = (
         place
@@ -133,8 +133,8 @@ def has_events(snapshot: Snapshot, number: int, listed: Listed, subject_id: str)
 
 
 def number_of(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) -> int | None:
-    """The id by which rows of velocity know an account or a visitor of the organization; `None` for a visitor that is
-    not identifiable, and for one that is being erased.
+    """Return the id under which velocity rows know an account or a visitor of the organization; `None` for a visitor
+    that is not identifiable or is being erased.
     """
     if listed == "account":
         return account_digest(number, subject_id)
@@ -143,8 +143,8 @@ def number_of(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) 
 
 
 def refuse_unindexed(snapshot: Snapshot, sought: Sought, subject_id: str) -> None:
-    """For an account or a visitor of which the index has no event. Raises `CorruptionError` where its counts have one
-    that is readable, and the index still has none.
+    """Check an account or a visitor of which the index has no event: raise `CorruptionError` if its velocity row counts
+    an event that is still kept.
     """
     known_as = number_of(snapshot, sought.number, sought.listed, subject_id)
     if known_as is None:
@@ -158,8 +158,9 @@ def refuse_unindexed(snapshot: Snapshot, sought: Sought, subject_id: str) -> Non
 def step(
     snapshot: Snapshot, sought: Sought, since: Position, beyond: Position, looked_at: frozenset[str], most: int
 ) -> Step:
-    """At most `most` of what is sought, the one that was seen last first, from the event below `beyond` on. The page
-    began below `since`, and has looked at `looked_at`. Raises `CorruptionError` as `events.read` does.
+    """Return at most `most` of the accounts or visitors that are sought, the one seen last first, starting at the event
+    below `beyond`. The page began below `since` and has covered `looked_at` already. Raises `CorruptionError` as
+    `events.read` does.
     """
     places, resume = _newest(snapshot, sought, beyond)
     found: list[Sighted] = []
@@ -245,8 +246,8 @@ def _was_seen_later(snapshot: Snapshot, sought: Sought, row: VelocityRow, match:
 
 
 def highest_level(snapshot: Snapshot, sought: Sought, last: EventMatch) -> Level | None:
-    """The highest suspect level in 24 hours of the events of the account or visitor whose last event this is; `None`
-    where none was scored.
+    """Return the highest suspect level within 24 hours of the account or visitor whose last event is `last`; `None` if
+    no event was scored.
     """
     subject_id = sought.id_in(last.event)
     if subject_id is None or last.event.occurred_at_ms < sought.now_ms - DAY_MS:

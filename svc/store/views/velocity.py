@@ -27,7 +27,9 @@ from svc.store.snapshot import Snapshot
 
 
 class Party(NamedTuple):
-    """Who and what takes part in an event, by the ids that rows know them by."""
+    """The subjects (visitor, account, address, ...) that take part in an event, by the ids under which velocity rows
+    know them.
+    """
 
     organization: int
     environment: Environment
@@ -39,11 +41,11 @@ class Party(NamedTuple):
     country: int | None
 
     def id_of(self, subject: Subject) -> int | None:
-        """The id of the row of a subject; `None` = it has none."""
+        """Return the id of a subject; `None` if the event has none."""
         return getattr(self, subject)
 
     def others_of(self, subject: Subject) -> tuple[int | None, ...]:
-        """The others of a subject, in the order of `OTHERS`."""
+        """Return the ids of the other subjects that a subject's row counts, in the order of `OTHERS`."""
         return _OTHERS_OF[subject](self)
 
 
@@ -54,7 +56,7 @@ _OTHERS_OF: Final[dict[Subject, Callable[[Party], tuple[int | None, ...]]]] = {
 
 
 def party_of(number: int, event: Event, visitor: int | None) -> Party:
-    """The party of an event of the organization with this number."""
+    """Return the party of an event of the organization with this number. `visitor`: the number of its visitor."""
     return make_party(
         number,
         event.environment,
@@ -75,7 +77,7 @@ def make_party(
     address: int,
     country_code: str | None,
 ) -> Party:
-    """The party of an event with these values. `visitor` is the number of its visitor, `None` = not identifiable;
+    """Return the party of an event with these values. `visitor`: the number of its visitor, `None` if not identifiable;
     `address`: see `address_id`.
     """
     return Party(
@@ -90,8 +92,8 @@ def make_party(
 
 
 def read_row(snapshot: Snapshot, who: Party, subject: Subject, now_s: int) -> VelocityRow:
-    """The row of a subject that has one, without what has left the longest window by now; an empty one where it has
-    none.
+    """Return the velocity row of a subject that the party has, without entries older than the longest window; an empty
+    row if none is stored.
     """
     subject_id = who.id_of(subject)
     assert subject_id is not None
@@ -101,7 +103,7 @@ def read_row(snapshot: Snapshot, who: Party, subject: Subject, now_s: int) -> Ve
 def row_of(
     snapshot: Snapshot, number: int, kind: EnvironmentKind, subject: Subject, subject_id: int, now_s: int
 ) -> VelocityRow:
-    """As `read_row`, of the subject that rows know by this id."""
+    """Return the same as `read_row`, for the subject with this id."""
     period, of = now_s // LONGEST_S, (KINDS.index(kind), SUBJECTS.index(subject), subject_id)
     row = snapshot.get(VELOCITY, number, period, *of)
     if row is None:
@@ -110,14 +112,16 @@ def row_of(
 
 
 def row_key(who: Party, subject: Subject, period: int) -> tuple[int, ...]:
-    """The key of the row of a subject that has one, in a period of 30 days since 1970."""
+    """Return the key of the velocity row of a subject that the party has. `period`: a number of 30-day periods since
+    1970.
+    """
     subject_id = who.id_of(subject)
     assert subject_id is not None
     return who.organization, period, KINDS.index(kind_of(who.environment)), SUBJECTS.index(subject), subject_id
 
 
 def row_keys(who: Party) -> Iterator[tuple[int, ...]]:
-    """Keys of all rows that may count an event of this party: of its period of 30 days, and of the one that follows."""
+    """Yield the keys of all rows that may count an event of this party: in its 30-day period and in the next."""
     period = who.at_s // LONGEST_S
     for subject in SUBJECTS:
         if who.id_of(subject) is not None:

@@ -30,7 +30,7 @@ CLOCK_MARGIN_MS = 24 * 3600 * 1000
 
 
 class Sighting(NamedTuple):
-    """A visitor and how often it was seen with what was asked for."""
+    """A visitor, and how often it was seen with the tag or address that was asked for."""
 
     visitor_id: str
     first_seen_ms: int
@@ -40,8 +40,8 @@ class Sighting(NamedTuple):
 
 
 def find_visitor(snapshot: Snapshot, number: int, visitor_id: str) -> Visitor | None:
-    """The record of a visitor of the organization; `None` for any other text, and for a visitor that cannot be
-    recognized, of which there are only events. Raises `CorruptionError` also where the index names one that is missing.
+    """Return the record of a visitor of the organization; `None` if there is none, which includes visitors that cannot
+    be recognized and have only events. Raises `CorruptionError` also if the index names a record that is missing.
     """
     found = snapshot.get(VISITOR_IDS, number, visitor_id.encode()) if is_visitor_id(visitor_id) else None
     record = None if found is None else snapshot.get(VISITORS, number, found)
@@ -51,8 +51,8 @@ def find_visitor(snapshot: Snapshot, number: int, visitor_id: str) -> Visitor | 
 
 
 def visitors_like(snapshot: Snapshot, number: int, beginning: str, limit: int) -> list[str]:
-    """At most `limit` ids of visitors that begin so, in their order; `beginning` has 1 to 20 ASCII letters or digits.
-    Those that are being erased are left out.
+    """Return at most `limit` visitor ids that begin with `beginning` (1 to 20 ASCII letters or digits), in their order.
+    Visitors that are being erased are left out.
     """
     first = beginning.encode()[:20]
     beyond = first[:-1] + bytes([first[-1] + 1])
@@ -62,8 +62,8 @@ def visitors_like(snapshot: Snapshot, number: int, beginning: str, limit: int) -
 
 
 def visitor_id_of(snapshot: Snapshot, number: int, visitor: int | None) -> str | None:
-    """The id of the visitor of the organization with this number; `None` for `None`, and for one that was erased or is
-    being erased.
+    """Return the id of the visitor with this number; `None` for `None`, and for a visitor that was erased or is being
+    erased.
     """
     record = None if visitor is None else snapshot.get(VISITORS, number, visitor)
     if record is None or snapshot.has(ERASURES, number, record.visitor_id.encode()):
@@ -72,8 +72,8 @@ def visitor_id_of(snapshot: Snapshot, number: int, visitor: int | None) -> str |
 
 
 def visitors(snapshot: Snapshot, number: int, after: int | None, limit: int) -> list[tuple[int, Visitor]]:
-    """(number of the visitor, its record) of at most `limit` visitors, the most recently created first; with `after`,
-    those created before the visitor of that number.
+    """Return (number, record) of at most `limit` visitors, the most recently created first; with `after`, only those
+    created before the visitor with that number.
     """
     beyond = (number + 1,) if after is None else (number, after)
     rows = snapshot.scan_reverse(VISITORS, (number,), beyond)
@@ -81,7 +81,7 @@ def visitors(snapshot: Snapshot, number: int, after: int | None, limit: int) -> 
 
 
 def has_events_in(snapshot: Snapshot, number: int, environment: Environment, visitor: Visitor, since_ms: int) -> bool:
-    """Whether there is an event of this visitor in the environment, not older than `since_ms`."""
+    """Return whether the environment has an event of this visitor that arrived at `since_ms` (Unix ms) or later."""
     filters = Filters(visitor_id=visitor.visitor_id)
     oldest = (max(visitor.first_seen_s * 1000, since_ms), bytes(16))
     search = Search(snapshot, Scope(number, ENVIRONMENTS.index(environment)), wanted(filters), oldest)
@@ -92,9 +92,9 @@ def has_events_in(snapshot: Snapshot, number: int, environment: Environment, vis
 def visitors_with(
     snapshot: Snapshot, number: int, environment: Environment, filters: Filters, after: str | None, limit: int
 ) -> list[Sighting]:
-    """At most `limit` visitors that were seen with a tag or at an address, in the order of their ids; with `after`,
-    those behind this id. They are found among its `MOST_LOOKED_AT` newest events, and what is said of them is about
-    those. Raises `ValueError` unless `filters` asks for exactly one of the two.
+    """Return at most `limit` visitors that were seen with a tag or at an address, in the order of their ids; with
+    `after`, only those after this id. Only the `MOST_LOOKED_AT` newest events with the tag or address are considered,
+    for the counts too. Raises `ValueError` unless `filters` asks for exactly one of the two.
     """
     if (filters.tag is None) == (filters.ip_address is None):
         raise ValueError("either a tag or an address")
@@ -119,26 +119,29 @@ class Activity(NamedTuple):
     last_ms: int | None = None
 
     def plus(self, other: Activity) -> Activity:
-        """Together with other events of the visitor."""
+        """Return the sum of this activity and `other`, which counts other events of the same visitor."""
         times = [each for each in (self.first_ms, self.last_ms, other.first_ms, other.last_ms) if each is not None]
         return Activity(self.events + other.events, min(times, default=None), max(times, default=None))
 
 
 def sum_of(parts: Iterable[Activity]) -> Activity:
-    """Of all environments."""
+    """Return the sum over all environments."""
     return reduce(Activity.plus, parts, Activity())
 
 
 def counted_from_ms(record: Visitor | None, since_ms: int) -> int:
-    """Since when events of a visitor can have arrived, of those that arrived since `since_ms`; no record: any time."""
+    """Return the earliest time (Unix ms), not before `since_ms`, at which an event of the visitor can have arrived;
+    `since_ms` if it has no record.
+    """
     return since_ms if record is None else max(since_ms, record.first_seen_s * 1000 - CLOCK_MARGIN_MS)
 
 
 def activity(
     snapshot: Snapshot, number: int, environment: Environment, listing: Listing, most_keys: int
 ) -> tuple[Activity, Position | None]:
-    """The events that the listing asks for, counted by the index, and where to go on; `None` = these are all. It looks
-    at about `most_keys`, and reads no event: one of another visitor whose id has the same 64 bits is counted, too.
+    """Return the count of the events that the listing asks for, and where to resume; `None` if these are all. Look at
+    about `most_keys` index keys and read no event: events of another visitor whose id has the same 64-bit digest are
+    counted too.
     """
     scope = Scope(number, ENVIRONMENTS.index(environment))
     beyond = listing.after or Position(listing.to_ms, bytes(16))
@@ -151,7 +154,7 @@ def activity(
 
 
 class Neighbors(NamedTuple):
-    """The events beside one, of the same visitor and environment, in the order of arrival."""
+    """The events before and after an event, of the same visitor and environment, in the order of arrival."""
 
     previous: UUID | None
     """`None` = there is none that is still readable."""
@@ -159,9 +162,8 @@ class Neighbors(NamedTuple):
 
 
 def neighbors(snapshot: Snapshot, number: int, request_id: UUID, event: Event, oldest_ms: int) -> Neighbors:
-    """The events of the visitor just before and after this one; those that arrived before `oldest_ms` count as gone.
-
-    Looks into the segments between them, however many events the visitor has.
+    """Return the events of the visitor just before and just after this one; those that arrived before `oldest_ms` are
+    left out. Only the segments between them are read, however many events the visitor has.
     """
     scope, visitor_id = scope_of(number, event), event.verdict.visitor_id
     digest, here = digest_of("visitor", visitor_id), (event.occurred_at_ms, request_id.bytes)

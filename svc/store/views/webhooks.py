@@ -57,14 +57,14 @@ BEYOND = b"\xff" * 16
 
 
 class Registered(NamedTuple):
-    """An endpoint and its numbers in the store."""
+    """An endpoint, with its key in the store."""
 
     queue: EndpointKey
     endpoint: Endpoint
 
 
 class ClaimedDelivery(NamedTuple):
-    """A delivery that is to be sent now, with all that an attempt needs."""
+    """A delivery that is to be sent now, with everything that an attempt needs."""
 
     queue: EndpointKey
     key: DeliveryKey
@@ -77,7 +77,7 @@ class ClaimedDelivery(NamedTuple):
 
 
 class FailedDeliveries(NamedTuple):
-    """The failed deliveries in one piece of the log."""
+    """The failed deliveries in one part of the log."""
 
     event_ids: list[bytes]
     """In the order of the attempts that were their last."""
@@ -86,7 +86,7 @@ class FailedDeliveries(NamedTuple):
 
 
 class AskedQueue(NamedTuple):
-    """A queue whose next delivery is looked for, as `next_delivery` is asked."""
+    """A queue whose next delivery is asked for: the arguments of `next_delivery`."""
 
     queue: EndpointKey
     in_flight: frozenset[DeliveryKey]
@@ -103,7 +103,7 @@ class WaitingQueues(NamedTuple):
 
 
 class NoWork(NamedTuple):
-    """Nothing is to be sent in this queue now."""
+    """Nothing is to be sent from this queue now."""
 
     due_ms: int | None
     """When there will be; `None` = not before somebody says so."""
@@ -121,7 +121,7 @@ class EndpointOverview(NamedTuple):
 
 
 def endpoints_of(snapshot: Snapshot, number: int) -> list[Registered]:
-    """All endpoints of an organization, oldest first: at most ten (interface 8)."""
+    """Return all endpoints of an organization, oldest first: at most ten (interface 8)."""
     if not snapshot.has(ENDPOINT_COUNTS, number):  # most never made one, and a range costs six times as much
         return []
     return [
@@ -130,13 +130,15 @@ def endpoints_of(snapshot: Snapshot, number: int) -> list[Registered]:
 
 
 def endpoint_anywhere(snapshot: Snapshot, endpoint_id: str) -> Registered | None:
-    """An endpoint of any organization by its id, for the operator; `None` where there is none. Reads every endpoint."""
+    """Return an endpoint of any organization by its id, for the operator; `None` if there is none. Every endpoint is
+    read.
+    """
     rows = snapshot.scan(ENDPOINTS)
     return next((Registered(EndpointKey(*key), found) for key, found in rows if found.id == endpoint_id), None)
 
 
 def find_endpoint(snapshot: Snapshot, number: int, endpoint_id: str) -> Registered | None:
-    """An endpoint of the organization by its id; `None` for any other text. Where there is none, raises as
+    """Return an endpoint of the organization by its id; `None` if there is none. In that case raises as
     `refuse_hidden_endpoints` does.
     """
     found = next((found for found in endpoints_of(snapshot, number) if found.endpoint.id == endpoint_id), None)
@@ -146,8 +148,8 @@ def find_endpoint(snapshot: Snapshot, number: int, endpoint_id: str) -> Register
 
 
 def refuse_hidden_endpoints(snapshot: Snapshot, number: int) -> None:
-    """Raises `CorruptionError` where a row that goes with an endpoint is there and the endpoint is not: a corrupt table
-    hides it (decisions 17.5). For requests that show that there is none, or give the next number.
+    """Check, before a response says that there are no endpoints or the next number is given, that none is hidden: raise
+    `CorruptionError` if a row that belongs to an endpoint exists and the endpoint does not (decisions 17.5).
     """
     given = snapshot.get(ENDPOINT_COUNTS, number) or 0
     present = set(_numbers_in(snapshot, ENDPOINTS, number))
@@ -171,22 +173,28 @@ def _numbers_in(snapshot: Snapshot, table: Table[Any], number: int) -> Iterator[
 def subscribers(
     snapshot: Snapshot, number: int, environment: WebhookEnvironment, event_type: EventType
 ) -> list[Registered]:
-    """The endpoints to which an event goes: subscribed, of its environment, and not paused (decisions 8.4)."""
+    """Return the endpoints to which an event of this type goes: subscribed, of its environment, and not paused
+    (decisions 8.4).
+    """
     return [found for found in endpoints_of(snapshot, number) if subscribes(found.endpoint, environment, event_type)]
 
 
 def subscribes(endpoint: Endpoint, environment: WebhookEnvironment, event_type: EventType) -> bool:
-    """Whether an event of this type and environment goes to the endpoint now; never to a paused one (decisions 8.4)."""
+    """Return whether an event of this type and environment goes to the endpoint now; never to a paused one (decisions
+    8.4).
+    """
     return endpoint.environment == environment and endpoint.status != "paused" and event_type in endpoint.events
 
 
 def health(snapshot: Snapshot, queue: EndpointKey) -> Health:
-    """How an endpoint has responded of late; the defaults where nothing was ever sent to it."""
+    """Return how an endpoint has responded recently; the defaults if nothing was ever sent to it."""
     return snapshot.get(ENDPOINT_HEALTH, *queue) or Health()
 
 
 def attempts_in_a_day(snapshot: Snapshot, queue: EndpointKey, now_ms: int) -> AttemptCount:
-    """Attempts of the last 24 hours, to the minute: the sum of at most 1,441 rows (interface 2.9)."""
+    """Return the counts of attempts of the last 24 hours, to the minute: the sum of at most 1,441 rows
+    (interface 2.9).
+    """
     minute = now_ms // 60_000
     rows = snapshot.scan(ATTEMPT_COUNTS, *queue, start=(*queue, minute - MINUTES_PER_DAY))
     counts = [count for (*_, counted), count in rows if counted <= minute]  # later ones are of a clock that was ahead
@@ -194,8 +202,8 @@ def attempts_in_a_day(snapshot: Snapshot, queue: EndpointKey, now_ms: int) -> At
 
 
 def filter_errors_in_a_day(snapshot: Snapshot, registered: Registered, now_ms: int) -> int:
-    """Events of the last 24 hours, in whole hours, for which the evaluation of the endpoint's filter failed. Nothing is
-    read without a filter.
+    """Return the number of events of the last 24 hours, in whole hours, for which evaluating the endpoint's filter
+    failed. Without a filter nothing is read.
     """
     queue, endpoint = registered
     if endpoint.filter is None:
@@ -209,9 +217,9 @@ def filter_errors_in_a_day(snapshot: Snapshot, registered: Registered, now_ms: i
 
 
 def queues_with_work(snapshot: Snapshot, after: EndpointKey, limit: int) -> WaitingQueues:
-    """At most `limit` queues with deliveries, after the queue `after` in key order, by reading forward and leaping over
-    the rest of a long queue. Each leap is a round trip to a database, in which all before it are made again: so a call
-    makes a few, and the next call goes on.
+    """Return at most `limit` queues with deliveries, after the queue `after` in key order. It scans forward and skips
+    the rest of a long queue. Each skip is a round trip to a database, which repeats the earlier ones: so a call makes a
+    few, and the next call resumes.
     """
     found: list[tuple[EndpointKey, int]] = []
     last = after
@@ -232,7 +240,9 @@ def queues_with_work(snapshot: Snapshot, after: EndpointKey, limit: int) -> Wait
 
 
 def poll_queues(snapshot: Snapshot, after: EndpointKey, late_ms: int, limit: int) -> tuple[WaitingQueues, bool]:
-    """As `queues_with_work`, and whether one that should be answered has been due since before `late_ms`."""
+    """Return the same as `queues_with_work`, and whether a queue whose endpoint should respond has a delivery that has
+    been due since before `late_ms` (Unix ms).
+    """
     waiting = queues_with_work(snapshot, after, limit)
     return waiting, any(due_ms < late_ms and _is_expected(snapshot, queue) for queue, due_ms in waiting.queues)
 
@@ -248,8 +258,8 @@ def _is_expected(snapshot: Snapshot, queue: EndpointKey) -> bool:
 def queues_ahead(
     snapshot: Snapshot, after: EndpointKey, now_ms: int, limit: int
 ) -> tuple[list[EndpointKey], EndpointKey | None]:
-    """Of the next `limit` queues after this one those with a delivery that is due later than any may be, and the last
-    queue that was looked at; `None` = there are no more.
+    """Return those of the next `limit` queues after `after` that have a delivery due later than any may be (the clock
+    was ahead), and the last queue examined; `None` if there are no more.
     """
     waiting = queues_with_work(snapshot, after, limit)
     beyond_ms = now_ms + LONGEST_WAIT_MS + 1
@@ -259,16 +269,16 @@ def queues_ahead(
 
 
 def first_removed(snapshot: Snapshot, sends: Callable[[EndpointKey], bool] | None = None) -> EndpointKey | None:
-    """A removed endpoint that has left rows for `sweep_removed`, of those for which `sends` holds, if given; `None`
-    where there is none.
+    """Return a removed endpoint that has left rows for `sweep_removed`, and for which `sends` returns true if it is
+    given; `None` if there is none.
     """
     removed = (EndpointKey(*key) for key, _ in snapshot.scan(REMOVED_ENDPOINTS))
     return next((queue for queue in removed if sends is None or sends(queue)), None)
 
 
 def endpoint_overviews(snapshot: Snapshot, after: EndpointKey, limit: int, now_ms: int) -> list[EndpointOverview]:
-    """The next `limit` endpoints of all organizations, after `after` in key order: one row each, one seek for what is
-    due, and one more row where something is.
+    """Return the state of the next `limit` endpoints of all organizations, after `after` in key order. Each costs one
+    row and one seek, and one more row if a delivery is due.
     """
     found: list[EndpointOverview] = []
     start = (after.organization, after.endpoint + 1)
@@ -282,7 +292,7 @@ def endpoint_overviews(snapshot: Snapshot, after: EndpointKey, limit: int, now_m
 
 
 def is_responding(snapshot: Snapshot, queue: EndpointKey) -> bool:
-    """Whether deliveries to the endpoint are expected to arrive: it exists and is neither paused nor failing."""
+    """Return whether deliveries to the endpoint are expected to arrive: it exists and is neither paused nor failing."""
     endpoint = snapshot.get(ENDPOINTS, *queue)
     return endpoint is not None and endpoint.status != "paused" and not is_failing(endpoint, health(snapshot, queue))
 
@@ -290,11 +300,9 @@ def is_responding(snapshot: Snapshot, queue: EndpointKey) -> bool:
 def next_delivery(
     snapshot: Snapshot, queue: EndpointKey, now_ms: int, in_flight: Collection[DeliveryKey], *, backlogged: bool = False
 ) -> ClaimedDelivery | NoWork:
-    """The delivery of this queue that is to be sent next: a test or redelivery first, else the one that is due longest.
-    `NoWork` says when one will be due.
-
-    Of a paused endpoint only a test or redelivery is handed out, so that it can be ended. `backlogged`: that the queue
-    has a backlog is known already, so that it is not counted again.
+    """Return the delivery of this queue that is to be sent next: a test or redelivery first, else the one that has been
+    due longest; `NoWork` says when one will be due. For a paused endpoint only a test or redelivery is returned, so
+    that it can be ended. `backlogged`: the queue is known to have a backlog, which is not counted again.
     """
     endpoint = snapshot.get(ENDPOINTS, *queue)
     if endpoint is None:
@@ -315,26 +323,28 @@ def next_delivery(
 
 
 def next_deliveries(snapshot: Snapshot, asked: Sequence[AskedQueue], now_ms: int) -> list[ClaimedDelivery | NoWork]:
-    """For each queue that is asked for, in that order, what `next_delivery` has of it at `now_ms` (Unix ms)."""
+    """Return, for each queue in `asked`, the result of `next_delivery` at `now_ms` (Unix ms), in the same order."""
     return [next_delivery(snapshot, one.queue, now_ms, one.in_flight, backlogged=one.backlogged) for one in asked]
 
 
 def due_deliveries(snapshot: Snapshot, queue: EndpointKey) -> Iterator[tuple[int, DeliveryKey]]:
-    """(Unix ms when it is due, delivery) of a queue, the first due first; those that are due later are in it too."""
+    """Yield (time when it is due in Unix ms, delivery) of a queue, earliest first, including those that are due in the
+    future.
+    """
     for (_, _, due_ms, event_id, kind_index), _ in snapshot.scan(DUE, *queue):
         yield due_ms, DeliveryKey(event_id, DELIVERY_KINDS[kind_index])
 
 
 def manual_delivery(snapshot: Snapshot, queue: EndpointKey) -> DeliveryKey | None:
-    """The test or redelivery that is queued, of which there is at most one; `None` without."""
+    """Return the test or redelivery that is queued, of which there is at most one; `None` if there is none."""
     return snapshot.get(MANUAL, *queue)
 
 
 def attempts_page(
     snapshot: Snapshot, number: int, environment: WebhookEnvironment | None, *, since: bytes, before: bytes, limit: int
 ) -> list[tuple[bytes, Attempt]]:
-    """(attempt id, attempt) of at most `limit` attempts, newest first, with ids from `since` and below `before`; of
-    both environments if `None`. Raises as `_attempts` does.
+    """Return (attempt id, attempt) of at most `limit` attempts with ids from `since` to before `before`, newest first;
+    with `environment=None`, of both environments. Raises as `_attempts` does.
     """
     stems: list[tuple[Table[Any], tuple[int, ...]]] = [
         (ATTEMPTS_BY_ENVIRONMENT, (number, index))
@@ -362,7 +372,7 @@ def _attempts(snapshot: Snapshot, number: int, ids: Iterable[bytes]) -> list[tup
 def attempt_index_keys(
     number: int, attempt_id: bytes, attempt: Attempt
 ) -> tuple[tuple[Table[bytes], tuple[int | bytes, ...]], ...]:
-    """(table, key) of every index row of an attempt: to be written and deleted together with it."""
+    """Return (table, key) of every index row of an attempt: they are written and deleted together with it."""
     return (
         (ATTEMPTS_BY_ENVIRONMENT, (number, WEBHOOK_ENVIRONMENTS.index(attempt.environment), attempt_id)),
         (ATTEMPTS_BY_EVENT, (number, attempt.event_id, attempt_id)),
@@ -372,8 +382,8 @@ def attempt_index_keys(
 def attempts_about(
     snapshot: Snapshot, number: int, event_ids: Sequence[bytes], limit: int
 ) -> list[tuple[bytes, Attempt]]:
-    """(attempt id, attempt) of at most `limit` attempts to deliver these events (16-byte ids), newest first. Reads no
-    other rows, however long the log is.
+    """Return (attempt id, attempt) of at most `limit` attempts to deliver these events (16-byte ids), newest first. No
+    other rows are read, however long the log is.
     """
     keys = (
         snapshot.scan_keys_reverse(ATTEMPTS_BY_EVENT, (number, event_id), (number, event_id, BEYOND))
@@ -384,16 +394,17 @@ def attempts_about(
 
 
 def was_attempted(snapshot: Snapshot, queue: EndpointKey, event_id: bytes) -> bool:
-    """Whether the log has an attempt to deliver this event (16-byte id) to the endpoint."""
+    """Return whether the log has an attempt to deliver this event (16-byte id) to the endpoint."""
     attempts = attempts_about(snapshot, queue.organization, [event_id], ATTEMPTS_LOOKED_AT)
     return any(attempt.endpoint == queue.endpoint for _, attempt in attempts)
 
 
 def failed_in(snapshot: Snapshot, queue: EndpointKey, window: range, start: bytes, limit: int) -> FailedDeliveries:
-    """The events of which the last attempt failed in this window (Unix ms), as up to `limit` rows of the log say.
+    """Return the events whose last attempt failed in this window (Unix ms), as up to `limit` rows of the organization's
+    log from `start` on say.
 
-    The log is the organization's, in the order of attempt ids. Those run ahead of the time of the attempt where the
-    clock was set back, and never behind: the first id of the window is the `start`, the end of the log its end.
+    The log is in the order of attempt ids. Ids may be ahead of the time of the attempt if the clock was set back, but
+    never behind it: so begin at the first id of the window, and go on to the end of the log.
     """
     rows = list(islice(snapshot.scan(ATTEMPTS, queue.organization, start=(queue.organization, start)), limit + 1))
     found = [

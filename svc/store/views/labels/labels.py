@@ -17,7 +17,7 @@ NO_LABELS = LabelCounts()
 
 
 class Archived(NamedTuple):
-    """Where an outcome is in the archive."""
+    """An archived outcome, and the segment that has it."""
 
     newest: bytes
     """In the key of its segment."""
@@ -26,7 +26,7 @@ class Archived(NamedTuple):
 
 
 def find_outcome(snapshot: Snapshot, number: int, request_id: bytes) -> Archived | None:
-    """The outcome of an event of the organization that is deleted; `None` where there is none. One row is read."""
+    """Return the archived outcome of a deleted event of the organization; `None` if there is none. One row is read."""
     found = next(snapshot.scan_keys(OUTCOMES, (number, request_id), (number + 1,)), None)
     segment = None if found is None else snapshot.get(OUTCOMES, *found)
     outcome = None if segment is None else segment.find(request_id)
@@ -36,13 +36,13 @@ def find_outcome(snapshot: Snapshot, number: int, request_id: bytes) -> Archived
 
 
 def stored_outcome(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Outcome:
-    """The outcome of an event that is stored, with the numbers that its visitor and its account have; 0 = none."""
+    """Return the outcome of a stored event, with the numbers of its visitor and its account; 0 if it has none."""
     visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode()) or 0
     return outcome_of(event, request_id, visitor, account_number(snapshot, number, event.account_id))
 
 
 def account_number(snapshot: Snapshot, number: int, account_id: str | None) -> int:
-    """The number by which outcomes know an account; 0 where none does."""
+    """Return the number under which outcomes know an account; 0 if no outcome has it."""
     if account_id is None:
         return 0
     return snapshot.get(ACCOUNT_NUMBERS, number, account_digest(number, account_id)) or 0
@@ -51,7 +51,9 @@ def account_number(snapshot: Snapshot, number: int, account_id: str | None) -> i
 def labels_of(
     snapshot: Snapshot, number: int, kind: EnvironmentKind, subject: Subject, subject_id: str | None
 ) -> LabelCounts:
-    """The labeled events of a visitor or an account, by its id, of the last 400 days. Two rows are read."""
+    """Return the counts of labeled events of a visitor or an account, by its id, over the last 400 days. Two rows are
+    read.
+    """
     if subject_id is None:
         return NO_LABELS
     if subject == "visitor":
@@ -64,7 +66,7 @@ def labels_of(
 
 
 def labeled_days(snapshot: Snapshot, number: int) -> frozenset[int]:
-    """UTC days since 1970 of which there are labels, with the days beside them, at which a request id may have been
+    """Return the UTC days since 1970 that have labels, and the days next to them, on which the request id may have been
     made.
     """
     found = {
@@ -78,8 +80,8 @@ def labeled_days(snapshot: Snapshot, number: int) -> frozenset[int]:
 def labeled_outcomes(
     snapshot: Snapshot, number: int, of_days: frozenset[int], below: bytes, most: int, now_ms: int
 ) -> tuple[list[Outcome], bytes | None]:
-    """The labeled outcomes of the next `most` segments of the archive that are of these days and below a key, newest
-    segment first; and the last of these keys, `None` = there are no more.
+    """Return the labeled outcomes of the next `most` segments of the archive that are of these days and below the key
+    `below`, newest segment first; and the last of these keys, or `None` if there are no more.
     """
     found: list[Outcome] = []
     looked_at = 0
@@ -96,5 +98,5 @@ def labeled_outcomes(
 
 
 def day_of(at_ms: int) -> int:
-    """The UTC day since 1970."""
+    """Return the UTC day since 1970 of a time in Unix ms."""
     return at_ms // DAY_MS

@@ -33,7 +33,7 @@ StoredRow = tuple[bytes, bytes]
 
 
 class Stretch(NamedTuple):
-    """Some UTC days of one environment of an organization, both included."""
+    """A range of UTC days, both ends included, of one environment of an organization."""
 
     number: int
     environment: Environment
@@ -42,7 +42,7 @@ class Stretch(NamedTuple):
 
 
 class DayRows(NamedTuple):
-    """What the store has of a day, as bytes; equal where the day adds up to the same."""
+    """The stored rows of a day, as bytes: equal rows have equal sums."""
 
     hours: tuple[StoredRow, ...]
     """Counters of stored events."""
@@ -51,7 +51,9 @@ class DayRows(NamedTuple):
 
 
 def stretches(number: int, environment: Environment, first_day: int, last_day: int) -> Iterator[Stretch]:
-    """The stretches of a window, oldest first; those of two windows are the same but at their ends."""
+    """Yield the ranges of days that make up a window, oldest first. Two windows share all of them but those at their
+    ends.
+    """
     while first_day <= last_day:
         end = min(last_day, first_day - first_day % DAYS_OF_STRETCH + DAYS_OF_STRETCH - 1)
         yield Stretch(number, environment, first_day, end)
@@ -59,7 +61,7 @@ def stretches(number: int, environment: Environment, first_day: int, last_day: i
 
 
 def read_rows(snapshot: Snapshot, stretch: Stretch) -> dict[int, DayRows]:
-    """UTC day -> its rows, of the days that have any. They are checked when they are added up."""
+    """Return the rows of the days that have any, by UTC day. They are verified when they are added up."""
     hours: defaultdict[int, list[StoredRow]] = defaultdict(list)
     for row in _stored(snapshot, HOURS, stretch, HOURS_OF_DAY):
         hours[HOURS.key.unpack(row[0])[2] // HOURS_OF_DAY].append(row)
@@ -76,14 +78,14 @@ def _stored(snapshot: Snapshot, table: Table[Any], stretch: Stretch, of_day: int
 
 
 class PerformanceSums:
-    """The sums that were made last."""
+    """A cache of the sums that were computed last."""
 
     def __init__(self) -> None:
         self._days: _Latest[tuple[int, Environment, int], DayRows] = _Latest(MOST_DAYS)
         self._stretches: _Latest[Stretch, tuple[Performance, ...]] = _Latest(MOST_STRETCHES)
 
     def of_day(self, stretch: Stretch, day: int, rows: DayRows) -> Performance:
-        """What the rows of a day of a stretch add up to. Raises `CorruptionError`."""
+        """Return the sum of the rows of a day. Raises `CorruptionError`."""
 
         def add_up() -> Performance:
             summed = Performance()
@@ -96,11 +98,11 @@ class PerformanceSums:
         return self._days.get((stretch.number, stretch.environment, day), rows, add_up)
 
     def knows(self, stretch: Stretch, day: int, rows: DayRows) -> bool:
-        """Whether the sum of a day is there, so that `of_day` takes no time."""
+        """Return whether the sum of a day is cached, so that `of_day` takes no time."""
         return self._days.has((stretch.number, stretch.environment, day), rows)
 
     def of_stretch(self, stretch: Stretch, days: tuple[Performance, ...]) -> Performance:
-        """What the sums of its days, as `of_day` returned them, add up to."""
+        """Return the sum over its days, given the sums that `of_day` returned."""
 
         def add_up() -> Performance:
             summed = Performance()

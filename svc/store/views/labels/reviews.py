@@ -32,20 +32,20 @@ BEYOND_ALL = b"\xff" * 20
 
 
 def subject_digest(number: int, subject: Subject, subject_id: str) -> int:
-    """64 bits that stand for the id of a visitor or an account of the organization in keys."""
+    """Return the 64-bit digest that stands in keys for the id of a visitor or an account of the organization."""
     if subject == "account":
         return account_digest(number, subject_id)
     return int.from_bytes(blake2b(subject_id.encode(), digest_size=8).digest())
 
 
 def subject_stem(number: int, subject: Subject, subject_id: str) -> tuple[int, int]:
-    """The two parts of keys that stand for a visitor or an account, `subject` and `id`."""
+    """Return the two key parts that stand for a visitor or an account: `subject` and `id`."""
     return SUBJECTS.index(subject), subject_digest(number, subject, subject_id)
 
 
 def find_review(snapshot: Snapshot, number: int, review_id: str) -> Review | None:
-    """A review of the organization by its id; `None` for any other text. Raises `CorruptionError` where an open one is
-    missing.
+    """Return a review of the organization by its id; `None` if there is none. Raises `CorruptionError` if an open one
+    is missing.
     """
     raw_id = raw_ordered_id(review_id) if review_id.startswith("rev_") else None
     found = None if raw_id is None else snapshot.get(REVIEWS, number, raw_id)
@@ -55,7 +55,7 @@ def find_review(snapshot: Snapshot, number: int, review_id: str) -> Review | Non
 
 
 def opened_review(snapshot: Snapshot, number: int, raw_id: bytes) -> Review:
-    """A review that another row names as open. Raises `CorruptionError` where it is missing."""
+    """Return a review that another row names as open. Raises `CorruptionError` if it is missing."""
     review = snapshot.get(REVIEWS, number, raw_id)
     if review is None:
         raise CorruptionError(f"the review {raw_id.decode()} is missing, and it is among the open ones")
@@ -65,8 +65,8 @@ def opened_review(snapshot: Snapshot, number: int, raw_id: bytes) -> Review:
 def reviews_below(
     snapshot: Snapshot, number: int, below: bytes, limit: int, *, only_open: bool
 ) -> list[tuple[bytes, Review]]:
-    """(20 bytes of its id, review) of the newest `limit` reviews that are older than the one with this id, newest
-    first; all of them or the open ones. Raises `CorruptionError` where an open one is missing.
+    """Return (20 bytes of its id, review) of the newest `limit` reviews older than the one with the id `below`, newest
+    first; with `only_open`, only open ones. Raises `CorruptionError` if an open one is missing.
     """
     if not only_open:
         rows = snapshot.scan_reverse(REVIEWS, (number,), (number, below))
@@ -81,7 +81,7 @@ def reviews_below(
 
 
 def reviews_of(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> Iterator[Review]:
-    """The reviews of a visitor or an account, oldest first."""
+    """Yield the reviews of a visitor or an account, oldest first."""
     stem = (number, *subject_stem(number, subject, subject_id))
     for (*_, raw_id), _ in snapshot.scan(SUBJECT_REVIEWS, *stem):
         review = snapshot.get(REVIEWS, number, raw_id)
@@ -91,13 +91,13 @@ def reviews_of(snapshot: Snapshot, number: int, subject: Subject, subject_id: st
 
 
 def notes_of(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> list[Note]:
-    """The notes about a visitor or an account, oldest first: at most 100."""
+    """Return the notes about a visitor or an account, oldest first: at most 100."""
     stem = (number, *subject_stem(number, subject, subject_id))
     return [note for _, note in snapshot.scan(NOTES, *stem)]
 
 
 def count_notes(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> int:
-    """How many there are; none is read."""
+    """Return the number of notes about a visitor or an account, without reading them."""
     digest = subject_digest(number, subject, subject_id)
     stem = (number, SUBJECTS.index(subject), digest)
     keys = snapshot.scan_keys(NOTES, (*stem, bytes(20)), (*stem, BEYOND_ALL))
@@ -105,8 +105,8 @@ def count_notes(snapshot: Snapshot, number: int, subject: Subject, subject_id: s
 
 
 def is_known(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> bool:
-    """Whether there is a visitor or an account of this id: it has events, labels or notes, and is not being erased.
-    `subject_id` may be any text.
+    """Return whether a visitor or an account with this id exists: it has events, labels or notes, and is not being
+    erased. `subject_id` may be any text.
     """
     if subject == "visitor":
         if not is_visitor_id(subject_id) or snapshot.has(ERASURES, number, subject_id.encode()):
@@ -126,7 +126,7 @@ def is_known(snapshot: Snapshot, number: int, subject: Subject, subject_id: str)
 
 
 class Judged(NamedTuple):
-    """What people have said of a visitor or an account."""
+    """The labels and notes that people gave a visitor or an account."""
 
     labels: LabelCounts
     notes_count: int
@@ -140,8 +140,8 @@ def judged(
     subject_id: str,
     events: Iterable[Event],
 ) -> Judged:
-    """Labels of the environments of a kind, and notes. `events` are those that were found: a visitor who is not
-    identifiable has no other, and is counted by them.
+    """Return the labels in the environments of a kind, and the notes. `events`: the events that were found; a visitor
+    who is not identifiable has no others, so its labels are counted from them.
     """
     labels = labels_of(snapshot, number, kind, subject, subject_id)
     if labels == NO_LABELS and subject == "visitor":

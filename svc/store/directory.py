@@ -135,8 +135,8 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
 
 
 def last_write_ms(directory: Path) -> int | None:
-    """When the store in a data directory was last written to, Unix ms by the clock of that moment; `None` without a
-    store.
+    """Return when the store in a data directory was last written to, Unix ms by the clock of that moment; `None`
+    without a store.
     """
     try:
         return (directory / "store" / "data.mdb").stat().st_mtime_ns // 1_000_000
@@ -145,19 +145,19 @@ def last_write_ms(directory: Path) -> int | None:
 
 
 def has_store(directory: Path) -> bool:
-    """Whether the data directory has a store's file, whatever its state."""
+    """Return whether the data directory has a store's file, whatever its state."""
     return (directory / "store" / "data.mdb").exists()
 
 
 def has_lost_store(directory: Path) -> bool:
-    """Whether a data directory without a store has a pepper of its own, which is made together with its store: that was
-    lost, or is in a database. A pepper that a setting names may be there before any store.
+    """Return whether a data directory without a store has a pepper of its own, which is made together with its store:
+    that was lost, or is in a database. A pepper that a setting names may be there before any store.
     """
     return (directory / "pepper").exists() and not has_store(directory)
 
 
 def is_initialized(database: StoreUrl) -> bool:
-    """Whether a database holds a store, of whatever version. Raises `EngineError`."""
+    """Return whether a database holds a store, of whatever version. Raises `EngineError`."""
     with closing(engine_at(database)) as engine:
         return version_of(engine) > 0
 
@@ -174,8 +174,8 @@ def _without_store(directory: Path, if_new: str) -> str:
 
 
 def find_pepper(directory: Path, pepper_file: Path | None, *, with_store: bool = True) -> Path:
-    """The path of the pepper of a directory, with a store in it unless that is in a database. Raises `DirectoryError`
-    where either is missing.
+    """Return the path of the pepper of a directory, with a store in it unless that is in a database. Raises
+    `DirectoryError` if either is missing.
     """
     if with_store:
         refuse_without_data(directory)
@@ -226,13 +226,13 @@ def _refuse_writable_by_others(*directories: Path) -> None:
 
 
 def refused_modes(directory: Path, pepper_file: Path | None = None) -> list[str]:
-    """A sentence for each mode with which no directory is opened."""
+    """Return a sentence for each mode with which no directory is opened."""
     paths = (directory, directory / "store", pepper_file or directory / "pepper")
     return [_WRITABLE.format(path) for path in paths if path.exists() and path.stat().st_mode & stat.S_IWOTH]
 
 
 def risky_modes(directory: Path, pepper_file: Path | None = None) -> list[str]:
-    """A sentence for each mode that gives more than is needed, and that a volume or a secret may come with.
+    """Return a sentence for each mode that gives more than is needed, and that a volume or a secret may come with.
 
     A pepper that `pepper_file` names may be readable by all, as an orchestrator mounts secrets.
     """

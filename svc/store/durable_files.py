@@ -21,7 +21,7 @@ def sync(path: Path) -> None:
 
 def write(path: Path, content: bytes) -> None:
     """Write a new file with mode 0600 and fsync it; its name is durable when its folder is synced. Raises
-    `FileExistsError` where there is one, and other `OSError`s.
+    `FileExistsError` if there is one, and other `OSError`s.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:

@@ -107,26 +107,26 @@ class Reader(Protocol):
         ...
 
     def get(self, table: str, key: bytes, /) -> bytes | None:
-        """The value under a key; `None` where there is none. It is not checked."""
+        """Return the value under a key; `None` if there is none. It is not checked."""
         ...
 
     def get_many(self, table: str, keys: Sequence[bytes], /) -> list[bytes | None]:
-        """The values under these keys, in the keys' order; `None` for each that is missing. None is checked."""
+        """Return the values under these keys, in the keys' order; `None` for each that is missing. None is checked."""
         ...
 
     def range(self, asked: KeyRange, /) -> Iterator[tuple[bytes, bytes]]:
-        """(key, value) of the rows of a range, in key order.
+        """Return (key, value) of the rows of a range, in key order.
 
         Raises `codec.CorruptionError`. Nothing may be written to the table until the caller is done with the range.
         """
         ...
 
     def count(self, table: str, /) -> int:
-        """Rows of a table; takes no longer for a large one."""
+        """Return rows of a table; takes no longer for a large one."""
         ...
 
     def size(self, table: str, /) -> int:
-        """Bytes that a table takes, as far as the engine knows."""
+        """Return bytes that a table takes, as far as the engine knows."""
         ...
 
     def close(self) -> None:
@@ -162,7 +162,7 @@ class Engine(Protocol):
     """Keeps the bytes of a store: named tables of ordered keys, any number of readers, one writer at a time."""
 
     def tables(self) -> set[str]:
-        """The names of the tables that exist, opened or not. Raises `codec.CorruptionError` where the list is
+        """Return the names of the tables that exist, opened or not. Raises `codec.CorruptionError` where the list is
         corrupt.
         """
         ...
@@ -175,7 +175,7 @@ class Engine(Protocol):
         ...
 
     def read(self) -> Reader:
-        """A reader of the last committed state. Close it soon: it keeps the pages of that state from being used
+        """Return a reader of the last committed state. Close it soon: it keeps the pages of that state from being used
         again.
         """
         ...
@@ -185,7 +185,7 @@ class Engine(Protocol):
         ...
 
     def why_stalled(self) -> str:
-        """What is known of a commit that does not end, in one line."""
+        """Return what is known of a commit that does not end, in one line."""
         ...
 
     def write(
@@ -211,11 +211,11 @@ class Engine(Protocol):
         ...
 
     def capacity_bytes(self) -> int:
-        """How large the engine can become: its own limit, or the whole disk where that is smaller."""
+        """Return how large the engine can become: its own limit, or the whole disk where that is smaller."""
         ...
 
     def is_low(self) -> bool:
-        """Whether ordinary writes are rejected for want of free space, or soon will be."""
+        """Return whether ordinary writes are rejected for want of free space, or soon will be."""
         ...
 
     def check(self, depth: CheckDepth, steps: Steps = QUIET) -> None:
@@ -243,6 +243,6 @@ class OpenEngine(Protocol):
 
 
 def after_prefix(prefix: bytes) -> bytes | None:
-    """The smallest bytes that are larger than everything that begins with `prefix`; `None` = there are none."""
+    """Return the smallest bytes that are larger than everything that begins with `prefix`; `None` = there are none."""
     stem = prefix.rstrip(b"\xff")
     return stem[:-1] + bytes((stem[-1] + 1,)) if stem else None

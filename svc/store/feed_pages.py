@@ -54,8 +54,8 @@ class FeedPages:
     async def page(
         self, feed: Feed, now_ms: int, read: Callable[[Sequence[FeedPosition]], Awaitable[Sequence[R]]]
     ) -> FeedPage[R]:
-        """The next page, of at most `feed.limit` events. `now_ms`: the time, or a little earlier. `read` gives what
-        `views.feed.read` leaves of some places: where they are fewer, more are looked for.
+        """Return the next page, of at most `feed.limit` events. `now_ms`: the time, or a little earlier. `read` gives
+        what `views.feed.read` leaves of some places: where they are fewer, more are looked for.
         """
         found: list[R] = []
         reads, left = 0, feed

@@ -94,7 +94,8 @@ class Group(Generic[T]):
         changed: Collection[RowKey] | None = None,
         must_wait: Callable[[int], bool] = lambda _: False,
     ) -> Settled[T]:
-        """The first phase. Nothing may be read from `reader` afterwards. Raises `EngineError` and `CorruptPageError`.
+        """Run the first phase and return its outcomes and changes. Nothing may be read from `reader` afterwards. Raises
+        `EngineError` and `CorruptPageError`.
 
         It may be called again, with a reader that gives other answers: jobs that would read the same do not run again.
         `changed`: only these rows differ from those of the last call. `must_wait`: asked of the place of a job that has

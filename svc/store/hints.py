@@ -50,7 +50,7 @@ HISTORIES = 3
 
 
 def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]:
-    """What `transactions.identification.identify` will read."""
+    """Yield what `transactions.identification.identify` will read."""
     submission, features = assessment.submission, assessment.features
     number, day = submission.organization, assessment.history.at_s // DAY_S
     _account(snapshot, submission)

@@ -28,7 +28,7 @@ class WrongRegionError(OperatorError):
 
 
 def region_of(snapshot: Snapshot) -> str | None:
-    """The region that the store belongs to; `None` before the first use."""
+    """Return the region that the store belongs to; `None` before the first use."""
     regions = [name.removeprefix(_PREFIX) for (name,), _ in snapshot.scan(META) if name.startswith(_PREFIX)]
     return regions[0] if regions else None
 
@@ -67,8 +67,8 @@ def _active_regions(snapshot: Snapshot) -> set[str]:
 
 
 def pepper_mark(pepper: bytes) -> int:
-    """32 bits of a pepper's digest, which the store keeps: with another pepper it would refuse every key, so opening it
-    fails.
+    """Return 32 bits of a pepper's digest, which the store keeps: with another pepper it would refuse every key, so
+    opening it fails.
     """
     return int.from_bytes(hmac.digest(pepper, b"svc store mark 1", "sha256")[:4])
 
@@ -110,7 +110,7 @@ class ServedLimits(NamedTuple):
 
 
 def served_limits(snapshot: Snapshot) -> ServedLimits | None:
-    """The limits of the last start; `None` before the first one."""
+    """Return the limits of the last start; `None` before the first one."""
     capacity_bytes, share = snapshot.get(META, _CAPACITY), snapshot.get(META, _SHARE)
     return None if capacity_bytes is None or share is None else ServedLimits(capacity_bytes, share / 1e6)
 

@@ -140,7 +140,7 @@ class OlderStoreError(OperatorError):
 
 
 def refuse_newer(version: int, known: int) -> None:
-    """Raises `NewerStoreError` where the store's version is above `known`, the latest that this program knows."""
+    """Raises `NewerStoreError` if the store's version is above `known`, the latest that this program knows."""
     if version > known:
         raise NewerStoreError(
             f"the store has version {version} and this program knows {known}: "

@@ -69,7 +69,9 @@ def engine_at(
     durable: bool = True,
     open_engine: OpenEngine | None = None,
 ) -> Engine:
-    """The engine of the store in a directory, opened by `open_engine` if given, or in a database. Raises as it does."""
+    """Return the engine of the store in a directory, opened by `open_engine` if given, or in a database. Raises as it
+    does.
+    """
     if isinstance(location, Path):
         return (open_engine or LmdbEngine.open)(location, map_bytes=map_bytes, durable=durable, check_row=check_row)
     from svc.store.postgresql.engine import PostgresqlEngine  # noqa: PLC0415  commands start faster without
@@ -78,8 +80,8 @@ def engine_at(
 
 
 def version_of(engine: Engine) -> int:
-    """The version of the store in an engine; 0 = nothing was ever committed. Creates nothing. Raises `EngineError` and
-    `CorruptionError`.
+    """Return the version of the store in an engine; 0 = nothing was ever committed. Creates nothing. Raises
+    `EngineError` and `CorruptionError`.
     """
     try:
         engine.open_tables([META.name])

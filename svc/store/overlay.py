@@ -162,8 +162,8 @@ class Recording(Overlay):
         super()._set(table, key, step(before))
 
     def ask(self, table: str, key: bytes, question: Callable[[Raw], Any], /) -> Any:
-        """What `question`, a pure function, says of a row: over another state, its answer has to be the same, and the
-        row may differ.
+        """Return what `question`, a pure function, says of a row: over another state, its answer has to be the same,
+        and the row may differ.
         """
         row_key = table, key
         if row_key in self._reads or key in self.changes.get(table, {}):
@@ -176,7 +176,9 @@ class Recording(Overlay):
         return answer
 
     def holds_over(self, state: Reader) -> bool:
-        """Whether all that was read would have been the same in this state. Raises what a question raises there."""
+        """Return whether all that was read would have been the same in this state. Raises what a question
+        raises there.
+        """
         return (
             all(state.get(*row_key) == raw for row_key, raw in self._reads.items())
             and all(_is_answered(asked, state.get(*row_key)) for row_key, asked in self._asked.items())
@@ -195,7 +197,7 @@ class Recording(Overlay):
         )
 
     def changes_over(self, state: Reader) -> Changes:
-        """The changes for this state, where `holds_over` is true: those of `update` are made again where its row
+        """Return the changes for this state, where `holds_over` is true: those of `update` are made again where its row
         differs. Raises what a step raises.
         """
         moved = [(row_key, made) for row_key, made in self._updates.items() if state.get(*row_key) != made.before]

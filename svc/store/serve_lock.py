@@ -72,15 +72,15 @@ def sole_process(
 
 
 def holder_of(directory: Path) -> str | None:
-    """The process that holds the lock of a data directory now, for people; `None` where none does. Raises
-    `DirectoryError` where the lock file cannot be opened.
+    """Return the process that holds the lock of a data directory now, for people; `None` if none does. Raises
+    `DirectoryError` if the lock file cannot be opened.
     """
     content = _content_of_holder(directory)
     return None if content is None else _named(content)
 
 
 def is_held_by(directory: Path, command: str) -> bool:
-    """Whether this command holds the lock of a data directory now. Raises `DirectoryError` as `holder_of`."""
+    """Return whether this command holds the lock of a data directory now. Raises `DirectoryError` as `holder_of`."""
     content = _content_of_holder(directory)
     holder = None if content is None else _read(content)
     return holder is not None and holder.command == command

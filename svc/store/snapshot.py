@@ -38,27 +38,27 @@ class Snapshot:
         self.reader = reader
 
     def get(self, table: Table[V], *key: Any) -> V | None:
-        """The value under a key, given part by part; `None` where there is none. Raises `codec.CorruptionError`."""
+        """Return the value under a key, given part by part; `None` if there is none. Raises `codec.CorruptionError`."""
         packed = table.key.pack(*key)
         raw = self.reader.get(table.name, packed)
         return None if raw is None else table.decode(packed, raw)
 
     def has(self, table: Table[Any], *key: Any) -> bool:
-        """Whether there is a row under this key. That there is none is believed without a look at the rows beside it
-        (ADR 18).
+        """Return whether there is a row under this key. That there is none is believed without a look at the rows
+        beside it (ADR 18).
         """
         return self.reader.get(table.name, table.key.pack(*key)) is not None
 
     def length(self, table: Table[Any], *key: Any) -> int:
-        """Bytes stored under a key, checksum included; 0 where there is nothing. The value is not checked."""
+        """Return bytes stored under a key, checksum included; 0 if there is nothing. The value is not checked."""
         raw = self.reader.get(table.name, table.key.pack(*key))
         return 0 if raw is None else len(raw)
 
     def scan(
         self, table: Table[V], *prefix: Any, start: tuple[Any, ...] | None = None
     ) -> Iterator[tuple[tuple[Any, ...], V]]:
-        """(key, value) of the rows whose key starts with the parts `prefix`, in key order, from the key `start` on if
-        given. Raises `codec.CorruptionError`.
+        """Yield (key, value) of the rows whose key starts with the parts `prefix`, in key order, from the key `start`
+        on if given. Raises `codec.CorruptionError`.
         """
         stem = table.key.prefix(*prefix)
         first = stem if start is None else table.key.prefix(*start)
@@ -68,8 +68,8 @@ class Snapshot:
     def scan_keys_reverse(
         self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...]
     ) -> Iterator[tuple[Any, ...]]:
-        """Keys below `end` and not below `start`, largest first; both may be the first parts of a key. Values are not
-        read. Raises `codec.CorruptionError` where keys are out of order.
+        """Yield keys below `end` and not below `start`, largest first; both may be the first parts of a key. Values are
+        not read. Raises `codec.CorruptionError` where keys are out of order.
         """
         first, beyond = table.key.prefix(*start), table.key.prefix(*end)
         for raw, _ in self._range(table, first, beyond, reverse=True, keys_only=True):
@@ -86,35 +86,35 @@ class Snapshot:
     def scan_reverse(
         self, table: Table[V], start: tuple[Any, ...], end: tuple[Any, ...]
     ) -> Iterator[tuple[tuple[Any, ...], V]]:
-        """(key, value) of the rows below `end` and not below `start`, largest key first; both may be the first parts of
-        a key. Raises `codec.CorruptionError`.
+        """Yield (key, value) of the rows below `end` and not below `start`, largest key first; both may be the first
+        parts of a key. Raises `codec.CorruptionError`.
         """
         first, beyond = table.key.prefix(*start), table.key.prefix(*end)
         for raw, value in self._range(table, first, beyond, reverse=True):
             yield table.key.unpack(raw), table.decode(raw, value)
 
     def stored(self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...]) -> Iterator[tuple[bytes, bytes]]:
-        """(packed key, stored bytes) of the rows below `end` and not below `start`, smallest key first, for callers
-        that may know the bytes: `Table.decode` checks them.
+        """Return (packed key, stored bytes) of the rows below `end` and not below `start`, smallest key first, for
+        callers that may know the bytes: `Table.decode` checks them.
         """
         return self._range(table, table.key.prefix(*start), table.key.prefix(*end))
 
     def unchecked(self, table: Table[Any], start: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """(packed key, stored bytes with their checksum) from this packed key on, as found: for callers that look for
-        corruption.
+        """Return (packed key, stored bytes with their checksum) from this packed key on, as found: for callers that
+        look for corruption.
         """
         return self._range(table, start, None, checked=False)
 
     def count(self, table: Table[Any]) -> int:
-        """Rows of a table; none is read."""
+        """Return rows of a table; none is read."""
         return self.reader.count(table.name)
 
     def size(self, table: Table[Any]) -> int:
-        """Bytes that a table takes in the file: with LMDB, those of its pages."""
+        """Return bytes that a table takes in the file: with LMDB, those of its pages."""
         return self.reader.size(table.name)
 
     def with_progress(self, steps: Steps) -> Snapshot:
-        """The same state; `steps` gets how many rows the scans have read, `ROWS_A_STEP` at a time."""
+        """Return the same state; `steps` gets how many rows the scans have read, `ROWS_A_STEP` at a time."""
         return _Watched(self.reader, steps)
 
     def _range(
@@ -171,7 +171,7 @@ class Transaction(Snapshot):
         self.put(table, key, step(self.get(table, *key)))
 
     def ask(self, table: Table[V], key: tuple[Any, ...], question: Callable[[V | None], T]) -> T:
-        """The answer of `question`, a pure function, to a row (`None` = there is none), without seeing the row.
+        """Return the answer of `question`, a pure function, to a row (`None` = there is none), without seeing the row.
 
         The job depends on the answer and not on the row: "is it above the limit?" of a row that others update. Answers
         are compared by `==`. Raises `codec.CorruptionError`.
@@ -186,7 +186,7 @@ class DecodedSums:
         self._latest: dict[tuple[str, bytes], tuple[bytes, Any]] = {}
 
     def decode(self, table: Table[V], key: bytes, raw: bytes | None) -> V | None:
-        """As `Table.decode`; `None` where there is no row."""
+        """As `Table.decode`; `None` if there is no row."""
         if raw is None:
             return None
         latest = self._latest.get((table.name, key))
@@ -195,7 +195,7 @@ class DecodedSums:
         return latest[1]
 
     def encode(self, table: Table[V], key: bytes, value: V) -> bytes:
-        """As `Table.encode`."""
+        """See `Table.encode`."""
         raw = table.encode(key, value)
         self._latest[table.name, key] = raw, value
         return raw

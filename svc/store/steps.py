@@ -25,7 +25,7 @@ QUIET = Steps()
 
 
 def counted(rows: Iterable[T], steps: Steps) -> Iterator[T]:
-    """The same rows; `steps` gets how many were read, `ROWS_A_STEP` at a time and the rest at the end."""
+    """Yield the same rows; `steps` gets how many were read, `ROWS_A_STEP` at a time and the rest at the end."""
     count = 0
     for count, row in enumerate(rows, start=1):
         if not count % ROWS_A_STEP:

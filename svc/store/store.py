@@ -124,16 +124,16 @@ class Store(ABC):
         self.engine.close()
 
     def read(self) -> ReadTransaction:
-        """A snapshot for a `with` block, about a microsecond to begin. Never await inside: a forgotten reader makes the
-        file grow.
+        """Return a snapshot for a `with` block, about a microsecond to begin. Never await inside: a forgotten reader
+        makes the file grow.
         """
         return ReadTransaction(self.engine)
 
     @abstractmethod
     async def query(self, read: Callable[[Snapshot], T], *, recent: bool = False) -> T:
-        """What `read` returns, or raises, of one snapshot. It is a pure function, which a store may have to call more
-        than once: it awaits nothing, changes nothing, and does not keep the snapshot. `recent`: rows may be those of
-        a second ago. Raises `UnavailableError` where the store is away.
+        """Return what `read` returns, or raises, of one snapshot. It is a pure function, which a store may have to call
+        more than once: it awaits nothing, changes nothing, and does not keep the snapshot. `recent`: rows may be those
+        of a second ago. Raises `UnavailableError` if the store is away.
         """
 
     @abstractmethod
@@ -158,7 +158,7 @@ class Store(ABC):
 
     @abstractmethod
     def statistics(self) -> StoreStatistics:
-        """A copy of the counts, with the size as it is now; may read every reader slot."""
+        """Return a copy of the counts, with the size as it is now; may read every reader slot."""
 
     @abstractmethod
     def space(self) -> StoreSpace:
@@ -217,7 +217,7 @@ class Store(ABC):
         return self.engine.lost()
 
     def why_stalled(self) -> str:
-        """What is known of a commit that does not end, in one line."""
+        """Return what is known of a commit that does not end, in one line."""
         return self.engine.why_stalled()
 
     @property
@@ -233,7 +233,7 @@ class Store(ABC):
         return self.engine.is_low()
 
     def capacity_bytes(self) -> int:
-        """How large the store can become: the size of its map, or of the whole disk where that is smaller."""
+        """Return how large the store can become: the size of its map, or of the whole disk where that is smaller."""
         return self.engine.capacity_bytes()
 
     def clear_full_flag(self) -> None:
@@ -278,7 +278,7 @@ class Store(ABC):
                 self.change_log(partial(operations.drop, now_ms=self._now_ms(), because="the store was full"))
 
     def is_recorded(self) -> bool:
-        """Whether changes are written down for a follower."""
+        """Return whether changes are written down for a follower."""
         with self.read() as snapshot:
             return operations.recorded(snapshot) is not None
 

@@ -37,7 +37,7 @@ def make_folder(path: Path) -> None:
 
 
 def require_space(needed: int, folder: Path, copy: str, next_step: str) -> None:
-    """Raises `DirectoryError` where the disk of `folder` has fewer than `needed` bytes left, with `copy` as what needs
+    """Raises `DirectoryError` if the disk of `folder` has fewer than `needed` bytes left, with `copy` as what needs
     them and `next_step` as what to do. `needed` is the size of all pages: how many of them are free, nobody says before
     the copy is made.
     """
@@ -49,8 +49,8 @@ def require_space(needed: int, folder: Path, copy: str, next_step: str) -> None:
 
 
 def copy(source: Path, target: Path | None, note: Callable[[int], None]) -> str:
-    """The BLAKE3 of a file in hexadecimal; copies it on the way if there is a `target`, which must not exist and is
-    durable on return. `note` is called with the bytes of each step. Raises `OSError`.
+    """Return the BLAKE3 of a file in hexadecimal; copies it on the way if there is a `target`, which must not exist and
+    is durable on return. `note` is called with the bytes of each step. Raises `OSError`.
     """
     digest = blake3(max_threads=blake3.AUTO)
     descriptor = None if target is None else os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -93,7 +93,7 @@ class Lock:
         return True
 
     def content(self) -> bytes:
-        """What the process that holds the lock wrote, at most 4 KiB."""
+        """Return what the process that holds the lock wrote, at most 4 KiB."""
         return os.pread(self._descriptor, 4096, 0)
 
     def write(self, content: bytes) -> None:

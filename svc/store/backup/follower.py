@@ -97,7 +97,7 @@ class Follower:
 
     def step(self) -> bool:
         """Copy what the log has gained since the last step. `False` = this timeline has ended and a new one must begin
-        with a snapshot. Raises `OSError` where the copy cannot be written.
+        with a snapshot. Raises `OSError` if the copy cannot be written.
         """
         more = True
         while more:

@@ -158,7 +158,7 @@ def _verified(table: Table[Any], rows: Iterator[_Row]) -> Iterator[_Row]:
 
 
 def up_to(items: Iterator[T], most: int, size: Callable[[T], int]) -> Iterator[T]:
-    """The next of these that are together as large as `most`, by `size` of each, or all that are left."""
+    """Yield the next of these that are together as large as `most`, by `size` of each, or all that are left."""
     for item in items:
         yield item
         most -= size(item)

@@ -53,8 +53,8 @@ class Restored:
 
 
 def choose(source: Path, to_ms: int | None) -> BackupSnapshot:
-    """The newest snapshot of a folder that was taken at `to_ms` or before, or `source` itself, if it is one. Raises
-    `DirectoryError`.
+    """Return the newest snapshot of a folder that was taken at `to_ms` or before, or `source` itself, if it is one.
+    Raises `DirectoryError`.
     """
     if snapshots.is_snapshot(source):
         chosen = snapshots.read(source)

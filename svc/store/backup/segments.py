@@ -66,8 +66,8 @@ class CorruptBackupError(CorruptionError):
 
 
 def listed(folder: Path, timeline: bytes | None = None) -> list[SegmentFile]:
-    """The segments of a folder, or of one timeline in it, by timeline and sequence. Other files are left alone. Raises
-    `DirectoryError` where the folder cannot be read.
+    """Return the segments of a folder, or of one timeline in it, by timeline and sequence. Other files are left alone.
+    Raises `DirectoryError` if the folder cannot be read.
     """
     found: list[SegmentFile] = []
     with files.reporting("cannot read", folder):
@@ -80,8 +80,8 @@ def listed(folder: Path, timeline: bytes | None = None) -> list[SegmentFile]:
 
 
 def records(segment: SegmentFile, *, last: bool) -> Iterator[SegmentRecord | Torn]:
-    """The records of a segment in order. Only the `last` segment of its timeline may end in a `Torn` one; anything else
-    that does not fit raises `CorruptBackupError`.
+    """Yield the records of a segment in order. Only the `last` segment of its timeline may end in a `Torn` one;
+    anything else that does not fit raises `CorruptBackupError`.
     """
     size = segment.path.stat().st_size
     with segment.path.open("rb") as file:
@@ -192,8 +192,8 @@ class SegmentWriter:
 
 
 def resume(folder: Path, timeline: bytes) -> tuple[SegmentWriter, bytes | None]:
-    """A writer that goes on after the last whole record of the timeline, and that record's packed batch (`None` without
-    any). A torn end is cut off the file. Raises `CorruptBackupError` and `OSError`.
+    """Return a writer that goes on after the last whole record of the timeline, and that record's packed batch (`None`
+    without any). A torn end is cut off the file. Raises `CorruptBackupError` and `OSError`.
     """
     found = listed(folder, timeline)
     if not found:
@@ -230,8 +230,8 @@ def prune(folder: Path, needed: dict[bytes, int], following: bytes | None) -> li
 
 
 def with_next(found: list[SegmentFile]) -> Iterator[tuple[SegmentFile, SegmentFile | None]]:
-    """Each segment with the one that continues it, `None` for the last of its timeline. `found` is sorted, as from
-    `listed`.
+    """Yield each segment with the one that continues it, `None` for the last of its timeline. `found` is sorted, as
+    from `listed`.
     """
     for segment, after in pairwise([*found, None]):
         if segment is not None:

@@ -166,7 +166,7 @@ def _verified(file: Path, taken_at_ms: int, digest: str, taking: Taking, steps: 
 
 
 def check_file(snapshot: BackupSnapshot, steps: Steps) -> None:
-    """Compare a snapshot's file with its manifest. Raises `CorruptionError` where it differs, `DirectoryError` where it
+    """Compare a snapshot's file with its manifest. Raises `CorruptionError` if it differs, `DirectoryError` where it
     cannot be read.
     """
     steps.stage("comparing the file", snapshot.manifest.bytes)
@@ -177,7 +177,7 @@ def check_file(snapshot: BackupSnapshot, steps: Steps) -> None:
 
 
 def refuse_other_store(folder: Path, manifest: Manifest) -> None:
-    """Raises `DirectoryError` where the folder has snapshots of another store: one could be restored in place of the
+    """Raises `DirectoryError` if the folder has snapshots of another store: one could be restored in place of the
     other.
     """
     for other in listed(folder):
@@ -186,19 +186,21 @@ def refuse_other_store(folder: Path, manifest: Manifest) -> None:
 
 
 def listed(folder: Path) -> list[BackupSnapshot]:
-    """The snapshots of a folder, the oldest first. Raises `DirectoryError` and `NewerStoreError`, as `read` does."""
+    """Return the snapshots of a folder, the oldest first. Raises `DirectoryError` and `NewerStoreError`, as `read`
+    does.
+    """
     with files.reporting("cannot read", folder):
         paths = sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name) and path.is_dir())
     return sorted(map(read, paths), key=lambda snapshot: snapshot.manifest.taken_at_ms)
 
 
 def is_snapshot(path: Path) -> bool:
-    """Whether the folder has a manifest, which is written last."""
+    """Return whether the folder has a manifest, which is written last."""
     return (path / "manifest.json").is_file()
 
 
 def read(path: Path) -> BackupSnapshot:
-    """The snapshot in a folder of its own. Raises `DirectoryError` for a manifest that cannot be read,
+    """Return the snapshot in a folder of its own. Raises `DirectoryError` for a manifest that cannot be read,
     `NewerStoreError` for one of a later form.
     """
     file = path / "manifest.json"

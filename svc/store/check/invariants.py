@@ -80,7 +80,7 @@ Rule = Callable[[Snapshot, int], Iterator[str]]
 
 
 def violations(snapshot: Snapshot, steps: Steps = QUIET) -> Iterator[str]:
-    """A sentence for every broken rule, which names the rows; nothing where the store is whole. Reads every row;
+    """Yield a sentence for every broken rule, which names the rows; nothing where the store is whole. Reads every row;
     `steps` gets how many were read.
     """
     with_progress = snapshot.with_progress(steps)
@@ -106,8 +106,8 @@ def violations(snapshot: Snapshot, steps: Steps = QUIET) -> Iterator[str]:
 
 
 def row_faults(snapshot: Snapshot, rows: Callable[[Table[Any]], Iterator[bool]]) -> Iterator[str]:
-    """A sentence for every table with a row that cannot be read, or with another number of rows than it says. `rows`
-    reads a table: for each row, whether it is found by its key. It raises what reading raises.
+    """Yield a sentence for every table with a row that cannot be read, or with another number of rows than it says.
+    `rows` reads a table: for each row, whether it is found by its key. It raises what reading raises.
     """
     for table in TABLES:
         count = 0
@@ -422,8 +422,8 @@ IDS_A_RUN = 1 << 18
 
 
 def repeated(ids: Iterable[bytes], ids_a_run: int = IDS_A_RUN) -> Iterator[bytes]:
-    """The ids of 16 bytes that equal an earlier one, sorted. Temporary files take 16 bytes for each id; memory holds
-    `ids_a_run` of them.
+    """Yield the ids of 16 bytes that equal an earlier one, sorted. Temporary files take 16 bytes for each id; memory
+    holds `ids_a_run` of them.
     """
     left = iter(ids)
     with ExitStack() as opened:

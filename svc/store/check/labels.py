@@ -35,7 +35,7 @@ from svc.store.views.labels.labels import stored_outcome
 
 
 def outcome_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """What is wrong with the archive of outcomes of an organization and with the counts of its days, in words."""
+    """Yield what is wrong with the archive of outcomes of an organization and with the counts of its days, in words."""
     expected: defaultdict[tuple[int, int], DayOutcomes] = defaultdict(DayOutcomes)
 
     def count_label(outcome: Outcome) -> None:
@@ -83,8 +83,8 @@ def _labeled(snapshot: Snapshot, number: int) -> Iterator[Outcome]:
 
 
 def label_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """What is wrong with the labels of visitors and accounts of an organization, in words. Memory holds the counts of
-    those that have labels.
+    """Yield what is wrong with the labels of visitors and accounts of an organization, in words. Memory holds the
+    counts of those that have labels.
     """
     expected: defaultdict[tuple[int, ...], LabelCounts] = defaultdict(LabelCounts)
     for outcome in _labeled(snapshot, number):
@@ -112,7 +112,7 @@ def _misnumbered(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def review_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """What is wrong with the reviews of an organization, in words."""
+    """Yield what is wrong with the reviews of an organization, in words."""
     rows: defaultdict[str, int] = defaultdict(int)
     for (_, raw_id), review in snapshot.scan(REVIEWS, number):
         if review.raw_id != raw_id:

@@ -26,7 +26,7 @@ from svc.store.views.lists import list_names, mark_of, raw_id
 
 
 def member_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """What is wrong with the members of an organization, in words."""
+    """Yield what is wrong with the members of an organization, in words."""
     for (_, member_id), member in snapshot.scan(MEMBERS, number):
         if member.id != member_id:
             yield f"member {member.id} of organization {number} lies under the id {member_id}"
@@ -35,7 +35,7 @@ def member_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def address_faults(snapshot: Snapshot) -> Iterator[str]:
-    """What is wrong with the addresses of members, of all organizations."""
+    """Yield what is wrong with the addresses of members, of all organizations."""
     for (digest, number), raw_member in snapshot.scan(MEMBER_EMAILS):
         member = snapshot.get(MEMBERS, number, raw_member.decode())
         if member is None or email_digest(member.email) != digest:
@@ -43,8 +43,8 @@ def address_faults(snapshot: Snapshot) -> Iterator[str]:
 
 
 def list_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """What is wrong with the lists of an organization, in words. Entries of a list that was deleted may still be there,
-    until retention comes by.
+    """Yield what is wrong with the lists of an organization, in words. Entries of a list that was deleted may still be
+    there, until retention comes by.
     """
     lists: dict[str, StoredList] = {}
     for (_, name), stored in snapshot.scan(LISTS, number):
@@ -85,7 +85,7 @@ def _miscounted(snapshot: Snapshot, number: int, lists: dict[str, StoredList]) -
 
 
 def ruleset_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """What is wrong with the rules of an organization, in words."""
+    """Yield what is wrong with the rules of an organization, in words."""
     lists = list_names(snapshot, number)
     for place, kind in enumerate(KINDS):
         name = f"the {kind} rules of organization {number}"

@@ -19,7 +19,7 @@ _PROBATIONS: Final = frozenset((*range(IN_DOUBT + 1), STRANGERS))
 
 
 def token_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """A sentence for each fault in the tokens of an organization's visitors."""
+    """Yield a sentence for each fault in the tokens of an organization's visitors."""
     for (_, visitor_number), visitor in snapshot.scan(VISITORS, number):
         if snapshot.has(ERASURES, number, visitor.visitor_id.encode()):
             continue  # it leaves its blocks before it goes

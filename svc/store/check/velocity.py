@@ -17,8 +17,8 @@ SAFE_S = LONGEST_S - 24 * 3600
 
 
 def velocity_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """Events of an organization that a row of their subjects does not count, in words. Events of earlier versions have
-    none, and an account that is being erased is in some rows no longer.
+    """Yield events of an organization that a row of their subjects does not count, in words. Events of earlier versions
+    have none, and an account that is being erased is in some rows no longer.
     """
     made = snapshot.get(RETENTION_PASSES, number)
     kept_from_s = 0 if made is None else made.began_at_ms // 1000 - LONGEST_S  # retention may have deleted older rows

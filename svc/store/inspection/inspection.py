@@ -49,8 +49,8 @@ from svc.store.views.labels.reviews import subject_stem
 
 
 def show_key(table: Table[Any], raw: bytes) -> dict[str, Any]:
-    """Name -> shown value of each part of a packed key. Only for a key whose checksum was verified: corrupt bytes may
-    raise.
+    """Return a dict of name -> shown value of each part of a packed key. Only for a key whose checksum was verified:
+    corrupt bytes may raise.
     """
     parts = table.key.parts.items()
     return {
@@ -59,13 +59,13 @@ def show_key(table: Table[Any], raw: bytes) -> dict[str, Any]:
 
 
 def show_key_bytes(table: Table[Any], raw: bytes) -> str:
-    """A key whose checksum fails, in hexadecimal digits; where it may hold a secret, only the first of them."""
+    """Return a key whose checksum fails, in hexadecimal digits; where it may hold a secret, only the first of them."""
     is_secret = any(part.is_secret for part in table.key.parts.values())
     return abbreviated(raw) if is_secret else raw.hex()
 
 
 def read_key(table: Table[Any], texts: Sequence[str]) -> bytes:
-    """The packed beginning of the keys whose first parts are these texts, each as `show_key` shows it. Raises
+    """Return the packed beginning of the keys whose first parts are these texts, each as `show_key` shows it. Raises
     `ValueError`, which names the part.
     """
     parts = {name.rstrip("_"): part for name, part in table.key.parts.items()}
@@ -84,8 +84,8 @@ def read_key(table: Table[Any], texts: Sequence[str]) -> bytes:
 
 
 def read_prefix(table: Table[Any], text: str) -> bytes:
-    """The first bytes of a key, from hexadecimal digits, or from the text itself where the whole key is a text. Raises
-    `ValueError`.
+    """Return the first bytes of a key, from hexadecimal digits, or from the text itself where the whole key is a text.
+    Raises `ValueError`.
     """
     if all(part.layout == TEXT_LAYOUT for part in table.key.parts.values()):
         return text.encode()
@@ -116,7 +116,7 @@ class Row(NamedTuple):
 
 
 def rows(store: ReadOnlyStore, table: Table[Any], stem: bytes = b"", start: bytes | None = None) -> Iterator[Row]:
-    """Rows whose packed key begins with `stem`, in their order; with `start`, from that packed key on.
+    """Yield rows whose packed key begins with `stem`, in their order; with `start`, from that packed key on.
 
     A row that fails its check is given wherever it is met, its key being no more to be believed than its value.
     Raises `CorruptionError` where the table cannot be read.
@@ -160,14 +160,14 @@ def _row(table: Table[Any], key: bytes, raw: bytes) -> Row:
 
 
 def find_rows(store: ReadOnlyStore, table: Table[Any], *key: Any) -> Iterator[Row]:
-    """The row under this key, with its `problem` where it is corrupt; nothing where there is none."""
+    """Yield the row under this key, with its `problem` where it is corrupt; nothing where there is none."""
     packed = table.key.pack(*key)
     yield from (row for row in rows(store, table, packed) if row.key == packed)
 
 
 def find_organization(store: ReadOnlyStore, text: str) -> int | None:
-    """The number of an organization, given its id or that number as text; `None` where there is none. Raises
-    `CorruptionError` where the row of the id cannot be read.
+    """Return the number of an organization, given its id or that number as text; `None` if there is none. Raises
+    `CorruptionError` if the row of the id cannot be read.
     """
     if text.isascii() and text.isdecimal() and len(text) <= len(str(2**32)):
         number = int(text)
@@ -180,9 +180,9 @@ def find_organization(store: ReadOnlyStore, text: str) -> int | None:
 
 
 def of_request(store: ReadOnlyStore, request_id: UUID) -> list[Row]:
-    """What there is of a request: its event, report, charge, key of idempotency, webhook events with their deliveries
-    and attempts, audit record; or, where it was refused, the count of refusals and the event about them. In the order
-    of time, and then corrupt rows that were met on the way: they may be of this request.
+    """Return what there is of a request: its event, report, charge, key of idempotency, webhook events with their
+    deliveries and attempts, audit record; or, where it was refused, the count of refusals and the event about them. In
+    the order of time, and then corrupt rows that were met on the way: they may be of this request.
     """
     found: list[Row] = []
     for organization in rows(store, ORGANIZATIONS):
@@ -263,8 +263,8 @@ def _at_ms(row: Row) -> float:
 
 
 def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[Row]:
-    """A visitor's number and erasure, all that its number and its id lead to by what tables declare, its attested keys,
-    and its events. Nothing where there is no such visitor; corrupt rows come with their `problem`.
+    """Yield a visitor's number and erasure, all that its number and its id lead to by what tables declare, its attested
+    keys, and its events. Nothing where there is no such visitor; corrupt rows come with their `problem`.
     """
     raw_id = visitor_id.encode()
     for row in (*find_rows(store, VISITOR_IDS, number, raw_id), *find_rows(store, ERASURES, number, raw_id)):

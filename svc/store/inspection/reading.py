@@ -35,12 +35,12 @@ class ReadOnlyStore:
         self.engine = engine
 
     def read(self) -> ReadTransaction:
-        """A snapshot of the last commit, for a `with` block."""
+        """Return a snapshot of the last commit, for a `with` block."""
         return ReadTransaction(self.engine)
 
     def corrupt_pages(self, steps: Steps) -> list[str]:
-        """At most one sentence, where a page is used twice, or is both used and free: then rows cannot be trusted to be
-        found. Reads every page; `steps` shows the progress. Of a database, nothing: it checks its own.
+        """Return at most one sentence, where a page is used twice, or is both used and free: then rows cannot be
+        trusted to be found. Reads every page; `steps` shows the progress. Of a database, nothing: it checks its own.
         """
         try:
             self.engine.check(CheckDepth.EVERYTHING, steps)
@@ -73,11 +73,11 @@ class ReadOnlyFile(ReadOnlyStore):
             raise DirectoryError(f"cannot copy the store to {directory}: {error}") from error
 
     def size(self) -> FileSize:
-        """The size of the file and its parts, at the last commit."""
+        """Return the size of the file and its parts, at the last commit."""
         return self._file.file_size()
 
     def readers(self) -> list[ReaderSlot]:
-        """The reader slots of other processes; none where the store was opened as a file that nobody writes."""
+        """Return the reader slots of other processes; none if the store was opened as a file that nobody writes."""
         return [slot for slot in self._file.reader_slots() if slot.process != os.getpid()]
 
 

@@ -28,7 +28,9 @@ _IDS = frozenset({"request_id", "event_id"})
 
 
 def shown(row: Row, *, payload: bool) -> dict[str, Any]:
-    """A row as JSON values by name. Without `payload`, what devices and customers sent is left out (`tables`)."""
+    """Return a row as JSON values by name. Without `payload`, what devices and customers sent is left out
+    (`tables`).
+    """
     if row.problem is not None:
         return {"table": row.table.name, "key_bytes": show_key_bytes(row.table, row.key), "corrupt": row.problem}
     value = _value(row)

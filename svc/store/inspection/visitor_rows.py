@@ -96,7 +96,7 @@ class VisitorRows:
             return [self._own(row) for row in _present(snapshot, chain(by_id, by_number, by_subject, otherwise))]
 
     def of_event(self, request_id: bytes) -> list[Row]:
-        """One of its events: the report, what came later, its rows in indexes and histories, and its webhooks.
+        """Return one of its events: the report, what came later, its rows in indexes and histories, and its webhooks.
         Nothing where it has been deleted meanwhile.
         """
         with self._store.read() as snapshot:

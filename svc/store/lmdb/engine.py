@@ -189,7 +189,7 @@ class LmdbEngine:
         )
 
     def capacity_bytes(self) -> int:
-        """The size of the map, or that of the disk where it is smaller; what other files take of the disk is not
+        """Return the size of the map, or that of the disk where it is smaller; what other files take of the disk is not
         subtracted.
         """
         disk = os.statvfs(self.environment.path())
@@ -242,7 +242,7 @@ class LmdbEngine:
         return why_stalled(self._file.with_name("lock.mdb"))
 
     def file_size(self) -> FileSize:
-        """The size of the file and its parts at the last commit."""
+        """Return the size of the file and its parts at the last commit."""
         info, page_bytes = self.environment.info(), self.environment.stat()["psize"]
         with self.environment.begin() as handle:
             used = pages_in_use(self.environment, handle, self._tables.values())
@@ -250,7 +250,7 @@ class LmdbEngine:
         return FileSize(page_bytes, pages, max(0, pages - used), info["map_size"], info["last_txnid"])
 
     def reader_slots(self) -> list[ReaderSlot]:
-        """The reader slots of every process, from LMDB's own list."""
+        """Return the reader slots of every process, from LMDB's own list."""
         lines = [line.split() for line in self.environment.readers().splitlines()[1:]]
         rows = [line for line in lines if len(line) == 3]
         return [ReaderSlot(int(row[0]), row[1], None if row[2] == "-" else int(row[2])) for row in rows]

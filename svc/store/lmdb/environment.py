@@ -21,7 +21,7 @@ _MAX_READERS = 126
 
 
 def open_writable(directory: Path, *, map_bytes: int, durable: bool) -> lmdb.Environment:
-    """The environment in a directory, created with mode 0600 where there is none.
+    """Return the environment in a directory, created with mode 0600 where there is none.
 
     `durable=False` leaves out the fsync of each commit. Raises `EngineError` and `codec.CorruptionError`.
     """
@@ -42,9 +42,9 @@ def open_writable(directory: Path, *, map_bytes: int, durable: bool) -> lmdb.Env
 
 
 def open_read_only(path: Path, *, live: bool, locked: bool | None = None) -> lmdb.Environment:
-    """An existing environment: of a directory if it is `live`, so that other processes may write to it, or else of a
-    file alone. `locked=False`: of a directory that the caller keeps everybody else from. Raises `EngineError`
-    and `codec.CorruptionError`.
+    """Return an existing environment: of a directory if it is `live`, so that other processes may write to it, or else
+    of a file alone. `locked=False`: of a directory that the caller keeps everybody else from. Raises `EngineError` and
+    `codec.CorruptionError`.
     """
     file = path / FILE if live else path
     if file.exists():
@@ -77,8 +77,9 @@ def _unopened(file: Path, error: lmdb.Error) -> EngineError | CorruptionError:
 
 
 def write_failure(environment: lmdb.Environment, error: lmdb.Error) -> EngineError | StoreFullError:
-    """The exception for a failed write: `StoreFullError` where the map or the disk is full, else `EngineError`. LMDB
-    calls it an input/output error where a part of what it wrote found space, and a part did not; so the disk is asked.
+    """Return the exception for a failed write: `StoreFullError` where the map or the disk is full, else `EngineError`.
+    LMDB calls it an input/output error where a part of what it wrote found space, and a part did not; so the disk is
+    asked.
     """
     if isinstance(error, lmdb.MapFullError):
         return StoreFullError(MAP_FULL)

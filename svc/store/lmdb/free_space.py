@@ -49,7 +49,7 @@ class FreeSpace:
         self._tables = tables
 
     def has_headroom(self, transaction: Any) -> bool:
-        """Whether what is in use in this transaction, committed or not, leaves the reserve untouched.
+        """Return whether what is in use in this transaction, committed or not, leaves the reserve untouched.
 
         About five microseconds; where the end is near, one more for each table.
         """
@@ -57,12 +57,12 @@ class FreeSpace:
         return self._left(file, transaction) >= file.reserve
 
     def is_low(self, transaction: Any) -> bool:
-        """Whether so little is left above the reserve that ordinary writes are rejected, or soon will be."""
+        """Return whether so little is left above the reserve that ordinary writes are rejected, or soon will be."""
         file = self._file()
         return self._left(file, transaction) < file.reserve + file.reserve // NEAR_SHARE
 
     def full(self) -> str:
-        """What is in the way where there is no headroom: the map or the disk, with what to do."""
+        """Return an error message that says whether the map or the disk is full, and what to do."""
         info = self._environment.info()
         in_map = info["map_size"] - self._environment.stat()["psize"] * (info["last_pgno"] + 1)
         disk = os.statvfs(self._environment.path())
@@ -85,15 +85,15 @@ class FreeSpace:
 
 
 def pages_in_use(environment: lmdb.Environment, transaction: Any, tables: Collection[Any]) -> int:
-    """Pages of these tables and of the list of tables; those of the list of free pages are not in it, LMDB does not
-    tell them.
+    """Return pages of these tables and of the list of tables; those of the list of free pages are not in it, LMDB does
+    not tell them.
     """
     stats = [environment.stat(), *map(transaction.stat, tables)]
     return 2 + sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
 
 
 def may_grow(environment: lmdb.Environment) -> bool:
-    """Whether the disk gives the file another page. Finds out by taking it: a page behind the last one changes
+    """Return whether the disk gives the file another page. Finds out by taking it: a page behind the last one changes
     nothing.
     """
     with (Path(environment.path()) / "data.mdb").open("r+b") as file:

@@ -29,7 +29,7 @@ class Holder(NamedTuple):
 
 
 def holders_of(file: Path) -> list[Holder]:
-    """The processes of this machine that have the file open, as far as this user may see."""
+    """Return the processes of this machine that have the file open, as far as this user may see."""
     try:
         wanted = file.stat()
     except OSError:
@@ -43,7 +43,7 @@ def holders_of(file: Path) -> list[Holder]:
 
 
 def why_stalled(file: Path) -> str:
-    """What is known of a commit to the store of this file that does not end, in one line."""
+    """Return what is known of a commit to the store of this file that does not end, in one line."""
     others = [one for one in holders_of(file) if one.pid != os.getpid()]
     stopped = [f"process {one.pid} ({one.command})" for one in others if one.state in STOPPED]
     if stopped:
@@ -54,7 +54,9 @@ def why_stalled(file: Path) -> str:
 
 
 def state_of(pid: int) -> str:
-    """The state letter of a process or of its thread that waits for the disk; empty where there is no such process."""
+    """Return the state letter of a process or of its thread that waits for the disk; empty if there is no
+    such process.
+    """
     try:
         return _holder(PROC / str(pid)).state
     except OSError:

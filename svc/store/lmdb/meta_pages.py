@@ -33,7 +33,7 @@ class _Meta(NamedTuple):
 
 
 def check_meta_pages(file: Path, pause: Callable[[float], None] = pause) -> None:
-    """Raises `CorruptionError` where the file is not one that LMDB can have left behind; the store may be in use.
+    """Raises `CorruptionError` if the file is not one that LMDB can have left behind; the store may be in use.
 
     `pause` waits so many seconds: a commit that is being written looks like corruption, and is none a moment later.
     """

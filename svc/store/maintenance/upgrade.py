@@ -54,7 +54,7 @@ def upgrade(
     copy: bool = True,
     migrations: Sequence[Migration] = MIGRATIONS,
 ) -> Upgraded | None:
-    """Upgrade the store of a data directory; `None` where there is none, or none that is older.
+    """Upgrade the store of a data directory; `None` if there is none, or none that is older.
 
     Raises `DirectoryError`, `migrations.NewerStoreError` and `StoreFullError`, and then the store is as it was.
     """

@@ -97,8 +97,8 @@ class Key:
         self._named = namedtuple("Row", parts)._make  # noqa: PYI024  # pyright: ignore[reportUntypedNamedTuple]  of any types
 
     def pack(self, *values: Any) -> bytes:
-        """The whole key from one value for each part. Raises `ValueError` for a key of more than 511 bytes or none, and
-        `struct.error` for values that the layout cannot hold.
+        """Return the whole key from one value for each part. Raises `ValueError` for a key of more than 511 bytes or
+        none, and `struct.error` for values that the layout cannot hold.
         """
         packed = self._fixed.pack(*values[:-1]) + values[-1].encode()
         if not 0 < len(packed) <= MAX_KEY_BYTES:
@@ -106,8 +106,8 @@ class Key:
         return packed
 
     def prefix(self, *values: Any) -> bytes:
-        """The bytes that every key with these first parts begins with. Raises `struct.error` for values that the layout
-        cannot hold.
+        """Return the bytes that every key with these first parts begins with. Raises `struct.error` for values that the
+        layout cannot hold.
         """
         fixed = len(self._prefixes) - 1
         if len(values) <= fixed:
@@ -115,8 +115,8 @@ class Key:
         return self.pack(*values)
 
     def unpack(self, raw: bytes) -> Any:
-        """The parts of a packed key, as a tuple that also has them by their names. Raises `struct.error` for too few
-        bytes.
+        """Return the parts of a packed key, as a tuple that also has them by their names. Raises `struct.error` for too
+        few bytes.
         """
         values = self._fixed.unpack_from(raw)
         return self._named((*values, raw[self._fixed.size :].decode()) if self._text else values)
@@ -126,11 +126,11 @@ class Value(Protocol[V]):
     """A value codec. `decode` raises `CorruptionError`, also as `UnknownValueError`."""
 
     def encode(self, value: V, /) -> bytes:
-        """The bytes to store, without checksum."""
+        """Return the bytes to store, without checksum."""
         ...
 
     def decode(self, raw: bytes, /) -> V:
-        """The value that `encode` was given. Raises `CorruptionError`."""
+        """Return the value that `encode` was given. Raises `CorruptionError`."""
         ...
 
 
@@ -152,8 +152,8 @@ class Record(Generic[V]):
         return cbor2.dumps(msgspec.to_builtins(value, builtin_types=(bytes,)))
 
     def decode(self, raw: bytes) -> V:
-        """A record; fields that the row does not have get their defaults. Raises `CorruptionError` for what is not
-        CBOR, and `UnknownValueError` for CBOR that does not fit the struct.
+        """Return a record; fields that the row does not have get their defaults. Raises `CorruptionError` for what is
+        not CBOR, and `UnknownValueError` for CBOR that does not fit the struct.
         """
         name = self._kind.__name__
         try:
@@ -195,7 +195,7 @@ class Flattened(Record[V]):
         self._take_inner, self._take_outer = itemgetter(*self._inner), itemgetter(*self._outer)
 
     def encode(self, value: V) -> bytes:
-        """One CBOR array of the fields of both structs, in the order of `stored`."""
+        """Return one CBOR array of the fields of both structs, in the order of `stored`."""
         inner, *outer = msgspec.to_builtins(value, builtin_types=(bytes,))
         return cbor2.dumps(self._to_stored((*inner, *outer)))
 
@@ -220,7 +220,7 @@ class Layout(Generic[V]):
         self._unpack = unpack
 
     def decode(self, raw: bytes) -> V:
-        """The value that the reader makes of the bytes. Raises `CorruptionError` where it raises `ValueError`,
+        """Return the value that the reader makes of the bytes. Raises `CorruptionError` if it raises `ValueError`,
         `IndexError` or `struct.error`.
         """
         try:
@@ -240,7 +240,7 @@ class Signed:
         return value.to_bytes(8, signed=True)
 
     def decode(self, raw: bytes) -> int:
-        """The number in eight bytes. Raises `CorruptionError` for any other length."""
+        """Return the number in eight bytes. Raises `CorruptionError` for any other length."""
         if len(raw) != 8:
             raise CorruptionError(f"a number of {len(raw)} bytes")
         return int.from_bytes(raw, signed=True)
@@ -256,9 +256,9 @@ class Opaque:
         self.holds: Holds = holds
 
     def encode(self, value: bytes) -> bytes:
-        """The bytes themselves, unchanged."""
+        """Return the bytes themselves, unchanged."""
         return value
 
     def decode(self, raw: bytes) -> bytes:
-        """The bytes themselves, of any length."""
+        """Return the bytes themselves, of any length."""
         return raw

@@ -29,12 +29,12 @@ def moment(at_ms: int) -> str | int:
 
 
 def abbreviated(secret: bytes) -> str:
-    """The first hexadecimal digits of a secret, which is never shown whole."""
+    """Return the first hexadecimal digits of a secret, which is never shown whole."""
     return secret.hex()[:SHOWN_OF_A_SECRET] + "…"
 
 
 def show_uuid(raw: bytes) -> str:
-    """16 bytes in the canonical form of a UUID."""
+    """Return 16 bytes in the canonical form of a UUID."""
     return str(UUID(bytes=raw))
 
 
@@ -85,8 +85,8 @@ def _read_list_id(text: str) -> bytes:
 
 
 def digest(length: int, show: Callable[[bytes], str] = bytes.hex, *, is_secret: bool = False) -> KeyPart:
-    """A part of `length` raw bytes, shown by `show` and read from hexadecimal digits. `is_secret`: it is never shown
-    whole.
+    """Return a part of `length` raw bytes, shown by `show` and read from hexadecimal digits. `is_secret`: it is never
+    shown whole.
     """
 
     def read(text: str) -> bytes:
@@ -99,7 +99,7 @@ def digest(length: int, show: Callable[[bytes], str] = bytes.hex, *, is_secret: 
 
 
 def period(length_ms: int) -> KeyPart:
-    """A part that counts periods of `length_ms` from 1970. Shown by its beginning; read from any time in it."""
+    """Return a part that counts periods of `length_ms` from 1970. Shown by its beginning; read from any time in it."""
 
     def show(number: int) -> str | int:
         return moment(number * length_ms)
@@ -111,7 +111,7 @@ def period(length_ms: int) -> KeyPart:
 
 
 def index_of(names: Sequence[str]) -> KeyPart:
-    """A part that is the index of one of these names. The index is stored: append names, never reorder."""
+    """Return a part that is the index of one of these names. The index is stored: append names, never reorder."""
 
     def show(number: int) -> str | int:
         return names[number] if number < len(names) else number

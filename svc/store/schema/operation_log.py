@@ -47,7 +47,7 @@ class Following(msgspec.Struct, frozen=True, array_like=True):
 
 
 def pack_batch(batch: Batch) -> bytes:
-    """A batch as bytes: BLAKE3 digest, time, and the changes as MessagePack."""
+    """Return a batch as bytes: BLAKE3 digest, time, and the changes as MessagePack."""
     body = batch.at_ms.to_bytes(8) + msgspec.msgpack.encode(batch.changes)
     return blake3(body).digest(DIGEST_BYTES) + body
 

@@ -31,12 +31,12 @@ _COUNT = struct.Struct("<I")
 
 
 def slot(position: tuple[int, bytes]) -> bytes:
-    """24 bytes that are ordered as positions are."""
+    """Return 24 bytes that are ordered as positions are."""
     return _SLOT.pack(*position)
 
 
 def position(raw: bytes) -> Position:
-    """The position whose slot this is."""
+    """Return the position whose slot this is."""
     return Position(*_SLOT.unpack(raw))
 
 
@@ -46,7 +46,7 @@ class Digests(msgspec.Struct, frozen=True):
     values: tuple[int, ...]
 
     def pack(self) -> bytes:
-        """8 bytes each, little-endian."""
+        """Return 8 bytes each, little-endian."""
         return struct.pack(f"<{len(self.values)}Q", *self.values)
 
     @staticmethod
@@ -72,16 +72,16 @@ class Slots(Sequence[bytes]):
         return self.raw[index * SLOT_BYTES : (index + 1) * SLOT_BYTES]
 
     def below(self, bound: bytes) -> int:
-        """How many slots are below this one."""
+        """Return how many slots are below this one."""
         return bisect_left(self, bound)
 
     def find(self, wanted: bytes) -> int | None:
-        """The index of an event's slot; `None` where it has none."""
+        """Return the index of an event's slot; `None` if it has none."""
         index = bisect_left(self, wanted)
         return index if index < len(self) and self[index] == wanted else None
 
     def living(self) -> Iterator[tuple[int, bytes]]:
-        """(index, slot) of the events that were not erased."""
+        """Yield (index, slot) of the events that were not erased."""
         before = GONE
         for index in range(len(self)):
             found = self[index]
@@ -113,7 +113,7 @@ class Segment(msgspec.Struct, frozen=True):
     """Of each digest, in ascending order."""
 
     def pack(self) -> bytes:
-        """Number of slots, slots, number of digests, digests, ends, indexes; numbers are little-endian."""
+        """Return number of slots, slots, number of digests, digests, ends, indexes; numbers are little-endian."""
         return b"".join(
             (
                 _COUNT.pack(len(self.slots) // SLOT_BYTES),
@@ -142,14 +142,14 @@ class Segment(msgspec.Struct, frozen=True):
         return found
 
     def having(self, digest: int) -> Sequence[int]:
-        """The indexes of the events that have a value, in ascending order."""
+        """Return the indexes of the events that have a value, in ascending order."""
         at = bisect_left(self.digests, digest)
         if at == len(self.digests) or self.digests[at] != digest:
             return ()
         return self.indexes[self.ends[at - 1] if at else 0 : self.ends[at]]
 
     def postings(self) -> Iterator[tuple[int, array[int]]]:
-        """(digest, indexes) in ascending order."""
+        """Yield (digest, indexes) in ascending order."""
         start = 0
         for digest, end in zip(self.digests, self.ends, strict=True):
             yield digest, self.indexes[start:end]
@@ -174,7 +174,7 @@ class Segment(msgspec.Struct, frozen=True):
 
 
 def packed(slots: bytes, postings: Mapping[int, Sequence[int]]) -> Segment:
-    """A segment of these postings; digests without indexes are left out."""
+    """Return a segment of these postings; digests without indexes are left out."""
     digests = array("Q", sorted(digest for digest, indexes in postings.items() if indexes))
     indexes = array("H")
     for digest in digests:
@@ -196,12 +196,12 @@ class Run(NamedTuple):
 
 
 def of_one(wanted: tuple[int, bytes], digests: Digests) -> Run:
-    """An event that was in no segment."""
+    """Return an event that was in no segment."""
     return Run(slot(wanted), dict.fromkeys(digests.values, (0,)))
 
 
 def joined(runs: Sequence[Run]) -> Run:
-    """All their events that were not erased, each once, in the order of arrival."""
+    """Return all their events that were not erased, each once, in the order of arrival."""
     order = sorted((raw, number, index) for number, run in enumerate(runs) for index, raw in Slots(run.slots).living())
     moved: list[dict[int, int]] = [{} for _ in runs]
     for index, (_, number, before) in enumerate(order):

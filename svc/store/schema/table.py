@@ -153,16 +153,16 @@ class Table(Generic[V]):
         return next(iter(self.key.parts)) == "organization"
 
     def encode(self, key: bytes, value: V) -> bytes:
-        """The bytes to store under the packed key: checksum, then value."""
+        """Return the bytes to store under the packed key: checksum, then value."""
         body = self.value.encode(value)
         return crc32(body, crc32(key, self._seed)).to_bytes(4) + body
 
     def decode(self, key: bytes, raw: bytes) -> V:
-        """The value that was stored under the packed key. Raises `CorruptionError`."""
+        """Return the value that was stored under the packed key. Raises `CorruptionError`."""
         return self.value.decode(self.verify_checksum(key, raw))
 
     def verify_checksum(self, key: bytes, raw: bytes) -> bytes:
-        """The value's bytes without the checksum. Raises `CorruptionError` where they or the key are not what was
+        """Return the value's bytes without the checksum. Raises `CorruptionError` if they or the key are not what was
         written.
         """
         body = raw[4:]
@@ -176,8 +176,8 @@ class Table(Generic[V]):
 
 
 def declared(namespace: Mapping[str, Any]) -> tuple[Table[Any], ...]:
-    """The tables of a module's namespace, in their order. Raises `PolicyError` for two of one name, or a `With` without
-    its table.
+    """Return the tables of a module's namespace, in their order. Raises `PolicyError` for two of one name, or a `With`
+    without its table.
     """
     tables = tuple(cast("Table[Any]", value) for value in namespace.values() if isinstance(value, Table))
     names = [table.name for table in tables]

@@ -39,7 +39,7 @@ def keep_key(
 
 
 def has_keys(snapshot: Snapshot, number: int, visitor_id: str) -> bool:
-    """Whether a key is kept with this visitor."""
+    """Return whether a key is kept with this visitor."""
     return bool(_listed(snapshot, number, visitor_id))
 
 

@@ -60,7 +60,7 @@ class Remembered(NamedTuple):
 
 
 def address_today(transaction: Transaction, assessment: Assessment) -> AddressHistory:
-    """The history of the address on the day of an identification, before it."""
+    """Return the history of the address on the day of an identification, before it."""
     return transaction.get(ADDRESS_HISTORY, *_address_key(assessment)) or AddressHistory()
 
 
@@ -180,7 +180,7 @@ def _visitor_before(transaction: Transaction, organization: int, number: int, se
 
 
 def replay_of(transaction: Transaction, assessment: Assessment) -> Observation | None:
-    """The `replayed` signal of a report that was sent before; one that was not is remembered."""
+    """Return the `replayed` signal if the report was sent before, else `None`, and remember the report."""
     organization, seen = assessment.submission.organization, assessment.history
     if seen.replay_key is None:
         return None

@@ -58,7 +58,7 @@ class Polled(NamedTuple):
 
 
 def poll(snapshot: Snapshot, after: Scope | None, before_ms: int, of: int | None = None) -> Polled:
-    """The first scope behind `after` where a step would do something; `of` one organization only."""
+    """Return the first scope behind `after` where a step would do something; `of` one organization only."""
     end = _BEYOND if of is None else (of + 1,)
     for _ in range(SCOPES_A_POLL):
         start = (of or 0,) if after is None else (after.number, after.environment + 1)

@@ -32,12 +32,12 @@ class LogPosition(NamedTuple):
 
 
 def follower(snapshot: Snapshot) -> Following | None:
-    """The follower, also one whose log was dropped; `None` where nobody follows."""
+    """Return the follower, also one whose log was dropped; `None` if nobody follows."""
     return snapshot.get(FOLLOWING, "log")
 
 
 def recorded(snapshot: Snapshot) -> Following | None:
-    """The follower for whom each commit appends its changes to the log; `None` where nobody follows, or the log was
+    """Return the follower for whom each commit appends its changes to the log; `None` if nobody follows, or the log was
     dropped. About a microsecond.
     """
     following = follower(snapshot)
@@ -45,31 +45,31 @@ def recorded(snapshot: Snapshot) -> Following | None:
 
 
 def position(snapshot: Snapshot) -> LogPosition | None:
-    """Where the log of this state ends; `None` where none is recorded."""
+    """Return where the log of this state ends; `None` if none is recorded."""
     following = recorded(snapshot)
     return None if following is None else LogPosition(following.timeline, newest(snapshot))
 
 
 def newest(snapshot: Snapshot) -> int:
-    """The sequence of the latest batch; 0 where there is none."""
+    """Return the sequence of the latest batch; 0 if there is none."""
     return next((sequence for sequence, _ in snapshot.scan_keys_reverse(OPERATIONS, (0,), (_BEYOND,))), 0)
 
 
 def oldest(snapshot: Snapshot) -> int:
-    """The sequence of the earliest batch that was not cut off; 0 where there is none."""
+    """Return the sequence of the earliest batch that was not cut off; 0 if there is none."""
     return next((sequence for (sequence, _), _ in snapshot.scan(OPERATIONS)), 0)
 
 
 def batches(snapshot: Snapshot, start: int) -> Iterator[tuple[int, bytes]]:
-    """(sequence, packed batch) of the log from the sequence `start` on, in order. `unpack_batch` reads one."""
+    """Yield (sequence, packed batch) of the log from the sequence `start` on, in order. `unpack_batch` reads one."""
     rows = ((sequence, part) for (sequence, _), part in snapshot.scan(OPERATIONS, start=(start,)))
     for sequence, parts in groupby(rows, key=itemgetter(0)):
         yield sequence, b"".join(part for _, part in parts)
 
 
 def lag_ms(snapshot: Snapshot) -> int:
-    """Milliseconds between the commits of the oldest batch that is not known to be copied and of the newest; 0 = all is
-    copied.
+    """Return milliseconds between the commits of the oldest batch that is not known to be copied and of the newest; 0 =
+    all is copied.
     """
     first, last = oldest(snapshot), newest(snapshot)
     if first == last:

@@ -38,8 +38,8 @@ T = TypeVar("T")
 def audited(
     job: Callable[[Transaction], T], audit_id: UUID, record: Callable[[T], AuditRecord | None]
 ) -> Callable[[Transaction], T]:
-    """A job that also writes the record which `record` makes of the outcome, in the same transaction; `None` = nothing
-    was changed, so nothing is recorded.
+    """Return a job that also writes the record which `record` makes of the outcome, in the same transaction; `None` =
+    nothing was changed, so nothing is recorded.
 
     A change of several transactions, such as an erasure, is recorded with the first: later ones with its `audit_id` add
     nothing.

@@ -102,8 +102,8 @@ CLOCK_CONFIRMED = "clock_confirmed"
 
 
 def bound_of_age(table: Table[Any], now_ms: int, event_ms: int = RETENTION_MS) -> bytes | int:
-    """The second part of the first key that is still kept, in a table of `BY_AGE`: an id (16 bytes) or a period. Rows
-    below it have expired. `event_ms`: for how long events are kept.
+    """Return the second part of the first key that is still kept, in a table of `BY_AGE`: an id (16 bytes) or a period.
+    Rows below it have expired. `event_ms`: for how long events are kept.
     """
     if isinstance(table.keep, KeptFor):
         return first_id(now_ms - (event_ms if table.keep.setting else table.keep.ms))
@@ -112,7 +112,7 @@ def bound_of_age(table: Table[Any], now_ms: int, event_ms: int = RETENTION_MS) -
 
 
 def clock_confirmation(snapshot: Snapshot) -> int:
-    """When an operator last said that the clock is right, Unix ms by that clock; 0 = never."""
+    """Return when an operator last said that the clock is right, Unix ms by that clock; 0 = never."""
     return snapshot.get(META, CLOCK_CONFIRMED) or 0
 
 
@@ -122,9 +122,9 @@ def confirm_clock(transaction: Transaction, now_ms: int) -> None:
 
 
 def last_believed_ms(snapshot: Snapshot) -> int | None:
-    """When the clock was last believed, Unix ms: passes are made every six hours, and only then. Before the first one,
-    a minute after a first start, it is when the first organization was made; `None` without any. A row that cannot be
-    read says nothing (decisions 17.5).
+    """Return when the clock was last believed, Unix ms: passes are made every six hours, and only then. Before the
+    first one, a minute after a first start, it is when the first organization was made; `None` without any. A row that
+    cannot be read says nothing (decisions 17.5).
     """
     passes_ms, created_ms = [0], list[int]()
     for number in organizations(snapshot):
@@ -135,7 +135,7 @@ def last_believed_ms(snapshot: Snapshot) -> int | None:
 
 
 def expired_by_key(snapshot: Snapshot, number: int, now_ms: int, event_ms: int = RETENTION_MS) -> list[CleanupTask]:
-    """A task for each table in which the organization has expired rows, found by one look at the first key."""
+    """Return a task for each table in which the organization has expired rows, found by one look at the first key."""
     tasks: list[CleanupTask] = []
     for table in BY_AGE:
         bound = bound_of_age(table, now_ms, event_ms)
@@ -145,22 +145,22 @@ def expired_by_key(snapshot: Snapshot, number: int, now_ms: int, event_ms: int =
 
 
 def last_passes(snapshot: Snapshot, number: int) -> RetentionPass | None:
-    """When passes over an organization were made, of which one that was interrupted is none; `None` for one that is
-    removed, whose rows go in another way.
+    """Return when passes over an organization were made, of which one that was interrupted is none; `None` for one that
+    is removed, whose rows go in another way.
     """
     return None if is_removed(snapshot, number) else snapshot.get(RETENTION_PASSES, number) or RetentionPass()
 
 
 def is_pass_due(made: RetentionPass, now_ms: int, visitor_days: int) -> bool:
-    """Whether the next pass over an organization is to begin: also where the clock was set back since the last, or
-    where that was made with other `visitor_days`.
+    """Return whether the next pass over an organization is to begin: also where the clock was set back since the last,
+    or where that was made with other `visitor_days`.
     """
     return abs(now_ms - made.began_at_ms) >= PASS_INTERVAL_MS or made.visitor_days != visitor_days
 
 
 def has_stray_events(snapshot: Snapshot, number: int, now_ms: int, event_ms: int = RETENTION_MS) -> bool:
-    """Whether events expired so long ago that they should have been deleted: the clock was wrong when they came. What
-    leads to them goes first, in a pass.
+    """Return whether events expired so long ago that they should have been deleted: the clock was wrong when they came.
+    What leads to them goes first, in a pass.
     """
     bound = first_id(now_ms - event_ms - PASS_INTERVAL_MS)
     return next(_below(snapshot, EVENTS, number, bound), None) is not None
@@ -208,7 +208,7 @@ def passes(
 
 
 def stale_blocks(snapshot: Snapshot, number: int, now_ms: int, *, at_once: bool = False) -> CleanupTask | None:
-    """The task that takes deleted visitors out of the organization's blocks; `None` where none was deleted, and for
+    """Return the task that takes deleted visitors out of the organization's blocks; `None` if none was deleted, and for
     `BLOCKS_INTERVAL_MS` after the last, but for `at_once`.
     """
     if not at_once and abs(now_ms - _noted(snapshot, number).blocks_at_ms) < BLOCKS_INTERVAL_MS:

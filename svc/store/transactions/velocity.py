@@ -185,7 +185,7 @@ def forget_account(transaction: Transaction, who: Party) -> None:
 
 
 def own_part(who: Party, key: tuple[int, ...], row: VelocityRow) -> VelocityRow:
-    """What a row says of the visitor of an event: all where it is the visitor's own, else the event alone."""
+    """Return what a row says of the visitor of an event: all where it is the visitor's own, else the event alone."""
     subject = SUBJECTS[key[3]]
     return row if subject == "visitor" else EMPTY.with_event(who.at_s, _visitor_alone(who, subject))
 

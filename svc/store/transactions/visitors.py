@@ -39,15 +39,15 @@ class VisitorTables:
         self._visitors: dict[int, Visitor | None] = {}
 
     def block(self, key: BlockKey) -> Block:
-        """The block under this key with the changes of this identification; an empty one when there is none."""
+        """Return the block under this key with the changes of this identification; an empty one when there is none."""
         block = self._blocks.get(key)
         if block is None:
             block = self._blocks[key] = self._transaction.get(BLOCKS, self._organization, key) or EMPTY_BLOCK
         return block
 
     def visitor(self, number: int) -> Visitor | None:
-        """The visitor's record as it was before this identification; `None` for one that was deleted. Raises
-        `CorruptionError` where a corrupt table hides it: who visits would get another id.
+        """Return the visitor's record as it was before this identification; `None` for one that was deleted. Raises
+        `CorruptionError` if a corrupt table hides it: who visits would get another id.
         """
         if number not in self._visitors:
             found = self._visitors[number] = self._transaction.get(VISITORS, self._organization, number)
@@ -56,7 +56,7 @@ class VisitorTables:
         return self._visitors[number]
 
     def first_seen_s(self, number: int | None, now_s: int) -> int:
-        """Since when a visitor is known; now for one without a record from before."""
+        """Return since when a visitor is known; now for one without a record from before."""
         known = None if number is None else self.visitor(number)
         return now_s if known is None else known.first_seen_s
 

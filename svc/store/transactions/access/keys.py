@@ -137,12 +137,12 @@ def note_use(transaction: Transaction, digest: bytes, now_ms: int) -> None:
 
 
 def touch_is_due(key: ApiKey, now_ms: int) -> bool:
-    """Whether `last_used_at` is a minute old, or was never written (decisions 2.3)."""
+    """Return whether `last_used_at` is a minute old, or was never written (decisions 2.3)."""
     return key.last_used_at_ms is None or now_ms - key.last_used_at_ms >= LAST_USED_STEP_MS
 
 
 def counted_keys(snapshot: Snapshot, number: int, as_of_ms: int = 0) -> ActiveKeys:
-    """The active keys of an organization at `as_of_ms`, by looking at every key."""
+    """Return the active keys of an organization at `as_of_ms`, by looking at every key."""
     expiries: list[int] = []
     unlimited = 0
     for key in scan_keys(snapshot, number):

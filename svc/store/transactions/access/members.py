@@ -68,7 +68,7 @@ def accept_invitation(
     transaction: Transaction, number: int, digest: bytes, password: bytes, now_ms: int
 ) -> MemberChange | None:
     """Use an invitation: its member has this stored password, signs in without a code, and every session that it had
-    ends. `None` where it may not be used now; nobody can use it again.
+    ends. `None` if it may not be used now; nobody can use it again.
     """
     member = find_invitation(transaction, number, digest, now_ms)
     if member is None:

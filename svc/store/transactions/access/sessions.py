@@ -41,20 +41,20 @@ class FoundSession(NamedTuple):
 
 
 def find_session(snapshot: Snapshot, number: int, digest: bytes, now_ms: int) -> FoundSession | None:
-    """A session of the organization by the digest of its token; `None` where there is none that holds now."""
+    """Return a session of the organization by the digest of its token; `None` if there is none that holds now."""
     session = snapshot.get(SESSIONS, number, digest)
     held = holder(snapshot, number, session, now_ms)
     return None if session is None or held is None else FoundSession(session, *held)
 
 
 def find_link(snapshot: Snapshot, number: int, digest: bytes, now_ms: int) -> ConsoleLink | None:
-    """A link of the organization by the digest of its token; `None` where there is none that may be used now."""
+    """Return a link of the organization by the digest of its token; `None` if there is none that may be used now."""
     link = snapshot.get(CONSOLE_LINKS, number, digest)
     return None if holder(snapshot, number, link, now_ms) is None else link
 
 
 def find_invitation(snapshot: Snapshot, number: int, digest: bytes, now_ms: int) -> Member | None:
-    """Whom an invitation invites, by the digest of its token; `None` where there is none that may be used now."""
+    """Whom an invitation invites, by the digest of its token; `None` if there is none that may be used now."""
     held = holder(snapshot, number, snapshot.get(INVITATIONS, number, digest), now_ms)
     return None if held is None else held.member
 
@@ -75,13 +75,13 @@ def holder(snapshot: Snapshot, number: int, signed: SignIn | None, now_ms: int) 
 
 
 def usable_key(snapshot: Snapshot, number: int, key_id: str, now_ms: int) -> ApiKey | None:
-    """A management key of the organization that is neither revoked nor expired, by its id."""
+    """Return a management key of the organization that is neither revoked nor expired, by its id."""
     key = find_key_of(snapshot, number, key_id, ("management",))
     return key if key is not None and key.usable(now_ms) else None
 
 
 def key_digest(snapshot: Snapshot, key: ApiKey) -> bytes:
-    """The digest under which the store has a key. Raises `LookupError` for a key that it does not have."""
+    """Return the digest under which the store has a key. Raises `LookupError` for a key that it does not have."""
     found = snapshot.get(KEY_IDS, key.id)
     if found is None:
         raise LookupError(f"there is no key {key.id}")
@@ -119,7 +119,7 @@ def end_session(transaction: Transaction, number: int, digest: bytes, now_ms: in
 
 def end(transaction: Transaction, table: Table[Any], number: int, digest: bytes, now_ms: int) -> bool:
     """End a session, or a link or invitation that was not used, for good, with the key that was made for it alone;
-    `False` where there is none.
+    `False` if there is none.
     """
     ended: SignIn | None = transaction.get(table, number, digest)
     if ended is None:

@@ -20,8 +20,8 @@ REPORTS = (DOCUMENTS, DEFERRED_REPORTS)
 
 
 def holding(snapshot: Snapshot, number: int) -> Holding:
-    """What an organization holds, by its number; zeros where nothing was counted yet. For the counts of today see
-    `Holding.on`.
+    """Return what an organization holds, by its number; zeros where nothing was counted yet. For the counts of today
+    see `Holding.on`.
     """
     return snapshot.get(HOLDINGS, number) or Holding()
 
@@ -39,7 +39,7 @@ def keep(transaction: Transaction, number: int, changed: Holding) -> None:
 
 
 def ask(transaction: Transaction, number: int, at_ms: int, question: Callable[[Holding], T]) -> T:
-    """What `question` says of what the organization holds, with the counts of the UTC day of `at_ms`; as
+    """Return what `question` says of what the organization holds, with the counts of the UTC day of `at_ms`; as
     `Transaction.ask`.
     """
     return transaction.ask(HOLDINGS, (number,), lambda held: question((held or Holding()).on(at_ms)))
@@ -67,7 +67,9 @@ def report_bytes(snapshot: Snapshot, number: int, request_id: bytes) -> int:
 
 
 def counted(snapshot: Snapshot, number: int) -> Holding:
-    """What an organization holds, by looking at every row; the counts of the day are zero, and its keys uncounted."""
+    """Return what an organization holds, by looking at every row; the counts of the day are zero, and its keys
+    uncounted.
+    """
     found = Holding()
     for table in REPORTS:
         for key in snapshot.scan_keys_reverse(table, (number,), (number + 1,)):

@@ -82,8 +82,8 @@ class AccountStatement(NamedTuple):
 
 
 def due_day(snapshot: Snapshot, number: int, now_ms: int) -> DueDay | None:
-    """The oldest UTC day of an organization with production traffic that has ended and is not settled (decisions 5.4);
-    `None` where there is none.
+    """Return the oldest UTC day of an organization with production traffic that has ended and is not settled (decisions
+    5.4); `None` if there is none.
     """
     last = next(snapshot.scan_reverse(SETTLEMENTS, (number,), (number + 1,)), None)
     from_day, balance = (0, 0) if last is None else (last[0][1] + 1, last[1].balance_micros)
@@ -101,7 +101,7 @@ def close_day(transaction: Transaction, number: int, day: int) -> None:
 
 
 def is_open(snapshot: Snapshot, number: int, day: int) -> bool:
-    """Whether lines of the ledger may still count for this UTC day."""
+    """Return whether lines of the ledger may still count for this UTC day."""
     return holdings.holding(snapshot, number).day <= day
 
 
@@ -125,7 +125,7 @@ def read_usage(snapshot: Snapshot, number: int, due: DueDay, resume: LinePositio
 def settle(
     transaction: Transaction, number: int, due: DueDay, usage: Usage, now_ms: int
 ) -> tuple[EndpointKey, ...] | None:
-    """Record the totals of a closed day and queue `usage.daily_settled` (decisions 5.4, 8.9); `None` where it was
+    """Return record the totals of a closed day and queue `usage.daily_settled` (decisions 5.4, 8.9); `None` if it was
     settled before. `usage` is the sum of all steps of `read_usage`. Returns the endpoint queues to wake.
     """
     if transaction.has(SETTLEMENTS, number, due.day):
@@ -146,13 +146,13 @@ def settle(
 
 
 def is_overdue(snapshot: Snapshot, number: int, now_ms: int) -> bool:
-    """Whether an organization has been past due for 7 days (decisions 5.3)."""
+    """Return whether an organization has been past due for 7 days (decisions 5.3)."""
     since_ms = snapshot.get(PAST_DUE, number)
     return since_ms is not None and now_ms - since_ms >= OVERDUE_MS
 
 
 def block_overdue(transaction: Transaction, number: int, author: Author) -> tuple[EndpointKey, ...] | None:
-    """Block an organization that has been past due for 7 days (decisions 5.3); `None` where it is not, or no longer.
+    """Block an organization that has been past due for 7 days (decisions 5.3); `None` if it is not, or no longer.
     Returns the endpoint queues to wake.
     """
     since_ms = transaction.get(PAST_DUE, number)
@@ -163,7 +163,7 @@ def block_overdue(transaction: Transaction, number: int, author: Author) -> tupl
 
 
 def statement(snapshot: Snapshot, number: int, first_day: int, beyond_day: int) -> AccountStatement:
-    """The ledger from `first_day` up to but not including `beyond_day`, both in UTC days since 1970.
+    """Return the ledger from `first_day` up to but not including `beyond_day`, both in UTC days since 1970.
 
     Reads the ledger from the first day to its end, since only the present balance is known. The credits of that time
     are held in memory.

@@ -80,7 +80,7 @@ def continue_account_erasure(transaction: Transaction, number: int, digest: int)
 
 
 def pending_account_erasures(snapshot: Snapshot, number: int) -> list[int]:
-    """The digest of the account of each erasure of an organization that has begun and has not ended."""
+    """Return the digest of the account of each erasure of an organization that has begun and has not ended."""
     return [digest for _, digest in snapshot.scan_keys(ACCOUNT_ERASURES, (number,), (number + 1,))]
 
 

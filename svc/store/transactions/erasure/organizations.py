@@ -64,12 +64,12 @@ def drop_documents(transaction: Transaction, number: int, beyond: bytes) -> int:
 
 
 def before(at_ms: int) -> bytes:
-    """The smallest request id after this millisecond: ids of all that arrived up to then are below it."""
+    """Return the smallest request id after this millisecond: ids of all that arrived up to then are below it."""
     return first_id(at_ms + 1)
 
 
 def remove_organization(transaction: Transaction, number: int, now_ms: int) -> bool:
-    """Mark an organization as removed and end its webhooks; `False` where it was removed before. Its rows are left to
+    """Mark an organization as removed and end its webhooks; `False` if it was removed before. Its rows are left to
     `continue_removal`. Raises `LookupError` for an unknown organization.
     """
     found = organization(transaction, number)
@@ -100,7 +100,7 @@ def continue_removal(transaction: Transaction, number: int) -> int:
 
 
 def is_removal_pending(snapshot: Snapshot, number: int) -> bool:
-    """Whether a removed organization still has rows to delete."""
+    """Return whether a removed organization still has rows to delete."""
     return is_removed(snapshot, number) and any(_first(snapshot, table, number, 1) for table in ERASED)
 
 

@@ -71,8 +71,8 @@ ERASED_BY_KEY = by_key(TABLES)
 
 
 def stems(snapshot: Snapshot, table: Table[Any], number: int) -> Iterator[tuple[int, ...]]:
-    """What stands before the visitor in the keys of a table that a key leads to: the organization, and where a period
-    follows it each of which there is any row.
+    """Yield what stands before the visitor in the keys of a table that a key leads to: the organization, and where a
+    period follows it each of which there is any row.
     """
     _, second, *_ = table.key.parts.values()
     if not second.period_ms:
@@ -85,7 +85,7 @@ def stems(snapshot: Snapshot, table: Table[Any], number: int) -> Iterator[tuple[
 
 
 def rows_by(snapshot: Snapshot, number: int, part: str, *lead: Any) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
-    """(table, key) of each row that may be there and that this part of a key leads to. `lead`: the part, and with
+    """Yield (table, key) of each row that may be there and that this part of a key leads to. `lead`: the part, and with
     `subject` the digest of its id.
     """
     for table in ERASED_BY_KEY[part]:
@@ -105,7 +105,7 @@ def purge(transaction: Transaction, number: int, part: str, *lead: Any) -> bool:
 def rows_by_subject(
     snapshot: Snapshot, number: int, subject: Subject, subject_id: str
 ) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
-    """(table, key) of each row that the id of a visitor or an account leads to by its digest."""
+    """Return (table, key) of each row that the id of a visitor or an account leads to by its digest."""
     return rows_by(snapshot, number, "subject", *subject_stem(number, subject, subject_id))
 
 

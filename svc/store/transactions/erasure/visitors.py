@@ -119,7 +119,7 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bo
 
 
 def pending_erasures(snapshot: Snapshot, number: int) -> list[bytes]:
-    """20 bytes of the visitor id of each erasure of an organization that has begun and has not ended."""
+    """Return 20 bytes of the visitor id of each erasure of an organization that has begun and has not ended."""
     return [raw_id for _, raw_id in snapshot.scan_keys(ERASURES, (number,), (number + 1,))]
 
 
@@ -164,7 +164,7 @@ def remove_from_block(transaction: Transaction, number: int, block_key: BlockKey
 def has_events(
     snapshot: Snapshot, number: int, raw_id: bytes, environments: Sequence[Environment] = ENVIRONMENTS
 ) -> bool:
-    """Whether a visitor has any event in these environments. `raw_id`: the 20 bytes of its id."""
+    """Return whether a visitor has any event in these environments. `raw_id`: the 20 bytes of its id."""
     return next(events_of(snapshot, number, raw_id, environments), None) is not None
 
 
@@ -193,7 +193,7 @@ def leave_blocks(transaction: Transaction, number: int, visitor_number: int) -> 
 
 
 def blocks_of(visitor: Visitor) -> set[BlockKey]:
-    """The blocks in which the visitor's record would be looked for."""
+    """Return the blocks in which the visitor's record would be looked for."""
     return {
         *attribute_keys(visitor.family, visitor.collector, visitor.values),
         *(exact_key(exact) for exact in visitor.exact_hashes),
@@ -233,8 +233,8 @@ def purge_velocity(transaction: Transaction, number: int, request_id: bytes, vis
 
 
 def fingerprint_key(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> tuple[Any, ...] | None:
-    """The key of the row by which the report of an event would be recognized; `None` where there is no such row, or
-    where it is of an event that sent the same before.
+    """Return the key of the row by which the report of an event would be recognized; `None` if there is no such row, or
+    if it is of an event that sent the same before.
     """
     fingerprint = fingerprint_of(snapshot, number, request_id, event)
     if fingerprint is None:
@@ -246,13 +246,13 @@ def fingerprint_key(snapshot: Snapshot, number: int, request_id: bytes, event: E
 
 
 def address_key(number: int, event: Event) -> tuple[Any, ...]:
-    """The key of the row in which the visitor of an event may be among those of its address and day."""
+    """Return the key of the row in which the visitor of an event may be among those of its address and day."""
     return number, event.occurred_at_ms // 1000 // DAY_S, address_id(event.ip_address)
 
 
 def fingerprint_of(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> bytes | None:
-    """The digest in `REPORT_FINGERPRINTS` of an event's report, from its archive where there is one; `None` where the
-    report has none. A corrupt archive is passed over.
+    """Return the digest in `REPORT_FINGERPRINTS` of an event's report, from its archive where there is one; `None` if
+    the report has none. A corrupt archive is passed over.
     """
     try:
         document = snapshot.get(DOCUMENTS, number, request_id)

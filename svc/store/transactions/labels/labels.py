@@ -57,7 +57,9 @@ class LabelChange(msgspec.Struct, frozen=True):
     reason: str | msgspec.UnsetType | None = msgspec.UNSET
 
     def upon(self, before: Labeled) -> Labeled | Refusal:
-        """The label afterwards. A reason belongs to its label: it goes with it, and `422` refuses one without any."""
+        """Return the label afterwards. A reason belongs to its label: it goes with it, and `422` refuses one without
+        any.
+        """
         label = before.label if self.label is msgspec.UNSET else self.label
         kept = before.reason if label == before.label else None
         reason = kept if self.reason is msgspec.UNSET else self.reason
@@ -75,8 +77,8 @@ def label_request(
     environment: Environment | None = None,
 ) -> Labeled | Refusal:
     """Change the label of an event of the organization, stored or archived, in one environment or in any. `404
-    event_not_found` where it is unknown, or arrived more than 400 days ago. Raises `CorruptionError` where a corrupt
-    table hides it.
+    event_not_found` where it is unknown, or arrived more than 400 days ago. Raises `CorruptionError` if a corrupt table
+    hides it.
     """
     event = transaction.get(EVENTS, number, request_id)
     if event is not None:

@@ -69,8 +69,8 @@ def open_review(  # noqa: PLR0913  what is told, and to whom
     notify: bool = True,
     trace: TraceContext | None = None,
 ) -> Reviewed:
-    """The open review of the visitor and account of an event, made of this event where there is none. `entropy` makes
-    its id; `notify`: whether webhooks tell of it, with the `trace`.
+    """Return the open review of the visitor and account of an event, made of this event where there is none. `entropy`
+    makes its id; `notify`: whether webhooks tell of it, with the `trace`.
     """
     raw_id = transaction.get(OPEN_CASES, number, case_of(event.environment, event.verdict.visitor_id, event.account_id))
     if raw_id is not None:
@@ -158,14 +158,14 @@ def _tell(
 
 
 def webhook_event_ids(review: Review) -> Iterator[bytes]:
-    """16 bytes of each webhook event about a review."""
+    """Yield 16 bytes of each webhook event about a review."""
     yield derived_event_id("review.opened", review.raw_id, review.opened_at_ms).bytes
     if review.closed_at_ms is not None:
         yield derived_event_id("review.closed", review.raw_id, review.closed_at_ms).bytes
 
 
 def review_rows(number: int, review: Review) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
-    """(table, key) of every row of a review."""
+    """Return (table, key) of every row of a review."""
     return ((table, key) for table, key in _rows_of(number, review) if review.state == "open" or table not in _OF_OPEN)
 
 

@@ -55,7 +55,7 @@ def create_list(
     transaction: Transaction, number: int, list_id: str, name: str, kind: ListKind, now_ms: int
 ) -> StoredList | Refusal:
     """Make an empty list. `409 list_exists` for a name that is taken, `409 list_limit` beyond `MOST_LISTS`. Raises
-    `CorruptionError` where a list is hidden: the name may be its own.
+    `CorruptionError` if a list is hidden: the name may be its own.
     """
     if named_list(transaction, number, name) is not None:
         return Refusal("list_exists")
@@ -162,8 +162,8 @@ def add_entries(
 
 
 def has_room(snapshot: Snapshot, number: int, added: int, now_ms: int) -> bool:
-    """Whether this number of entries may be added to the organization's lists. What has expired is counted only where
-    that matters.
+    """Return whether this number of entries may be added to the organization's lists. What has expired is counted only
+    where that matters.
     """
     stored = sum(found.entries for found in lists_of(snapshot, number).values())
     return stored + added <= MOST_ENTRIES or living_entries(snapshot, number, now_ms) + added <= MOST_ENTRIES
@@ -188,8 +188,8 @@ def remove_entries(
 
 
 def listed(snapshot: Snapshot, number: int, kind: ListKind, value: str) -> Iterator[tuple[bytes, ListEntry]]:
-    """(list as in keys, entry) of every entry of a visitor or an account in the lists of the organization, expired ones
-    included.
+    """Yield (list as in keys, entry) of every entry of a visitor or an account in the lists of the organization,
+    expired ones included.
     """
     raw_lists = {raw_id(found.id): found.kind for found in lists_of(snapshot, number).values()}
     for raw_list in dict.fromkeys([*raw_lists, *_stored_lists(snapshot, number)]):

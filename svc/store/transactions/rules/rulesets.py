@@ -50,8 +50,8 @@ MOST_REVISIONS = 100
 
 
 def ruleset_in_force(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> Ruleset:
-    """That of an organization for one kind of environment. Raises `CorruptionError` where it is missing, and one before
-    it is there.
+    """That of an organization for one kind of environment. Raises `CorruptionError` if it is missing, and one before it
+    is there.
     """
     place = KINDS.index(kind)
     found = snapshot.get(RULESETS, number, place)
@@ -76,8 +76,8 @@ def facts_of(
     *,
     in_force: bool = True,
 ) -> Facts:
-    """What conditions are asked about. The times say since when the visitor and the account are known. Each list that
-    any of them names is looked up once; conditions `in_force` name no other than those that are there.
+    """Return what conditions are asked about. The times say since when the visitor and the account are known. Each list
+    that any of them names is looked up once; conditions `in_force` name no other than those that are there.
     """
     at_s = event.occurred_at_ms // 1000
     ages = Ages(_days(visitor_first_s, at_s), _days(account_first_s, at_s))
@@ -105,14 +105,14 @@ def _labels(snapshot: Snapshot, number: int, event: Event, subject: Literal["vis
 
 
 def decide_event(snapshot: Snapshot, number: int, facts: Facts) -> Decided:
-    """What the ruleset in force makes of an event."""
+    """Return what the ruleset in force makes of an event."""
     if not organization(snapshot, number).has_rules:
         return NOTHING_DECIDED
     return evaluate(ruleset_in_force(snapshot, number, kind_of(facts.event.environment)), facts)
 
 
 def decide_by(snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event) -> Decided:
-    """What a ruleset would make of a stored event now."""
+    """Return what a ruleset would make of a stored event now."""
     return evaluate(ruleset, facts_now(snapshot, number, event))
 
 
@@ -141,8 +141,8 @@ class ExplainedRule(NamedTuple):
 def explained(
     snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event, wanted: str | None, most: int
 ) -> list[ExplainedRule]:
-    """What each rule of a ruleset makes of a stored event, also one that is off; with the terms of the rule with the
-    id `wanted`, of the one that decided, and of the first `most` others that match. Blocks for some milliseconds.
+    """Return what each rule of a ruleset makes of a stored event, also one that is off; with the terms of the rule with
+    the id `wanted`, of the one that decided, and of the first `most` others that match. Blocks for some milliseconds.
     """
     conditions = [(rule, known(rule.condition)) for rule in ruleset.rules]
     names = frozenset[str]().union(*(condition.names for _, condition in conditions))
@@ -194,7 +194,7 @@ def save_rules(
     saved_by: str,
     now_ms: int,
 ) -> Ruleset | Refusal:
-    """The ruleset with these rules, in force from the next transaction on. A rule without an id gets one before.
+    """Return the ruleset with these rules, in force from the next transaction on. A rule without an id gets one before.
 
     `409 revision_conflict` where another revision is in force; `422`: see `checked_rules`.
     """
@@ -255,7 +255,7 @@ def _faults(rule_id: str | None, rule: Rule, ids: set[str], names: set[str]) -> 
 
 
 def condition_problem(snapshot: Snapshot, number: int, condition: str) -> str | None:
-    """Why a condition cannot be saved, with line and column where they are known; `None` where it can."""
+    """Why a condition cannot be saved, with line and column where they are known; `None` if it can."""
     return _problem(condition, list_names(snapshot, number))
 
 
@@ -276,13 +276,15 @@ def revisions(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> list[Ru
 def some_revisions(
     snapshot: Snapshot, number: int, kind: EnvironmentKind, before: int | None, limit: int
 ) -> list[Ruleset]:
-    """At most `limit` rulesets below the revision `before`, newest first; with `None` the present one is the first."""
+    """Return at most `limit` rulesets below the revision `before`, newest first; with `None` the present one is the
+    first.
+    """
     present = [ruleset_in_force(snapshot, number, kind)] if before is None else []
     return [*present, *islice(_before(snapshot, number, kind, before), limit - len(present))]
 
 
 def ruleset_at(snapshot: Snapshot, number: int, kind: EnvironmentKind, at_ms: int) -> Ruleset | None:
-    """The ruleset that was in force at a time; `None` where it is not kept any more."""
+    """Return the ruleset that was in force at a time; `None` if it is not kept any more."""
     present = ruleset_in_force(snapshot, number, kind)
     if present.saved_at_ms <= at_ms:
         return present
@@ -314,7 +316,7 @@ def rule_names(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> RuleNa
 
 
 def is_named(snapshot: Snapshot, number: int, name: str) -> bool:
-    """Whether a rule names a list, also one in shadow mode or off, or the filter of a webhook endpoint does."""
+    """Return whether a rule names a list, also one in shadow mode or off, or the filter of a webhook endpoint does."""
     rules = (rule.condition for kind in KINDS for rule in ruleset_in_force(snapshot, number, kind).rules)
     filters = (found.endpoint.filter for found in endpoints_of(snapshot, number))
     return any(name in compiled(text).lists for text in (*rules, *filter(None, filters)))

@@ -305,8 +305,8 @@ def purge_webhook_event(transaction: Transaction, organization: int, event_id: b
 def webhook_event_rows(
     snapshot: Snapshot, organization: int, event_id: bytes
 ) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
-    """(table, key) of an event (16-byte id), of every delivery of it, and of the schedule of open ones; nothing where
-    there is none.
+    """Yield (table, key) of an event (16-byte id), of every delivery of it, and of the schedule of open ones; nothing
+    where there is none.
     """
     if not snapshot.has(WEBHOOK_EVENTS, organization, event_id):
         return

@@ -256,7 +256,7 @@ def queue_redelivery(
 ) -> Queued | Refusal:
     """Queue one more delivery, with the same id, of an event that was queued for this endpoint in the last 30 days
     (decisions 8.5). `404 not_found`, `409 webhook_paused`, or `409 webhook_busy` while a test or redelivery is queued.
-    Raises `CorruptionError` where the event or its delivery is missing, and a row that goes with it is there: a corrupt
+    Raises `CorruptionError` if the event or its delivery is missing, and a row that goes with it is there: a corrupt
     table hides it (decisions 17.5).
     """
     found = find_endpoint(transaction, number, endpoint_id)
@@ -279,7 +279,7 @@ def queue_redelivery(
 
 def faulty_events(events: Sequence[str], environment: WebhookEnvironment) -> Refusal | None:
     """`422` for a type that does not exist (`unknown_event_type`) or needs a `live` endpoint (`requires_live`,
-    interface 6); `None` where the endpoint may subscribe to all.
+    interface 6); `None` if the endpoint may subscribe to all.
     """
     if not set(events) <= set(EVENT_TYPES):
         return invalid("events", "unknown_event_type")
@@ -287,8 +287,8 @@ def faulty_events(events: Sequence[str], environment: WebhookEnvironment) -> Ref
 
 
 def faulty_filter(snapshot: Snapshot, number: int, condition: str | None) -> Refusal | None:
-    """`422` (`invalid_condition`) for a condition that cannot be saved, with line and column in the message; `None`
-    where it can, or where there is none (decisions 16.2).
+    """`422` (`invalid_condition`) for a condition that cannot be saved, with line and column in the message; `None` if
+    it can, or where there is none (decisions 16.2).
     """
     problem = None if condition is None else condition_problem(snapshot, number, condition)
     if problem is None:

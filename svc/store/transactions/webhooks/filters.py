@@ -45,8 +45,8 @@ def receivers(subscribed: Iterable[Registered], facts: Facts) -> Receivers:
 
 
 def identification_receivers(snapshot: Snapshot, number: int, facts: Facts, threshold: int) -> Receivers:
-    """The endpoints that an identification is told to. One range read of at most ten endpoints; with filters, what
-    the module says.
+    """Return the endpoints that an identification is told to. One range read of at most ten endpoints; with filters,
+    what the module says.
     """
     environment, types = webhook_environment(facts.event.environment), identification_types(facts.event, threshold)
     return receivers(
@@ -60,5 +60,5 @@ def identification_receivers(snapshot: Snapshot, number: int, facts: Facts, thre
 
 
 def identification_types(event: Event, threshold: int) -> tuple[EventType, ...]:
-    """What an identification gives rise to (decisions 8.9)."""
+    """Return what an identification gives rise to (decisions 8.9)."""
     return tuple(name for name, arising in OF_IDENTIFICATION.items() if arising.arises(event, threshold))

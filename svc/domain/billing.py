@@ -127,7 +127,7 @@ def counters(entries: Iterable[LedgerEntry]) -> Usage:
 
 
 def price_micros(*, environment: Environment, state: State, identifiable: bool) -> int:
-    """The price of one identification in micro-dollars (interface 8): 0 outside production and without a network
+    """Return the price of one identification in micro-dollars (interface 8): 0 outside production and without a network
     look-up.
     """
     if environment != "production" or state == "unavailable":
@@ -141,7 +141,7 @@ RefusedForMoney = Literal["billing_blocked", "no_credit"]
 def refused_for_money(
     *, environment: Environment, status: BillingStatus, balance_micros: int, credit_limit_micros: int | None, price: int
 ) -> RefusedForMoney | None:
-    """The code of the `402` for an identification of this price, or `None`. Only production traffic is refused
+    """Return the code of the `402` for an identification of this price, or `None`. Only production traffic is refused
     (decisions 5.2, 5.3). Amounts in micro-dollars.
     """
     if environment != "production":
@@ -169,8 +169,8 @@ class Credit(NamedTuple):
 
 
 def credit_outlook(available_micros: int, charged_micros: int, since_first_ms: int) -> Credit:
-    """How far `available_micros`, which is the balance with the credit limit, goes (decisions 16.4). `charged_micros`:
-    in the last `WARNED_DAYS`; `since_first_ms`: since the first of those charges.
+    """Return how far `available_micros`, which is the balance with the credit limit, goes (decisions 16.4).
+    `charged_micros`: in the last `WARNED_DAYS`; `since_first_ms`: since the first of those charges.
     """
     a_day = charged_micros * DAY_MS / max(since_first_ms, DAY_MS)
     days = max(available_micros, 0) / a_day if a_day > 0 else None

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def body_of(body: type[B], *records: msgspec.Struct, **others: Any) -> B:
-    """A body from the fields and properties of `records`, which have no name in common.
+    """Return a body from the fields and properties of `records`, which have no name in common.
 
     A field of the same name is taken over, and `created_at` is written from `created_at_ms` (RFC 3339). `None` is left
     out where the body may leave the field out, and else `null`. `others` are the fields that no record has in the form
@@ -37,9 +37,9 @@ def body_of(body: type[B], *records: msgspec.Struct, **others: Any) -> B:
 
 
 def record_of(kind: type[B], *records: msgspec.Struct, **others: Any) -> B:
-    """A record from the fields and properties of `records` that have the same name, as they are, but for `UNSET`, which
-    becomes `None`. `others` are the fields that no record has, and win over those that one has. Raises `TypeError`
-    where a required field is in neither.
+    """Return a record from the fields and properties of `records` that have the same name, as they are, but for
+    `UNSET`, which becomes `None`. `others` are the fields that no record has, and win over those that one has. Raises
+    `TypeError` if a required field is in neither.
     """
     fields: dict[str, Any] = {}
     for record in records:
@@ -49,7 +49,9 @@ def record_of(kind: type[B], *records: msgspec.Struct, **others: Any) -> B:
 
 
 def named(record: Any, *names: str) -> dict[str, Any]:
-    """Fields and properties of a record by name; `created_at` is `created_at_ms` in RFC 3339, and `None` stays."""
+    """Return fields and properties of a record by name; `created_at` is `created_at_ms` in RFC 3339, and
+    `None` stays.
+    """
 
     def read(name: str) -> Any:
         if hasattr(record, name):
@@ -61,12 +63,12 @@ def named(record: Any, *names: str) -> dict[str, Any]:
 
 
 def present(value: Any) -> Any:
-    """The value, or `UNSET` for `None`: what does not apply is left out of a body, not `null` (interface 2)."""
+    """Return the value, or `UNSET` for `None`: what does not apply is left out of a body, not `null` (interface 2)."""
     return UNSET if value is None else value
 
 
 def sent(value: T | UnsetType) -> T | None:
-    """The value of a field of a request, `None` where it was left out."""
+    """Return the value of a field of a request, `None` if it was left out."""
     return None if value is UNSET else value
 
 

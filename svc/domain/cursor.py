@@ -31,19 +31,19 @@ _MAC_LENGTH = 8
 
 
 def cursors_key(pepper: bytes) -> bytes:
-    """The 32-byte key of all cursors of one installation, derived from its pepper."""
+    """Return the 32-byte key of all cursors of one installation, derived from its pepper."""
     return hmac.digest(pepper, b"svc cursor 1", "sha256")
 
 
 def write_cursor(key: bytes, which: List, organization: int, row: bytes) -> str:
-    """The cursor of the page that follows this row: opaque text, authenticated for this list and organization. `key`
-    comes from `cursors_key`.
+    """Return the cursor of the page that follows this row: opaque text, authenticated for this list and organization.
+    `key` comes from `cursors_key`.
     """
     return seal(key, row, _MAC_LENGTH, _context(which, organization))
 
 
 def read_cursor(key: bytes, which: List, organization: int, text: str) -> bytes | None:
-    """The row that a cursor names, or `None` for text that was not made by `write_cursor` for this list and
+    """Return the row that a cursor names, or `None` for text that was not made by `write_cursor` for this list and
     organization.
     """
     return unseal(key, text, _MAC_LENGTH, _context(which, organization))

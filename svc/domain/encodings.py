@@ -14,7 +14,7 @@ LETTERS_AND_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 
 
 def base62(number: int, length: int) -> str:
-    """The lowest `length` digits of a number from 0 on, the highest of them first."""
+    """Return the lowest `length` digits of a number from 0 on, the highest of them first."""
     characters: list[str] = []
     for _ in range(length):
         number, digit = divmod(number, 62)
@@ -28,7 +28,9 @@ def base64url(content: bytes) -> str:
 
 
 def from_base64(text: Any, most: int) -> bytes | None:
-    """At most `most` bytes (give or take two) of standard base64 with padding; `None` for any other JSON value."""
+    """Return at most `most` bytes (give or take two) of standard base64 with padding; `None` for any other
+    JSON value.
+    """
     if type(text) is not str or len(text) > (most + 2) // 3 * 4:
         return None
     try:
@@ -45,8 +47,8 @@ def seal(key: bytes, content: bytes, mac_bytes: int, context: bytes = b"") -> st
 
 
 def unseal(key: bytes, text: str, mac_bytes: int, context: bytes = b"") -> bytes | None:
-    """The content of a text that `seal` made with equal arguments; `None` for any other text, another spelling of the
-    same bytes included.
+    """Return the content of a text that `seal` made with equal arguments; `None` for any other text, another spelling
+    of the same bytes included.
     """
     try:
         raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -34,7 +34,7 @@ OBJECT_FORM = {"type": "object", "additionalProperties": True}
 
 
 def about(description: str, *examples: Any, form: dict[str, Any] | None = None) -> Meta:
-    """What the published documents say of a field.
+    """Return what the published documents say of a field.
 
     Without examples one is put together from those of its parts. `form` is JSON Schema that decoding does not check:
     the service makes the value itself, or a rule of the domain checks it. A field whose type is shared and that may be
@@ -44,7 +44,7 @@ def about(description: str, *examples: Any, form: dict[str, Any] | None = None) 
 
 
 def bare(described: inspect.Type) -> inspect.Type:
-    """A type without the `Meta` around it; any other type as it is."""
+    """Return a type without the `Meta` around it; any other type as it is."""
     return described.type if isinstance(described, inspect.Metadata) else described
 
 

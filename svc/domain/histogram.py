@@ -57,5 +57,5 @@ class Histogram:
             self._exemplars[bucket] = Exemplar(trace_id, value, at_ms)
 
     def statistics(self) -> HistogramStatistics:
-        """A copy that later observations do not change."""
+        """Return a copy that later observations do not change."""
         return HistogramStatistics(self._bounds, tuple(self._counts), self._total, dict(self._exemplars))

@@ -191,8 +191,8 @@ def _verifiable(agent: Agent, ranges: Ranges | None) -> Agent:
 
 
 def may_have_original(submission: Submission, original: Event) -> bool:
-    """Whether a duplicate is answered as its original was: it asks for that, soon, with the same key and from the same
-    origin (decisions 3.2).
+    """Return whether a duplicate is answered as its original was: it asks for that, soon, with the same key and from
+    the same origin (decisions 3.2).
     """
     return (
         submission.wants_original
@@ -202,8 +202,8 @@ def may_have_original(submission: Submission, original: Event) -> bool:
 
 
 def decide(assessment: Assessment, recognition: Recognition, visitor_id: str, result: Score | None) -> Verdict:
-    """The verdict, once matching has decided whose report it is. `result` is the score; `None` = not scored (decisions
-    3.9).
+    """Return the verdict, once matching has decided whose report it is. `result` is the score; `None` = not scored
+    (decisions 3.9).
     """
     fired = () if result is None else result.triggers
     return Verdict(

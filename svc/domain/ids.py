@@ -16,7 +16,7 @@ _WEBHOOK_ID = re.compile(r"whk_[0-9A-Za-z]{20}", re.ASCII)
 
 
 def first_id(at_ms: int) -> bytes:
-    """16 bytes that are not above any UUIDv7 made in this millisecond or later, and above every earlier one."""
+    """Return 16 bytes that are not above any UUIDv7 made in this millisecond or later, and above every earlier one."""
     return (max(at_ms, 0) << 80).to_bytes(16)
 
 
@@ -28,28 +28,28 @@ def made_at_ms(raw_id: bytes) -> int:
 
 
 def ordered_digest(text: str, digest: bytes) -> bytes:
-    """The 16-byte `digest` of a caller's text, as it stands in keys. That of a UUIDv7 in its usual form begins with the
-    id's 6 bytes of time, then 10 of the digest: rows of one moment lie together, where else each is on a page of its
-    own (ADR 45). It depends on the text alone.
+    """Return the 16-byte `digest` of a caller's text, as it stands in keys. That of a UUIDv7 in its usual form begins
+    with the id's 6 bytes of time, then 10 of the digest: rows of one moment lie together, where else each is on a page
+    of its own (ADR 45). It depends on the text alone.
     """
     return bytes.fromhex(text[:8] + text[9:13]) + digest[:10] if _UUID_V7.fullmatch(text) else digest
 
 
 def time_of_uuid(text: str) -> int | None:
-    """The Unix milliseconds in a UUIDv7 in its usual form (RFC 9562, 5.7); `None` for any other text."""
+    """Return the Unix milliseconds in a UUIDv7 in its usual form (RFC 9562, 5.7); `None` for any other text."""
     return int(text[:8] + text[9:13], 16) if _UUID_V7.fullmatch(text) else None
 
 
 def is_organization_id(text: str) -> bool:
-    """Whether text has the form of the id of an organization (decisions 1.1)."""
+    """Return whether text has the form of the id of an organization (decisions 1.1)."""
     return _ORGANIZATION_ID.fullmatch(text) is not None
 
 
 def is_webhook_id(text: str) -> bool:
-    """Whether text has the form of the id of a webhook endpoint (decisions 1.1)."""
+    """Return whether text has the form of the id of a webhook endpoint (decisions 1.1)."""
     return _WEBHOOK_ID.fullmatch(text) is not None
 
 
 def is_visitor_id(text: str) -> bool:
-    """Whether the text has the form of a visitor id: 20 letters and digits (decisions 1.1)."""
+    """Return whether the text has the form of a visitor id: 20 letters and digits (decisions 1.1)."""
     return _VISITOR_ID.fullmatch(text) is not None

@@ -30,8 +30,8 @@ PLATFORMS: tuple[Platform, ...] = get_args(Platform)
 
 
 def scoring_platform(sdk_platform: str, origin: str | None = None) -> Platform:
-    """The scoring profile of an SDK platform: native ones and their bridges, all else `web` (decisions 3.1). From a
-    page, one with an `http` or `https` origin, it is `web` whatever the platform claims (decisions 2.7).
+    """Return the scoring profile of an SDK platform: native ones and their bridges, all else `web` (decisions 3.1).
+    From a page, one with an `http` or `https` origin, it is `web` whatever the platform claims (decisions 2.7).
     """
     if origin is not None and origin.startswith(("https://", "http://")):
         return "web"

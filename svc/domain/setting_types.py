@@ -21,7 +21,9 @@ _PASSWORD = re.compile(r"//[^/?#@]*:[^/?#]*@|[?&](?:ssl)?password=", re.IGNORECA
 
 
 def url_problem(url: str) -> str | None:
-    """What to do about the URL of a store that holds a password, which nothing may show; `None` = it holds none."""
+    """Return what to do about the URL of a store that holds a password, which nothing may show; `None` = it
+    holds none.
+    """
     if _PASSWORD.search(url) is None:
         return None
     return (

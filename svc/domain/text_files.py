@@ -20,7 +20,7 @@ class NotTextError(ValueError):
 
 
 def decode_text(content: bytes) -> str:
-    """The text of a whole file, without its byte order mark; lines end with LF. Raises `NotTextError`."""
+    """Return the text of a whole file, without its byte order mark; lines end with LF. Raises `NotTextError`."""
     refuse_other_encodings(content)
     try:
         return content.removeprefix(MARK).decode().replace("\r\n", "\n")
@@ -30,7 +30,9 @@ def decode_text(content: bytes) -> str:
 
 
 def decode_toml(content: bytes) -> dict[str, Any]:
-    """The values of a whole TOML file, as `tomllib` gives them. Raises `NotTextError`, also where it is not TOML."""
+    """Return the values of a whole TOML file, as `tomllib` gives them. Raises `NotTextError`, also where it is not
+    TOML.
+    """
     try:
         return tomllib.loads(decode_text(content))
     except tomllib.TOMLDecodeError as error:
@@ -38,7 +40,7 @@ def decode_toml(content: bytes) -> dict[str, Any]:
 
 
 def refuse_other_encodings(start: bytes) -> None:
-    """Raise `NotTextError` where a file that begins so is UTF-16, UTF-32, or compressed by gzip."""
+    """Raise `NotTextError` if a file that begins so is UTF-16, UTF-32, or compressed by gzip."""
     if start.startswith(_GZIP):
         raise NotTextError("is compressed by gzip: decompress it first")
     if start.startswith(_UTF_16_MARKS) or b"\0" in start[:4]:

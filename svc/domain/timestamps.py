@@ -28,7 +28,7 @@ def unix_ms(at: datetime) -> int:
 
 
 def iso_day(day: int) -> str:
-    """A UTC day since 1970 as `2026-01-05`."""
+    """Return a UTC day since 1970 as `2026-01-05`."""
     return (_EPOCH + timedelta(days=day)).date().isoformat()
 
 

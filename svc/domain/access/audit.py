@@ -61,7 +61,7 @@ class Audited(NamedTuple):
         return _ORGANIZATION if self.names_people else _ORGANIZATION | {"visitor_id", "account_id"}
 
     def made_of(self, outcome: object) -> str | None:
-        """The id of what was made, in what a transaction returned; `None` where there is none."""
+        """Return the id of what was made, in what a transaction returned; `None` if there is none."""
         for name in self.made.split("."):
             outcome = getattr(outcome, name, None)
         return outcome if isinstance(outcome, str) else None
@@ -106,9 +106,9 @@ _ORGANIZATION = frozenset({"organization_id"})
 
 
 def asked(values: Mapping[str, Any], how: Audited = Audited()) -> dict[str, Any]:  # noqa: B008  immutable
-    """The values of a change as they may be recorded, by name: `None` is left out, a URL becomes its origin, a long
-    text its beginning, a list loses its repeats or is counted (`COUNTED`). A field that is neither in `RECORDED` nor
-    recorded by the operation, or that the operation withholds, becomes `WITHHELD`.
+    """Return the values of a change as they may be recorded, by name: `None` is left out, a URL becomes its origin, a
+    long text its beginning, a list loses its repeats or is counted (`COUNTED`). A field that is neither in `RECORDED`
+    nor recorded by the operation, or that the operation withholds, becomes `WITHHELD`.
     """
     recorded = (RECORDED | how.records) - how.withholds
     return {

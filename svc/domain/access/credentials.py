@@ -82,12 +82,12 @@ class ApiKey(msgspec.Struct, frozen=True, array_like=True):
         return self.expires_at_ms if self.revoked_at_ms is None else self.revoked_at_ms
 
     def usable(self, now_ms: int) -> bool:
-        """Whether it is neither revoked nor expired; it stops working at `expires_at_ms` itself."""
+        """Return whether it is neither revoked nor expired; it stops working at `expires_at_ms` itself."""
         return self.revoked_at_ms is None and (self.expires_at_ms is None or now_ms < self.expires_at_ms)
 
 
 def prefix(kind: KeyKind, region: str, environment: Environment | None) -> str:
-    """The readable start of a key, such as `svc_px_us_production`, without the underscore that follows. Raises
+    """Return the readable start of a key, such as `svc_px_us_production`, without the underscore that follows. Raises
     `ValueError` unless exactly management keys come without an environment.
     """
     if (environment is None) != (kind == "management"):
@@ -96,20 +96,20 @@ def prefix(kind: KeyKind, region: str, environment: Environment | None) -> str:
 
 
 def beginning(kind: KeyKind) -> str:
-    """How every key of this kind begins, such as `svc_px_`."""
+    """Return how every key of this kind begins, such as `svc_px_`."""
     return f"svc_{_MARKS[kind]}_"
 
 
 def issue_secret(kind: KeyKind, region: str, environment: Environment | None, entropy: bytes) -> str:
-    """The whole text of a new key from 32 bytes of entropy, checksum included (decisions 2.1). Raises `ValueError` for
-    another length, and as `prefix` does.
+    """Return the whole text of a new key from 32 bytes of entropy, checksum included (decisions 2.1). Raises
+    `ValueError` for another length, and as `prefix` does.
     """
     body = f"{prefix(kind, region, environment)}_{random_text(entropy)}"
     return body + _checksum(body)
 
 
 def random_text(entropy: bytes) -> str:
-    """32 bytes of entropy as 43 base62 characters. Raises `ValueError` for another length."""
+    """Return 32 bytes of entropy as 43 base62 characters. Raises `ValueError` for another length."""
     if len(entropy) != 32:
         raise ValueError("a secret takes 32 bytes of entropy")
     return base62(int.from_bytes(entropy), _SECRET_LENGTH)
@@ -131,8 +131,8 @@ def new_key(  # noqa: PLR0913  a key is its fields
     expires_at_ms: int | None = None,
     pepper: bytes | None = None,
 ) -> tuple[ApiKey, str]:
-    """A new key and its secret, which is shown once. Origins must be normalized already (`origins.normalize_pattern`).
-    Raises `ValueError` where platforms, origins, role or environment do not suit the kind.
+    """Return a new key and its secret, which is shown once. Origins must be normalized already
+    (`origins.normalize_pattern`). Raises `ValueError` if platforms, origins, role or environment do not suit the kind.
 
     With the `pepper` of the installation a public key follows from its id, so that it can be shown again.
     """
@@ -164,8 +164,8 @@ def new_key(  # noqa: PLR0913  a key is its fields
 
 
 def public_text(key: ApiKey, pepper: bytes) -> str | None:
-    """The whole text of a public key, which is not a secret: pages contain it. It is derived and not stored, as no key
-    is (decisions 2.2); `None` of other keys, and of those that were issued before 0.3.0.
+    """Return the whole text of a public key, which is not a secret: pages contain it. It is derived and not stored, as
+    no key is (decisions 2.2); `None` of other keys, and of those that were issued before 0.3.0.
     """
     if not key.is_derived:
         return None
@@ -192,7 +192,9 @@ def parse(text: str) -> Credential | None:
 
 
 def is_key_id(text: str) -> bool:
-    """Whether the text has the form of a key's id (decisions 1.1); other text is not a key's, and needs no look-up."""
+    """Return whether the text has the form of a key's id (decisions 1.1); other text is not a key's, and needs no
+    look-up.
+    """
     return _KEY_ID.fullmatch(text) is not None
 
 
@@ -211,8 +213,9 @@ characters is a prefix, or too little to guess the rest from (decisions 2.1)."""
 
 
 def redact(text: str) -> str:
-    """The text with `svc_sk_us_production_[redacted]` instead of a key, and so for every kind of secret. Nothing that
-    is logged should hold one in the first place: this finds those that came in with an exception, a header, a path.
+    """Return the text with `svc_sk_us_production_[redacted]` instead of a key, and so for every kind of secret. Nothing
+    that is logged should hold one in the first place: this finds those that came in with an exception, a header, a
+    path.
 
     Public keys are taken out too: they are not secret, but nothing in a log needs them, and a reader cannot see at a
     glance which kind it is.

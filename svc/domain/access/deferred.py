@@ -30,7 +30,7 @@ class DeferredToken(NamedTuple):
 
 
 def issue_token(signing_key: bytes, request_id: UUID, key_id: str, origin: str | None, now_ms: int) -> str:
-    """A token good for 24 hours for this request, key and origin (`None` = no origin). `signing_key` as of
+    """Return a token good for 24 hours for this request, key and origin (`None` = no origin). `signing_key` as of
     `signing_key()`.
     """
     body = _FORM.pack(_VERSION, request_id.bytes, now_ms + LIFETIME_MS, _binding(key_id, origin))
@@ -38,7 +38,7 @@ def issue_token(signing_key: bytes, request_id: UUID, key_id: str, origin: str |
 
 
 def open_token(signing_key: bytes, text: str, key_id: str, origin: str | None, now_ms: int) -> DeferredToken | None:
-    """The content of a token, or `None` when it is malformed, forged, expired, or was issued to another key or
+    """Return the content of a token, or `None` when it is malformed, forged, expired, or was issued to another key or
     origin.
     """
     body = unseal(signing_key, text, _MAC_LENGTH)
@@ -51,12 +51,12 @@ def open_token(signing_key: bytes, text: str, key_id: str, origin: str | None, n
 
 
 def signing_key(pepper: bytes) -> bytes:
-    """The 32-byte key of all deferred tokens of one installation, derived from its pepper."""
+    """Return the 32-byte key of all deferred tokens of one installation, derived from its pepper."""
     return hmac.digest(pepper, b"svc deferred token 1", "sha256")
 
 
 def report_digest(sdk_platform: str | None, sdk_version: str | None, signals_json: bytes) -> bytes:
-    """16 bytes that two reports share when SDK and signals have the same canonical JSON (decisions 7.4). Raises
+    """Return 16 bytes that two reports share when SDK and signals have the same canonical JSON (decisions 7.4). Raises
     `msgspec.DecodeError` for `signals_json` that is not JSON.
 
     Canonical: names sorted, no space, one spelling of each text and number, as RFC 8785 has it.

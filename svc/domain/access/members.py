@@ -75,31 +75,31 @@ class Invitation(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         return False
 
     def has_ended(self, now_ms: int) -> bool:
-        """Whether it has expired; its member may have been removed before."""
+        """Return whether it has expired; its member may have been removed before."""
         return now_ms >= self.expires_at_ms
 
 
 def is_member_id(text: str) -> bool:
-    """Whether the text has the form of a member's id (decisions 1.1)."""
+    """Return whether the text has the form of a member's id (decisions 1.1)."""
     return _MEMBER_ID.fullmatch(text) is not None
 
 
 def canonical_email(text: str) -> str | None:
-    """An e-mail address in its one spelling, lower case and without spaces around it; `None` for what is none. Whether
-    mail reaches anybody there, nothing here asks.
+    """Return an e-mail address in its one spelling, lower case and without spaces around it; `None` for what is none.
+    Whether mail reaches anybody there, nothing here asks.
     """
     spelled = unicodedata.normalize("NFKC", text).strip().lower()
     return spelled if len(spelled) <= LONGEST_EMAIL and _EMAIL.fullmatch(spelled) is not None else None
 
 
 def email_digest(email: str) -> bytes:
-    """32 bytes by which the store finds the members with an address, which must be canonical."""
+    """Return 32 bytes by which the store finds the members with an address, which must be canonical."""
     return hashlib.sha256(email.encode()).digest()
 
 
 def standing_key(member: Member, number: int) -> ApiKey:
-    """What a member is to the routes that take a management key: one with the member's id, name and role, which was
-    never issued and has no secret. `number` is the organization's.
+    """Return what a member is to the routes that take a management key: one with the member's id, name and role, which
+    was never issued and has no secret. `number` is the organization's.
     """
     return ApiKey(
         id=member.id,

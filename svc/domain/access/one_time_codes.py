@@ -19,23 +19,25 @@ _CODE_SECRET_BYTES = 20
 
 
 def code_secret(key: bytes, member_id: str, generation: int) -> bytes:
-    """The secret from which a member's authenticator makes codes (RFC 6238). It is derived, and stored nowhere."""
+    """Return the secret from which a member's authenticator makes codes (RFC 6238). It is derived, and
+    stored nowhere.
+    """
     return hmac.digest(key, f"totp\n{member_id}\n{generation}".encode(), "sha256")[:_CODE_SECRET_BYTES]
 
 
 def shown_secret(secret: bytes) -> str:
-    """A secret as people type it: base32."""
+    """Return a secret as people type it: base32."""
     return base64.b32encode(secret).decode()
 
 
 def code_url(secret: bytes, email: str, issuer: str) -> str:
-    """The `otpauth:` URL that authenticators read."""
+    """Return the `otpauth:` URL that authenticators read."""
     return _totp(secret).get_provisioning_uri(email, issuer)
 
 
 def step_of_code(secret: bytes, code: str, now_ms: int, last: int) -> int | None:
-    """The time step that a code belongs to, of those around now and after `last`; `None` for a wrong code and for one
-    that counted before.
+    """Return the time step that a code belongs to, of those around now and after `last`; `None` for a wrong code and
+    for one that counted before.
     """
     given, now_step = code.encode(), now_ms // 1000 // STEP_S
     matched = None
@@ -48,7 +50,7 @@ def step_of_code(secret: bytes, code: str, now_ms: int, last: int) -> int | None
 
 
 def code_at(secret: bytes, at_ms: int) -> str:
-    """The code of this moment."""
+    """Return the code of this moment."""
     return _totp(secret).generate(at_ms // 1000).decode()
 
 

@@ -74,7 +74,7 @@ class Provider(Protocol):
     """The organization whose members sign in through it."""
 
     async def authorization_url(self, attempt: Attempt) -> str | NoIdentity:
-        """Where to send the browser."""
+        """Return where to send the browser."""
         ...
 
     async def identify(self, attempt: Attempt, response: Mapping[str, str], now_ms: int) -> Identity | NoIdentity:
@@ -83,8 +83,8 @@ class Provider(Protocol):
 
 
 def is_provider_url(url: str, *, loopback: bool = False) -> bool:
-    """Whether the provider may be asked at a URL: over TLS, or by plain HTTP on this machine where `loopback` allows
-    it.
+    """Return whether the provider may be asked at a URL: over TLS, or by plain HTTP on this machine where `loopback`
+    allows it.
     """
     try:
         parts = urlsplit(url)
@@ -109,7 +109,9 @@ def openid_key(pepper: bytes) -> bytes:
 
 
 def new_attempt(key: bytes, seed: bytes, now_ms: int, redirect_uri: str) -> Attempt:
-    """An attempt that begins now. `seed`: 32 random bytes. `redirect_uri`: where the provider sends the browser to."""
+    """Return an attempt that begins now. `seed`: 32 random bytes. `redirect_uri`: where the provider sends the browser
+    to.
+    """
 
     def derived(name: bytes) -> str:
         return base64url(hmac.digest(key, b"\n".join((name, redirect_uri.encode(), seed)), "sha256"))
@@ -118,14 +120,14 @@ def new_attempt(key: bytes, seed: bytes, now_ms: int, redirect_uri: str) -> Atte
 
 
 def write_attempt(key: bytes, attempt: Attempt) -> str:
-    """What the browser keeps of an attempt: opaque text, authenticated, good for its redirect URI alone."""
+    """Return what the browser keeps of an attempt: opaque text, authenticated, good for its redirect URI alone."""
     content = attempt.seed + attempt.began_at_ms.to_bytes(8)
     return seal(key, content, _MAC_BYTES, attempt.redirect_uri.encode() + b"\n")
 
 
 def read_attempt(key: bytes, text: str, now_ms: int, redirect_uri: str) -> Attempt | None:
-    """The attempt of a text that `write_attempt` made for this redirect URI within the last `ATTEMPT_MS`; `None` for
-    any other.
+    """Return the attempt of a text that `write_attempt` made for this redirect URI within the last `ATTEMPT_MS`; `None`
+    for any other.
     """
     content = unseal(key, text, _MAC_BYTES, redirect_uri.encode() + b"\n")
     if content is None or len(content) != SEED_BYTES + 8:
@@ -137,8 +139,8 @@ def read_attempt(key: bytes, text: str, now_ms: int, redirect_uri: str) -> Attem
 
 
 def read_roles(texts: tuple[str, ...]) -> dict[str, Role]:
-    """The setting `console_oidc_roles`, `value=role` each: which role a value of the claim gives. Raises `ValueError`
-    for a text of another form, and for a value that is there twice.
+    """Return the setting `console_oidc_roles`, `value=role` each: which role a value of the claim gives. Raises
+    `ValueError` for a text of another form, and for a value that is there twice.
     """
     roles: dict[str, Role] = {}
     for text in texts:
@@ -150,8 +152,8 @@ def read_roles(texts: tuple[str, ...]) -> dict[str, Role]:
 
 
 def role_of(claims: Mapping[str, Any], name: str, roles: Mapping[str, Role]) -> Role | None:
-    """The strongest role that the claim gives; `None` where it gives none. The claim is a text or a list of texts. A
-    name with dots leads into objects, such as `realm_access.roles`, unless a claim has that very name.
+    """Return the strongest role that the claim gives; `None` if it gives none. The claim is a text or a list of texts.
+    A name with dots leads into objects, such as `realm_access.roles`, unless a claim has that very name.
     """
     found: Any = claims.get(name)
     if found is None:

@@ -19,7 +19,7 @@ _HASH_BYTES = 32
 
 
 def sign_in_key(pepper: bytes) -> bytes:
-    """The key from which salts, stored passwords and secrets of codes are derived. 32 bytes."""
+    """Return the key from which salts, stored passwords and secrets of codes are derived. 32 bytes."""
     return hmac.digest(pepper, b"svc members 1", "sha256")
 
 
@@ -39,10 +39,10 @@ def password_hash(key: bytes, email: str, password: str) -> bytes:
 
 
 def stored_password(key: bytes, member_id: str, hashed: bytes) -> bytes:
-    """What is stored of a `password_hash`: of no use without the pepper, and different for each member."""
+    """Return what is stored of a `password_hash`: of no use without the pepper, and different for each member."""
     return hmac.digest(key, b"password\n" + member_id.encode() + hashed, "sha256")
 
 
 def is_password(key: bytes, member_id: str, hashed: bytes, stored: bytes | None) -> bool:
-    """Whether a `password_hash` is of the member's password."""
+    """Return whether a `password_hash` is of the member's password."""
     return hmac.compare_digest(stored_password(key, member_id, hashed), stored or bytes(_HASH_BYTES))

@@ -53,7 +53,7 @@ class Proof(NamedTuple):
 
 
 def examine(report: Report, signals_json: bytes, origin: str | None, at_ms: int) -> Proof | None:
-    """What the proof in a report is worth; `None` where the report has neither key nor proof. Never raises.
+    """Return what the proof in a report is worth; `None` if the report has neither key nor proof. Never raises.
 
     `signals_json`: the signals byte for byte as sent; `origin`: the site that the request came from, in its one
     spelling; `at_ms`: when it arrived. About 170 µs for a report with a proof, else nothing.
@@ -97,15 +97,15 @@ def _problem(report: Report, origin: str | None, at_ms: int) -> Problem | None:
 
 
 def without_proof(signals_json: bytes, proof: str) -> bytes | None:
-    """The bytes that the browser signed: the signals without their last member, which is the proof. `None` where they
-    do not end with it.
+    """Return the bytes that the browser signed: the signals without their last member, which is the proof. `None` if
+    they do not end with it.
     """
     end = f',"client_proof":"{proof}"}}'.encode("utf-8", "replace")
     return signals_json[: -len(end)] + b"}" if signals_json.endswith(end) else None
 
 
 def signed_text(unsigned: bytes, origin: str) -> bytes:
-    """What is signed of a report, given its signals without the proof."""
+    """Return what is signed of a report, given its signals without the proof."""
     return CONTEXT + origin.encode("utf-8", "replace") + b"\n" + unsigned
 
 

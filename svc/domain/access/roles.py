@@ -34,7 +34,7 @@ ROLES_WITH: dict[Permission, frozenset[Role]] = {
 
 
 def named_roles(permission: Permission | None) -> str:
-    """The roles that have a permission, for documents; empty where all have it, or none is needed."""
+    """Return the roles that have a permission, for documents; empty if all have it, or none is needed."""
     granted = ROLES_WITH["read" if permission is None else permission]
     if len(granted) == len(ROLES):
         return ""
@@ -43,5 +43,5 @@ def named_roles(permission: Permission | None) -> str:
 
 
 def may(role: Role | None, permission: Permission) -> bool:
-    """Whether a role has a permission; no role has none."""
+    """Return whether a role has a permission; no role has none."""
     return role in ROLES_WITH[permission]

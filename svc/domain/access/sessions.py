@@ -51,11 +51,13 @@ class Session(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """The member whose session it is."""
 
     def has_ended(self, now_ms: int) -> bool:
-        """Whether its lifetime or its idle timeout has expired; its key may have ended it before."""
+        """Return whether its lifetime or its idle timeout has expired; its key may have ended it before."""
         return now_ms >= self.expires_at_ms or now_ms - self.last_used_at_ms >= IDLE_MS
 
     def touch_is_due(self, now_ms: int) -> bool:
-        """Whether its use at `now_ms` (Unix) is to be written: not within `NOTED_EVERY_MS` of the one that is."""
+        """Return whether its use at `now_ms` (Unix) is to be written: not within `NOTED_EVERY_MS` of the
+        one that is.
+        """
         return now_ms - self.last_used_at_ms >= NOTED_EVERY_MS
 
 
@@ -69,14 +71,14 @@ class ConsoleLink(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """As of `Session`."""
 
     def has_ended(self, now_ms: int) -> bool:
-        """Whether it has expired; its key may have ended it before."""
+        """Return whether it has expired; its key may have ended it before."""
         return now_ms >= self.expires_at_ms
 
 
 def new_session(
     now_ms: int, *, secure: bool, key_id: str = "", owns_key: bool = False, member_id: str | None = None
 ) -> Session:
-    """A session that begins now, of a key or of a member."""
+    """Return a session that begins now, of a key or of a member."""
     return Session(
         key_id=key_id,
         created_at_ms=now_ms,
@@ -89,13 +91,13 @@ def new_session(
 
 
 def new_token(kind: TokenKind, organization_id: str, entropy: bytes) -> str:
-    """The whole text of a new token from 32 bytes of entropy. Raises `ValueError` for another length."""
+    """Return the whole text of a new token from 32 bytes of entropy. Raises `ValueError` for another length."""
     return f"{_MARKS[kind]}{random_text(entropy)}_{organization_id.removeprefix(_ORGANIZATION)}"
 
 
 def organization_of(kind: TokenKind, token: str) -> str | None:
-    """The organization's id in a token of this kind; `None` for a text of another form. Says nothing of whether the
-    token was ever issued.
+    """Return the organization's id in a token of this kind; `None` for a text of another form. Says nothing of whether
+    the token was ever issued.
     """
     found = _FORM.fullmatch(token)
     return _ORGANIZATION + found[2] if found is not None and found[1] == _MARKS[kind] else None

@@ -79,13 +79,13 @@ class SigningKey(NamedTuple):
 
 
 def verdict_key(pepper: bytes) -> bytes:
-    """The key from which all signing keys of one installation are derived. 32 bytes."""
+    """Return the key from which all signing keys of one installation are derived. 32 bytes."""
     return hmac.digest(pepper, b"svc verdict keys 1", "sha256")
 
 
 @lru_cache(maxsize=1024)
 def signing_key(key: bytes, organization_id: str, generation: int) -> SigningKey:
-    """One generation of an organization's key; `key`: see `verdict_key`. Equal arguments give the same one."""
+    """Return one generation of an organization's key; `key`: see `verdict_key`. Equal arguments give the same one."""
     seed = hmac.digest(key, f"{organization_id}\n{generation}".encode(), "sha256")
     private = Ed25519PrivateKey.from_private_bytes(seed)
     x = base64url(private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
@@ -96,7 +96,7 @@ def signing_key(key: bytes, organization_id: str, generation: int) -> SigningKey
 
 
 def signed_verdict(key: bytes, organization: Organization, verdict: Verdict, about: Submission) -> str:
-    """A verdict about a submission in the compact serialization, by the organization's key in force. `key` as of
+    """Return a verdict about a submission in the compact serialization, by the organization's key in force. `key` as of
     `verdict_key`.
     """
     signing = signing_key(key, organization.id, organization.verdict_key_generation)
@@ -119,8 +119,8 @@ def signed_verdict(key: bytes, organization: Organization, verdict: Verdict, abo
 
 
 def published_keys(key: bytes, organization: Organization, now_ms: int) -> tuple[Jwk, ...]:
-    """The public keys that verifiers accept: the one in force, the next one, so that a cached list outlives a rotation,
-    and the previous one until it expires.
+    """Return the public keys that verifiers accept: the one in force, the next one, so that a cached list outlives a
+    rotation, and the previous one until it expires.
     """
     generation = organization.verdict_key_generation
     generations = [generation, generation + 1]

@@ -29,8 +29,8 @@ class AccountThresholds(msgspec.Struct, frozen=True, array_like=True, kw_only=Tr
 def account_signals(
     velocity: Velocity, thresholds: AccountThresholds, account_before: VelocityRow, visitor: int | None, at_s: int
 ) -> tuple[Observation, ...]:
-    """The signals of an event with an account. `account_before` is the account's row before it; `visitor` the number
-    of its visitor, `None` = not identifiable.
+    """Return the signals of an event with an account. `account_before` is the account's row before it; `visitor` the
+    number of its visitor, `None` = not identifiable.
     """
     if velocity.account is None:
         return ()

@@ -162,7 +162,7 @@ class VelocityRow(msgspec.Struct, frozen=True):
         return VelocityRow(self.first_s, self.last_s, events, others)
 
     def counts(self, subject: Subject, now_s: int) -> Counts:
-        """How many events and others each window has now."""
+        """Return how many events and others each window has now."""
         one, two, three = self.others
         first_two = _window(one.times, now_s), _window(two.times, now_s)
         others = first_two if len(OTHERS[subject]) == len(first_two) else (*first_two, _window(three.times, now_s))
@@ -174,7 +174,7 @@ class VelocityRow(msgspec.Struct, frozen=True):
         return not self.events and not any(seen.ids for seen in self.others)
 
     def pack(self) -> bytes:
-        """12 bytes, 4 an event, 12 an other; little-endian (docs/internals/format.md)."""
+        """Return 12 bytes, 4 an event, 12 an other; little-endian (docs/internals/format.md)."""
         one, two, three = self.others
         sizes = len(self.events), len(one.ids), len(two.ids), len(three.ids)
         head = _HEAD.pack(self.first_s, self.last_s, *sizes)
@@ -215,12 +215,12 @@ def _window(times: tuple[int, ...], now_s: int) -> Window:
 
 
 def account_digest(organization: int, account_id: str) -> int:
-    """64 bits by which rows know an account. Not secret: the events of the same store name the account."""
+    """Return 64 bits by which rows know an account. Not secret: the events of the same store name the account."""
     return int.from_bytes(blake2b(account_id.encode(), digest_size=8, salt=organization.to_bytes(8)).digest())
 
 
 def country_digest(code: str) -> int:
-    """The two letters of a country as a number."""
+    """Return the two letters of a country as a number."""
     return int.from_bytes(code.encode())
 
 

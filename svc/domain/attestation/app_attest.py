@@ -93,8 +93,8 @@ Proof = NewKey | Assertion
 def verify_attestation(
     raw: bytes, key_id: bytes, client_data_hash: bytes, trust: AppleTrust, at_ms: int
 ) -> NewKey | tuple[AppAttestFailure, ...]:
-    """The key that an attestation object attests, or everything that is wrong with it; without a valid chain, that
-    alone. No bytes make it raise.
+    """Return the key that an attestation object attests, or everything that is wrong with it; without a valid chain,
+    that alone. No bytes make it raise.
 
     `key_id`: the 32 bytes that the app names. `at_ms` is the time now: leaves are valid for days.
     """
@@ -122,7 +122,9 @@ def verify_attestation(
 def read_assertion(
     raw: bytes, key_id: bytes, client_data_hash: bytes, trust: AppleTrust
 ) -> Assertion | tuple[AppAttestFailure, ...]:
-    """An assertion object as far as it goes without its key, or what is wrong with it. No bytes make it raise."""
+    """Return an assertion object as far as it goes without its key, or what is wrong with it. No bytes make
+    it raise.
+    """
     try:
         found = read_map(raw)
         signed, signature = found.get("authenticatorData"), found.get("signature")
@@ -138,8 +140,8 @@ def read_assertion(
 
 
 def failures_of(proof: Proof, known: AttestedKey | None, environment: Environment) -> Iterator[AssertionFailure]:
-    """What is wrong with a proof, given what is kept of its key (`None`: nothing) and the environment of the API key:
-    builds that run from Xcode prove nothing in production.
+    """Yield what is wrong with a proof, given what is kept of its key (`None`: nothing) and the environment of the API
+    key: builds that run from Xcode prove nothing in production.
     """
     attested_in = proof.environment if isinstance(proof, NewKey) else known.environment if known else None
     if environment == "production" and attested_in == "development":
@@ -158,8 +160,8 @@ def failures_of(proof: Proof, known: AttestedKey | None, environment: Environmen
 
 
 def updated(proof: Proof, known: AttestedKey | None, visitor_id: str, at_ms: int) -> AttestedKey:
-    """What is kept of a key after a proof in which nothing is wrong. A counter never falls, not even where a known key
-    is attested again.
+    """Return what is kept of a key after a proof in which nothing is wrong. A counter never falls, not even where a
+    known key is attested again.
     """
     if isinstance(proof, NewKey):
         counter, first_ms = (0, at_ms) if known is None else (known.counter, known.first_seen_ms)

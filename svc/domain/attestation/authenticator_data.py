@@ -31,7 +31,8 @@ class CborError(ValueError):
 
 
 def read_item(raw: bytes, start: int = 0) -> tuple[Any, int]:
-    """The item that begins at `start`, and where it ends. Raises `CborError`; no bytes make it raise anything else.
+    """Return the item that begins at `start`, and where it ends. Raises `CborError`; no bytes make it raise anything
+    else.
 
     Integers, byte strings, text, lists, dictionaries, `bool`, `None` and floats; keys of dictionaries are integers,
     byte strings or text.
@@ -41,7 +42,7 @@ def read_item(raw: bytes, start: int = 0) -> tuple[Any, int]:
 
 
 def read_map(raw: bytes, start: int = 0) -> dict[Any, Any]:
-    """The map that begins at `start` and ends with the bytes. Raises `CborError` for anything else."""
+    """Return the map that begins at `start` and ends with the bytes. Raises `CborError` for anything else."""
     found, end = read_item(raw, start)
     if type(found) is not dict or end != len(raw):
         raise CborError("not one map")
@@ -172,14 +173,14 @@ class AttestedCredential(msgspec.Struct, frozen=True):
 
 
 def read_assertion_data(raw: bytes) -> AuthenticatorData:
-    """37 bytes, and since iOS 27 a map behind them. Raises `ValueError` for anything else."""
+    """Return 37 bytes, and since iOS 27 a map behind them. Raises `ValueError` for anything else."""
     if len(raw) < _HEAD_BYTES:
         raise ValueError("authenticator data ends early")
     return _head(raw, _HEAD_BYTES)
 
 
 def read_attestation_data(raw: bytes) -> tuple[AuthenticatorData, AttestedCredential]:
-    """37 bytes, a credential of 32 bytes with its key, and since iOS 27 a map behind it. Raises `ValueError` for
+    """Return 37 bytes, a credential of 32 bytes with its key, and since iOS 27 a map behind it. Raises `ValueError` for
     anything else.
     """
     if len(raw) < _KEY or int.from_bytes(raw[_CREDENTIAL_ID_LENGTH]) != KEY_ID_BYTES:

@@ -42,7 +42,7 @@ _SIGNATURES = frozenset(
 
 
 def read_certificates(certificates: Sequence[bytes]) -> list[x509.Certificate] | None:
-    """The certificates (DER) parsed; `None` where one is too large or cannot be read."""
+    """Return the certificates (DER) parsed; `None` if one is too large or cannot be read."""
     if any(len(raw) > MAX_CERTIFICATE_BYTES for raw in certificates):
         return None
     # What the library still reads, but announces to refuse, is refused today.
@@ -55,7 +55,7 @@ def read_certificates(certificates: Sequence[bytes]) -> list[x509.Certificate] |
 
 
 def is_issued_by(child: x509.Certificate, parent: x509.Certificate) -> bool:
-    """Whether the name and the key of `parent` have signed `child`, with a digest that is not weak."""
+    """Return whether the name and the key of `parent` have signed `child`, with a digest that is not weak."""
     if child.signature_algorithm_oid not in _SIGNATURES:
         return False
     try:
@@ -66,14 +66,14 @@ def is_issued_by(child: x509.Certificate, parent: x509.Certificate) -> bool:
 
 
 def is_valid_at(certificate: x509.Certificate, at_ms: float) -> bool:
-    """Whether `at_ms` lies within the dates of the certificate, both included."""
+    """Return whether `at_ms` lies within the dates of the certificate, both included."""
     start, end = certificate.not_valid_before_utc.timestamp(), certificate.not_valid_after_utc.timestamp()
     return start <= at_ms / 1000 <= end
 
 
 def extension_value(certificate: x509.Certificate, name: ObjectIdentifier) -> bytes | None:
-    """The content of an extension that the library does not know; `None` where the certificate has none of that name.
-    Raises one of `CERTIFICATE_ERRORS` for extensions that cannot be read.
+    """Return the content of an extension that the library does not know; `None` if the certificate has none of that
+    name. Raises one of `CERTIFICATE_ERRORS` for extensions that cannot be read.
     """
     for extension in certificate.extensions:
         if extension.oid == name and isinstance(extension.value, x509.UnrecognizedExtension):

@@ -35,23 +35,23 @@ class Challenge(msgspec.Struct, frozen=True, array_like=True):
 
 
 def period(at_ms: int) -> int:
-    """The number of the five-minute period in which a challenge issued then is stored. One that is in neither this
-    period nor the last has expired.
+    """Return the number of the five-minute period in which a challenge issued then is stored. One that is in neither
+    this period nor the last has expired.
     """
     return at_ms // LIFETIME_MS
 
 
 def periods_to_search(at_ms: int) -> tuple[int, int, int]:
-    """The periods that can hold a valid challenge at `at_ms`, the likeliest first; the last is for a clock that was set
-    back.
+    """Return the periods that can hold a valid challenge at `at_ms`, the likeliest first; the last is for a clock that
+    was set back.
     """
     now = period(at_ms)
     return now, now - 1, now + 1
 
 
 def refusal(challenge: Challenge, key_id: str, at_ms: int) -> ChallengeFailure | None:
-    """Why a challenge that was found cannot be used by this key at `at_ms`; `None` where it can. Another key, a second
-    use and five minutes of age are refused (interface 8, decisions 7.5).
+    """Why a challenge that was found cannot be used by this key at `at_ms`; `None` if it can. Another key, a second use
+    and five minutes of age are refused (interface 8, decisions 7.5).
     """
     if challenge.key_id != key_id:
         return "challenge_foreign"
@@ -61,13 +61,13 @@ def refusal(challenge: Challenge, key_id: str, at_ms: int) -> ChallengeFailure |
 
 
 def as_text(challenge: bytes) -> str:
-    """The challenge as it is sent to a device: standard base64 with padding, 44 characters (interface 2.5)."""
+    """Return the challenge as it is sent to a device: standard base64 with padding, 44 characters (interface 2.5)."""
     return base64.b64encode(challenge).decode()
 
 
 def from_text(text: Any) -> bytes | None:
-    """The 32 bytes of the challenge that a report names; `None` for anything else than 44 characters of valid base64.
-    Any JSON value may be passed.
+    """Return the 32 bytes of the challenge that a report names; `None` for anything else than 44 characters of valid
+    base64. Any JSON value may be passed.
     """
     challenge = from_base64(text, CHALLENGE_BYTES)
     return challenge if challenge is not None and len(challenge) == CHALLENGE_BYTES else None

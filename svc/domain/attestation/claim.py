@@ -55,8 +55,8 @@ class Attestation(msgspec.Struct, frozen=True):
 
 
 def read_attestation(signals: dict[str, Any], platform: Platform, trust: Trust, at_ms: int) -> Attestation | None:
-    """Judge the attestation in a report's signals at `at_ms` (decisions 7.5); `None` where it carries none. No JSON
-    makes it raise.
+    """Judge the attestation in a report's signals at `at_ms` (decisions 7.5); `None` if it carries none. No JSON makes
+    it raise.
     """
     sent = signals.get("attestation")
     if sent is None:
@@ -85,8 +85,8 @@ def read_attestation(signals: dict[str, Any], platform: Platform, trust: Trust, 
 
 
 def observe(failures: tuple[str, ...]) -> tuple[Observation, ...]:
-    """The signal `attestation_failed` with these failures as evidence: one makes it medium, two or more high; nothing
-    without any (decisions 7.5).
+    """Return the signal `attestation_failed` with these failures as evidence: one makes it medium, two or more high;
+    nothing without any (decisions 7.5).
     """
     if not failures:
         return ()
@@ -95,8 +95,8 @@ def observe(failures: tuple[str, ...]) -> tuple[Observation, ...]:
 
 
 def missing(signals: dict[str, Any], platform: Platform) -> tuple[Observation, ...]:
-    """The signal `attestation_missing`, where an app sends no attestation or says that it has none. Any JSON may be
-    passed.
+    """Return the signal `attestation_missing`, where an app sends no attestation or says that it has none. Any JSON may
+    be passed.
     """
     sent = signals.get("attestation")
     if platform == "web" or (sent is not None and members(sent).get("format") != "none"):
@@ -105,8 +105,8 @@ def missing(signals: dict[str, Any], platform: Platform) -> tuple[Observation, .
 
 
 def result(attestation: Attestation, failures: tuple[str, ...], known: AttestedKey | None) -> AttestationResult:
-    """What the document says of an attestation, once it is judged by the store. `known`: what is kept of the key of a
-    verified proof.
+    """Return what the document says of an attestation, once it is judged by the store. `known`: what is kept of the key
+    of a verified proof.
     """
     verified = attestation.format != "none" and not failures
     proof = attestation.proof
@@ -134,8 +134,8 @@ def _android_key(chain: Any, challenge: bytes | None, trust: Trust, at_ms: int) 
 
 
 def verify_claims(description: KeyDescription, challenge: bytes | None, trust: Trust) -> Iterator[str]:
-    """Names of what is wrong with a key description whose chain was verified. `challenge`: the one that the report
-    names; `None` = not compared.
+    """Yield names of what is wrong with a key description whose chain was verified. `challenge`: the one that the
+    report names; `None` = not compared.
     """
     if challenge is not None and description.challenge != challenge:
         yield "challenge_mismatch"

@@ -139,7 +139,7 @@ class _ApplicationIdSchema:
 
 
 def read_key_description(raw: bytes) -> KeyDescription | None:
-    """Read the value of the extension; `None` where it is not what the schema says. No bytes make it raise."""
+    """Read the value of the extension; `None` if it is not what the schema says. No bytes make it raise."""
     try:
         described = decode_der(_Schema, raw)
         software, hardware = _authorizations(described.software), _authorizations(described.hardware)
@@ -202,8 +202,8 @@ _Chain = Sequence[x509.Certificate]
 
 
 def verify_chain(certificates: Sequence[bytes], trust: Trust, at_ms: int) -> KeyDescription | AndroidFailure:
-    """The key description in the leaf of a valid certificate chain, or why the chain is not valid. No bytes make it
-    raise.
+    """Return the key description in the leaf of a valid certificate chain, or why the chain is not valid. No bytes make
+    it raise.
 
     `certificates` are DER, the leaf first and the root last. `at_ms` is the time now.
     """

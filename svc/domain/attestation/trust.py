@@ -43,8 +43,8 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def public_key(certificate: x509.Certificate) -> bytes:
-    """The public key of a certificate as DER SubjectPublicKeyInfo, the form of `Trust.roots`. Raises `ValueError` for a
-    key of an unknown kind.
+    """Return the public key of a certificate as DER SubjectPublicKeyInfo, the form of `Trust.roots`. Raises
+    `ValueError` for a key of an unknown kind.
     """
     try:
         return certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
@@ -54,7 +54,7 @@ def public_key(certificate: x509.Certificate) -> bytes:
 
 @cache
 def published_trust() -> Trust:
-    """The published roots; no revocations, any app of Android and none of Apple."""
+    """Return the published roots; no revocations, any app of Android and none of Apple."""
     folder = files("svc.domain.attestation")
     apple = AppleTrust(roots=read_apple_roots((folder / "apple_roots.pem").read_bytes()))
     return Trust(roots=read_roots((folder / "roots.pem").read_bytes()), apple=apple)
@@ -66,7 +66,7 @@ def apps_by_digest(app_ids: Iterable[str]) -> dict[bytes, str]:
 
 
 def read_apple_roots(raw: bytes) -> tuple[x509.Certificate, ...]:
-    """The root certificates in a file of PEM. Raises `ValueError` with one line that says what is wrong."""
+    """Return the root certificates in a file of PEM. Raises `ValueError` with one line that says what is wrong."""
     try:
         return tuple(x509.load_pem_x509_certificates(raw))
     except ValueError as error:

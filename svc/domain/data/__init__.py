@@ -15,7 +15,7 @@ Tables = TypeVar("Tables")
 
 
 def read_tables(name: str, kind: type[Tables]) -> Tables:
-    """The content of `NAME.toml` in this package as a struct or a dictionary. Raises `msgspec.ValidationError` where it
-    does not fit.
+    """Return the content of `NAME.toml` in this package as a struct or a dictionary. Raises `msgspec.ValidationError`
+    where it does not fit.
     """
     return msgspec.toml.decode((files(__name__) / f"{name}.toml").read_bytes(), type=kind)

@@ -24,7 +24,7 @@ def detect(
     at_ms: int | None = None,
     sdk_version: str | None = None,
 ) -> tuple[Observation, ...]:
-    """The signals observed, at most one observation each, in catalog order; only those that `platform` knows.
+    """Return the signals observed, at most one observation each, in catalog order; only those that `platform` knows.
 
     `at_ms` is when the request arrived, for what happened lately; without it only the report's own clock counts.
     `sdk_version` is what the report says that made it.

@@ -95,14 +95,14 @@ COMPARED = {"system": "os_mismatch", "engine": "engine_mismatch", "version": "br
 
 
 def differ(one: Claimed, other: Claimed, part: str) -> bool:
-    """Whether both say a part of `COMPARED`, and say it differently."""
+    """Return whether both say a part of `COMPARED`, and say it differently."""
     said, also_said = getattr(one, part), getattr(other, part)
     return bool(said and also_said and said != also_said)
 
 
 def system_of_connection(seen: str | None) -> System | None:
-    """The group of systems that passive TCP fingerprinting names, from texts such as `Windows NT kernel` or `Linux
-    3.x`; `None` where it names none of the three.
+    """Return the group of systems that passive TCP fingerprinting names, from texts such as `Windows NT kernel` or
+    `Linux 3.x`; `None` if it names none of the three.
     """
     if not seen:
         return None
@@ -132,8 +132,8 @@ def _engine(text: str, system: System | None, *, chromium: bool, android: bool) 
 
 
 def system_of_platform(platform: str | None) -> System | None:
-    """The group of systems of a `navigator.platform` such as `Win32` or `Linux armv81`; `None` where it is missing or
-    unknown.
+    """Return the group of systems of a `navigator.platform` such as `Win32` or `Linux armv81`; `None` if it is missing
+    or unknown.
     """
     if not platform:
         return None
@@ -145,15 +145,15 @@ def system_of_platform(platform: str | None) -> System | None:
 
 
 def system_of_hint(platform: str | None) -> System | None:
-    """The group of systems of `Sec-CH-UA-Platform` (without quotes), such as `macOS`; `None` where it is missing or
+    """Return the group of systems of `Sec-CH-UA-Platform` (without quotes), such as `macOS`; `None` if it is missing or
     unknown.
     """
     return _HINTED_SYSTEMS.get(platform) if platform else None
 
 
 def may_be_a_phone(claims: Claims) -> bool:
-    """Whether an Android phone may hide behind this report: one that asks for desktop pages drops its name from the
-    user agent, but its platform still shows the ARM chip or the touch screen.
+    """Return whether an Android phone may hide behind this report: one that asks for desktop pages drops its name from
+    the user agent, but its platform still shows the ARM chip or the touch screen.
     """
     platform = claims.platform or ""
     return platform.startswith(("Linux arm", "Linux aarch", "Android")) or (
@@ -162,16 +162,16 @@ def may_be_a_phone(claims: Claims) -> bool:
 
 
 def may_have_empty_hints(hints: ClientHints, claimed: Claimed) -> bool:
-    """Whether a Chromium of this age may have client hints without a word in them although nobody touched them. One
-    that only claims the age shows by its list of form factors that it is younger.
+    """Return whether a Chromium of this age may have client hints without a word in them although nobody touched them.
+    One that only claims the age shows by its list of form factors that it is younger.
     """
     last = _LAST_HEADLESS_WITHOUT_HINTS if claimed.headless else _LAST_EMBEDDED_WITHOUT_HINTS
     return claimed.engine == "chromium" and claimed.version <= last and not hints.form_factors
 
 
 def is_overridden(claims: Claims, claimed: Claimed) -> bool:
-    """Whether a desktop browser on Chromium was started with another user agent: its hints then lack the processor.
-    Brave's always do, and are not counted, nor are those that may be empty.
+    """Return whether a desktop browser on Chromium was started with another user agent: its hints then lack the
+    processor. Brave's always do, and are not counted, nor are those that may be empty.
     """
     hints = claims.hints
     unfilled = hints.emptied and may_have_empty_hints(hints, claimed)
@@ -180,7 +180,7 @@ def is_overridden(claims: Claims, claimed: Claimed) -> bool:
 
 
 def names_itself(hints: ClientHints, claimed: Claimed) -> bool:
-    """Whether the user agent names the system and the version that the hints name, and the hints name both."""
+    """Return whether the user agent names the system and the version that the hints name, and the hints name both."""
     version = next((version for brand, version in hints.brands if brand == "Chromium"), "")
     same_version = version.partition(".")[0] == str(claimed.version)
     return same_version and claimed.system is not None and system_of_hint(hints.platform) == claimed.system

@@ -65,8 +65,8 @@ class Findings:
                 self.add(signal, name, "proof", topic)
 
     def observations(self, platform: Platform) -> tuple[Observation, ...]:
-        """One observation per signal that exists on `platform`, in catalog order. Confidence: high for a `definitive`
-        finding or two proofs, medium for one proof, low for hints alone (docs/signals.md).
+        """Return one observation per signal that exists on `platform`, in catalog order. Confidence: high for a
+        `definitive` finding or two proofs, medium for one proof, low for hints alone (docs/signals.md).
         """
         return tuple(
             Observation(signal, self._confidence(signal), tuple(self._evidence[signal]))

@@ -116,8 +116,8 @@ def _look_at_fetch_metadata(facts: RequestFacts, claimed: Claimed, findings: Fin
 
 
 def sends_fetch_metadata(user_agent: str, claimed: Claimed) -> bool:
-    """Whether the claimed browser sends `sec-fetch-*` with each request to a secure address; `False` where that is not
-    known.
+    """Return whether the claimed browser sends `sec-fetch-*` with each request to a secure address; `False` if that is
+    not known.
     """
     if claimed.engine is None or _OWN_NETWORKING.search(user_agent):
         return False
@@ -154,7 +154,7 @@ def _look_at_sdk(report: Report, version: str | None, findings: Findings) -> Non
 
 
 def is_sdk_release(version: str | None) -> bool:
-    """Whether the web SDK, which has the versions of the service, may have been released under this one."""
+    """Return whether the web SDK, which has the versions of the service, may have been released under this one."""
     found, newest = _RELEASE.fullmatch(version or ""), _RELEASE.match(svc.__version__)
     return found is not None and newest is not None and (0, 1, 0) <= _numbers(found) <= _numbers(newest)
 

@@ -54,7 +54,7 @@ def detect_graphics(claims: Claims, claimed: Claimed, findings: Findings) -> Non
 
 
 def is_software_renderer(renderer: str | None) -> bool:
-    """Whether the renderer's name is that of one that draws on the CPU, such as SwiftShader; `False` where it is
+    """Return whether the renderer's name is that of one that draws on the CPU, such as SwiftShader; `False` if it is
     missing.
     """
     if not renderer:
@@ -64,7 +64,7 @@ def is_software_renderer(renderer: str | None) -> bool:
 
 
 def draws_in_software(claims: Claims) -> bool:
-    """Whether the processor draws, by the renderer's name or, where that was changed, by its limits."""
+    """Return whether the processor draws, by the renderer's name or, where that was changed, by its limits."""
     if is_software_renderer(claims.gpu_renderer):
         return True
     renderer = (claims.gpu_renderer or "")[:_TEXT_LIMIT].lower()

@@ -37,8 +37,8 @@ def detect_programs(
 
 
 def visitor_kind(observations: Sequence[Observation], agent: Agent, network: Network) -> VisitorKind:
-    """The kind of visitor (interface 2.3). A crawler that is what it claims stays one, although it runs without a
-    window; one that is not counts as `automation`.
+    """Return the kind of visitor (interface 2.3). A crawler that is what it claims stays one, although it runs without
+    a window; one that is not counts as `automation`.
     """
     fired = frozenset(observation.signal for observation in observations)
     if agent.crawler == "search_crawler":
@@ -55,8 +55,8 @@ _CLOUDS = {"Bingbot": "Microsoft"}
 
 
 def comes_from_operator(agent: Agent, network: Network) -> bool:
-    """Whether the address is one that the crawler's operator publishes, or of the cloud that it uses; `False` without
-    an operator.
+    """Return whether the address is one that the crawler's operator publishes, or of the cloud that it uses; `False`
+    without an operator.
     """
     if agent.operator is None:
         return False

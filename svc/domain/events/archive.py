@@ -41,7 +41,7 @@ def compressed(document: bytes, dictionary: bytes) -> bytes:
 
 
 def inflate(archive: bytes) -> bytes:
-    """The bytes given to `deflate`, of this version or an earlier one. Raises `zlib.error` for anything else."""
+    """Return the bytes given to `deflate`, of this version or an earlier one. Raises `zlib.error` for anything else."""
     if not has_dictionary(archive):
         return zlib.decompress(archive)
     dictionary = DICTIONARIES.get(int.from_bytes(archive[2:6]))
@@ -55,5 +55,5 @@ def inflate(archive: bytes) -> bytes:
 
 
 def has_dictionary(archive: bytes) -> bool:
-    """Whether the header says that a preset dictionary is needed (FDICT)."""
+    """Return whether the header says that a preset dictionary is needed (FDICT)."""
     return len(archive) > 5 and bool(archive[1] & 0x20)

@@ -54,7 +54,7 @@ _fields = attrgetter(*(name if name in Event.__struct_fields__ else f"verdict.{n
 
 
 def plain_row(event: Event, request_id: UUID) -> dict[str, Any]:
-    """The value of each column by its name, in no order: an id and a text as `str`, a time in Unix milliseconds,
+    """Return the value of each column by its name, in no order: an id and a text as `str`, a time in Unix milliseconds,
     several texts as a list. `None` for what does not apply, or was not stored yet.
 
     `signals` and `triggers` are names, heaviest first; `decision` and `rule` the action and the name of the rule that

@@ -90,7 +90,7 @@ class VelocityBody(msgspec.Struct, frozen=True):
 
 
 def velocity_body(velocity: Velocity) -> VelocityBody:
-    """The counts that an event keeps, by their names."""
+    """Return the counts that an event keeps, by their names."""
     account = UNSET if velocity.account is None else AccountVelocity(*windows(velocity.account))
     return VelocityBody(
         VisitorVelocity(*windows(velocity.visitor)), AddressVelocity(*windows(velocity.address)), account
@@ -220,8 +220,8 @@ class EventBody(VerdictBody, frozen=True, kw_only=True):
 
 
 def event_row(event: Event, request_id: UUID) -> EventBody:
-    """A stored event in the form of interface 2.3 and decisions 7.1, without `document`. What version 0.1.0 did not
-    store is omitted.
+    """Return a stored event in the form of interface 2.3 and decisions 7.1, without `document`. What version 0.1.0 did
+    not store is omitted.
     """
     verdict = event.verdict
     return body_of(
@@ -238,8 +238,8 @@ def event_row(event: Event, request_id: UUID) -> EventBody:
 
 
 def signal_rows(verdict: Verdict) -> tuple[TriggerBody, ...]:
-    """The signals that fired in the form of interface 2.2, heaviest first; empty also for an event of 0.1.0, which did
-    not store them.
+    """Return the signals that fired in the form of interface 2.2, heaviest first; empty also for an event of 0.1.0,
+    which did not store them.
     """
     return tuple(
         TriggerBody(fired.signal, fired.group, fired.weight, fired.confidence) for fired in verdict.signals or ()

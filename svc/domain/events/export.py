@@ -37,12 +37,12 @@ _encoder = msgspec.json.Encoder()
 
 
 def json_row(event: Event, request_id: UUID) -> bytes:
-    """A row of `GET /events`, and a line break."""
+    """Return a row of `GET /events`, and a line break."""
     return _encoder.encode(event_row(event, request_id)) + b"\n"
 
 
 def csv_row(event: Event, request_id: UUID) -> bytes:
-    """An event as a row with the cells of `COLUMNS`."""
+    """Return an event as a row with the cells of `COLUMNS`."""
     row = event_row(event, request_id)
     return csv_line(tuple(_cell(row, name) for name in COLUMNS))
 
@@ -68,7 +68,7 @@ def _rule(row: EventBody) -> str | None:
 
 
 def csv_cell(text: str) -> str:
-    """A text on one line in every program, and with an apostrophe wherever a spreadsheet would begin a formula.
+    """Return a text on one line in every program, and with an apostrophe wherever a spreadsheet would begin a formula.
     Control characters become escape sequences; backslashes of the text itself stay as they are.
     """
     return _FORMULA.sub(r"\1'", _CONTROL.sub(_escape_sequence, text))
@@ -79,7 +79,7 @@ def _escape_sequence(found: re.Match[str]) -> str:
 
 
 def csv_line(cells: tuple[str, ...]) -> bytes:
-    """One row of CSV, of cells without control characters."""
+    """Return one row of CSV, of cells without control characters."""
     line = io.StringIO()
     csv.writer(line, lineterminator="\n").writerow(cells)
     return line.getvalue().encode()

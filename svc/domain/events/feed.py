@@ -45,7 +45,7 @@ class Feed(NamedTuple):
         return max(self.after, Position(self.oldest_ms, bytes(16)))
 
     def at_end(self, closed_to_ms: int) -> Position:
-        """What to go on behind, when all up to there was read."""
+        """Return what to go on behind, when all up to there was read."""
         return max(self.after, Position(closed_to_ms, _LAST_ID))
 
 
@@ -62,11 +62,11 @@ class Ahead(NamedTuple):
 
     @staticmethod
     def due_before_ms(now_ms: int) -> int:
-        """What arrived before then was held back long enough."""
+        """Return what arrived before then was held back long enough."""
         return now_ms - HOLD_MS + 1
 
     def closing_ms(self, now_ms: int, at_least_ms: int) -> int:
-        """Up to when the feed is to be closed now; `closed_to_ms` = no further. It is for whoever goes on from a
+        """Return up to when the feed is to be closed now; `closed_to_ms` = no further. It is for whoever goes on from a
         position at `at_least_ms`, which is later only where the store is a restored one.
         """
         to_ms = max(self.closed_to_ms, at_least_ms, self.late_at_ms or 0)
@@ -106,13 +106,15 @@ def read_feed(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: int) 
 
 
 def feed_cursor(position: Position, scope: CursorScope) -> str:
-    """The cursor of what follows behind a position, with any filters."""
+    """Return the cursor of what follows behind a position, with any filters."""
     row = _CURSOR.pack(ENVIRONMENTS.index(scope.environment), *position)
     return write_cursor(scope.key, "feed", scope.organization, row)
 
 
 def read_feed_cursor(text: str, scope: CursorScope) -> Position | None:
-    """The position of a cursor that `feed_cursor` made for this organization and environment; `None` for other text."""
+    """Return the position of a cursor that `feed_cursor` made for this organization and environment; `None` for other
+    text.
+    """
     row = read_cursor(scope.key, "feed", scope.organization, text)
     if row is None or len(row) != _CURSOR.size:
         return None

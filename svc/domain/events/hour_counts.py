@@ -54,11 +54,13 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """Group of signals -> events in which one of it fired."""
 
     def plus(self, event: Event) -> HourCounts:
-        """The counts with one more event."""
+        """Return the counts with one more event."""
         return self._with(event, 1)
 
     def minus(self, event: Event) -> HourCounts:
-        """The counts without an event that is in them; without any other, wrong ones, and entries may be negative."""
+        """Return the counts without an event that is in them; without any other, wrong ones, and entries may be
+        negative.
+        """
         return self._with(event, -1)
 
     def __add__(self, other: HourCounts) -> HourCounts:
@@ -74,7 +76,7 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     @staticmethod
     def unpack(raw: bytes) -> HourCounts:
-        """The counts that `pack` was called on. Raises `ValueError`."""
+        """Return the counts that `pack` was called on. Raises `ValueError`."""
         try:
             return _decode(raw)
         except msgspec.DecodeError as error:
@@ -111,17 +113,17 @@ NOTHING = HourCounts()
 
 
 def score_bucket(score: int) -> int:
-    """Where the bucket of a score, which is at least 0, begins."""
+    """Return where the bucket of a score, which is at least 0, begins."""
     return SCORE_BUCKETS[bisect_right(SCORE_BUCKETS, score) - 1]
 
 
 def hour_of(event: Event) -> int:
-    """The hour since 1970 in which an event arrived."""
+    """Return the hour since 1970 in which an event arrived."""
     return event.occurred_at_ms // HOUR_MS
 
 
 def matched_rules(decision: Decision | None, shadow: Sequence[ShadowMatch]) -> list[str]:
-    """Ids of the rules that an event counts for: that which decided, and those that matched in shadow mode."""
+    """Return ids of the rules that an event counts for: that which decided, and those that matched in shadow mode."""
     return [*([] if decision is None else [decision.rule_id]), *(match.rule_id for match in shadow)]
 
 

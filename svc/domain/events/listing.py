@@ -68,7 +68,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     """What the event turned out to be."""
 
     def matches(self, event: Event) -> bool:
-        """Whether the event has every value that is asked for."""
+        """Return whether the event has every value that is asked for."""
         verdict = event.verdict
         return (
             self.level in (None, verdict.suspect_level)
@@ -77,7 +77,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def facets(self) -> list[tuple[Facet, str]]:
-        """(facet, value) of those that are asked for, in the order of `FACETS`."""
+        """Return (facet, value) of those that are asked for, in the order of `FACETS`."""
         return [(facet, value) for facet in FACETS if (value := getattr(self, facet)) is not None]
 
 
@@ -85,7 +85,7 @@ EVERYTHING = Filters()
 
 
 def values_of(event: Event, facet: Facet) -> tuple[str, ...]:
-    """The values of one facet that an event has: one, or none; of signals, any number."""
+    """Return the values of one facet that an event has: one, or none; of signals, any number."""
     match facet:
         case "tag":
             value = event.tag
@@ -194,7 +194,7 @@ def read_listing(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: in
 
 
 def next_cursor(asked: Asked, listing: Listing, resume: Resume, scope: CursorScope) -> str:
-    """The cursor of the page that follows. It is valid with the same window and filters alone."""
+    """Return the cursor of the page that follows. It is valid with the same window and filters alone."""
     row = _CURSOR.pack(
         _scope_digest(asked, listing.filters, scope.environment),
         listing.from_ms,
@@ -227,8 +227,8 @@ def _scope_digest(asked: Asked, filters: Filters, environment: Environment) -> b
 
 
 def read_filters(asked: Asked) -> Filters | Refusal:
-    """The filters of a list, without its window; the first that is not valid is refused: `422 invalid_window` for
-    visitor and level, `422 validation_error` for the others, which decisions 7.1 added.
+    """Return the filters of a list, without its window; the first that is not valid is refused: `422 invalid_window`
+    for visitor and level, `422 validation_error` for the others, which decisions 7.1 added.
     """
     values: dict[str, Any] = {}
     for name, read in FILTERS.items():
@@ -258,8 +258,8 @@ FILTERS: dict[str, Callable[[str], str | None]] = {
 
 
 def read_window(start: str | None, end: str | None, now_ms: int, retention_ms: int) -> tuple[int, int] | Refusal:
-    """(from, to) in Unix milliseconds: to is not in it. The default start is 24 hours before, but not before the oldest
-    event that is readable.
+    """Return (from, to) in Unix milliseconds: to is not in it. The default start is 24 hours before, but not before the
+    oldest event that is readable.
 
     The default end is the end of this very millisecond, so that what arrived in it is readable at once.
     """

@@ -154,8 +154,8 @@ class HistoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
 def history_evidence(
     report: Report, network: Network, ip: str, signals_json: bytes, at_ms: int, wide_network: int = 0
 ) -> HistoryEvidence:
-    """What history compares of this identification. `ip` is the visitor's address as text; `signals_json` the signals
-    byte for byte as sent, whose hash recognizes a report without a nonce; `wide_network` that of `Features`.
+    """Return what history compares of this identification. `ip` is the visitor's address as text; `signals_json` the
+    signals byte for byte as sent, whose hash recognizes a report without a nonce; `wide_network` that of `Features`.
     """
     wanders = network.tor or network.relay
     ordinary = network.state == "enriched" and not (wanders or network.vpn or network.proxy or network.hosting)
@@ -178,8 +178,8 @@ def _place(network: Network, wide_network: int) -> tuple[str, int] | None:
 
 
 def address_id(ip: str) -> int:
-    """64 bits that stand for an IPv4 address, or for the /64 of an IPv6 one. Text that is not an address is hashed as
-    it is.
+    """Return 64 bits that stand for an IPv4 address, or for the /64 of an IPv6 one. Text that is not an address is
+    hashed as it is.
     """
     address = read_address(ip)
     if address is None:
@@ -200,7 +200,7 @@ def _replay_key(report: Report, signals_json: bytes, at_ms: int) -> ReplayKey | 
 
 
 def visited(before: VisitorHistory, seen: HistoryEvidence) -> VisitorHistory:
-    """A visitor's history with this identification added, and without what has left its window."""
+    """Return a visitor's history with this identification added, and without what has left its window."""
     now_s = seen.at_s
     slot = now_s // SLOT_S
     counts = {then: count for then, count in before.activity if abs(slot - then) < SLOTS}
@@ -231,8 +231,8 @@ def _latest(
 
 
 def velocity(history: VisitorHistory) -> list[Observation]:
-    """The velocity signals of a visitor's history: activity, addresses, countries. This identification
-    must be in it already (`visited`).
+    """Return the velocity signals of a visitor's history: activity, addresses, countries. This identification must be
+    in it already (`visited`).
     """
     shown: list[Observation] = []
     if sum(count for _, count in history.activity) >= MANY_IDENTIFICATIONS:
@@ -261,8 +261,8 @@ def came_from(before: VisitorPlaces, place: tuple[str, int]) -> VisitorPlaces:
 
 
 def new_place(before: VisitorPlaces, place: tuple[str, int]) -> Observation | None:
-    """The `network_new_for_visitor` signal where neither country nor network is among those of this visitor; `None`
-    otherwise, and where none is known of it.
+    """Return the `network_new_for_visitor` signal where neither country nor network is among those of this visitor;
+    `None` otherwise, and where none is known of it.
     """
     country, network = place
     if not before.countries or country in before.countries or network in before.networks:
@@ -282,8 +282,8 @@ def met(before: AddressHistory, visitor: int, timezone_country: str) -> AddressH
 
 
 def with_lookalike(before: AddressHistory, seen: HistoryEvidence) -> AddressHistory:
-    """The day of an address with a new visitor whose very report others sent before; the same object where the address
-    is not public, or floods.
+    """Return the day of an address with a new visitor whose very report others sent before; the same object where the
+    address is not public, or floods.
     """
     if not seen.is_public or before.lookalikes >= LOOKALIKES:
         return before
@@ -291,19 +291,19 @@ def with_lookalike(before: AddressHistory, seen: HistoryEvidence) -> AddressHist
 
 
 def is_flooding(address: AddressHistory) -> bool:
-    """Whether so many new visitors with known reports came from the address today that most may be copies."""
+    """Return whether so many new visitors with known reports came from the address today that most may be copies."""
     return address.lookalikes >= LOOKALIKES
 
 
 def may_teach(visitor: VisitorHistory, address: AddressHistory) -> bool:
-    """Whether matching may learn from one more visit of this visitor and this address today. The limit keeps a few
-    thousand reports from one place from making it doubt everybody.
+    """Return whether matching may learn from one more visit of this visitor and this address today. The limit keeps a
+    few thousand reports from one place from making it doubt everybody.
     """
     return visitor.lessons < VISITOR_UPDATES and address.lessons < ADDRESS_UPDATES
 
 
 def is_shared_address(history: AddressHistory) -> bool:
-    """Whether people of many countries share the address, so that most of them cannot be where it is: at least
+    """Return whether people of many countries share the address, so that most of them cannot be where it is: at least
     `MANY_VISITORS` sampled visitors from `MANY_TIMEZONE_COUNTRIES` countries, none of which has more than half of them.
     """
     homelands = history.homelands
@@ -315,7 +315,7 @@ def is_shared_address(history: AddressHistory) -> bool:
 
 
 def with_shared_address(observations: tuple[Observation, ...]) -> tuple[Observation, ...]:
-    """The observations of an address that behaves like a residential proxy, in both modes of that family.
+    """Return the observations of an address that behaves like a residential proxy, in both modes of that family.
 
     Listed is one proof and says `residential_proxy_medium` already; both together are two.
     """
@@ -329,8 +329,8 @@ def with_shared_address(observations: tuple[Observation, ...]) -> tuple[Observat
 
 
 def with_unusual_handshake(observations: tuple[Observation, ...]) -> tuple[Observation, ...]:
-    """The observations of a browser whose TLS handshake is none that its class makes: `forged_report`, the surer the
-    more is found besides.
+    """Return the observations of a browser whose TLS handshake is none that its class makes: `forged_report`, the surer
+    the more is found besides.
     """
     known = next((seen for seen in observations if seen.signal == "forged_report"), None)
     if known is None:
@@ -340,14 +340,14 @@ def with_unusual_handshake(observations: tuple[Observation, ...]) -> tuple[Obser
 
 
 def is_remembered(first: ReportFingerprint, now_s: int) -> bool:
-    """Whether a report that was sent first then still counts as sent before: within 30 days, on either side
+    """Return whether a report that was sent first then still counts as sent before: within 30 days, on either side
     (`REPLAY_MEMORY_S`).
     """
     return abs(now_s - first.at_s) < REPLAY_MEMORY_S
 
 
 def replay(first: ReportFingerprint, seen: HistoryEvidence) -> Observation | None:
-    """The `replayed` signal of a report that was sent before, `first` being the earlier one; `None` where that is
+    """Return the `replayed` signal of a report that was sent before, `first` being the earlier one; `None` if that is
     innocent. `seen.replay_key` must be set.
 
     A nonce is used once, whatever else is sent with it: a client that retries in good faith sends the same
@@ -363,8 +363,9 @@ def replay(first: ReportFingerprint, seen: HistoryEvidence) -> Observation | Non
 
 
 def rare_device(statistics: Statistics, features: Features, known_alike: int = 0) -> Observation | None:
-    """The `rare_device` signal where `RARE_TOGETHER` parts are each rare in the class of devices; `None` otherwise, and
-    for a class of fewer than `ENOUGH_DEVICES`. So many devices that are `known_alike` do not count. About 2 µs.
+    """Return the `rare_device` signal where `RARE_TOGETHER` parts are each rare in the class of devices; `None`
+    otherwise, and for a class of fewer than `ENOUGH_DEVICES`. So many devices that are `known_alike` do not count.
+    About 2 µs.
     """
     devices = statistics.devices(features.family)
     if devices < ENOUGH_DEVICES:

@@ -30,8 +30,8 @@ CAME_BACK_S: Final = 6 * 3600
 
 
 def alike_key(features: Features) -> BlockKey:
-    """The block of the devices that differ from this one in rendering and versions at most; where the report says too
-    little for one, that of the very report.
+    """Return the block of the devices that differ from this one in rendering and versions at most; where the report
+    says too little for one, that of the very report.
     """
     keys = attribute_keys(features.family, features.collector, features.values)
     return keys[0] if keys and keys[0][0] == EVERYTHING else exact_key(features.exact)

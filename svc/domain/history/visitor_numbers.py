@@ -51,8 +51,8 @@ class VisitorNumbers:
         return [NextNumber(self._pop(organization), self._at_once) for organization in organizations]
 
     def give_back(self, organization: int, handed: NextNumber, used: int | None) -> None:
-        """After the commit: `used` is the number of the new visitor, `None` where there was none. Not after a
-        commit that failed, which may be on the disk all the same.
+        """After the commit: `used` is the number of the new visitor, `None` if there was none. Not after a commit that
+        failed, which may be on the disk all the same.
         """
         if handed.number is None:
             if used is not None:

@@ -117,7 +117,7 @@ class OutcomeSegment(msgspec.Struct, frozen=True):
     outcomes: tuple[Outcome, ...]
 
     def pack(self) -> bytes:
-        """The columns as MessagePack, compressed in zlib's format (RFC 1950)."""
+        """Return the columns as MessagePack, compressed in zlib's format (RFC 1950)."""
         places: dict[Facts, int] = {}
         indexes = [places.setdefault(each.facts, len(places)) for each in self.outcomes]
         times = [made_at_ms(each.request_id) for each in self.outcomes]
@@ -173,8 +173,8 @@ class OutcomeSegment(msgspec.Struct, frozen=True):
 
 
 def merged(segment: OutcomeSegment | None, added: Sequence[Outcome], most: int) -> list[OutcomeSegment]:
-    """The segments that one becomes with more outcomes, each of at most `most`. What is added behind it leaves it full,
-    and so does what is added before it.
+    """Return the segments that one becomes with more outcomes, each of at most `most`. What is added behind it leaves
+    it full, and so does what is added before it.
     """
     kept = () if segment is None else segment.outcomes
     outcomes = sorted((*kept, *added), key=lambda each: each.request_id)

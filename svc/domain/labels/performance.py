@@ -177,7 +177,7 @@ class Performance:
             _add(self._scores[label], other._scores[label])
 
     def scores(self) -> list[ScoreBucket]:
-        """The labeled events that were scored, by score: every bucket, lowest first."""
+        """Return the labeled events that were scored, by score: every bucket, lowest first."""
         ends = (*SCORE_BUCKETS[1:], None)
         fraud, legitimate = self._scores["fraud"], self._scores["legitimate"]
         return [
@@ -186,7 +186,7 @@ class Performance:
         ]
 
     def lines(self, kind: Kind, names: Iterable[str] = ()) -> list[Line]:
-        """A line for each of `names`, and for each other that any event has, most events first."""
+        """Return a line for each of `names`, and for each other that any event has, most events first."""
         fraud, legitimate = self._labeled["fraud"][kind], self._labeled["legitimate"][kind]
         found = dict.fromkeys((*names, *sorted(_all(self._events[kind], fraud, legitimate))))
         found.pop(NOT_SCORED, None)
@@ -201,7 +201,7 @@ def _add(counts: Counter[K], more: Counter[K]) -> None:
 
 
 def line(name: str, events: int, fraud: int, legitimate: int, all_fraud: int) -> Line:
-    """The performance of what has these events, of which so many are labeled."""
+    """Return the performance of what has these events, of which so many are labeled."""
     labeled = fraud + legitimate
     interval = wilson(fraud, labeled)
     return Line(
@@ -217,7 +217,7 @@ def line(name: str, events: int, fraud: int, legitimate: int, all_fraud: int) ->
 
 
 def wilson(successes: int, trials: int) -> tuple[float, float] | None:
-    """The 95 % interval of a fraction (Wilson 1927); `None` without trials."""
+    """Return the 95 % interval of a fraction (Wilson 1927); `None` without trials."""
     if not trials:
         return None
     share, spread = successes / trials, _Z * _Z / trials

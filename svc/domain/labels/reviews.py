@@ -51,18 +51,20 @@ _ORDERED_ID = re.compile(r"(?:rev|note)_[0-9A-Za-z]{20}", re.ASCII)
 
 
 def ordered_id(prefix: Literal["rev", "note"], at_ms: int, entropy: bytes) -> str:
-    """A prefix and 20 letters and digits, of which 8 are the time: ids of one prefix sort by it."""
+    """Return a prefix and 20 letters and digits, of which 8 are the time: ids of one prefix sort by it."""
     rest = base62(int.from_bytes(blake2b(entropy, digest_size=16).digest()), _REST)
     return f"{prefix}_{base62(at_ms, _TIME_DIGITS)}{rest}"
 
 
 def raw_ordered_id(text: str) -> bytes | None:
-    """The 20 bytes of such an id, as they stand in keys; `None` for any other text."""
+    """Return the 20 bytes of such an id, as they stand in keys; `None` for any other text."""
     return text.partition("_")[2].encode() if _ORDERED_ID.fullmatch(text) else None
 
 
 def first_ordered_id(at_ms: int) -> bytes:
-    """20 bytes that are not above those of any such id of this millisecond or later, and above every earlier one."""
+    """Return 20 bytes that are not above those of any such id of this millisecond or later, and above every earlier
+    one.
+    """
     return (base62(max(at_ms, 0), _TIME_DIGITS) + "0" * _REST).encode()
 
 
@@ -115,7 +117,7 @@ def case_of(environment: Environment, visitor_id: str, account_id: str | None) -
 
 
 def review_of(event: Event, request_id: bytes, opened_at_ms: int, entropy: bytes, opened_by: str | None) -> Review:
-    """A new review of an event: by the rule that decided it where nobody opened it by hand."""
+    """Return a new review of an event: by the rule that decided it where nobody opened it by hand."""
     verdict = event.verdict
     by_rule = verdict.decision is not None and verdict.decision.action == "review"
     return Review(
@@ -176,5 +178,5 @@ class ReviewBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def review_row(review: Review) -> ReviewBody:
-    """A stored review."""
+    """Return a stored review."""
     return body_of(ReviewBody, review, request_id=str(UUID(bytes=review.request_id)))

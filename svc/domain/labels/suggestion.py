@@ -103,7 +103,7 @@ def labeled_of(outcomes: Iterable[Outcome], platform: Platform) -> Labeled:
 
 
 def is_installed() -> bool:
-    """Whether what fits weights can be imported."""
+    """Return whether what fits weights can be imported."""
     return find_spec("sklearn") is not None
 
 

@@ -40,7 +40,7 @@ class IdleConnection(NamedTuple):
 
 @lru_cache(4_096)
 def client_prefix(host: str) -> str:
-    """The name under which connections of one client are counted: an IPv4 address, or the /64 of an IPv6 one in
+    """Return the name under which connections of one client are counted: an IPv4 address, or the /64 of an IPv6 one in
     hexadecimal digits; a host that is not an address as it is. Behind a proxy all clients have one.
     """
     try:
@@ -55,15 +55,15 @@ def client_prefix(host: str) -> str:
 
 
 def site_prefix(prefix: str) -> str | None:
-    """The /48 that the client prefix of an IPv6 address lies in, which is what a provider gives a customer at most (RFC
-    6177); `None` for any other prefix.
+    """Return the /48 that the client prefix of an IPv6 address lies in, which is what a provider gives a customer at
+    most (RFC 6177); `None` for any other prefix.
     """
     return f"{prefix[:-4]}/48" if _IPV6_PREFIX.fullmatch(prefix) is not None else None
 
 
 def eviction_order(waiting: Sequence[IdleConnection], count: int, now_s: float) -> list[int]:
-    """Indexes in `waiting` of the connections to evict, at most `count`, the first to go first: of the prefix with most
-    connections the one that waits longest. One whose request began less than `REQUEST_GRACE_S` ago is spared.
+    """Return indexes in `waiting` of the connections to evict, at most `count`, the first to go first: of the prefix
+    with most connections the one that waits longest. One whose request began less than `REQUEST_GRACE_S` ago is spared.
     """
     by_prefix: dict[str, list[int]] = {}
     for position in sorted(range(len(waiting)), key=lambda position: -waiting[position].since_s):

@@ -81,8 +81,9 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
         return self.events * EVENT_BYTES + self.visitors * VISITOR_BYTES + self.report_bytes
 
     def on(self, at_ms: int) -> Holding:
-        """The record on the UTC day of this moment: on a later day than its own, the counts of the day begin at zero.
-        An earlier moment counts for the record's own day: what was counted once is never forgotten (decisions 17.2).
+        """Return the record on the UTC day of this moment: on a later day than its own, the counts of the day begin at
+        zero. An earlier moment counts for the record's own day: what was counted once is never forgotten (decisions
+        17.2).
         """
         day = at_ms // DAY_MS
         if day <= self.day:
@@ -96,7 +97,7 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
         )
 
     def plus(self, *, events: int = 0, visitors: int = 0, report_bytes: int = 0) -> Holding:
-        """The record with these differences added, which may be negative. The counts of the day stay."""
+        """Return the record with these differences added, which may be negative. The counts of the day stay."""
         return msgspec.structs.replace(
             self,
             events=self.events + events,
@@ -105,8 +106,8 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
         )
 
     def with_identification(self, *, visitors: int, report_bytes: int, production: bool, price: int) -> Holding:
-        """The record after one more event on its day; `visitors` is 1 for a new one, `report_bytes` (`row_bytes`) 0
-        without a document, `price` in micro-dollars.
+        """Return the record after one more event on its day; `visitors` is 1 for a new one, `report_bytes`
+        (`row_bytes`) 0 without a document, `price` in micro-dollars.
         """
         return msgspec.structs.replace(
             self.with_report(report_bytes, production=production),
@@ -119,8 +120,8 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
         )
 
     def with_report(self, report_bytes: int, *, production: bool) -> Holding:
-        """The record after one more archived report of `report_bytes` (`row_bytes`) on the record's own day: call it on
-        the result of `on`. The report counts as held, and for its environment as taken on that day.
+        """Return the record after one more archived report of `report_bytes` (`row_bytes`) on the record's own day:
+        call it on the result of `on`. The report counts as held, and for its environment as taken on that day.
         """
         of_day = "archived_bytes" if production else "nonproduction_archived_bytes"
         counts = {of_day: getattr(self, of_day) + report_bytes}
@@ -128,8 +129,8 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
 
 
 def row_bytes(length: int) -> int:
-    """Bytes that a row of `length` bytes takes in the store's file: its own, or whole pages of `PAGE_BYTES` where it is
-    longer than `ROW_BYTES`.
+    """Return bytes that a row of `length` bytes takes in the store's file: its own, or whole pages of `PAGE_BYTES`
+    where it is longer than `ROW_BYTES`.
     """
     return length if length <= ROW_BYTES else -(-length // PAGE_BYTES) * PAGE_BYTES
 
@@ -137,7 +138,7 @@ def row_bytes(length: int) -> int:
 def may_identify(
     holding: Holding, quotas: Quotas, capacity_bytes: int, *, production: bool
 ) -> Literal["nonproduction_day", "store_share"] | None:
-    """Which quota forbids storing one more event now; `None` = it may be stored. `holding` must be that of today
+    """Return which quota forbids storing one more event now; `None` = it may be stored. `holding` must be that of today
     (`Holding.on`).
     """
     if not production and holding.nonproduction >= quotas.nonproduction_per_day:
@@ -146,12 +147,12 @@ def may_identify(
 
 
 def has_capacity(holding: Holding, quotas: Quotas, capacity_bytes: int) -> bool:
-    """Whether the organization holds less than its share of a store that can have `capacity_bytes`."""
+    """Return whether the organization holds less than its share of a store that can have `capacity_bytes`."""
     return holding.held_bytes < quotas.store_share * capacity_bytes
 
 
 def may_archive(holding: Holding, quotas: Quotas, length: int, *, production: bool) -> bool:
-    """Whether a report of `length` bytes (`row_bytes`) fits into the budget of today; `holding` as for
+    """Return whether a report of `length` bytes (`row_bytes`) fits into the budget of today; `holding` as for
     `may_identify`.
     """
     if production:
@@ -184,13 +185,15 @@ class ActiveKeys(msgspec.Struct, frozen=True, array_like=True):
         return self.unlimited + len(self.expiries_ms)
 
     def at(self, now_ms: int) -> ActiveKeys:
-        """The record at `now_ms`, without the keys that have expired; never at an earlier time than `as_of_ms`."""
+        """Return the record at `now_ms`, without the keys that have expired; never at an earlier time than
+        `as_of_ms`.
+        """
         as_of_ms = max(self.as_of_ms, now_ms)
         expired = bisect_right(self.expiries_ms, as_of_ms)
         return ActiveKeys(self.unlimited, self.expiries_ms[expired:], as_of_ms)
 
     def plus_key(self, expires_at_ms: int | None) -> ActiveKeys:
-        """The record with one more key; the same object for a key that has expired already."""
+        """Return the record with one more key; the same object for a key that has expired already."""
         if expires_at_ms is None:
             return msgspec.structs.replace(self, unlimited=self.unlimited + 1)
         if expires_at_ms <= self.as_of_ms:
@@ -200,8 +203,8 @@ class ActiveKeys(msgspec.Struct, frozen=True, array_like=True):
         return msgspec.structs.replace(self, expiries_ms=tuple(expiries))
 
     def minus_key(self, expires_at_ms: int | None) -> ActiveKeys:
-        """The record without a key that was not revoked before; the same object for one that has expired and is left
-        out already.
+        """Return the record without a key that was not revoked before; the same object for one that has expired and is
+        left out already.
         """
         if expires_at_ms is None:
             return msgspec.structs.replace(self, unlimited=self.unlimited - 1)
@@ -213,7 +216,7 @@ class ActiveKeys(msgspec.Struct, frozen=True, array_like=True):
 
 
 def may_issue(active: int, issued_today: int, keys_per_day: int) -> Literal["active_keys", "keys_per_day"] | None:
-    """Which limit forbids issuing a key now (decisions 2.5); `None` = it may be issued."""
+    """Return which limit forbids issuing a key now (decisions 2.5); `None` = it may be issued."""
     if active >= MOST_ACTIVE_KEYS:
         return "active_keys"
     return "keys_per_day" if issued_today >= keys_per_day else None

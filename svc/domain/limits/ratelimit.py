@@ -124,7 +124,7 @@ class MemoryBuckets:
         return len(self._addresses)
 
     def take(self, wanted: Mapping[BucketName, int], now_ms: int) -> list[Taken]:
-        """As in `Buckets`."""
+        """See `Buckets`."""
         each = take_all([(self._kept(name).get(name), limit) for name, limit in wanted.items()], now_ms)
         for name, one in zip(wanted, each, strict=True):
             kept = self._kept(name)
@@ -154,7 +154,7 @@ class DividedBuckets:
         self._nodes = nodes
 
     def take(self, wanted: Mapping[BucketName, int], now_ms: int) -> list[Taken]:
-        """As in `Buckets`."""
+        """See `Buckets`."""
         nodes = self._nodes()
         taken = self._own.take({name: max(1, limit // nodes) for name, limit in wanted.items()}, now_ms)
         return [
@@ -200,7 +200,7 @@ class Limiter:
         self._buckets = buckets
 
     def take(self, organization: int, limit_per_s: int, now_ms: int, *, production: bool, address: str | None) -> Taken:
-        """Take a token for one request. `address` is the visitor's `client_prefix`, `None` where it has no limit of its
+        """Take a token for one request. `address` is the visitor's `client_prefix`, `None` if it has no limit of its
         own.
 
         What is left is the organization's; it is 0 on a refusal, whichever bucket is empty. The limit that is named
@@ -230,7 +230,7 @@ class Limiter:
 
 
 def share_of(limit_per_s: int, share: float, least: int = 1) -> int:
-    """The part `share` (0 to 1) of a limit, in whole requests a second: at least `least`, and never more than all of
-    it.
+    """Return the part `share` (0 to 1) of a limit, in whole requests a second: at least `least`, and never more than
+    all of it.
     """
     return min(limit_per_s, max(least, round(limit_per_s * share)))

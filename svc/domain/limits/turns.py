@@ -34,7 +34,7 @@ class Turns(Generic[K, T]):
         return len(self._queues)
 
     def waiting(self, owner: K) -> int:
-        """How many items of this owner are queued."""
+        """Return how many items of this owner are queued."""
         queue = self._queues.get(owner)
         return 0 if queue is None else len(queue)
 
@@ -44,7 +44,7 @@ class Turns(Generic[K, T]):
         self._items += 1
 
     def take(self) -> T:
-        """Remove and return the next item, of the owner whose turn it is. Raises `LookupError` where there is none."""
+        """Remove and return the next item, of the owner whose turn it is. Raises `LookupError` if there is none."""
         if not self._queues:
             raise LookupError("nothing is queued")
         if self._served is not None:

@@ -121,8 +121,8 @@ _RENDERING: Final = bytes((RENDERING,))
 
 @lru_cache(maxsize=64)
 def attribute_keys(family: int, collector: int, values: tuple[int, ...]) -> tuple[BlockKey, ...]:
-    """The keys over attributes, in the order E A B C D, without those that cover fewer reported attributes than they
-    need. `values` holds one hash per `Attribute`, 0 = not reported.
+    """Return the keys over attributes, in the order E A B C D, without those that cover fewer reported attributes than
+    they need. `values` holds one hash per `Attribute`, 0 = not reported.
 
     Those of the latest reports are remembered: one identification asks for them up to three times, 9 µs each.
     """
@@ -136,33 +136,33 @@ def attribute_keys(family: int, collector: int, values: tuple[int, ...]) -> tupl
 
 
 def same_attribute_keys(ours: tuple[int, ...], theirs: tuple[int, ...]) -> set[int]:
-    """Kinds of the keys over attributes that two devices of one class and collector have in common, given the values of
-    both: those of which no covered attribute differs.
+    """Return kinds of the keys over attributes that two devices of one class and collector have in common, given the
+    values of both: those of which no covered attribute differs.
     """
     return {kind for kind, select in _SELECT.items() if select(ours) == select(theirs)}
 
 
 def exact_key(exact: int) -> BlockKey:
-    """Key X: the same report, by its 64-bit hash."""
+    """Return key X: the same report, by its 64-bit hash."""
     return b"X" + exact.to_bytes(8, "big")
 
 
 def network_key(family: int, near_network: int) -> BlockKey:
-    """Key N: devices of one class (`family`) in one near network, both as 32-bit hashes."""
+    """Return key N: devices of one class (`family`) in one near network, both as 32-bit hashes."""
     return b"N" + family.to_bytes(4, "big") + near_network.to_bytes(4, "big")
 
 
 def token_key(token: int) -> BlockKey:
-    """Key T of a client token or a device id by its 64-bit hash, whose lowest bit does not count: visitors keep
+    """Return key T of a client token or a device id by its 64-bit hash, whose lowest bit does not count: visitors keep
     `CAME_BACK` there.
     """
     return b"T" + (token & ~1).to_bytes(8, "big")
 
 
 def block_keys(features: Features) -> tuple[BlockKey, ...]:
-    """Every key of a report: X, those over attributes, N, and T where it has a token, of an app's report also of its
-    device id; at most nine. N of the network 0 gathers the devices that came from addresses which tell nothing of where
-    they are.
+    """Return every key of a report: X, those over attributes, N, and T where it has a token, of an app's report also of
+    its device id; at most nine. N of the network 0 gathers the devices that came from addresses which tell nothing of
+    where they are.
     """
     keys = (
         exact_key(features.exact),
@@ -185,21 +185,21 @@ class Block(msgspec.Struct, frozen=True, gc=False):
     """Visitor numbers, newest first, at most 32 (`BLOCK_LENGTH`)."""
 
     def with_posting(self, number: int, weight: float) -> Block:
-        """The block with one more visitor, counted as `weight` devices (0 to 1); the same object when it lists the
-        visitor already.
+        """Return the block with one more visitor, counted as `weight` devices (0 to 1); the same object when it lists
+        the visitor already.
         """
         if number in self.numbers:
             return self
         return Block(self.count + round(weight * 16) / 16, (number, *self.numbers[: BLOCK_LENGTH - 1]))
 
     def without(self, number: int) -> Block:
-        """The block with one visitor fewer; the same object when it does not list the visitor."""
+        """Return the block with one visitor fewer; the same object when it does not list the visitor."""
         if number not in self.numbers:
             return self
         return Block(max(self.count - 1.0, 0.0), tuple(other for other in self.numbers if other != number))
 
     def pack(self) -> bytes:
-        """The count in sixteenths, then the visitor numbers, each as a little-endian u32."""
+        """Return the count in sixteenths, then the visitor numbers, each as a little-endian u32."""
         sixteenths = min(round(self.count * 16), 0xFFFFFFFF)
         return _WORDS[len(self.numbers) + 1].pack(sixteenths, *self.numbers)
 
@@ -227,17 +227,17 @@ class Index(Protocol):
     """What the store offers inside a transaction, bound to one organization. What was read once costs nothing again."""
 
     def block(self, key: BlockKey) -> Block:
-        """The block under this key; an empty one when there is none."""
+        """Return the block under this key; an empty one when there is none."""
         ...
 
     def visitor(self, number: int) -> Visitor | None:
-        """The record of a visitor; `None` for a number that is not taken, or whose visitor was deleted."""
+        """Return the record of a visitor; `None` for a number that is not taken, or whose visitor was deleted."""
         ...
 
 
 def likely_visitors(features: Features, read: Mapping[BlockKey, Block]) -> list[int]:
-    """Numbers of the visitors whose records `match_visitor` will most likely read, the likeliest first, given every
-    block of a report. It may read others.
+    """Return numbers of the visitors whose records `match_visitor` will most likely read, the likeliest first, given
+    every block of a report. It may read others.
     """
     for key in features.keys:
         known = read.get(token_key(key))
@@ -251,7 +251,7 @@ def likely_visitors(features: Features, read: Mapping[BlockKey, Block]) -> list[
 
 
 def read_blocks(index: Index, features: Features) -> dict[int, Block]:
-    """The blocks of a report by kind, without that of the token, which proves and is not compared."""
+    """Return the blocks of a report by kind, without that of the token, which proves and is not compared."""
     return {key[0]: index.block(key) for key in block_keys(features) if key[0] != TOKEN}
 
 
@@ -261,13 +261,13 @@ def device_counts(read: dict[int, Block]) -> dict[int, float]:
 
 
 def read_records(index: Index, numbers: Iterable[int]) -> list[tuple[int, Visitor]]:
-    """(number, record) of these visitors, in their order, without those that were deleted."""
+    """Return (number, record) of these visitors, in their order, without those that were deleted."""
     return [(number, visitor) for number in numbers if (visitor := index.visitor(number)) is not None]
 
 
 def likely_numbers(read: dict[int, Block], most: int) -> list[int]:
-    """Numbers of the visitors that stand in most of these blocks, then in the order in which blocks list them: at most
-    `most`.
+    """Return numbers of the visitors that stand in most of these blocks, then in the order in which blocks list them:
+    at most `most`.
 
     A block of more devices than it lists says that its values are common; it is counted but not searched. The few
     devices of the report's network go before others, so that no flood of copies from elsewhere crowds out its owner.

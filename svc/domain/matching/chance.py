@@ -29,7 +29,7 @@ ALL_AGREE: Final = (1 << ATTRIBUTE_COUNT) - 1
 
 
 def bits_of(attributes: Sequence[Attribute]) -> int:
-    """The bit mask in which exactly these attributes are set."""
+    """Return the bit mask in which exactly these attributes are set."""
     return sum(BIT[attribute] for attribute in attributes)
 
 
@@ -85,8 +85,8 @@ class Chance:
         self._known: dict[tuple[int, bool, bool], float] = {}
 
     def distinct(self) -> bool:
-        """Whether the report tells devices apart: fewer than e^-3 (0.05) other devices of its class are expected to
-        report all the same.
+        """Return whether the report tells devices apart: fewer than e^-3 (0.05) other devices of its class are expected
+        to report all the same.
         """
         return self._by_frequency(ALL_AGREE) < -3.0
 

@@ -59,7 +59,7 @@ def change_table(mobile: int, scale: list[float]) -> ChangeTable:
 
 
 def releases_between(features: Features, visitor: Visitor) -> int:
-    """How many releases of its browser or system a visitor moved: at least 1 when any known version differs."""
+    """Return how many releases of its browser or system a visitor moved: at least 1 when any known version differs."""
     browser = features.browser_version - visitor.browser_version
     if not features.browser_version or not visitor.browser_version:
         browser = 0
@@ -87,7 +87,7 @@ _NAMES: Final = tuple(attribute.name.lower() for attribute in Attribute)
 
 
 def changes(features: Features, visitor: Visitor) -> tuple[str, ...]:
-    """What is another than at the visitor's last report that was surely its own (decisions 7.3).
+    """Return what is another than at the visitor's last report that was surely its own (decisions 7.3).
 
     Names of `Attribute` in lower case and in its order, then `browser_version`, `os_version`, and `device_class` where
     system or browser is another one. What either side did not report is not a difference. Values of two collectors

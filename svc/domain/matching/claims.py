@@ -56,7 +56,9 @@ Standing = Literal["proven", "doubted", "doubted in conflict", "conflict", "unsi
 
 
 def claim_of(index: Index, features: Features, identifier: int) -> Claim | None:
-    """The claim that a report makes by its token or its device id (`identifier`); `None` where that names nobody."""
+    """Return the claim that a report makes by its token or its device id (`identifier`); `None` if that
+    names nobody.
+    """
     numbers = index.block(token_key(identifier)).numbers
     visitor = index.visitor(numbers[0]) if numbers else None
     if visitor is None:
@@ -68,7 +70,7 @@ def claim_of(index: Index, features: Features, identifier: int) -> Claim | None:
 
 
 def standing_of(statistics: Statistics, features: Features, claim: Claim, now_s: int) -> tuple[Standing, int]:
-    """What a claim is worth, and how many attributes differ from the visitor's."""
+    """Return what a claim is worth, and how many attributes differ from the visitor's."""
     visitor, token = claim.visitor, claim.token
     if not claim.is_device and features.fixed_device and visitor.is_other_device(features):
         return "conflict", 0
@@ -128,8 +130,8 @@ def token_standing(
     signed: bool = False,
     device: bool = False,
 ) -> TokenStanding:
-    """Whether a token that is known was presented by the device that it was given to. `signed`: by something that
-    cannot be copied with it, a key or the system's own identifier; `device`: it is that identifier. What a person
+    """Return whether a token that is known was presented by the device that it was given to. `signed`: by something
+    that cannot be copied with it, a key or the system's own identifier; `device`: it is that identifier. What a person
     changes does not count beside that: nobody but the system's leader can give a device another's, and then the
     hardware is what differs.
 

@@ -32,8 +32,8 @@ INDEPENDENT: Final = sum(BIT[attribute] for attribute in Attribute if attribute 
 
 
 def differences(features: Features, visitor: Visitor) -> int:
-    """Bit mask over `Attribute` of what changed or is no longer reported; a value that the visitor had before is no
-    change.
+    """Return bit mask over `Attribute` of what changed or is no longer reported; a value that the visitor had before is
+    no change.
     """
     differing, attribute = 0, -1
     for new, old in zip(features.values, visitor.values, strict=True):
@@ -89,13 +89,13 @@ def _set_correction(features: Features, visitor: Visitor, attribute: int) -> flo
 
 
 def row_of(gap_days: int) -> int:
-    """The index in a `ChangeTable`, within one number of releases, of the row for a gap of so many days."""
+    """Return the index in a `ChangeTable`, within one number of releases, of the row for a gap of so many days."""
     return ROW_OF_DAY[min(gap_days, len(ROW_OF_DAY) - 1)]
 
 
 def is_other_program(features: Features, visitor: Visitor, gap_s: int) -> bool:
-    """Whether the browser fell by releases since that visitor came, or leapt within days: then it is another program of
-    the same engine, as apps that bring one of their own.
+    """Return whether the browser fell by releases since that visitor came, or leapt within days: then it is another
+    program of the same engine, as apps that bring one of their own.
     """
     ours, theirs = features.browser_version, visitor.browser_version
     if not ours or not theirs:

@@ -77,8 +77,8 @@ class _Candidate(msgspec.Struct, gc=False):
 
 
 def by_token(number: int, changed: int, *, exact: bool) -> LinkDecision:
-    """The decision for a token that is believed: confidence 100 where the report is the same (`exact`), else 99 less
-    one for each changed attribute, at least 90 (decisions 3.5).
+    """Return the decision for a token that is believed: confidence 100 where the report is the same (`exact`), else 99
+    less one for each changed attribute, at least 90 (decisions 3.5).
     """
     return LinkDecision(
         number=number,
@@ -91,7 +91,9 @@ def by_token(number: int, changed: int, *, exact: bool) -> LinkDecision:
 
 
 def by_doubted_token(number: int) -> LinkDecision:
-    """The decision for a token that is believed although something that devices hardly ever change contradicts it."""
+    """Return the decision for a token that is believed although something that devices hardly ever change contradicts
+    it.
+    """
     probability = parameters.DOUBTED_PROBABILITY
     return LinkDecision(
         number=number,
@@ -104,7 +106,7 @@ def by_doubted_token(number: int) -> LinkDecision:
 
 
 def proven_by_network(decision: LinkDecision) -> bool:
-    """Whether a link from the visitor's own network counts as proven: its probability is at least
+    """Return whether a link from the visitor's own network counts as proven: its probability is at least
     `parameters.PROVEN_PROBABILITY`, which is wrong once in ten thousand visits.
     """
     near = decision.kind % SURROUNDINGS == NEAR
@@ -112,8 +114,8 @@ def proven_by_network(decision: LinkDecision) -> bool:
 
 
 def rank(features: Features, candidates: Sequence[tuple[int, Visitor]]) -> list[tuple[int, Visitor]]:
-    """The candidates of the report's class and collector that come close to the likeliest, that one first, at most
-    `parameters.RECORDS_SCORED`: those that are scored in full.
+    """Return the candidates of the report's class and collector that come close to the likeliest, that one first, at
+    most `parameters.RECORDS_SCORED`: those that are scored in full.
     """
     family, collector = features.family, features.collector
     comparable = [pair for pair in candidates if pair[1].family == family and pair[1].collector == collector]
@@ -263,7 +265,7 @@ def decide(
     exact_numbers: Sequence[int],
     statistics: Statistics,
 ) -> LinkDecision:
-    """Which candidate the report belongs to, by device and network context alone: the token is not looked at.
+    """Return which candidate the report belongs to, by device and network context alone: the token is not looked at.
 
     `counts`: devices by kind of block; `candidates`: the visitors that were read; `exact_numbers`: those that sent this
     very report before.
@@ -354,8 +356,8 @@ def _link_probability(
 
 
 def reported_probability(kind: int, probability: float) -> float:
-    """The probability to report: where the report comes from a network that the visitor did not use before, lowered to
-    one that holds in every population.
+    """Return the probability to report: where the report comes from a network that the visitor did not use before,
+    lowered to one that holds in every population.
 
     Calibration is right on average, and a population full of factory copies is worse than the average. Who trusts a
     number with money must find at least that share right.

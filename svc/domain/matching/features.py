@@ -102,11 +102,11 @@ class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """64-bit hash of the public key whose private half signed this report; 0 = none did."""
 
     def without_token(self) -> Features:
-        """The same report as if it had brought no token."""
+        """Return the same report as if it had brought no token."""
         return msgspec.structs.replace(self, token=0, token_is_new=False)
 
     def without_device(self) -> Features:
-        """The same report as if it had brought no device id."""
+        """Return the same report as if it had brought no device id."""
         return msgspec.structs.replace(self, device=0)
 
     @property
@@ -122,7 +122,7 @@ class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def hash32(value: bytes) -> int:
-    """A 32-bit hash of the bytes that is never 0, which means "not reported"."""
+    """Return a 32-bit hash of the bytes that is never 0, which means "not reported"."""
     return int.from_bytes(blake3(value).digest(4), "little") or 1
 
 
@@ -135,7 +135,7 @@ _hash_of_short = lru_cache(maxsize=16_384)(_hash_of)
 
 
 def hash64(value: bytes) -> int:
-    """A 64-bit hash of the bytes that is never 0, which means "not reported"."""
+    """Return a 64-bit hash of the bytes that is never 0, which means "not reported"."""
     return int.from_bytes(blake3(value).digest(8), "little") or 1
 
 
@@ -148,7 +148,7 @@ def extract(
     origin: str | None = None,
     key: bytes | None = None,
 ) -> Features:
-    """What matching needs of one report: pure, about 20 µs, so it is done before any transaction is opened.
+    """Return what matching needs of one report: pure, about 20 µs, so it is done before any transaction is opened.
 
     `network` is what is known of the address. Behind Tor, a VPN, a relay or a proxy anybody may be: such an address
     tells nothing but that the visitor hides, as it may have done before. `origin` is the site that the report comes
@@ -221,8 +221,8 @@ def _embedding(report: Report, agent: Agent) -> str:
 
 
 def sketch(members: Iterable[str]) -> int:
-    """A 64-bit sketch of a set: one bit for each member, so that sets that share most members share most bits. Only the
-    first `_SKETCHED_MEMBERS` count.
+    """Return a 64-bit sketch of a set: one bit for each member, so that sets that share most members share most bits.
+    Only the first `_SKETCHED_MEMBERS` count.
     """
     bits = 0
     for count, member in enumerate(members):

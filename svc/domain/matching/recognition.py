@@ -87,7 +87,9 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """For `Statistics.learn`, once the transaction is committed and never before."""
 
     def without_writes(self) -> Recognition:
-        """The same decision on a report that was sent before, of which nothing is written and nothing learned."""
+        """Return the same decision on a report that was sent before, of which nothing is written and
+        nothing learned.
+        """
         return Recognition(
             number=self.number,
             confidence=self.confidence,
@@ -243,7 +245,9 @@ def _is_enough(decision: LinkDecision, refuted: _Refuted) -> bool:
 def likeliest_visitor(
     index: Index, statistics: Statistics, features: Features, now_ms: int, split: Split | None = None
 ) -> Found:
-    """The link decision on a report by device and network context alone, linked or not. Reads as `match_visitor`."""
+    """Return the link decision on a report by device and network context alone, linked or not. Reads as
+    `match_visitor`.
+    """
     sole = None if split else _sole_sender(index, statistics, features, now_ms)
     return sole or _likeliest(index, statistics, features, now_ms, split)
 

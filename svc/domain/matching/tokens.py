@@ -67,7 +67,7 @@ class Token(msgspec.Struct, frozen=True, gc=False):
         return self.came_back and self.probation != STRANGERS
 
     def needs_key(self, now_s: int) -> bool:
-        """Whether its browser has signed for so long that a report without a signature is another's."""
+        """Return whether its browser has signed for so long that a report without a signature is another's."""
         return self.key != 0 and now_s - self.key_s >= KEY_NEEDED_AFTER_S
 
 
@@ -75,7 +75,7 @@ KEY_NEEDED_AFTER_S: Final = 7 * DAY_S
 
 
 def joining(features: Features, now_s: int, probation: int) -> Token:
-    """The report's token as it joins a visitor."""
+    """Return the report's token as it joins a visitor."""
     return Token(
         features.token,
         features.origin,
@@ -90,13 +90,13 @@ def joining(features: Features, now_s: int, probation: int) -> Token:
 
 
 def joining_device(features: Features, now_s: int) -> Token:
-    """The identifier of the report's device as it joins a visitor."""
+    """Return the identifier of the report's device as it joins a visitor."""
     return Token(features.device, DEVICE, now_s, now_s, came_back=True)
 
 
 def come_back(token: Token, features: Features, now_s: int, *, at_home: bool, others: tuple[Token, ...]) -> Token:
-    """The token after a visit that brought it back and is surely its visitor's. `at_home`: from a network that the
-    visitor used before; `others`: its other tokens.
+    """Return the token after a visit that brought it back and is surely its visitor's. `at_home`: from a network that
+    the visitor used before; `others`: its other tokens.
     """
     new_day = now_s // DAY_S > token.last_s // DAY_S
     key, key_s = token.key, token.key_s
@@ -127,8 +127,8 @@ def _is_silent(token: Token, tokens: tuple[Token, ...], now_s: int) -> bool:
 
 
 def rivals_of(token: Token, tokens: tuple[Token, ...], now_s: int) -> tuple[Token, ...]:
-    """The other tokens that are of other browsers, now that this one came back: they joined in its storage after it,
-    which was not cleared then. Those of a private window may still be open; those of an unknown origin may be of
+    """Return the other tokens that are of other browsers, now that this one came back: they joined in its storage after
+    it, which was not cleared then. Those of a private window may still be open; those of an unknown origin may be of
     another site.
     """
     if len(tokens) == 1 or token.origin == UNKNOWN_ORIGIN:
@@ -148,15 +148,15 @@ def _index(token: Token, tokens: tuple[Token, ...]) -> int:
 
 
 def without_strangers(tokens: tuple[Token, ...], strangers: tuple[Token, ...]) -> tuple[Token, ...]:
-    """The tokens, those of other browsers marked as such."""
+    """Return the tokens, those of other browsers marked as such."""
     return tuple(
         msgspec.structs.replace(token, probation=STRANGERS) if token in strangers else token for token in tokens
     )
 
 
 def older_beside(token: Token, tokens: tuple[Token, ...]) -> Token | None:
-    """The token of the same origin, of those that are this visitor's own, that was there before and came last; `None`
-    where there was none.
+    """Return the token of the same origin, of those that are this visitor's own, that was there before and came last;
+    `None` if there was none.
     """
     if len(tokens) == 1:
         return None
@@ -180,7 +180,7 @@ def kept(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
 
 
 def replaced(tokens: tuple[Token, ...], token: Token) -> tuple[Token, ...]:
-    """The tokens with this one in place of the one with its hash, or as the newest of those that are kept."""
+    """Return the tokens with this one in place of the one with its hash, or as the newest of those that are kept."""
     for index, known in enumerate(tokens):
         if known.hash == token.hash:
             return (*tokens[:index], token, *tokens[index + 1 :])
@@ -188,7 +188,7 @@ def replaced(tokens: tuple[Token, ...], token: Token) -> tuple[Token, ...]:
 
 
 def told_apart(after: tuple[Token, ...], before: tuple[Token, ...]) -> bool:
-    """Whether more changed than the times of last visits."""
+    """Return whether more changed than the times of last visits."""
     if after is before:
         return False
     if len(after) != len(before):
@@ -207,7 +207,7 @@ def told_apart(after: tuple[Token, ...], before: tuple[Token, ...]) -> bool:
 
 
 def pack(tokens: tuple[Token, ...]) -> bytes:
-    """22 bytes for each token, then 12 for each that has a key; little-endian."""
+    """Return 22 bytes for each token, then 12 for each that has a key; little-endian."""
     rows = [
         _LAYOUT.pack(
             token.hash | token.came_back,
@@ -250,7 +250,7 @@ def unpack(raw: bytes, at: int, count: int) -> tuple[tuple[Token, ...], int]:
 
 
 def of_version_4(tokens: tuple[int, ...], probation: tuple[int, ...], first_s: int, last_s: int) -> tuple[Token, ...]:
-    """Tokens as records of store version 4 have them: hashes, newest first, of unknown origin."""
+    """Return tokens as records of store version 4 have them: hashes, newest first, of unknown origin."""
     return tuple(
         Token(token & ~CAME_BACK, UNKNOWN_ORIGIN, first_s, last_s, left, came_back=bool(token & CAME_BACK))
         for token, left in zip(tokens, probation, strict=True)

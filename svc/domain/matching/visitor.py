@@ -89,7 +89,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
     """
 
     def has_near_network(self, near_network: int) -> bool:
-        """Whether it used this network before; never where the network is not known (0)."""
+        """Return whether it used this network before; never where the network is not known (0)."""
         if near_network:
             for near, _ in self.networks:
                 if near == near_network:
@@ -109,11 +109,11 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         return any(near for near, _ in self.networks)
 
     def disowning(self, strangers: tuple[Token, ...]) -> Visitor:
-        """The record after these tokens showed to be other browsers'."""
+        """Return the record after these tokens showed to be other browsers'."""
         return msgspec.structs.replace(self, tokens=of_tokens.without_strangers(self.tokens, strangers))
 
     def is_proven_address(self, features: Features) -> bool:
-        """Whether a proven visit came from this very address; `False` where the report's address is unknown (0)."""
+        """Return whether a proven visit came from this very address; `False` if the report's address is unknown (0)."""
         return features.address != 0 and features.address in self.addresses
 
     @property
@@ -129,16 +129,16 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         return None
 
     def alive(self, token: Token, since_s: int, now_s: int) -> float:
-        """How likely a token of this visitor is to be silent since then and still alive, against certainty that it is
-        gone: visits come by chance, at a rate of which the visitor's own ones tell little (Poisson and gamma).
+        """Return how likely a token of this visitor is to be silent since then and still alive, against certainty that
+        it is gone: visits come by chance, at a rate of which the visitor's own ones tell little (Poisson and gamma).
         """
         silent_s = max(now_s - max(token.last_s, since_s), 0)
         known_s = max(since_s - self.first_seen_s, 0) + RATE_DAYS * DAY_S
         return (known_s / (known_s + silent_s)) ** self.visits
 
     def has_replaced(self, token: Token, now_s: int) -> bool:
-        """Whether the older token of its origin has been silent for so long, beside how often this visitor comes, that
-        this one has taken its place.
+        """Return whether the older token of its origin has been silent for so long, beside how often this visitor
+        comes, that this one has taken its place.
         """
         older = of_tokens.older_beside(token, self.tokens)
         if older is None:
@@ -149,9 +149,9 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         return silent_s >= SILENT_DAYS * DAY_S and self.alive(older, token.first_s, now_s) < REPLACED_BELOW
 
     def hidden(self, now_s: int) -> float:
-        """How many further devices are expected to hide behind this visitor, 0 to 1: one where a token joined lately
-        beside an older one of its storage that may be alive, and nothing is known of it since. Who left such tokens
-        before uses private windows or clears the storage often, and this one counts for less.
+        """Return how many further devices are expected to hide behind this visitor, 0 to 1: one where a token joined
+        lately beside an older one of its storage that may be alive, and nothing is known of it since. Who left such
+        tokens before uses private windows or clears the storage often, and this one counts for less.
         """
         expected, closed = 0.0, 0
         for token in self.tokens:
@@ -173,18 +173,18 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         return expected / (1 + closed)
 
     def without_token(self, token: Token) -> Visitor:
-        """The record without a token that now belongs to a visitor of its own."""
+        """Return the record without a token that now belongs to a visitor of its own."""
         return msgspec.structs.replace(self, tokens=tuple(known for known in self.tokens if known.hash != token.hash))
 
     @property
     def device(self) -> int:
-        """The identifier of its device, as `Features.device`; 0 where none is known."""
+        """The identifier of its device, as `Features.device`; 0 if none is known."""
         return next((token.hash for token in self.tokens if token.origin == DEVICE), 0)
 
     def is_other_device(self, features: Features) -> bool:
-        """Whether identifiers prove that the report is from another device, however alike it is: its system gives each
-        device an id that stays, and this is another; or both the id and the token are others, of which an app that is
-        installed anew keeps one.
+        """Return whether identifiers prove that the report is from another device, however alike it is: its system
+        gives each device an id that stays, and this is another; or both the id and the token are others, of which an
+        app that is installed anew keeps one.
         """
         device = self.device if features.device else 0
         if not device or device == features.device:
@@ -195,7 +195,8 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         return features.token != 0 and has_tokens and self.token(features.token) is None
 
     def counted(self, features: Features, now_ms: int, *, remembered: bool = True) -> Visitor:
-        """The record after a visit that is not sure enough to change its template: at most the report is remembered.
+        """Return the record after a visit that is not sure enough to change its template: at most the report is
+        remembered.
 
         The time of the template stays with it: changes are judged by how long it has had to age.
         """
@@ -211,7 +212,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         )
 
     def updated(self, features: Features, now_ms: int, *, proven: bool = False) -> Visitor:
-        """The record after a visit that is surely its own: the template follows, what it replaces is remembered.
+        """Return the record after a visit that is surely its own: the template follows, what it replaces is remembered.
 
         `proven`: more than a likeness says that it is, down to the address that is remembered.
         """
@@ -310,7 +311,9 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
 
     @staticmethod
     def unpack(raw: bytes) -> Visitor:
-        """The record in these bytes, of this format or an earlier one. Raises `ValueError` when they are of another."""
+        """Return the record in these bytes, of this format or an earlier one. Raises `ValueError` when they are of
+        another.
+        """
         listed = _FORMATS.get(raw[0]) if raw else None
         if listed is None:
             raise ValueError(f"not a visitor record of format {FORMAT}: first byte {raw[:1]!r}")
@@ -371,9 +374,9 @@ def first_record(
     listed: bool = True,
     token_since_s: int | None = None,
 ) -> Visitor:
-    """The record of a new visitor; the caller gives it its id. `parent`: the number of the visitor that it was split
-    from in doubt, with the probability (0 to 1) that it is that one after all. `token_since_s`: when its token was seen
-    first, where that is not now.
+    """Return the record of a new visitor; the caller gives it its id. `parent`: the number of the visitor that it was
+    split from in doubt, with the probability (0 to 1) that it is that one after all. `token_since_s`: when its token
+    was seen first, where that is not now.
     """
     return Visitor(
         visitor_id="",

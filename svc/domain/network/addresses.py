@@ -30,12 +30,14 @@ _SPECIAL_V6 = ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "
 
 
 def parse_ip(text: str) -> str | None:
-    """One IPv4 or IPv6 literal in its canonical spelling; `None` for anything else, zone ids included."""
+    """Return one IPv4 or IPv6 literal in its canonical spelling; `None` for anything else, zone ids included."""
     return _spell(text) if len(text) <= LONGEST_LITERAL else None
 
 
 def read_address(text: str) -> Address | None:
-    """The address in the text, `None` for any other; an IPv4 address mapped into IPv6 becomes the IPv4 address."""
+    """Return the address in the text, `None` for any other; an IPv4 address mapped into IPv6 becomes the
+    IPv4 address.
+    """
     return _read(text) if len(text) <= LONGEST_LITERAL else None
 
 
@@ -59,8 +61,8 @@ def _spell(text: str) -> str | None:
 
 
 def is_within(text: str, network: str) -> bool:
-    """Whether the address in `text` lies in a network, which may be an address. Raises `ValueError` for text that is no
-    network.
+    """Return whether the address in `text` lies in a network, which may be an address. Raises `ValueError` for text
+    that is no network.
     """
     address = read_address(text)
     return address is not None and address in _network(network)
@@ -70,7 +72,9 @@ _network = lru_cache(maxsize=64)(ip_network)
 
 
 def is_public(address: Address) -> bool:
-    """Whether the address can be that of a host on the internet: no private, reserved, multicast or translated one."""
+    """Return whether the address can be that of a host on the internet: no private, reserved, multicast or translated
+    one.
+    """
     number = int(address)
     if isinstance(address, IPv4Address):
         return not _covers(_V4, number)
@@ -88,7 +92,7 @@ def read_bind(text: str) -> tuple[str | None, int]:
 
 
 def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[IPv4Network | IPv6Network]) -> str:
-    """The address that a request came from (decisions 2.10): the peer's, unless the peer is a trusted proxy.
+    """Return the address that a request came from (decisions 2.10): the peer's, unless the peer is a trusted proxy.
 
     Then the right-most address of `X-Forwarded-For` that is not itself trusted. Entries to the left of one that is no
     address are not believed: then the nearest address that is known is returned. Empty elements are none (RFC 9110,
@@ -108,7 +112,7 @@ def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[IPv4N
 
 
 def is_trusted(text: str, trusted: Sequence[IPv4Network | IPv6Network]) -> bool:
-    """Whether the address in `text` lies in one of the networks; `False` for text that is not an address."""
+    """Return whether the address in `text` lies in one of the networks; `False` for text that is not an address."""
     address = read_address(text)
     return address is not None and any(address in network for network in trusted)
 

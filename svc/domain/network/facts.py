@@ -74,13 +74,15 @@ class Ranges(Protocol):
     """A look-up of addresses; a few microseconds, never a network call. `None` where no source knows anything."""
 
     def find(self, address: Address, /) -> Known | None:
-        """What the sources say of this address, `None` for nothing. Raises `ValueError`, `OSError` or `LookupError`
-        where a source cannot be read.
+        """Return what the sources say of this address, `None` for nothing. Raises `ValueError`, `OSError` or
+        `LookupError` if a source cannot be read.
         """
         ...
 
     def publishes(self, operator: str, /) -> bool:
-        """Whether some source has the addresses of this operator's crawlers, so that one from elsewhere is spoofed."""
+        """Return whether some source has the addresses of this operator's crawlers, so that one from elsewhere is
+        spoofed.
+        """
         ...
 
 
@@ -101,8 +103,8 @@ def read_network(ip: str, ranges: Ranges | None) -> Network:
 
 
 def all_ranges(known: Known) -> tuple[Range, ...]:
-    """The ranges found, with what follows from them and from the network: addresses between listed VPN servers are a
-    VPN's unless a range says what else stands there, and the network's kind counts where no range does.
+    """Return the ranges found, with what follows from them and from the network: addresses between listed VPN servers
+    are a VPN's unless a range says what else stands there, and the network's kind counts where no range does.
     """
     stands_there = neighbor = False
     for found in known.ranges:
@@ -175,7 +177,7 @@ LONGEST_NAME = 200
 
 @lru_cache(maxsize=CACHED_NAMES)
 def kind_of_network(name: str) -> Literal["hosting", "vpn"] | None:
-    """What the name of a network (AS) says of its addresses; `None` for every name that does not say it beyond
+    """Return what the name of a network (AS) says of its addresses; `None` for every name that does not say it beyond
     doubt.
     """
     words = _words(name)
@@ -188,7 +190,9 @@ def kind_of_network(name: str) -> Literal["hosting", "vpn"] | None:
 
 @lru_cache(maxsize=CACHED_NAMES)
 def connects_people(name: str) -> bool:
-    """Whether the name of a network (AS) is that of an access network: of a telephone company, a school, a hotel."""
+    """Return whether the name of a network (AS) is that of an access network: of a telephone company, a school, a
+    hotel.
+    """
     return _ACCESS_WORD.search(_words(name)) is not None
 
 

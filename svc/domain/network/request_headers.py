@@ -37,7 +37,7 @@ _decoder = msgspec.json.Decoder(RequestHeaders)
 
 
 def archived_headers(facts: RequestFacts) -> bytes:
-    """The headers of a request as they are archived, for `read_headers`. About 10 microseconds, for new ones."""
+    """Return the headers of a request as they are archived, for `read_headers`. About 10 microseconds, for new ones."""
     return _archived(RequestHeaders(**{name: getattr(facts, name) for name in RequestHeaders.__struct_fields__}))
 
 
@@ -48,13 +48,13 @@ def _archived(headers: RequestHeaders) -> bytes:
 
 
 def read_headers(archive: bytes) -> RequestHeaders:
-    """The headers that were archived. Raises `zlib.error` and `msgspec.DecodeError` for other bytes."""
+    """Return the headers that were archived. Raises `zlib.error` and `msgspec.DecodeError` for other bytes."""
     inflating = zlib.decompressobj(-_WINDOW_BITS, zdict=_DICTIONARY)
     return _decoder.decode(inflating.decompress(archive) + inflating.flush())
 
 
 def facts_of(ip: str, headers: RequestHeaders) -> RequestFacts:
-    """What the request showed, put together again. `ip` is the visitor's address."""
+    """Return what the request showed, put together again. `ip` is the visitor's address."""
     return RequestFacts(ip=ip, **msgspec.structs.asdict(headers))
 
 
@@ -64,8 +64,8 @@ _ABSENT = "-"
 
 
 def read_fetch_metadata(headers: Mapping[str, str]) -> str | None:
-    """Site, mode and destination in request headers with lower-case names, as in `RequestHeaders.fetch`; `None` where
-    none of them was sent. What is not a word of letters and dashes is written as `?`.
+    """Site, mode and destination in request headers with lower-case names, as in `RequestHeaders.fetch`; `None` if none
+    of them was sent. What is not a word of letters and dashes is written as `?`.
     """
     sent = [headers.get(name) for name in NAMES]
     if sent == [None, None, None]:
@@ -74,8 +74,9 @@ def read_fetch_metadata(headers: Mapping[str, str]) -> str | None:
 
 
 def is_of_a_script(fetch: str) -> bool:
-    """Whether such a request can be one that a script of a page made with `fetch` or `XMLHttpRequest`, headers of its
-    own included: its mode is `cors` or `same-origin` and its destination `empty`. What is missing contradicts nothing.
+    """Return whether such a request can be one that a script of a page made with `fetch` or `XMLHttpRequest`, headers
+    of its own included: its mode is `cors` or `same-origin` and its destination `empty`. What is missing contradicts
+    nothing.
     """
     _, mode, destination = fetch.split(" ")
     return mode in ("cors", "same-origin", _ABSENT) and destination in ("empty", _ABSENT)

@@ -33,7 +33,7 @@ _RETIRED_NAMES = {
 
 
 def zone_fits_country(zone: str, country_code: str) -> bool | None:
-    """Whether clocks in `country_code` (ISO 3166-1 alpha-2) agree with `zone`; `None` when either is not known.
+    """Return whether clocks in `country_code` (ISO 3166-1 alpha-2) agree with `zone`; `None` when either is not known.
 
     Clocks agree when they show the same in January and in July, so that a device set to Vienna fits an address in
     Germany. Zones without a place, such as `UTC` or `Etc/GMT+5`, are not known: they say what someone chose, not where.
@@ -43,7 +43,7 @@ def zone_fits_country(zone: str, country_code: str) -> bool | None:
 
 
 def country_of_zone(zone: str | None) -> str | None:
-    """A name for the country whose people keep this zone, equal for all its zones and all their names.
+    """Return a name for the country whose people keep this zone, equal for all its zones and all their names.
 
     An ISO 3166-1 code where the country has several, else the zone itself: names are compared, never shown. `None` for
     what is not a place: `UTC`, `Etc/GMT+5`, invented names, and Antarctica.

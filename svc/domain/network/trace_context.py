@@ -44,7 +44,7 @@ class TraceContext(msgspec.Struct, frozen=True, array_like=True):
         return bool(self.flags & SAMPLED)
 
     def child(self, span_id: bytes) -> TraceContext:
-        """The same trace, with another span of 8 bytes."""
+        """Return the same trace, with another span of 8 bytes."""
         return msgspec.structs.replace(self, span_id=span_id)
 
     @property
@@ -55,9 +55,9 @@ class TraceContext(msgspec.Struct, frozen=True, array_like=True):
 
 
 def read_trace(headers: Mapping[str, str]) -> TraceContext | None:
-    """What a request says of its trace. `headers` by lower-case names, several of a name joined by commas. `None`
-    without `traceparent`, or where it breaks a rule: then `tracestate` counts for nothing either (3.3). A `tracestate`
-    that breaks a rule is dropped alone.
+    """Return what a request says of its trace. `headers` by lower-case names, several of a name joined by commas.
+    `None` without `traceparent`, or where it breaks a rule: then `tracestate` counts for nothing either (3.3). A
+    `tracestate` that breaks a rule is dropped alone.
     """
     found = _TRACEPARENT.fullmatch(headers.get("traceparent", ""))
     if found is None:
@@ -72,12 +72,12 @@ def read_trace(headers: Mapping[str, str]) -> TraceContext | None:
 
 
 def span_of(request_id: bytes) -> bytes:
-    """The span of a request: the last 8 bytes of its UUIDv7, which are 62 random bits and never zero."""
+    """Return the span of a request: the last 8 bytes of its UUIDv7, which are 62 random bits and never zero."""
     return request_id[8:]
 
 
 def trace_fields(trace: TraceContext | None) -> dict[str, str]:
-    """What log lines name of the trace: `trace_id` and `span_id`, in hexadecimal; nothing without one."""
+    """Return what log lines name of the trace: `trace_id` and `span_id`, in hexadecimal; nothing without one."""
     return {} if trace is None else {"trace_id": trace.trace_id.hex(), "span_id": trace.span_id.hex()}
 
 

@@ -28,7 +28,7 @@ class TestVerdict(msgspec.Struct, frozen=True):
     """Accounts that the visitor has at least, in every window."""
 
     def added_to(self, observations: tuple[Observation, ...]) -> tuple[Observation, ...]:
-        """The observations with those that are asked for and were not made."""
+        """Return the observations with those that are asked for and were not made."""
         made = {observation.signal for observation in observations}
         asked = (name for name in dict.fromkeys(self.signals) if name not in made)
         return (*observations, *(Observation(name, "high", ("test_verdict",)) for name in asked))
@@ -38,8 +38,8 @@ NONE = TestVerdict()
 
 
 def read_test_verdict(signals: Mapping[str, Any]) -> TestVerdict | Refusal:
-    """What a report asks for; `422 validation_error` for a field of another shape, `unknown_signal` for one that is
-    not in the catalog.
+    """Return what a report asks for; `422 validation_error` for a field of another shape, `unknown_signal` for one that
+    is not in the catalog.
     """
     if FIELD not in signals:
         return NONE

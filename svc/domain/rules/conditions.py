@@ -136,8 +136,9 @@ known = lru_cache(maxsize=4096)(compiled)
 
 
 def question(values: Mapping[str, Any], in_list: InList) -> Callable[[Condition], bool | None]:
-    """What asks conditions of an event with these variables, of which those that are missing have no value: whether one
-    is true; `None` where its evaluation fails. Raises what `in_list` raises. Ask before the next question is made.
+    """Return what asks conditions of an event with these variables, of which those that are missing have no value:
+    whether one is true; `None` if its evaluation fails. Raises what `in_list` raises. Ask before the next question is
+    made.
     """
     _now.values, _now.in_list, _now.failure = values, in_list, None
     activation = activation_of(values)
@@ -155,8 +156,8 @@ def question(values: Mapping[str, Any], in_list: InList) -> Callable[[Condition]
 
 
 def value_of(text: str, activation: cel.Activation, values: Mapping[str, Any], in_list: InList) -> Any:
-    """The value of a part of a condition, as Python has it: a boolean, number, text, time, list or dictionary; `None`
-    where its evaluation fails, or it is not an expression by itself.
+    """Return the value of a part of a condition, as Python has it: a boolean, number, text, time, list or dictionary;
+    `None` if its evaluation fails, or it is not an expression by itself.
     """
     _now.values, _now.in_list, _now.failure = values, in_list, None
     try:
@@ -169,18 +170,18 @@ def value_of(text: str, activation: cel.Activation, values: Mapping[str, Any], i
 
 
 def variables_in(text: str) -> frozenset[str]:
-    """The variables that a part of a condition names."""
+    """Return the variables that a part of a condition names."""
     return frozenset(_named(list(_tokens(text))))
 
 
 def activation_of(values: Mapping[str, Any]) -> cel.Activation:
-    """The values of an event, for evaluations. Those that are missing have no value."""
+    """Return the values of an event, for evaluations. Those that are missing have no value."""
     return environment().Activation(values)
 
 
 @cache
 def environment() -> cel.Env:
-    """The variables and functions of conditions, without the bounds of `compiled`."""
+    """Return the variables and functions of conditions, without the bounds of `compiled`."""
     functions = [
         _function("present", _is_present, [_STRING]),
         _function("in_list", _is_in_list, [_STRING]),

@@ -54,7 +54,7 @@ class _Piece(NamedTuple):
 
 
 def explain(condition: str, values: Mapping[str, Any], in_list: InList) -> Term:
-    """The terms of a condition that was checked, for an event with these values. Blocks for about a tenth of a
+    """Return the terms of a condition that was checked, for an event with these values. Blocks for about a tenth of a
     millisecond a term.
     """
     return _Explanation(condition, values, in_list).of(
@@ -104,7 +104,7 @@ class _Explanation:
 
 
 def shown(value: Any) -> str:
-    """A value as a condition would write it; what is longer than `LONGEST_VALUE` is cut."""
+    """Return a value as a condition would write it; what is longer than `LONGEST_VALUE` is cut."""
     text = _shown(value)
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
 

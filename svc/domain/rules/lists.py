@@ -56,30 +56,32 @@ Prefix = tuple[int, int]
 
 
 def is_list_name(text: str) -> bool:
-    """Whether a list may have this name (decisions 12.1)."""
+    """Return whether a list may have this name (decisions 12.1)."""
     return _NAME.fullmatch(text) is not None
 
 
 def is_list_id(text: str) -> bool:
-    """Whether text has the form of the id of a list."""
+    """Return whether text has the form of the id of a list."""
     return _LIST_ID.fullmatch(text) is not None
 
 
 @lru_cache(maxsize=1024)
 def first_list_id(number: int, name: str) -> str:
-    """The id of one of `FIRST_LISTS` of the organization with this number: it follows from both, so that the list needs
-    no row before it is used.
+    """Return the id of one of `FIRST_LISTS` of the organization with this number: it follows from both, so that the
+    list needs no row before it is used.
     """
     return "lst_" + base62(int.from_bytes(sha256(f"svc list {number} {name}".encode()).digest()), 20)
 
 
 def canonical(kind: ListKind, text: str) -> str | None:
-    """The one spelling of a value of a list of this kind; `None` for text that is not such a value (decisions 12.1)."""
+    """Return the one spelling of a value of a list of this kind; `None` for text that is not such a value (decisions
+    12.1).
+    """
     return _SPELLINGS[kind](text)
 
 
 def searched(kind: ListKind, text: str) -> str:
-    """The beginning of a value as it may be typed, in the spelling of entries as far as a beginning has one."""
+    """Return the beginning of a value as it may be typed, in the spelling of entries as far as a beginning has one."""
     match kind:
         case "country":
             return text.upper()
@@ -152,7 +154,9 @@ def prefix_of(value: str) -> Prefix:
 
 
 def covering(address: str, prefixes: Iterable[Prefix]) -> Iterator[str]:
-    """The entry of each of these lengths that would have the address in it; none for text that is not an address."""
+    """Yield the entry of each of these lengths that would have the address in it; none for text that is not
+    an address.
+    """
     found = read_address(address)
     if found is None:
         return
@@ -168,8 +172,8 @@ _CUT_BYTES = 320
 
 
 def entry_key(value: str) -> str:
-    """What stands for a value in the keys of entries: the value itself, or where it is long its beginning and a digest
-    of the whole. No two values have the same, and they lie in the order of their first 320 bytes.
+    """Return what stands for a value in the keys of entries: the value itself, or where it is long its beginning and a
+    digest of the whole. No two values have the same, and they lie in the order of their first 320 bytes.
     """
     if len(value.encode()) <= _CUT_BYTES:
         return value
@@ -177,7 +181,9 @@ def entry_key(value: str) -> str:
 
 
 def key_prefix(beginning: str) -> str:
-    """What the keys of all values that begin so begin with, too; those of other long values may as well."""
+    """Return a prefix that the keys of all values with this beginning share; keys of other long values may
+    have it too.
+    """
     return beginning.encode()[:_CUT_BYTES].decode(errors="ignore")
 
 
@@ -203,7 +209,7 @@ class StoredList(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         return self.name in FIRST_LISTS
 
     def counting(self, *, added: Iterable[str] = (), removed: Iterable[str] = ()) -> StoredList:
-        """The record after entries with these values were added and removed."""
+        """Return the record after entries with these values were added and removed."""
         new, gone = list(added), list(removed)
         entries = self.entries + len(new) - len(gone)
         if self.kind != "address":
@@ -216,7 +222,7 @@ class StoredList(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
 
 def first_list(number: int, name: str) -> StoredList:
-    """One of `FIRST_LISTS` of an organization that has never used it. Raises `KeyError` for another name."""
+    """Return one of `FIRST_LISTS` of an organization that has never used it. Raises `KeyError` for another name."""
     return StoredList(
         id=first_list_id(number, name), name=name, kind=FIRST_LISTS[name], created_at_ms=None, updated_at_ms=None
     )
@@ -235,5 +241,5 @@ class ListEntry(msgspec.Struct, frozen=True, array_like=True):
     """The id of the member who added it; `None` = a management key or the command line did."""
 
     def is_living(self, now_ms: int) -> bool:
-        """Whether it has not expired."""
+        """Return whether it has not expired."""
         return self.expires_at_ms is None or now_ms < self.expires_at_ms

@@ -117,8 +117,8 @@ class Facts(NamedTuple):
 
 
 def evaluate(ruleset: Ruleset, facts: Facts) -> Decided:
-    """The first active rule whose condition is true decides; shadows are evaluated as well. The ruleset is not asked
-    where it has no rules.
+    """Return the decision: the first active rule whose condition is true decides; shadows are evaluated as well. The
+    ruleset is not asked where it has no rules.
     """
     prepared = ruleset.prepared
     if not prepared.rules:
@@ -141,7 +141,7 @@ def evaluate(ruleset: Ruleset, facts: Facts) -> Decided:
 
 
 def matches(texts: Iterable[str], facts: Facts) -> dict[str, bool | None]:
-    """Condition -> whether it is true of an event; `None` where its evaluation fails. What they name is read once."""
+    """Condition -> whether it is true of an event; `None` if its evaluation fails. What they name is read once."""
     conditions = {text: _readable(text) for text in texts}
     names = (condition.names for condition in conditions.values() if condition is not None)
     holds = question(variables(facts, frozenset[str]().union(*names)), facts.in_list)
@@ -157,7 +157,7 @@ def _readable(text: str) -> Condition | None:
 
 
 def with_decision(event: Event, decided: Decided) -> Event:
-    """The event with what the rules made of it; itself where they made nothing."""
+    """Return the event with what the rules made of it; itself where they made nothing."""
     if decided == NOTHING_DECIDED:
         return event
     verdict = msgspec.structs.replace(event.verdict, decision=decided.decision)
@@ -165,7 +165,7 @@ def with_decision(event: Event, decided: Decided) -> Event:
 
 
 def with_errors(event: Event, failed: tuple[str, ...]) -> Event:
-    """The event with more ids of what was evaluated in vain."""
+    """Return the event with more ids of what was evaluated in vain."""
     return msgspec.structs.replace(event, rule_errors=event.rule_errors + failed) if failed else event
 
 
@@ -173,7 +173,7 @@ NOTHING_DECIDED: Final = Decided(None)
 
 
 def variables(facts: Facts, names: frozenset[str]) -> dict[str, Any]:
-    """The values of these variables of `VARIABLES` that an event has."""
+    """Return the values of these variables of `VARIABLES` that an event has."""
     found: dict[str, Any] = {}
     for name in names:
         value = _VALUES[name](facts)

@@ -38,20 +38,20 @@ REASONS: dict[str, str] = _TABLES.reasons
 
 
 def evidence_text(name: str) -> str:
-    """One sentence for a name of evidence. A name that only another version knows is returned as it is."""
+    """Return one sentence for a name of evidence. A name that only another version knows is returned as it is."""
     return EVIDENCE.get(name, name)
 
 
 def change_text(name: str) -> str:
-    """A phrase for a name in `document.changes`; an unknown name as it is."""
+    """Return a phrase for a name in `document.changes`; an unknown name as it is."""
     return CHANGES.get(name, name)
 
 
 def linkage_text(outcome: str) -> str:
-    """A phrase for `linkage.outcome`; an unknown outcome as it is."""
+    """Return a phrase for `linkage.outcome`; an unknown outcome as it is."""
     return LINKAGE.get(outcome, outcome)
 
 
 def reason_text(reason: str) -> str:
-    """A phrase for the `reason` of a verdict; an unknown reason as it is."""
+    """Return a phrase for the `reason` of a verdict; an unknown reason as it is."""
     return REASONS.get(reason, reason)

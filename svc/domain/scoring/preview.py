@@ -125,8 +125,8 @@ class Observed(NamedTuple):
 
 
 def observed(event: Event, document: Document | None) -> Observed | None:
-    """What was noticed in a stored identification: from its document everything, without one only what fired. `None`
-    where neither is stored, as of an event of 0.1.0 whose document was dropped.
+    """Return what was noticed in a stored identification: from its document everything, without one only what fired.
+    `None` if neither is stored, as of an event of 0.1.0 whose document was dropped.
 
     A document does not say how sure each signal is. No score depends on that.
     """
@@ -162,7 +162,7 @@ class Preview:
         self._not_scored = self._without_document = self._not_comparable = 0
 
     def note(self, request_id: UUID, event: Event, document: Document | None) -> None:
-        """Count one stored identification; `document` is its archive, `None` where there is none that can be read."""
+        """Count one stored identification; `document` is its archive, `None` if there is none that can be read."""
         if event.verdict.suspect_score is None:
             self._not_scored += 1
             return
@@ -243,7 +243,7 @@ class Preview:
 
 
 def weight_differences(before: Mapping[str, int], after: Mapping[str, int]) -> tuple[WeightDifference, ...]:
-    """The signals that have one weight (0 = none) before and another after, the largest difference first."""
+    """Return the signals that have one weight (0 = none) before and another after, the largest difference first."""
     differences = [
         WeightDifference(name, before.get(name, 0), after.get(name, 0))
         for name in before.keys() | after.keys()
@@ -258,7 +258,7 @@ def most_frequent_first(moves: Counter[tuple[L, L]]) -> list[tuple[tuple[L, L], 
 
 
 def some_of_each(kinds: Iterable[list[E]], most: int) -> list[E]:
-    """At most `most` examples, taken from each kind in turn, so that one of a rare kind is among them: first the first
-    of each kind, in the order of the kinds. Fewer where there are no more.
+    """Return at most `most` examples, taken from each kind in turn, so that one of a rare kind is among them: first the
+    first of each kind, in the order of the kinds. Fewer where there are no more.
     """
     return [example for example in chain.from_iterable(zip_longest(*kinds)) if example is not None][:most]

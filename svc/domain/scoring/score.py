@@ -49,12 +49,12 @@ class Score(msgspec.Struct, frozen=True):
 
 
 def default_profile(platform: Platform) -> Weights:
-    """The weights in force where neither the organization nor the key has its own (decisions 6.2)."""
+    """Return the weights in force where neither the organization nor the key has its own (decisions 6.2)."""
     return _DEFAULT_PROFILES[platform]
 
 
 def score(observations: Sequence[Observation], profile: Weights, platform: Platform) -> Score:
-    """The sum of the weights in force, its level and its triggers (decisions 6.1)."""
+    """Return the sum of the weights in force, its level and its triggers (decisions 6.1)."""
     triggers = sorted(in_force(observations, profile, platform), key=_heaviest_first)
     total = sum(trigger.weight for trigger in triggers)
     return Score(total, level_of(total, profile.threshold), tuple(triggers))
@@ -68,7 +68,7 @@ def level_of(total: int, threshold: int) -> Level:
 
 
 def in_force(observations: Sequence[Observation], profile: Weights, platform: Platform) -> list[EventSignal]:
-    """The observations that count, in their own order.
+    """Return the observations that count, in their own order.
 
     An observation counts when its signal exists on `platform`, weighs more than 0, belongs to the active mode of its
     family, and is not silenced. Silence follows from what the address *is*: an exit of Tor is not a VPN even where the
@@ -91,7 +91,7 @@ def in_force(observations: Sequence[Observation], profile: Weights, platform: Pl
 
 
 def group_triggers(triggers: Iterable[EventSignal]) -> tuple[EventTrigger, ...]:
-    """One trigger per group: weights added, the highest confidence; heaviest first, ties by name."""
+    """Return one trigger per group: weights added, the highest confidence; heaviest first, ties by name."""
     groups: dict[str, EventTrigger] = {}
     for trigger in triggers:
         group = groups.get(trigger.group, EventTrigger(trigger.group, 0, "low"))

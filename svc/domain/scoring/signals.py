@@ -71,7 +71,7 @@ CATALOGUE_ORDER: dict[str, int] = {name: position for position, name in enumerat
 
 
 def signal_names(platform: Platform) -> tuple[str, ...]:
-    """Names of the signals that exist on `platform`, in catalog order."""
+    """Return names of the signals that exist on `platform`, in catalog order."""
     return tuple(name for name, signal in CATALOGUE.items() if platform in signal.weights)
 
 

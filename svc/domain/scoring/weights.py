@@ -48,7 +48,9 @@ class WeightsChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resolve(of_key: StoredWeights | None, of_organization: StoredWeights | None, platform: Platform) -> Weights:
-    """The configuration in force, as a whole: the key's, else the organization's, else the default (decisions 6.2)."""
+    """Return the configuration in force, as a whole: the key's, else the organization's, else the default (decisions
+    6.2).
+    """
     if of_key is not None:
         return _in_force(of_key, "key")
     if of_organization is not None:
@@ -69,7 +71,7 @@ def _in_force(stored: StoredWeights, scope: WeightsScope) -> Weights:
 def changed(
     stored: StoredWeights | None, in_force: Weights, change: WeightsChange, platform: Platform, now_ms: int
 ) -> StoredWeights | Refusal:
-    """The configuration after a save: the change upon what is in force, or why it cannot be.
+    """Return the configuration after a save: the change upon what is in force, or why it cannot be.
 
     `422 validation_error` names every fault of the change; `409 revision_conflict` says that somebody else has saved
     since. `stored` is the scope's own configuration, `None` when it has none.
@@ -94,7 +96,7 @@ def changed(
 
 def faulty(change: WeightsChange, platform: Platform) -> Refusal | None:
     """`422 validation_error` with every fault that a change has whatever is stored, in the names of the body (decisions
-    6.3); `None` where it has none.
+    6.3); `None` if it has none.
     """
     names = signal_names(platform)
     faults: list[Detail] = []

@@ -69,7 +69,9 @@ _OLD_PHONE = re.compile(r"MIDP|CLDC|MAUI|Browser/|Profile/|Release/")
 
 
 def browser_matchers(builtins: list[Matcher[UserAgent]]) -> list[Matcher[UserAgent]]:
-    """The patterns for browsers: ours, then ua-parser's, then the rest of ours; the first that matches counts."""
+    """Return the patterns for browsers: ours, then ua-parser's, then the rest of ours; the first that
+    matches counts.
+    """
     kept = [matcher for matcher in builtins if not matcher.regex.startswith(_NO_BROWSER)]
     first, last = (
         [UserAgentMatcher(pattern, name) for pattern, name in table] for table in (_TABLES.first, _TABLES.last)
@@ -78,7 +80,7 @@ def browser_matchers(builtins: list[Matcher[UserAgent]]) -> list[Matcher[UserAge
 
 
 def own_name(text: str, name: str | None) -> tuple[str, str] | None:
-    """Name and version by which a browser or an app goes where `name` is only that of what it is built on.
+    """Return name and version by which a browser or an app goes where `name` is only that of what it is built on.
 
     Two forms are looked for: `SomeBrowser/1.2` anywhere, and `Some App/1.2` at the very front of a text that is not a
     browser's.
@@ -108,7 +110,8 @@ _OF_ENGINES = frozenset(
 
 
 def product_class(text: str, family: str) -> str:
-    """The class of a desktop browser that is known by its engine alone: a product of its own sets it apart, if unknown.
+    """Return the class of a desktop browser that is known by its engine alone: a product of its own sets it apart, if
+    unknown.
 
     `Mozilla/5.0 (X11; ...) AppleWebKit/537.36 (KHTML, like Gecko) Unheard/1.0 Chrome/120.0.0.0 Safari/537.36` is of
     another class than Chrome. Beside QtWebEngine, which is never a browser itself, a bare `Unheard` is enough. On
@@ -126,7 +129,7 @@ _NOT_IN_A_CLASS = re.compile(r"[^a-z0-9]+")
 
 
 def browser_class(name: str, *, in_app: bool) -> str:
-    """The class by which matching groups browsers, for a browser's name. What an app shows in its own window is
+    """Return the class by which matching groups browsers, for a browser's name. What an app shows in its own window is
     `webview`, whatever the app; an unknown browser is a class of its own.
     """
     family = _TABLES.families.get(name)

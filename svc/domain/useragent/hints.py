@@ -21,8 +21,8 @@ _NO_HINTS = ClientHints()
 
 
 def read_hints(headers: Mapping[str, str]) -> ClientHints:
-    """The client hints in request headers with lower-case names. A header that is missing or malformed counts as not
-    sent.
+    """Return the client hints in request headers with lower-case names. A header that is missing or malformed counts as
+    not sent.
     """
     if _HEADERS.isdisjoint(headers):
         return _NO_HINTS

@@ -44,7 +44,7 @@ _ANDROID = re.compile(r"Andr[o0]id[ /](\d{1,2})(?:\.(\d{1,2}))?")
 
 
 def system_matchers(builtins: list[Matcher[OS]]) -> list[Matcher[OS]]:
-    """The patterns for systems: ours, then ua-parser's, then the rest of ours; the first that matches counts."""
+    """Return the patterns for systems: ours, then ua-parser's, then the rest of ours; the first that matches counts."""
     first = [OSMatcher(f"({pattern})", name) for pattern, name in _TABLES.first]
     last = [OSMatcher(f"({pattern})", name) for pattern, name in _TABLES.last]
     return [*first, *builtins, *last]
@@ -52,7 +52,7 @@ def system_matchers(builtins: list[Matcher[OS]]) -> list[Matcher[OS]]:
 
 def read_system(text: str, found: OS | None) -> tuple[str | None, str | None, int]:
     """Return (shown name, version, release: see `release_number`) of what ua-parser found in a user agent; `None`,
-    `None`, 0 where it found nothing.
+    `None`, 0 if it found nothing.
     """
     if found is None or found.family == "Other":
         return None, None, 0
@@ -70,7 +70,7 @@ def read_system(text: str, found: OS | None) -> tuple[str | None, str | None, in
 
 
 def system_class(name: str | None) -> str:
-    """The class by which matching groups systems, for a system's shown name; `other` for an unknown one."""
+    """Return the class by which matching groups systems, for a system's shown name; `other` for an unknown one."""
     return _TABLES.classes.get(name or "", "other")
 
 
@@ -78,8 +78,8 @@ VERSION_NUMBERS = re.compile(r"(\d{1,5})(?:[._](\d{1,5}))?")
 
 
 def release_number(version: str | None) -> int:
-    """A version as a number that grows with releases: major times 100 plus minor; a build number, as ChromeOS has it,
-    alone. 0 = unknown.
+    """Return a version as a number that grows with releases: major times 100 plus minor; a build number, as ChromeOS
+    has it, alone. 0 = unknown.
     """
     numbers = VERSION_NUMBERS.match(version or "")
     if numbers is None:
@@ -89,8 +89,8 @@ def release_number(version: str | None) -> int:
 
 
 def hinted_windows(version: str) -> str | None:
-    """The release of Windows behind a platform version of client hints: 13 and above is Windows 11, 1 to 10 is Windows
-    10; `None` for text that is not a version.
+    """Return the release of Windows behind a platform version of client hints: 13 and above is Windows 11, 1 to 10 is
+    Windows 10; `None` for text that is not a version.
     """
     major = version.partition(".")[0]
     if not (major.isascii() and major.isdigit()) or len(major) > 4:
@@ -113,8 +113,8 @@ _MARKS = (
 
 
 def device_mark(text: str) -> str | None:
-    """`screen` (a television or a console), `tablet` or `phone`, where the user agent says so; `None` where it does
-    not.
+    """`screen` (a television or a console), `tablet` or `phone`, where the user agent says so; `None` if it
+    does not.
     """
     found = _device_marks()(text, ua_parser.Domain.USER_AGENT).user_agent
     return found.family if found else None

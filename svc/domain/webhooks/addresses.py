@@ -77,7 +77,7 @@ _FORM = re.compile(r"(https://[^/?#]+)([/?][^#]*)?", re.IGNORECASE)
 
 
 def read_target(url: str) -> Target | None:
-    """An `https` URL without user info and fragment, of at most 2,048 characters; `None` for anything else.
+    """Return an `https` URL without user info and fragment, of at most 2,048 characters; `None` for anything else.
 
     Odd spellings of an address (`2130706433`, `0x7f.1`) are names like any other here: they are judged by what they
     resolve to.
@@ -104,14 +104,14 @@ def read_target(url: str) -> Target | None:
 
 
 def may_use(port: int, policy: TargetPolicy) -> bool:
-    """Whether webhooks may be sent to this port: 443, any above 1023, and those that the operator allows (decisions
-    8.7).
+    """Return whether webhooks may be sent to this port: 443, any above 1023, and those that the operator allows
+    (decisions 8.7).
     """
     return port == ALWAYS_PORT or port >= FIRST_FREE_PORT or port in policy.ports
 
 
 def addresses_to_dial(answers: Iterable[str], policy: TargetPolicy) -> tuple[Address, ...] | None:
-    """The addresses to dial, in the order of the answers; `None` when any single one must not be dialed.
+    """Return the addresses to dial, in the order of the answers; `None` when any single one must not be dialed.
 
     One bad answer spoils the name: a name that also leads inside is either a mistake or an attack.
     """
@@ -125,8 +125,8 @@ def addresses_to_dial(answers: Iterable[str], policy: TargetPolicy) -> tuple[Add
 
 
 def may_dial(address: Address, policy: TargetPolicy) -> bool:
-    """Whether webhooks may be sent to this address: a public one of another machine, or one in a network that the
-    operator opened, but never a metadata service (decisions 8.7).
+    """Return whether webhooks may be sent to this address: a public one of another machine, or one in a network that
+    the operator opened, but never a metadata service (decisions 8.7).
     """
     if is_public(address) and not policy.is_own(address):
         return True
@@ -134,7 +134,9 @@ def may_dial(address: Address, policy: TargetPolicy) -> bool:
 
 
 def metadata_opened(networks: Networks) -> str | None:
-    """The first metadata address, in any spelling, that these networks would open, and whose; `None` for none."""
+    """Return the first metadata address, in any spelling, that these networks would open, and whose; `None`
+    for none.
+    """
     for address, whose in _NEVER.items():
         if any(address in network for network in networks):
             return f"{address} ({whose})"

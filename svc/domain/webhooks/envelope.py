@@ -48,8 +48,8 @@ def seal(
     at_ms: int,
     trace: TraceContext | None = None,
 ) -> WebhookEvent:
-    """An event with its envelope in the bytes that are signed and sent (interface 6). `data` is a struct or a dict,
-    `at_ms` when the fact happened, `trace` that of the request that caused it.
+    """Return an event with its envelope in the bytes that are signed and sent (interface 6). `data` is a struct or a
+    dict, `at_ms` when the fact happened, `trace` that of the request that caused it.
     """
     envelope = Envelope(
         id=str(event_id),
@@ -63,7 +63,9 @@ def seal(
 
 
 def without_account(body: bytes) -> bytes:
-    """An envelope whose data is an event row or a review, without the account and what it counts (decisions 11.6)."""
+    """Return an envelope whose data is an event row or a review, without the account and what it counts (decisions
+    11.6).
+    """
     envelope = msgspec.json.decode(body)
     data: dict[str, Any] = envelope["data"]
     for name in ("account_id", "account_verified"):
@@ -73,7 +75,9 @@ def without_account(body: bytes) -> bytes:
 
 
 def derived_event_id(event_type: EventType, subject: bytes, at_ms: int) -> UUID:
-    """A UUIDv7 (RFC 9562) of this time whose other 74 bits are a digest of the type and of the fact's own name."""
+    """Return a UUIDv7 (RFC 9562) of this time whose other 74 bits are a digest of the type and of the
+    fact's own name.
+    """
     noise = int.from_bytes(hashlib.blake2b(event_type.encode() + b"\n" + subject, digest_size=10).digest())
     return UUID(
         int=(at_ms & 0xFFFF_FFFF_FFFF) << 80
@@ -85,5 +89,7 @@ def derived_event_id(event_type: EventType, subject: bytes, at_ms: int) -> UUID:
 
 
 def identification_event_id(event_type: EventType, request_id: UUID) -> UUID:
-    """The id of the event of this type that an identification gives rise to; it carries the time of the request id."""
+    """Return the id of the event of this type that an identification gives rise to; it carries the time of the request
+    id.
+    """
     return derived_event_id(event_type, request_id.bytes, request_id.int >> 80)

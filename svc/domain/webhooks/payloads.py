@@ -120,7 +120,7 @@ def _completed(event: Event, request_id: UUID, _: int) -> EventBody:
 
 
 def suspect(event: Event, request_id: UUID, threshold: int) -> Suspect:
-    """The `data` of `visitor.suspect` for a stored event that reached this threshold (decisions 8.10)."""
+    """Return the `data` of `visitor.suspect` for a stored event that reached this threshold (decisions 8.10)."""
     return Suspect(**msgspec.structs.asdict(event_row(event, request_id)), suspect_threshold=threshold)
 
 

@@ -44,9 +44,9 @@ class ConcurrencyLimit(NamedTuple):
     """After an outage it doubles with each success, until it is whole again."""
 
     def after(self, result: AttemptResult, *, recovered: bool) -> ConcurrencyLimit:
-        """The limit after an attempt: one more slot for `SUCCESSES_PER_SLOT` successes in a row, half for a timeout, a
-        5xx or a 429. `recovered`: this success ended an outage, so the limit starts again from one, doubled with each
-        success.
+        """Return the limit after an attempt: one more slot for `SUCCESSES_PER_SLOT` successes in a row, half for a
+        timeout, a 5xx or a 429. `recovered`: this success ended an outage, so the limit starts again from one, doubled
+        with each success.
         """
         if result.error is None:
             if recovered or self.opening:
@@ -107,11 +107,11 @@ class DeliveryScheduler(Generic[H]):
         self.organization_slots = ORGANIZATION_SLOTS
 
     def find(self, key: EndpointKey) -> EndpointQueue[H] | None:
-        """The queue of this endpoint, `None` where it has neither work nor anything learned."""
+        """Return the queue of this endpoint, `None` if it has neither work nor anything learned."""
         return self._by_endpoint.get(key)
 
     def all(self) -> list[EndpointQueue[H]]:
-        """Every queue there is, in no promised order."""
+        """Return every queue there is, in no promised order."""
         return list(self._by_endpoint.values())
 
     def offer(self, key: EndpointKey, due_ms: int) -> None:
@@ -127,7 +127,7 @@ class DeliveryScheduler(Generic[H]):
 
     def remove(self, key: EndpointKey) -> EndpointQueue[H] | None:
         """Send nothing more to this endpoint and drop what was learned of it. Returns its queue, whose deliveries in
-        flight still have to `end`; `None` where there is none.
+        flight still have to `end`; `None` if there is none.
         """
         queue = self._by_endpoint.get(key)
         if queue is not None:
@@ -136,8 +136,8 @@ class DeliveryScheduler(Generic[H]):
         return queue
 
     def take(self, now_ms: int) -> EndpointQueue[H] | None:
-        """The next queue in turn that may send at `now_ms`; `None` while no queue may. It must be handed back: to
-        `start`, `wait` or `again`. Several may be taken before the first is handed back.
+        """Return the next queue in turn that may send at `now_ms`; `None` while no queue may. It must be handed back:
+        to `start`, `wait` or `again`. Several may be taken before the first is handed back.
         """
         while self._asleep and self._asleep[0][0] <= now_ms:
             due_ms, key = heapq.heappop(self._asleep)
@@ -214,7 +214,7 @@ class DeliveryScheduler(Generic[H]):
             self._queue(queue)
 
     def wake_at_ms(self) -> int | None:
-        """Unix ms when the next queue that waits for a time has work; `None` = no queue waits for one."""
+        """Return unix ms when the next queue that waits for a time has work; `None` = no queue waits for one."""
         while self._asleep:
             due_ms, key = self._asleep[0]
             queue = self._by_endpoint.get(key)
@@ -272,14 +272,14 @@ def adjust_concurrency(queue: EndpointQueue[H], result: AttemptResult, now_ms: i
 
 
 def organization_slots(senders: int) -> int:
-    """Deliveries of one organization that one of so many processes may have in flight: a part of what all may have
-    together, and what one endpoint may have at least.
+    """Return deliveries of one organization that one of so many processes may have in flight: a part of what all may
+    have together, and what one endpoint may have at least.
     """
     return max(-(-ORGANIZATION_SLOTS // senders), ENDPOINT_SLOTS)
 
 
 def is_failing(endpoint: Endpoint, health: Health) -> bool:
-    """Whether the endpoint has one slot and is only probed: it has status `failing`, or `OUTAGE_FAILURES` failed
+    """Return whether the endpoint has one slot and is only probed: it has status `failing`, or `OUTAGE_FAILURES` failed
     attempts in a row.
     """
     return endpoint.status == "failing" or health.failures >= OUTAGE_FAILURES

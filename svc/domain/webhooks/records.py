@@ -90,7 +90,7 @@ class DeliveryKey(NamedTuple):
         return DELIVERY_KINDS.index(self.kind)
 
     def pack(self) -> bytes:
-        """17 bytes: the event's id and the index of the kind."""
+        """Return 17 bytes: the event's id and the index of the kind."""
         return self.event_id + bytes([self.kind_index])
 
     @classmethod
@@ -207,7 +207,7 @@ class Transport(Protocol):
     """Sends to addresses that may be sent to, within the time that an attempt has (decisions 8.2, 8.7)."""
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
-        """One attempt, ended after ten seconds at the latest. Expected failures are values, never exceptions.
+        """Make one attempt, which ends after ten seconds at the latest. Expected failures are values, never exceptions.
 
         A kept connection that turns out to be dead is replaced within the attempt.
         """

@@ -40,7 +40,7 @@ class Refusals(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         return self.told_at_ms + INTERVAL_MS
 
     def must_wait(self, now_ms: int) -> bool:
-        """Whether the minute is not over; it is where the clock was set back by more than that."""
+        """Return whether the minute is not over; it is where the clock was set back by more than that."""
         return abs(now_ms - self.told_at_ms) < INTERVAL_MS
 
 

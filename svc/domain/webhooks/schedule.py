@@ -90,14 +90,16 @@ def _next_ms(result: AttemptResult, queue: EndpointKey, delivery: DeliveryKey) -
 
 
 def latest_due_ms(attempts: int, queue: EndpointKey, delivery: DeliveryKey, now_ms: int) -> int:
-    """When a delivery with so many attempts may be due at the latest, for who begins to send now (decisions 17.1)."""
+    """Return when a delivery with so many attempts may be due at the latest, for who begins to send now (decisions
+    17.1).
+    """
     if not attempts:
         return now_ms
     return now_ms + jittered(STEPS_MS[min(attempts, len(STEPS_MS)) - 1], queue, delivery, attempts)
 
 
 def jittered(step_ms: int, queue: EndpointKey, delivery: DeliveryKey, attempt: int) -> int:
-    """The step in milliseconds, moved by at most 10 % to either side; equal for equal arguments.
+    """Return the delay in milliseconds, shifted by at most 10 % to either side; equal for equal arguments.
 
     The mean of two even draws, which keeps the sum of the steps closer to seven hours than one draw would: both long
     steps at the same end of their range, which happens once in a few hundred deliveries, then hardly ever happens.
@@ -140,7 +142,7 @@ FAILING_AFTER_MS = 600_000
 def after_attempt(
     health: Health, result: AttemptResult, verdict: AttemptVerdict, kind: DeliveryKind
 ) -> tuple[Health, EndpointTrigger | None]:
-    """The endpoint's health after an attempt, and what that means for its status.
+    """Return the endpoint's health after an attempt, and what that means for its status.
 
     `broken`: five failed attempts in a row over at least ten minutes, a delivery that ended `failed`, or a 410. Of
     tests and redeliveries only a success counts. An attempt that was ended by a pause or a removal says nothing of the

@@ -28,29 +28,29 @@ _LENGTH = 43
 
 
 def secrets_key(pepper: bytes) -> bytes:
-    """The key from which all signing secrets of one installation are derived. 32 bytes."""
+    """Return the key from which all signing secrets of one installation are derived. 32 bytes."""
     return hmac.digest(pepper, b"svc webhook secrets 1", "sha256")
 
 
 @lru_cache(maxsize=1024)
 def signing_secret(key: bytes, endpoint_id: str, generation: int) -> str:
-    """The secret of one generation of an endpoint: `svc_whsec_` and 43 base62 characters (decisions 8.1). `key` comes
-    from `secrets_key`; equal arguments give the same secret.
+    """Return the secret of one generation of an endpoint: `svc_whsec_` and 43 base62 characters (decisions 8.1). `key`
+    comes from `secrets_key`; equal arguments give the same secret.
     """
     digest = hmac.digest(key, f"{endpoint_id}\n{generation}".encode(), "sha256")
     return PREFIX + base62(int.from_bytes(digest), _LENGTH)
 
 
 def standard_secret(secret: str) -> str:
-    """The same key in the form that libraries of Standard Webhooks take: `whsec_` and the base64 of its bytes
+    """Return the same key in the form that libraries of Standard Webhooks take: `whsec_` and the base64 of its bytes
     (decisions 8.1).
     """
     return STANDARD_PREFIX + base64.b64encode(secret.encode()).decode()
 
 
 def secrets_in_force(key: bytes, endpoint: Endpoint, now_ms: int) -> tuple[str, ...]:
-    """The secrets that sign at `now_ms`, the newest first: one, or two while a rotation lasts (decisions 8.1). `key` as
-    of `secrets_key`.
+    """Return the secrets that sign at `now_ms`, the newest first: one, or two while a rotation lasts (decisions 8.1).
+    `key` as of `secrets_key`.
     """
     current = signing_secret(key, endpoint.id, endpoint.generation)
     until = endpoint.previous_secret_expires_at_ms
@@ -60,7 +60,7 @@ def secrets_in_force(key: bytes, endpoint: Endpoint, now_ms: int) -> tuple[str, 
 
 
 def signed_headers(event_id: UUID, event: WebhookEvent, secrets: tuple[str, ...], now_s: int) -> dict[str, str]:
-    """The headers of one attempt, signed for this very second.
+    """Return the headers of one attempt, signed for this very second.
 
     Beside the service's own stand those of Standard Webhooks (standardwebhooks.com, 1.0), so that its libraries verify
     deliveries too; they are given `standard_secret`.

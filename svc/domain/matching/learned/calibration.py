@@ -23,8 +23,8 @@ KINDS: Final = 4 * SURROUNDINGS
 
 
 def kind_of(network_context: int, *, exact: bool, token: bool) -> int:
-    """The kind of a link decision, 0 to `KINDS` - 1. `network_context` is one of `NEAR` to `FAR`; `exact`: the report
-    was seen before; `token`: the visit brought a token that is not known.
+    """Return the kind of a link decision, 0 to `KINDS` - 1. `network_context` is one of `NEAR` to `FAR`; `exact`: the
+    report was seen before; `token`: the visit brought a token that is not known.
     """
     return network_context + SURROUNDINGS * (exact + 2 * token)
 
@@ -36,7 +36,7 @@ def logit(probability: float) -> float:
 
 
 def calibrated(kind: int, raw: float, prior: float, caution: float) -> float:
-    """The probability that a link decision of this kind with this raw probability is right, 0 to 1.
+    """Return the probability that a link decision of this kind with this raw probability is right, 0 to 1.
 
     `prior`: the share of returns among such visits. It counts in full, the evidence beside it at a discount. `caution`:
     log odds taken off where the visitor is not known to be (`Statistics.caution`).

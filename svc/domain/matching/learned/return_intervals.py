@@ -36,7 +36,9 @@ _DAYS_IN_ROW: Final = tuple(ROW_OF_DAY.count(row) for row in range(_ROWS))
 
 
 def usual_recency(gap_days: float) -> float:
-    """The built-in belief: how much likelier than others a visitor that has been away for so long is to come now."""
+    """Return the built-in belief: how much likelier than others a visitor that has been away for so long is to come
+    now.
+    """
     low, high = parameters.GAP_BOUNDS
     return min(max(parameters.GAP_DAYS / (gap_days + parameters.GAP_DAYS / 3), low), high)
 
@@ -55,12 +57,12 @@ class ReturnIntervals(msgspec.Struct, gc=False):
     factors: list[float] = msgspec.field(default_factory=lambda: [1.0] * _ROWS)
 
     def recency(self, gap_days: float) -> float:
-        """How much likelier than others a visitor that has been away for so long is to come now."""
+        """Return how much likelier than others a visitor that has been away for so long is to come now."""
         return usual_recency(gap_days) * self.factors[ROW_OF_DAY[min(int(gap_days), CHANGE_DAYS[-1])]]
 
     def learn(self, days: int | None, first_seen_s: int, now_s: int) -> None:
         """Count a visit: a return that is proven, after so many whole days, of a visitor that was first seen then.
-        `days` is `None` where nothing is proven.
+        `days` is `None` if nothing is proven.
         """
         self.visits += 1.0
         if days is None:
@@ -119,6 +121,6 @@ def learn_handshake(known: Handshakes, version: int, fingerprint: int) -> None:
 
 
 def is_unusual(known: Handshakes, version: int, fingerprint: int) -> bool:
-    """Whether none of the visits of this version, of which there are `ENOUGH`, showed this handshake."""
+    """Return whether none of the visits of this version, of which there are `ENOUGH`, showed this handshake."""
     counts = known.get(version)
     return counts is not None and fingerprint not in counts and sum(counts.values()) >= ENOUGH

@@ -154,7 +154,9 @@ class StatisticsRows(NamedTuple):
 
 
 def rows_of_format_2(raw: bytes) -> StatisticsRows | None:
-    """The row of store version 1 as rows of today; `None` for an earlier format. Raises `msgspec.DecodeError`."""
+    """Return the row of store version 1 as rows of today; `None` for an earlier format. Raises
+    `msgspec.DecodeError`.
+    """
     state = msgspec.msgpack.decode(raw, type=_Format2)
     if state.format != _Format2().format:
         return None
@@ -194,18 +196,18 @@ class Statistics:
 
     @classmethod
     def of_rows(cls, rows: StatisticsRows) -> Statistics:
-        """Statistics with the shared row and every class of a scope loaded. Raises `msgspec.DecodeError`."""
+        """Return statistics with the shared row and every class of a scope loaded. Raises `msgspec.DecodeError`."""
         statistics = cls(rows.shared)
         for family, raw in rows.classes.items():
             statistics.load(family, raw)
         return statistics
 
     def rows(self) -> StatisticsRows:
-        """The rows to store: the shared one, and those of the classes that are loaded."""
+        """Return the rows to store: the shared one, and those of the classes that are loaded."""
         return StatisticsRows(self.shared_bytes(), {family: self.class_bytes(family) for family in self._classes})
 
     def has_own(self, family: int) -> bool:
-        """Whether this scope has learned from a device of this class, and so stores a row of its own."""
+        """Return whether this scope has learned from a device of this class, and so stores a row of its own."""
         return family in self._shared.classes
 
     def load(self, family: int, raw: bytes) -> None:
@@ -219,11 +221,11 @@ class Statistics:
         self._classes.pop(family, None)
 
     def shared_bytes(self) -> bytes:
-        """The row that is not of any one class, as MessagePack: changes and returns."""
+        """Return the row that is not of any one class, as MessagePack: changes and returns."""
         return msgspec.msgpack.encode(self._shared)
 
     def class_bytes(self, family: int) -> bytes:
-        """The row of a class, as MessagePack. Raises `KeyError` for a class that is not loaded."""
+        """Return the row of a class, as MessagePack. Raises `KeyError` for a class that is not loaded."""
         return msgspec.msgpack.encode(self._classes[family])
 
     def devices(self, family: int) -> float:
@@ -248,8 +250,8 @@ class Statistics:
         return (known.versions.get(_version(features), 0.0) + 0.5) / (known.version_visits + 2.0)
 
     def is_unusual_handshake(self, features: Features, fingerprint: int) -> bool:
-        """Whether so many visits of this class and version showed other TLS handshakes than this one, by its hash, that
-        it is unusual (`handshakes`).
+        """Return whether so many visits of this class and version showed other TLS handshakes than this one, by its
+        hash, that it is unusual (`handshakes`).
         """
         known = self._classes.get(features.family, _EMPTY_CLASS)
         return is_unusual(known.handshakes, features.browser_version // 10, fingerprint)
@@ -274,15 +276,15 @@ class Statistics:
         return found / max(of - found, 1.0)
 
     def link_nearby(self, features: Features) -> float:
-        """The probability from which on a changed report with a token that is not known is linked at home: in a class
-        that hardly came so far as surely as without a token, since who else lives there has not been seen yet.
+        """Return the probability from which on a changed report with a token that is not known is linked at home: in a
+        class that hardly came so far as surely as without a token, since who else lives there has not been seen yet.
         """
         visits = self._classes.get(features.family, _EMPTY_CLASS).version_visits
         youth = max(1.0 - visits / YOUNG_VISITS, 0.0)
         return LINK_WITH_TOKEN_NEARBY + (LINK_AT_HOME - LINK_WITH_TOKEN_NEARBY) * youth
 
     def recency(self, gap_days: float) -> float:
-        """How much likelier than others a visitor that has been away for so long is to come now."""
+        """Return how much likelier than others a visitor that has been away for so long is to come now."""
         return self._shared.return_intervals.recency(gap_days)
 
     def caution(self) -> float:

@@ -123,8 +123,8 @@ def authenticate(request: AuthRequest, kinds: Sequence[KeyKind]) -> Caller | Ref
 
 def platform_refusal(caller: Caller, platform: str | None) -> Refusal | None:
     """`401` of a public key, sent or forwarded, that does not have the platform by which the request would be scored,
-    or that came without an origin for the web (decisions 2.7); `None` where it passes. `platform` is `sdk.platform` or
-    the header's, `None` = `web`.
+    or that came without an origin for the web (decisions 2.7); `None` if it passes. `platform` is `sdk.platform` or the
+    header's, `None` = `web`.
     """
     if caller.applied.kind != "public":
         return None
@@ -147,7 +147,7 @@ def platform_refusal(caller: Caller, platform: str | None) -> Refusal | None:
 
 def forbidden(caller: Caller, organization_id: str | None, permission: Permission | None) -> Refusal | None:
     """`404 not_found` where the path names another organization than the caller's, `403 insufficient_role` where the
-    caller's role does not have the `permission` (`None` = any may); `None` where it may.
+    caller's role does not have the `permission` (`None` = any may); `None` if it may.
     """
     if organization_id is not None and organization_id != caller.organization.id:
         return Refusal("not_found")
@@ -155,21 +155,21 @@ def forbidden(caller: Caller, organization_id: str | None, permission: Permissio
 
 
 def claimed_platform(headers: HeaderMap) -> str | None:
-    """The platform in `x-svc-sdk-platform`, `None` where it is missing or over 64 characters."""
+    """Return the platform in `x-svc-sdk-platform`, `None` if it is missing or over 64 characters."""
     claimed = headers.get("x-svc-sdk-platform")
     return claimed if claimed and len(claimed) <= MAX_PLATFORM_LENGTH else None
 
 
 def sender(policy: AuthPolicy, headers: HeaderMap, peer: str) -> str:
-    """The address that a request came from: the peer's, or what a trusted proxy says (decisions 2.10)."""
+    """Return the address that a request came from: the peer's, or what a trusted proxy says (decisions 2.10)."""
     return client_address(peer, headers.get("x-forwarded-for"), policy.trusted_proxies)
 
 
 def find_key(
     request: AuthRequest, presented: str | None, kinds: Sequence[KeyKind], where: str = "This route"
 ) -> FoundKey | Refusal:
-    """A valid key by its secret; `401 unauthorized` for any other text. `where` takes keys of these kinds: how the
-    message begins.
+    """Return a valid key by its secret; `401 unauthorized` for any other text. `where` takes keys of these kinds: how
+    the message begins.
     """
     credential = _readable(request.policy, presented, kinds, where)
     return credential if isinstance(credential, Refusal) else _look_up(request, credential)
@@ -226,8 +226,8 @@ def caller_with(
     session: UsedSession | None = None,
     member: Member | None = None,
 ) -> Caller:
-    """The caller with this key, which must be valid and in its place. `applied` is the key itself, and `facts` are
-    those of the request, unless others are given.
+    """Return the caller with this key, which must be valid and in its place. `applied` is the key itself, and `facts`
+    are those of the request, unless others are given.
     """
     applied = applied or found
     return Caller(

@@ -45,7 +45,7 @@ _QUOTED_STRING = re.compile(r'"[^"]*"')
 
 def acceptable(content_type: str | None, content_encoding: str | None, content_length: str | None) -> Refusal | None:
     """`413` or `415` for a request whose headers alone rule it out, before a byte of the body is read (decisions 1.4,
-    1.9); `None` where they do not.
+    1.9); `None` if they do not.
     """
     most_bytes = MAX_BODY_BYTES if content_encoding is None else MAX_WIRE_BYTES
     if content_length is not None and content_length.isdecimal() and int(content_length) > most_bytes:
@@ -64,8 +64,8 @@ def _is_json(content_type: str) -> bool:
 
 
 def unpack(wire: bytes, content_type: str | None, content_encoding: str | None) -> bytes | Refusal:
-    """The body without its `Content-Encoding`, within the limits of decisions 1.4 and 1.9. `413`, `415`, or `422` with
-    the issue.
+    """Return the body without its `Content-Encoding`, within the limits of decisions 1.4 and 1.9. `413`, `415`, or
+    `422` with the issue.
     """
     body = wire
     if content_encoding is not None and content_encoding.strip().lower() == "gzip":
@@ -160,7 +160,7 @@ _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 def sdk_platform(text: bytes, body: msgspec.Struct | Refusal) -> str | None:
     """`sdk.platform` of a body, given as its text and as what `decode` made of it: also that of a body that is refused,
-    which authorization comes before (decisions 2.7). `None` where it has none, or is not JSON.
+    which authorization comes before (decisions 2.7). `None` if it has none, or is not JSON.
     """
     if not isinstance(body, Refusal):
         sdk: Any = getattr(body, "sdk", None)

@@ -39,8 +39,8 @@ T = TypeVar("T")
 async def change(
     services: Services, call: Call, job: Callable[[Transaction], T], *, may_use_reserve: bool = False
 ) -> T | Refusal:
-    """What the job returned, once it is durable; `503 service_unavailable` where the store has no free space. `429
-    rate_limited` for a change by a management key beyond `AuditBudget`, unless it takes something away.
+    """Return what the job returned, once it is durable; `503 service_unavailable` where the store has no free space.
+    `429 rate_limited` for a change by a management key beyond `AuditBudget`, unless it takes something away.
 
     A management key's change is recorded with it, once for a request. `may_use_reserve` as in `Store.write`, for what
     takes something away. Raises what the job raised.
@@ -138,7 +138,7 @@ def _session_to_note(caller: Caller, at_ms: int) -> UsedSession | None:
 
 
 def caller_of(call: Call) -> Caller:
-    """The caller of a route that takes a key. Raises `AssertionError` on a route that takes none."""
+    """Return the caller of a route that takes a key. Raises `AssertionError` on a route that takes none."""
     assert call.caller is not None
     return call.caller
 

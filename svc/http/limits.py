@@ -146,7 +146,7 @@ class RequestLimits:
 
     def refusal(self, use: Use, caller: Caller, at_ms: int) -> Refusal | None:
         """`429 rate_limited` where the caller's organization has used up its allowance for this use (decisions 4);
-        `None` where it has not, and then a token was taken.
+        `None` if it has not, and then a token was taken.
         """
         limit = getattr(self._allowances, use)
         if use == "client" and limit:
@@ -163,15 +163,15 @@ class RequestLimits:
         return None if taken.admitted else over_rate(taken.reached, taken.retry_after_s, use)
 
     def sign_in_refusal(self, address: str, at_ms: int) -> Refusal | None:
-        """`429 rate_limited` where too many attempts to sign in came from this address or its site; `None` where not,
-        and then a token was taken of both.
+        """`429 rate_limited` where too many attempts to sign in came from this address or its site; `None` if not, and
+        then a token was taken of both.
         """
         too_many = "There were too many attempts to sign in. Wait for the seconds in Retry-After."
         return self._refusal_of_address("sign-in", address, (SIGN_INS_PER_S, SITE_SIGN_INS_PER_S), at_ms, too_many)
 
     def account_refusal(self, digest: bytes, at_ms: int) -> Refusal | None:
         """`429 rate_limited` where too many attempts were made to sign in with one e-mail address, whether or not
-        anybody has it; `None` where not, and then a token was taken. `digest`: see `email_digest`.
+        anybody has it; `None` if not, and then a token was taken. `digest`: see `email_digest`.
         """
         wanted = {BucketName("sign-in", 0, "account", digest.hex()): ACCOUNT_SIGN_INS}
         (taken,) = self._buckets.take(wanted, at_ms // ACCOUNT_SIGN_INS_S)
@@ -182,7 +182,7 @@ class RequestLimits:
         return Refusal("rate_limited", retry_after_s=wait_s, explanation=too_many)
 
     def open_read_refusal(self, address: str, at_ms: int) -> Refusal | None:
-        """`429 rate_limited` where this address or its site reads too often what the store holds for all; `None` where
+        """`429 rate_limited` where this address or its site reads too often what the store holds for all; `None` if
         not, and then a token was taken of both.
         """
         too_many = "This address asks too often. Wait for the seconds in Retry-After, and keep what you read."
@@ -205,7 +205,7 @@ class RequestLimits:
 
 
 def visitor_address(caller: Caller) -> str | None:
-    """The /32 or /64 that has a limit of its own: of a visitor with a public key, which anybody can copy, whether it
-    was sent or forwarded (decisions 4); `None` of others.
+    """Return the /32 or /64 that has a limit of its own: of a visitor with a public key, which anybody can copy,
+    whether it was sent or forwarded (decisions 4); `None` of others.
     """
     return client_prefix(caller.facts.ip) if caller.applied.kind == "public" else None

@@ -93,5 +93,5 @@ def render(request_id: UUID, outcome: Outcome, origin: str | None, *, has_key: b
 
 
 def encode_headers(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
-    """The headers as the server takes them: names and values in Latin-1, in their order."""
+    """Return the headers as the server takes them: names and values in Latin-1, in their order."""
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]

@@ -240,7 +240,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def permission(self) -> Permission | None:
-        """What a role must allow: without `needs`, `read` for a `GET` and else `develop`; `None` where it takes no
+        """What a role must allow: without `needs`, `read` for a `GET` and else `develop`; `None` if it takes no
         management key.
         """
         if "management" not in self.kinds:
@@ -266,8 +266,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def use(self) -> Use | None:
-        """The allowance that its requests count against (decisions 4); `None` where admission limits them, and for
-        routes without a key.
+        """The allowance that its requests count against (decisions 4); `None` if admission limits them, and for routes
+        without a key.
         """
         if not self.kinds or self.identifies:
             return None

@@ -118,7 +118,7 @@ class Paths:
                 self._fixed[path] = RouteMatch(resource, {})
 
     def find(self, path: str) -> RouteMatch | None:
-        """The resource of a path as it stands in the request line, without the query; `None` where nothing is."""
+        """Return the resource of a path as it stands in the request line, without the query; `None` if nothing is."""
         found = self._fixed.get(path)
         if found is not None:
             return found

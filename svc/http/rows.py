@@ -19,7 +19,9 @@ _encoder = msgspec.json.Encoder()
 
 
 async def in_parts(items: Sequence[T], read: Callable[[Sequence[T]], Awaitable[Iterable[R]]]) -> list[R]:
-    """What `read` gives for these items. It gets `ROWS_AT_ONCE` of them at a time, with a checkpoint in between."""
+    """Return what `read` gives for these items. It gets `ROWS_AT_ONCE` of them at a time, with a checkpoint
+    in between.
+    """
     found: list[R] = []
     for start in range(0, len(items), ROWS_AT_ONCE):
         if start:
@@ -29,7 +31,7 @@ async def in_parts(items: Sequence[T], read: Callable[[Sequence[T]], Awaitable[I
 
 
 async def encoded(items: Sequence[T], make: Callable[[Sequence[T]], Iterable[msgspec.Struct]]) -> tuple[Any, ...]:
-    """The rows that `make` makes of these items, encoded as JSON (`msgspec.Raw`), `in_parts`."""
+    """Return the rows that `make` makes of these items, encoded as JSON (`msgspec.Raw`), `in_parts`."""
 
     async def made(some: Sequence[T]) -> Iterable[msgspec.Struct]:
         return make(some)
@@ -51,8 +53,8 @@ async def read_and_encoded(
 async def page_of(
     read: Callable[[P, int], Awaitable[Sequence[tuple[P, T | None]]]], start: P, limit: int, at_once: int, most: int
 ) -> tuple[list[T], P | None]:
-    """Up to `limit` rows that fit a filter, and the position of the last row that was looked at; `None` = no row is
-    behind it.
+    """Return up to `limit` rows that fit a filter, and the position of the last row that was looked at; `None` = no row
+    is behind it.
 
     `read(position, count)` gives so many rows behind a position, each with its own position, and `None` for one that
     does not fit. `at_once` are looked at between two checkpoints and `most` in all, so a page may be short.

@@ -109,7 +109,7 @@ class IdentifyAnswer(VerdictBody, frozen=True, kw_only=True):
 def identify_response(
     verdict: Verdict, request_id: UUID, deferred_token: str, signed: str | UnsetType = UNSET
 ) -> IdentifyAnswer:
-    """A verdict, which must be durable, in the form of interface 2.2. `signed`: see `signed_verdict`."""
+    """Return a verdict, which must be durable, in the form of interface 2.2. `signed`: see `signed_verdict`."""
     return body_of(
         IdentifyAnswer,
         verdict,
@@ -161,7 +161,7 @@ class FiltersQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     label: Annotated[str, about("Only events with this label.", "fraud", form={"enum": [*LABELS]})] | UnsetType = UNSET
 
     def asked(self) -> Asked:
-        """The filters as they were sent."""
+        """Return the filters as they were sent."""
         values = msgspec.structs.asdict(self)
         return Asked(**{name: values[name] for name in FiltersQuery.__struct_fields__ if values[name] is not UNSET})
 
@@ -202,7 +202,7 @@ class ListEventsQuery(EventsWindowQuery, frozen=True, forbid_unknown_fields=True
     ) = UNSET
 
     def asked(self) -> Asked:
-        """The filters, the order and the cursor of the feed as they were sent."""
+        """Return the filters, the order and the cursor of the feed as they were sent."""
         return super().asked()._replace(order=sent(self.order), after=sent(self.after))
 
 
@@ -336,8 +336,8 @@ class ErrorBody(msgspec.Struct, frozen=True):
 
 
 def error_body(refusal: Refusal, request_id: str) -> ErrorBody:
-    """The error body of a refusal (interface 2.12). A field's name is the caller's own text and may end up in logs, so
-    anything in it that has the form of a key is redacted.
+    """Return the error body of a refusal (interface 2.12). A field's name is the caller's own text and may end up in
+    logs, so anything in it that has the form of a key is redacted.
     """
     details = tuple(DetailBody(redact(detail.field), detail.issue, detail.location) for detail in refusal.details)
     return ErrorBody(Fault(refusal.code, refusal.message, refusal.status, details or UNSET), request_id)

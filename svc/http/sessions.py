@@ -51,8 +51,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_site(policy: AuthPolicy, headers: HeaderMap, scheme: str, peer: str) -> Site:
-    """How the browser reached the service: `scheme` and `peer` are those of the connection. A trusted proxy that ended
-    TLS says so with `X-Forwarded-Proto: https`, and passes `Host` on.
+    """Return how the browser reached the service: `scheme` and `peer` are those of the connection. A trusted proxy that
+    ended TLS says so with `X-Forwarded-Proto: https`, and passes `Host` on.
     """
     is_https = scheme == "https" or (
         headers.get("x-forwarded-proto", "").strip().lower() == "https" and is_trusted(peer, policy.trusted_proxies)
@@ -96,8 +96,8 @@ def authenticate_session(request: AuthRequest, site: Site, method: str) -> Calle
 
 
 def session_row(policy: AuthPolicy, snapshot: Snapshot, token: str) -> tuple[int, bytes] | None:
-    """Where the store has the session with this token: its organization's number and its digest. `None` for a text that
-    is not a session token, or names no organization.
+    """Return where the store has the session with this token: its organization's number and its digest. `None` for a
+    text that is not a session token, or names no organization.
     """
     organization_id = organization_of("session", token)
     account = None if organization_id is None else lookups.find_account(snapshot, organization_id)
@@ -120,12 +120,12 @@ def cross_origin_refusal(headers: HeaderMap, site: Site, method: str) -> Refusal
 
 
 def presented_token(headers: HeaderMap, site: Site) -> str | None:
-    """The value of the session cookie for this kind of connection; `None` where it is missing, or there twice."""
+    """Return the value of the session cookie for this kind of connection; `None` if it is missing, or there twice."""
     return cookie_value(headers, COOKIES.get(site.transport))
 
 
 def cookie_value(headers: HeaderMap, name: str | None) -> str | None:
-    """The value of a cookie; `None` where it is missing, or there twice."""
+    """Return the value of a cookie; `None` if it is missing, or there twice."""
     pairs = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
     values = [value for found, _, value in pairs if found == name]
     return values[0] if len(values) == 1 else None

@@ -128,7 +128,7 @@ class Traffic:
             self._log_request(context, status, seconds)
 
     def statistics(self) -> TrafficStatistics:
-        """A copy of the counts."""
+        """Return a copy of the counts."""
         return TrafficStatistics(
             in_flight=self._in_flight,
             requests=dict(self._requests),

@@ -63,7 +63,7 @@ def own_facts(
     *,
     context: HeaderContext | None = None,
 ) -> RequestFacts:
-    """The sender's own address and headers. `trusted` are the networks of trusted proxies: from them alone is
+    """Return the sender's own address and headers. `trusted` are the networks of trusted proxies: from them alone is
     believed what they say of address and connection, since anybody may send a header. `context`: see `page_context`.
     """
     edge: HeaderMap = headers if is_trusted(peer, trusted) else {}
@@ -80,7 +80,8 @@ def own_facts(
 
 
 def page_context(origin: str | None, host: str) -> HeaderContext | None:
-    """Where a browser made a request that it sent to `host`, which is the header; `None` for an app's origin or none.
+    """Return where a browser made a request that it sent to `host`, which is the header; `None` for an app's origin or
+    none.
 
     From a secure page browsers send to secure addresses alone, and to this very machine; a page of this very machine
     counts as secure, and may ask others in plain text, where no client hints and no fetch metadata are sent (W3C Mixed
@@ -95,8 +96,8 @@ def page_context(origin: str | None, host: str) -> HeaderContext | None:
 
 
 def forwarded_facts(key: ApiKey, headers: HeaderMap, origin: str | None) -> RequestFacts | Refusal:
-    """The visitor for whom a server speaks; `422 invalid_visitor_metadata` where something is missing or malformed.
-    `origin` is the visitor's, normalized.
+    """Return the visitor for whom a server speaks; `422 invalid_visitor_metadata` where something is missing or
+    malformed. `origin` is the visitor's, normalized.
     """
     address = _forwarded_address(headers.get("x-svc-visitor-ip"), key)
     if isinstance(address, Refusal):

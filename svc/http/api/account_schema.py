@@ -184,7 +184,7 @@ class SeenVisitorAnswer(_SubjectAnswer, frozen=True, kw_only=True):
 def account_body(
     account_id: str, row: VelocityRow, judged: Judged, found: Sequence[EventMatch], now_s: int
 ) -> AccountAnswer:
-    """An account by its row and its newest events, of which there is one at least, newest first."""
+    """Return an account by its row and its newest events, of which there is one at least, newest first."""
     visitors = _grouped(
         (match for match in found if match.event.verdict.identifiable), lambda event: event.verdict.visitor_id
     )
@@ -202,7 +202,7 @@ def account_body(
 def visitor_body(
     visitor_id: str, row: VelocityRow, judged: Judged, found: Sequence[EventMatch], now_s: int
 ) -> SeenVisitorAnswer:
-    """A visitor by its row and its newest events, of which there is one at least, newest first."""
+    """Return a visitor by its row and its newest events, of which there is one at least, newest first."""
     return SeenVisitorAnswer(
         visitor_id=visitor_id,
         velocity=VisitorVelocity(*windows(row.counts("visitor", now_s))),
@@ -215,13 +215,13 @@ def visitor_body(
 
 
 def account_row(each: Sighted, now_s: int) -> AccountRow:
-    """An account of a list."""
+    """Return an account of a list."""
     velocity = AccountVelocity(*windows(each.row.counts("account", now_s)))
     return AccountRow(account_id=each.id, level=present(each.level), velocity=velocity, **_times(each))
 
 
 def visitor_row(each: Sighted, now_s: int) -> SeenVisitorRow:
-    """A visitor of a list."""
+    """Return a visitor of a list."""
     velocity = VisitorVelocity(*windows(each.row.counts("visitor", now_s)))
     return SeenVisitorRow(visitor_id=each.id, level=present(each.level), velocity=velocity, **_times(each))
 

@@ -105,7 +105,7 @@ async def _seen(services: Services, call: Call, listed: Listed, subject_id: str)
 async def seen_subject(
     services: Services, number: int, kind: EnvironmentKind, listed: Listed, subject_id: str, now_ms: int
 ) -> Seen | None:
-    """An account or a visitor of the organization with its newest events; `None` where there is none."""
+    """Return an account or a visitor of the organization with its newest events; `None` if there is none."""
     filters = subjects.filters_of(listed, subject_id)
     listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, filters, limit=EVENTS_LOOKED_AT)
     places: list[EventPosition] = []
@@ -190,7 +190,7 @@ def read_sought(
     kind: EnvironmentKind,
     now_ms: int,
 ) -> Sought | Refusal:
-    """What a query of a list asks for. `422` (`invalid_value`)."""
+    """Return what a query of a list asks for. `422` (`invalid_value`)."""
     values: dict[str, str] = {}
     for name, text in (("country", query.country), ("level", query.level)):
         if text is not UNSET:
@@ -214,7 +214,7 @@ def read_sought(
 async def page_of_subjects(
     services: Services, sought: Sought, cursor: str | UnsetType, limit: int
 ) -> tuple[list[Sighted], str | UnsetType] | Refusal:
-    """At most `limit` of what is sought, and the cursor of the next page. `422` (`invalid_cursor`)."""
+    """Return at most `limit` of what is sought, and the cursor of the next page. `422` (`invalid_cursor`)."""
     key = services.webhooks.cursors_key
     bound = blake2b(msgspec.json.encode(sought._replace(now_ms=0, oldest_ms=0)), digest_size=16).digest()
     since = _position(key, sought.listed, sought.number, bound, cursor)

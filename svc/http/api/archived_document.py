@@ -139,8 +139,8 @@ class EventDetailBody(EventBody, frozen=True, kw_only=True):
 def event_detail(
     event: Event, request_id: UUID, document: DocumentBody | None, deferred_signals: bytes | None
 ) -> EventDetailBody:
-    """An event in the form of interface 2.3. `document=None` becomes `null`; without `deferred_signals` (JSON) the
-    field is omitted.
+    """Return an event in the form of interface 2.3. `document=None` becomes `null`; without `deferred_signals` (JSON)
+    the field is omitted.
     """
     row = msgspec.structs.asdict(event_row(event, request_id))
     archived = msgspec.Raw(msgspec.json.encode(document))
@@ -152,8 +152,8 @@ def event_detail(
 def document_body(
     event: Event, document: Document, signals: bytes, weights: dict[str, int], split_from: str | None
 ) -> DocumentBody:
-    """The archive of an event in the form of decisions 7.3. `signals` are inflated JSON, `weights` those that the
-    document names, `split_from` the id of the visitor that it names.
+    """Return the archive of an event in the form of decisions 7.3. `signals` are inflated JSON, `weights` those that
+    the document names, `split_from` the id of the visitor that it names.
     """
     return DocumentBody(
         signals=msgspec.Raw(signals),

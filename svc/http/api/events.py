@@ -65,7 +65,7 @@ async def list_events(services: Services, call: Call) -> EventsAnswer | Refusal:
 
 
 def asked_for(query: EventsWindowQuery) -> Asked:
-    """What a query of events asks for."""
+    """Return what a query of events asks for."""
     return query.asked()._replace(
         start=sent(query.start),
         end=sent(query.end),
@@ -78,8 +78,8 @@ def asked_for(query: EventsWindowQuery) -> Asked:
 async def page_of_events(
     services: Services, call: Call, asked: Asked, environment: Environment
 ) -> EventsAnswer | Refusal:
-    """The page of events of the caller's organization that was asked for, newest first. `422 invalid_window`, `422
-    validation_error`.
+    """Return the page of events of the caller's organization that was asked for, newest first. `422 invalid_window`,
+    `422 validation_error`.
     """
     number = call.organization.number
     scope = CursorScope(services.webhooks.cursors_key, number, environment)
@@ -95,7 +95,7 @@ async def page_of_events(
 async def find_positions(
     services: Services, number: int, environment: Environment, listing: Listing, most_keys: int = events.MOST_KEYS
 ) -> events.Positions:
-    """The positions of a listing (see `events.positions`), of the organization with this number: at most
+    """Return the positions of a listing (see `events.positions`), of the organization with this number: at most
     `listing.limit`, and where to go on, `None` = at the end. `KEYS_AT_ONCE` are looked at between two checkpoints, and
     `most_keys` in all; a search beyond the first of them takes turns with other long reads.
     """
@@ -124,8 +124,8 @@ async def _some_positions(
 async def read_at(
     services: Services, filters: Filters, positions: Sequence[events.EventPosition]
 ) -> list[events.EventMatch]:
-    """The events at these positions, in their order, all at once; those that were deleted or do not fit the filters are
-    left out. Raises `CorruptionError` as `events.read` does.
+    """Return the events at these positions, in their order, all at once; those that were deleted or do not fit the
+    filters are left out. Raises `CorruptionError` as `events.read` does.
     """
     return await services.store.query(partial(events.read, wanted=positions, filters=filters))
 
@@ -146,8 +146,8 @@ async def get_event(services: Services, call: Call) -> EventDetailBody | Refusal
 
 
 async def read_event(services: Services, caller: Caller, request_id: UUID, now_ms: int) -> EventDetailBody | Refusal:
-    """An event of the caller's organization and environment in the form of interface 2.3, with its archive and its
-    deferred report; `404 event_not_found`.
+    """Return an event of the caller's organization and environment in the form of interface 2.3, with its archive and
+    its deferred report; `404 event_not_found`.
     """
     number, environment = caller.organization.number, _environment(caller)
 
@@ -159,7 +159,7 @@ async def read_event(services: Services, caller: Caller, request_id: UUID, now_m
 
 
 def detailed(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -> EventDetailBody:
-    """A stored event in the form of interface 2.3, with its archive and its deferred report."""
+    """Return a stored event in the form of interface 2.3, with its archive and its deferred report."""
     document = _document(snapshot, number, request_id, event)
     report = lookups.deferred_report(snapshot, number, request_id)
     return event_detail(event, request_id, document, None if report is None else inflate(report.signals))
@@ -196,8 +196,8 @@ async def update_event(services: Services, call: Call) -> EventDetailBody | Labe
 async def visits(
     services: Services, caller: Caller, visitor_id: str, limit: int, now_ms: int
 ) -> list[tuple[UUID, Event]]:
-    """The newest events of a visitor in the caller's environment, at most `limit`, newest first, with their request
-    ids.
+    """Return the newest events of a visitor in the caller's environment, at most `limit`, newest first, with their
+    request ids.
     """
     listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, Filters(visitor_id=visitor_id), limit=limit)
     number, environment = caller.organization.number, _environment(caller)
@@ -249,7 +249,7 @@ async def supplement_event(services: Services, call: Call) -> SupplementAnswer |
 
 
 def read_request_id(text: str) -> UUID | Refusal:
-    """The request id in a path, or `422 invalid_request_id`. Any UUID passes: one that was never given is only
+    """Return the request id in a path, or `422 invalid_request_id`. Any UUID passes: one that was never given is only
     unknown.
     """
     if _UUID.fullmatch(text):
@@ -259,7 +259,7 @@ def read_request_id(text: str) -> UUID | Refusal:
 
 def token_refusal(services: Services, call: Call, caller: Caller, token: str, request_id: UUID) -> Refusal | None:
     """`422 invalid_supplement` unless the deferred token is valid for this request and the caller's key and origin
-    (decisions 7.4); `None` where it is.
+    (decisions 7.4); `None` if it is.
     """
     opened = deferred.open_token(services.deferred_key, token, caller.applied.id, caller.origin, call.at_ms)
     if opened is not None and opened.request_id == request_id:

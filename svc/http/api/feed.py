@@ -23,7 +23,7 @@ from svc.store.views.event_index import Scope
 async def page_of_feed(
     services: Services, call: Call, asked: Asked, environment: Environment
 ) -> EventsAnswer | Refusal:
-    """A page of the feed of the caller's organization, oldest first; it always has a cursor to go on with. `422
+    """Return a page of the feed of the caller's organization, oldest first; it always has a cursor to go on with. `422
     invalid_window`, `422 validation_error`.
     """
     number = call.organization.number

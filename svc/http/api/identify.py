@@ -84,8 +84,8 @@ async def submit(
 
 
 def read_submission(services: Services, call: Call, caller: Caller, body: IdentifyBody) -> Submission | Refusal:
-    """A submission from a decoded body, or `422` for what a type cannot check: `signals`, a deferred report, and the
-    `Idempotency-Key` (decisions 3.2, 7.4). What the body calls as the submission does is taken over.
+    """Return a submission from a decoded body, or `422` for what a type cannot check: `signals`, a deferred report, and
+    the `Idempotency-Key` (decisions 3.2, 7.4). What the body calls as the submission does is taken over.
     """
     signals_json = bytes(body.signals)
     signals = decode_signals(signals_json)

@@ -140,13 +140,13 @@ class AuditBody(msgspec.Struct, frozen=True):
 
 
 def settled_row(day: int, settled: Settlement) -> SettledDayBody:
-    """A settled day; `day` is a UTC day since 1970."""
+    """Return a settled day; `day` is a UTC day since 1970."""
     identifications = settled.identifiable + settled.unidentifiable + settled.free
     return body_of(SettledDayBody, settled, date=iso_day(day), identifications=identifications)
 
 
 def audit_row(found: AuditMatch) -> AuditRecordBody:
-    """A record of the audit log. The machine on which the operator works is not the organization's matter."""
+    """Return a record of the audit log. The machine on which the operator works is not the organization's matter."""
     record = found.record
     return body_of(AuditRecordBody, record, id=str(found.id), actor=_actor(record))
 

@@ -58,7 +58,7 @@ class ConsoleEventBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def event_key(key_id: str, key: ApiKey | None) -> EventKeyBody:
-    """The key of an event; `None` = it is not kept any more."""
+    """Return the key of an event; `None` = it is not kept any more."""
     return EventKeyBody(id=key_id) if key is None else EventKeyBody(id=key.id, name=key.name, last4=key.last4)
 
 
@@ -176,12 +176,12 @@ class VisitorBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def tag_rows(found: Iterable[EventMatch]) -> list[TagRow]:
-    """The tags of these events, which are newest first; the tag that came last is the first."""
+    """Return the tags of these events, which are newest first; the tag that came last is the first."""
     return [TagRow(tag=tag, **_span(used)) for tag, used in _grouped(found, "tag").items()]
 
 
 def address_rows(found: Iterable[EventMatch]) -> list[AddressRow]:
-    """The addresses of these events, which are newest first; the address that came last is the first."""
+    """Return the addresses of these events, which are newest first; the address that came last is the first."""
     return [body_of(AddressRow, used[0], **_span(used)) for used in _grouped(found, "ip_address").values()]
 
 

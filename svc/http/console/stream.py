@@ -89,8 +89,8 @@ async def stream(services: Services, call: Call) -> Outcome | Refusal:
 async def parts_of(
     viewer: Viewer, resumed: Callable[[], Awaitable[list[LiveEvent | int]]] | None, holds: Callable[[], Awaitable[bool]]
 ) -> AsyncGenerator[bytes]:
-    """What is written, each in one piece. Ends when the hub ends the viewer, or `holds` says that its credential does
-    not hold any more.
+    """Yield what is written, each in one piece. Ends when the hub ends the viewer, or `holds` says that its credential
+    does not hold any more.
     """
     yield PING  # so that the head is sent, and the page knows that it is connected
     seen: set[UUID] = set()

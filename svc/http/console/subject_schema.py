@@ -59,7 +59,7 @@ class SeenAccountRow(AccountRow, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, row: AccountRow, last: EventMatch) -> Self:
-        """An account with its last event."""
+        """Return an account with its last event."""
         return cls(**msgspec.structs.asdict(row), last_event=event_row(last.event, last.request_id))
 
 
@@ -70,7 +70,7 @@ class SeenVisitorRow(VisitorRow, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, row: VisitorRow, last: EventMatch) -> Self:
-        """A visitor with its last event."""
+        """Return a visitor with its last event."""
         return cls(**msgspec.structs.asdict(row), last_event=event_row(last.event, last.request_id))
 
 

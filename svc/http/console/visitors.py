@@ -235,7 +235,7 @@ async def read_visitor(services: Services, call: Call) -> VisitorBody | Refusal:
 
 
 async def visits_of(services: Services, number: int, matches: Sequence[EventMatch]) -> list[VisitBody]:
-    """Events of a timeline, each with what had changed."""
+    """Return events of a timeline, each with what had changed."""
     return await in_parts(matches, partial(_visits, services, number))
 
 
@@ -302,7 +302,7 @@ ROUTES: tuple[Route, ...] = (
 async def activity_of(
     services: Services, call: Call, number: int, visitor_id: str, record: Visitor | None
 ) -> dict[Environment, Activity]:
-    """The events of a visitor that are kept, by environment. `record`: what the store has of it; `None` for one
+    """Return the events of a visitor that are kept, by environment. `record`: what the store has of it; `None` for one
     that cannot be recognized.
     """
     since_ms = visitor_views.counted_from_ms(record, call.at_ms - services.event_retention_ms)

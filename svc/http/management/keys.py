@@ -141,8 +141,8 @@ async def replace_origins(services: Services, call: Call) -> SdkKeyBody | Refusa
 
 
 def read_platforms(body: IssueSdkKeyBody) -> tuple[Platform, ...] | Refusal:
-    """The platforms of a new key, each once; `web` where a public key names none. `422` (`invalid_value`) for a secret
-    key that names any: it has none (decisions 2.4, 2.5).
+    """Return the platforms of a new key, each once; `web` where a public key names none. `422` (`invalid_value`) for a
+    secret key that names any: it has none (decisions 2.4, 2.5).
     """
     if body.kind != "public":
         return () if body.platforms is UNSET else invalid("platforms", "invalid_value")
@@ -166,8 +166,8 @@ def read_origins(texts: Sequence[str]) -> tuple[str, ...] | Refusal:
 
 
 def read_expiry(expires_at: datetime | None, now_ms: int) -> int | Refusal | None:
-    """An expiry as Unix milliseconds, rounded down; `None` without one. `422` (`out_of_range`) for one that is not
-    after `now_ms`.
+    """Return an expiry as Unix milliseconds, rounded down; `None` without one. `422` (`out_of_range`) for one that is
+    not after `now_ms`.
     """
     if expires_at is None:
         return None

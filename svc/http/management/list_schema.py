@@ -132,7 +132,7 @@ class RemoveEntriesBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 
 def list_row(found: StoredList, expired: int, organization_created_at_ms: int) -> ListBody:
-    """A stored list; `expired` of its entries have expired."""
+    """Return a stored list; `expired` of its entries have expired."""
     created_at_ms = organization_created_at_ms if found.created_at_ms is None else found.created_at_ms
     return body_of(
         ListBody,
@@ -144,5 +144,5 @@ def list_row(found: StoredList, expired: int, organization_created_at_ms: int) -
 
 
 def entry_row(entry: ListEntry) -> EntryBody:
-    """A stored entry."""
+    """Return a stored entry."""
     return body_of(EntryBody, entry)

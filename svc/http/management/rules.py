@@ -193,7 +193,7 @@ async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusa
 
 
 def given_rules(rules: tuple[RuleFields, ...]) -> list[tuple[str | None, Rule]]:
-    """(id that was sent, rule) of rules that are only tried."""
+    """Return (id that was sent, rule) of rules that are only tried."""
     return [(sent(rule.id), _rule(rule, sent(rule.id) or f"rules[{at}]")) for at, rule in enumerate(rules)]
 
 

@@ -243,19 +243,19 @@ class SignalsBody(msgspec.Struct, frozen=True):
 
 
 def proxy_key_row(key: ApiKey) -> ProxyKeyBody:
-    """A stored proxy key in the form of interface 2.7; the secret is in neither."""
+    """Return a stored proxy key in the form of interface 2.7; the secret is in neither."""
     return body_of(ProxyKeyBody, key)
 
 
 def sdk_key_row(key: ApiKey) -> SdkKeyBody:
-    """A stored SDK key in the form of decisions 2.4: platforms and origins only of a public key."""
+    """Return a stored SDK key in the form of decisions 2.4: platforms and origins only of a public key."""
     if key.kind == "public":
         return body_of(SdkKeyBody, key)
     return body_of(SdkKeyBody, key, platforms=UNSET, allowed_origins=UNSET)
 
 
 def risk_weights(organization_id: str, key_id: str | None, platforms: tuple[ScopeWeights, ...]) -> RiskWeightsBody:
-    """The weights of a scope in the form of interface 2.11; `key_id=None` is the organization's own scope."""
+    """Return the weights of a scope in the form of interface 2.11; `key_id=None` is the organization's own scope."""
     return RiskWeightsBody(
         organization_id=organization_id,
         scope="organization" if key_id is None else "key",

@@ -223,8 +223,8 @@ class WebhookDeliveriesBody(msgspec.Struct, frozen=True):
 def webhook_row(
     registered: Registered, day: AttemptCount, last_attempt_at_ms: int | None, filter_errors: int, now_ms: int
 ) -> WebhookBody:
-    """A stored endpoint in the form of interface 2.9. `day`: its attempts in the last 24 hours; `filter_errors`: for
-    how many events its filter failed.
+    """Return a stored endpoint in the form of interface 2.9. `day`: its attempts in the last 24 hours; `filter_errors`:
+    for how many events its filter failed.
     """
     endpoint = registered.endpoint
     until_ms = endpoint.previous_secret_expires_at_ms if endpoint.is_signed else None
@@ -241,6 +241,6 @@ def webhook_row(
 
 
 def delivery_row(attempt_id: bytes, attempt: Attempt) -> WebhookDeliveryBody:
-    """A line of the attempt log (its id as 16 bytes) in the form of interface 2.10."""
+    """Return a line of the attempt log (its id as 16 bytes) in the form of interface 2.10."""
     event_id = str(UUID(bytes=attempt.event_id))
     return body_of(WebhookDeliveryBody, attempt, id=str(UUID(bytes=attempt_id)), event_id=event_id)

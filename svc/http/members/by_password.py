@@ -68,7 +68,7 @@ async def sign_in_by_password(services: Services, call: Call, fields: PasswordFi
 
 
 def entry_of(services: Services, call: Call, snapshot: Snapshot, who: tuple[int, Member]) -> Entry:
-    """A session that begins now, of this member of the organization with this number."""
+    """Return a session that begins now, of this member of the organization with this number."""
     number, member = who
     request = request_of(services, call, snapshot)
     caller = caller_with(request, FoundKey(standing_key(member, number), b""), member=member)

@@ -82,7 +82,7 @@ class Entry(NamedTuple):
 
 
 def entry_refusal(services: Services, call: Call) -> Refusal | None:
-    """What keeps a request from trying: `403 secure_connection_required`, `403 cross_origin_request`, `429
+    """Return what keeps a request from trying: `403 secure_connection_required`, `403 cross_origin_request`, `429
     rate_limited` for its address.
     """
     site = site_of(call)
@@ -94,12 +94,12 @@ def entry_refusal(services: Services, call: Call) -> Refusal | None:
 
 
 def request_of(services: Services, call: Call, snapshot: Snapshot) -> AuthRequest:
-    """The request as authentication takes it."""
+    """Return the request as authentication takes it."""
     return AuthRequest(services.policy, snapshot, call.headers, site_of(call).peer, call.at_ms)
 
 
 def former_session(request: AuthRequest, call: Call) -> tuple[int, bytes] | None:
-    """Where the session is that the browser has now."""
+    """Return where the session is that the browser has now."""
     before = presented_token(call.headers, site_of(call))
     return None if before is None else session_row(request.policy, request.snapshot, before)
 
@@ -131,7 +131,7 @@ async def enter(
 
 
 def shown_session(caller: Caller, session: Session, region: str) -> SessionBody:
-    """A session of the caller, which has a role."""
+    """Return a session of the caller, which has a role."""
     organization, key, member = caller.organization, caller.key, caller.member
     assert key.role is not None, "members and management keys have a role"
     return SessionBody(
@@ -157,6 +157,6 @@ def refused(explanation: str, reason: str) -> Refusal:
 
 
 def site_of(call: Call) -> Site:
-    """How the browser reached the service. Raises `AssertionError` for a route that is not the console's."""
+    """Return how the browser reached the service. Raises `AssertionError` for a route that is not the console's."""
     assert call.site is not None, "these routes are the console's"
     return call.site

@@ -87,7 +87,7 @@ async def _invited(services: Services, call: Call, job: Callable[..., Member | R
 
 
 def invitation_url(origin: str, token: str) -> str:
-    """The link itself. The token is the fragment, which no browser sends and no log has."""
+    """Return the link itself. The token is the fragment, which no browser sends and no log has."""
     return f"{origin}/console#{token}"
 
 

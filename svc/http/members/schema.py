@@ -115,7 +115,7 @@ class ConfirmTotpBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def member_row(member: Member) -> MemberBody:
-    """A stored member, without anything by which it signs in."""
+    """Return a stored member, without anything by which it signs in."""
     return body_of(
         MemberBody,
         member,

@@ -88,7 +88,7 @@ QUERIES = {"visitor": "{{visitorId}}", "endpoint_id": "{{webhookId}}"}
 
 
 def collection(document: Json) -> Json:
-    """A Postman v2.1 collection with a request for every operation of an OpenAPI document (decisions 9.2)."""
+    """Return a Postman v2.1 collection with a request for every operation of an OpenAPI document (decisions 9.2)."""
     requests = {
         operation["operationId"]: (operation["tags"][0], _item(document, method, path, operation))
         for path, operations in document["paths"].items()

@@ -124,8 +124,8 @@ OF_CONSOLE = Published(f"{TITLE} console", CONSOLE_INTRODUCTION, CONSOLE_ROOT, h
 
 
 def emit(routes: Sequence[Route], published: Published = OF_API) -> Json:
-    """The OpenAPI 3.1 document of those of the routes that are served below its root. Raises `KeyError`, naming the
-    field, for a field without a description.
+    """Return the OpenAPI 3.1 document of those of the routes that are served below its root. Raises `KeyError`, naming
+    the field, for a field without a description.
     """
     routes = [served for route in routes if (served := below(route, published.root)) is not None]
     paths: dict[str, Json] = {}
@@ -151,13 +151,13 @@ def emit(routes: Sequence[Route], published: Published = OF_API) -> Json:
 
 
 def below(route: Route, root: str) -> Route | None:
-    """The route as it is served below this root alone; `None` where it is not."""
+    """Return the route as it is served below this root alone; `None` if it is not."""
     under = tuple(under for under in route.under if f"{under}/".startswith(f"{root}/"))
     return structs.replace(route, under=under) if under else None
 
 
 def path_of(route: Route, root: str) -> str:
-    """How the document with this root names the path of a route of `below`."""
+    """Return how the document with this root names the path of a route of `below`."""
     return route.under[0].removeprefix(root) + route.path
 
 
@@ -175,7 +175,7 @@ def _schemes(routes: Sequence[Route], published: Published) -> Json:
 
 
 def encode(document: Json) -> bytes:
-    """A document as indented JSON with a final newline; the same bytes for equal documents."""
+    """Return a document as indented JSON with a final newline; the same bytes for equal documents."""
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 
 
@@ -219,7 +219,7 @@ def _header_parameter(name: str) -> Json:
 
 
 def parameter(annotated: Any) -> Json:
-    """The description and the schema of a parameter or header, from its annotated type."""
+    """Return the description and the schema of a parameter or header, from its annotated type."""
     schema = json_schema.of(annotated)
     return {"description": schema.pop("description"), "schema": schema}
 

@@ -20,7 +20,7 @@ _REFERENCE = re.compile(COMPONENTS + r"(\w+)")
 
 
 def components(bodies: Iterable[type[msgspec.Struct]], responses: Iterable[type[msgspec.Struct]]) -> dict[str, Json]:
-    """The schema of every struct that requests and responses are made of, by its name.
+    """Return the schema of every struct that requests and responses are made of, by its name.
 
     A struct that is in `responses` alone has open enumerations: their values are listed, and others are not forbidden
     (decisions 1.10). Raises `KeyError`, naming the field, for a field without a description.
@@ -40,7 +40,9 @@ def components(bodies: Iterable[type[msgspec.Struct]], responses: Iterable[type[
 
 
 def parameters(query: type[msgspec.Struct]) -> Iterator[Json]:
-    """One OpenAPI parameter object for each field of a query. Raises `KeyError` for a field without a description."""
+    """Yield one OpenAPI parameter object for each field of a query. Raises `KeyError` for a field without a
+    description.
+    """
     _, schemas = msgspec.json.schema_components([query], ref_template=COMPONENTS + "{name}")
     described = _described(query, schemas[query.__name__], is_open=False, is_query=True)
     for name, schema in described["properties"].items():
@@ -55,8 +57,8 @@ def reference(kind: type[msgspec.Struct]) -> Json:
 
 
 def example(schemas: Mapping[str, Json], schema: Json) -> Any:
-    """A value of the schema, put together from the examples of its parts. `schemas` are the components that it refers
-    to; raises `KeyError` where a part has neither an example nor parts.
+    """Return a value of the schema, put together from the examples of its parts. `schemas` are the components that it
+    refers to; raises `KeyError` if a part has neither an example nor parts.
     """
     if "examples" in schema:
         return schema["examples"][0]
@@ -70,7 +72,7 @@ def example(schemas: Mapping[str, Json], schema: Json) -> Any:
 
 
 def of(annotated: Any) -> Json:
-    """The schema of an annotated type that is not a struct, such as that of a header."""
+    """Return the schema of an annotated type that is not a struct, such as that of a header."""
     return _arranged(msgspec.json.schema(annotated))
 
 

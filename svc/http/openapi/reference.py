@@ -35,7 +35,7 @@ HEADERS: dict[str, Any] = {
 
 
 def document(routes: Sequence[Route]) -> Json:
-    """The OpenAPI 3.1 document of these routes, with `webhooks`."""
+    """Return the OpenAPI 3.1 document of these routes, with `webhooks`."""
     made = openapi.emit(routes)
     schemas = json_schema.components([], [Envelope, *(kind for kind, _ in DATA.values())])
     known = {**made["components"]["schemas"], **schemas}

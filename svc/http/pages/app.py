@@ -111,7 +111,7 @@ _QUERIES: dict[str, type[msgspec.Struct]] = {"getDocs": SiteQuery}
 
 
 def create_app(*blueprints: Blueprint, has_try: bool = False, api: Sequence[Route] = ()) -> QuartTrio:
-    """The application with these routes. `has_try` turns `/try` on, `api` is what the documents describe.
+    """Return the application with these routes. `has_try` turns `/try` on, `api` is what the documents describe.
 
     Every response is whole; an exception of a route is raised, for the server to log.
     """
@@ -145,7 +145,7 @@ Pages = Callable[[messages.Request, str], Awaitable[Page]]
 
 
 async def respond(app: QuartTrio, asking: messages.Request, request_id: str) -> Page:
-    """What the application responds to a request of our own server. The path is compared as it was sent.
+    """Return what the application responds to a request of our own server. The path is compared as it was sent.
 
     Quart's documented entry for a server that has parsed a request is `handle_request`; no ASGI messages are in
     between. Raises what a route raises.
@@ -174,12 +174,12 @@ async def _never_pushed(_: str, __: Headers) -> None:
 
 
 def operation_id(endpoint: str | None) -> str | None:
-    """The name that metrics and logs have for a route of this application."""
+    """Return the name that metrics and logs have for a route of this application."""
     return endpoint and endpoint.rpartition(".")[2]
 
 
 def paths(app: QuartTrio) -> Iterator[str]:
-    """Every path of the application, variable segments in braces."""
+    """Yield every path of the application, variable segments in braces."""
     for rule in app.url_map.iter_rules():
         yield re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
 

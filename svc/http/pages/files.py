@@ -43,7 +43,7 @@ MEDIA_TYPES = {
 
 
 def media_type(name: str) -> str:
-    """The media type of a file, by the end of its name; that of plain text for any other ending."""
+    """Return the media type of a file, by the end of its name; that of plain text for any other ending."""
     return MEDIA_TYPES.get(PurePosixPath(name).suffix, MEDIA_TYPES[".txt"])
 
 
@@ -96,18 +96,18 @@ PAGE = Folder(files("svc.http").joinpath("page"))
 
 
 def filled(name: str, values: dict[str, str]) -> bytes:
-    """A page of `PAGE` with its `$name` variables filled."""
+    """Return a page of `PAGE` with its `$name` variables filled."""
     return Template(PAGE.read(name).decode()).substitute(values).encode()
 
 
 def notice(explanation: str, root: str, links: str = "") -> bytes:
-    """A small page that explains why nothing is at an address. `root` is the way from the page to the root of the
-    service, `links` are list items (HTML).
+    """Return a small page that explains why nothing is at an address. `root` is the way from the page to the root of
+    the service, `links` are list items (HTML).
     """
     return filled("notice.html", {"text": escape(explanation), "root": root, "links": links})
 
 
 @cache
 def entity_tag(content: bytes) -> str:
-    """The strong `ETag` of these bytes, without quotes: equal on every node that serves equal bytes."""
+    """Return the strong `ETag` of these bytes, without quotes: equal on every node that serves equal bytes."""
     return hashlib.blake2b(content, digest_size=12).hexdigest()

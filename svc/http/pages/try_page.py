@@ -88,8 +88,8 @@ class TryKeyError(OperatorError):
 
 
 def checked_key(opened: Opened, secret: str | None, now_ms: int) -> str | None:
-    """The setting `try_key`, unchanged. Raises `TryKeyError` unless it is the secret of a public development key in
-    force.
+    """Return the setting `try_key`, unchanged. Raises `TryKeyError` unless it is the secret of a public development key
+    in force.
     """
     if secret is None:
         return None

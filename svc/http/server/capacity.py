@@ -28,7 +28,7 @@ class Working(Protocol):
     """A connection whose only task is in a handler."""
 
     def fileno(self) -> int:
-        """The descriptor of its socket."""
+        """Return the descriptor of its socket."""
         ...
 
     def client_left(self) -> None:
@@ -121,7 +121,7 @@ class OpenConnection(Protocol):
     """What all connections together ask of each (`connection.Connection`)."""
 
     def waits(self) -> IdleConnection | None:
-        """Since when its client has to act; `None` while a request is being handled."""
+        """Return since when its client has to act; `None` while a request is being handled."""
         ...
 
     def evict(self) -> None:
@@ -183,7 +183,7 @@ class EdgeState:
     _dated_until: float = -inf
 
     def has_capacity(self) -> bool:
-        """Whether another connection can be accepted, if need be by evicting one that waits for its client."""
+        """Return whether another connection can be accepted, if need be by evicting one that waits for its client."""
         if len(self.connections) < self.limits.max_connections:
             return True
         return self._evict_one() or (self._choose_evictions() and self._evict_one())
@@ -213,14 +213,14 @@ class EdgeState:
         return bool(leaving)
 
     def fields(self) -> Headers:
-        """What every response has: `Date`, which is written once a second, and `always`."""
+        """Return what every response has: `Date`, which is written once a second, and `always`."""
         now = trio.current_time()
         if now >= self._dated_until:
             self._date, self._dated_until = formatdate(self.now_ms() / 1000, usegmt=True).encode(), now + 1.0
         return [(b"date", self._date), *self.always]
 
     def refusal(self, status: int) -> bytes:
-        """A whole response of the edge's own as bytes, with `Connection: close`."""
+        """Return a whole response of the edge's own as bytes, with `Connection: close`."""
         body, headers = self.refuse(status)
         fields = [*headers, *self.fields(), (b"content-length", b"%d" % len(body))]
         lines = [b"HTTP/1.1 %d " % status, *(b"%s: %s" % pair for pair in fields), b"connection: close", b"", body]

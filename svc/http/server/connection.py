@@ -113,7 +113,7 @@ class Connection:
             self._conversation.cancel()
 
     def waits(self) -> IdleConnection | None:
-        """Since when its client has to act; `None` while a request is being handled."""
+        """Return since when its client has to act; `None` while a request is being handled."""
         if self._waits_since is None:
             return None
         is_in_request = self._http.phase not in (IDLE, LINGERING)
@@ -129,7 +129,7 @@ class Connection:
         self._life.cancel()
 
     def fileno(self) -> int:
-        """The descriptor of its socket."""
+        """Return the descriptor of its socket."""
         return self._socket.fileno()
 
     def client_left(self) -> None:
@@ -416,7 +416,7 @@ class Connection:
 
 
 async def receive(stream: AnyStream) -> bytes | bytearray:
-    """What comes next; nothing when the client has closed its sending side or is gone.
+    """Return what comes next; nothing when the client has closed its sending side or is gone.
 
     `SocketStream.receive_some` looks first and waits where nothing is there, as it is between two requests: this waits
     first, with one system call less, and without the layers between where nothing is encrypted.

@@ -152,7 +152,7 @@ class HttpProtocol:
         self._is_at_eof = True
 
     def next_event(self) -> HttpEvent | None:
-        """What comes next; `None` when more has to be read, or the response has to be complete first."""
+        """Return what comes next; `None` when more has to be read, or the response has to be complete first."""
         if self.phase is IDLE or self.phase >= CLOSING or self._part >= _COMPLETE:
             return None
         try:
@@ -234,8 +234,8 @@ class HttpProtocol:
         return b"HTTP/1.1 %d \r\n%b\r\n" % (status, lines)
 
     def send_body(self, data: bytes) -> bytes:
-        """The bytes of a part of the body: chunked where its length was not said, none where the response has no body.
-        Raises `ResponseError` for more than its Content-Length.
+        """Return the bytes of a part of the body: chunked where its length was not said, none if the response has no
+        body. Raises `ResponseError` for more than its Content-Length.
         """
         if self._written is not _BEGUN:
             raise self._failed("no response that goes on")

@@ -64,7 +64,7 @@ def open_sockets(bind: str, backlog: int) -> list[socket.socket]:
 
 
 def inherited_sockets(environment: MutableMapping[str, str]) -> Inherited | None:
-    """The sockets that systemd passed to this process, `None` where it passed none (sd_listen_fds(3)).
+    """Return the sockets that systemd passed to this process, `None` if it passed none (sd_listen_fds(3)).
 
     The variables that announce them are removed, so that no other process takes them for its own. Raises `ValueError`
     for a descriptor that is not a listening TCP socket.
@@ -114,7 +114,9 @@ class PlainListener(trio.abc.Listener[trio.SocketStream]):
         return self._inner.socket
 
     async def accept(self) -> trio.SocketStream:
-        """The next connection; no checkpoint where it was accepted together with the one before. Raises `OSError`."""
+        """Accept the next connection; no checkpoint where it was accepted together with the one before. Raises
+        `OSError`.
+        """
         if self._accepted:
             return self._accepted.popleft()
         first = await self._inner.accept()

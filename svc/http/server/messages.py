@@ -56,12 +56,12 @@ class Body(Protocol):
     """The body of a request. The application *pulls* it: nothing is read from the client that nobody asked for."""
 
     def whole(self) -> bytes | None:
-        """The body, where all of it has arrived and nothing was taken; `None` where it has to be received."""
+        """Return the body, where all of it has arrived and nothing was taken; `None` if it has to be received."""
         ...
 
     async def receive(self) -> bytes | None:
-        """The next part, empty behind the last one; `None` where the rest never comes. The first call asks a client
-        that waits for it to send the body (`100 Continue`).
+        """Return the next part of the body, empty after the last one; `None` if the rest never comes. The first call
+        asks a client that waits for it to send the body (`100 Continue`).
         """
         ...
 

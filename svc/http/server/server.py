@@ -52,7 +52,7 @@ class Edge:
         """Where it listens, in the order of the listeners: the way to a port that the kernel chose."""
 
     def statistics(self) -> EdgeStatistics:
-        """A copy of the counts."""
+        """Return a copy of the counts."""
         return msgspec.structs.replace(self._shared.counts, connections_open=len(self._shared.connections))
 
 
@@ -135,7 +135,9 @@ async def _accept(shared: EdgeState, stream: AnyStream) -> None:
 
 
 def addresses(listeners: Sequence[AnyListener]) -> list[Any]:
-    """What `getsockname` says of each listener, in their order: `(host, port)`, for IPv6 with two more numbers."""
+    """Return what `getsockname` says of each listener, in their order: `(host, port)`, for IPv6 with two
+    more numbers.
+    """
     return [_socket_of(listener).getsockname() for listener in listeners]
 
 

@@ -33,14 +33,15 @@ class Certificate(NamedTuple):
     not_after: datetime
 
     def is_valid(self, now: datetime) -> bool:
-        """Whether a client whose clock shows `now` (with a time zone) accepts it; both ends of the period are
+        """Return whether a client whose clock shows `now` (with a time zone) accepts it; both ends of the period are
         inclusive.
         """
         return self.not_before <= now <= self.not_after
 
 
 def read_certificate(certfile: Path, keyfile: Path) -> Certificate:
-    """The certificate with its chain, the leaf first, and the key of the leaf, both PEM. Raises `CertificateError`.
+    """Return the certificate with its chain, the leaf first, and the key of the leaf, both PEM. Raises
+    `CertificateError`.
 
     TLS 1.2 is the oldest version that is spoken, as RFC 8996 asks, and a client cannot have a new handshake within its
     connection, which would cost it little and the server much.
@@ -98,8 +99,8 @@ class TlsListener(trio.abc.Listener[trio.SSLStream[trio.SocketStream]]):
         self._context = context
 
     async def accept(self) -> trio.SSLStream[trio.SocketStream]:
-        """The next connection. Its handshake has not begun: the connection's own task makes it, so that a slow one
-        holds up nobody.
+        """Accept the next connection. Its handshake has not begun: the connection's own task makes it, so that a slow
+        one holds up nobody.
         """
         stream = await self.transport_listener.accept()
         return trio.SSLStream(stream, self._context, server_side=True, https_compatible=True)

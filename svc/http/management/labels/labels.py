@@ -113,8 +113,8 @@ class Days(NamedTuple):
 
 
 def read_days(start: str | None, end: str | None, now_ms: int) -> Days | Refusal:
-    """The days that a window touches, at most 400 and not before those of which outcomes are kept; without a start the
-    last 30. `422 invalid_window`.
+    """Return the days that a window touches, at most 400 and not before those of which outcomes are kept; without a
+    start the last 30. `422 invalid_window`.
     """
     to_ms = now_ms + 1 if end is None else read_timestamp(end)
     if to_ms is None:

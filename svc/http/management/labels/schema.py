@@ -97,12 +97,12 @@ class PerformanceBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def performance_scores(bucket: ScoreBucket) -> PerformanceScores:
-    """The labeled events of some scores."""
+    """Return the labeled events of some scores."""
     return PerformanceScores(start=bucket.start, end=bucket.end, fraud=bucket.fraud, legitimate=bucket.legitimate)
 
 
 def performance_line(line: Line, name: str | None = None, rule_id: str | UnsetType = UNSET) -> PerformanceLine:
-    """A line under its name, or another one."""
+    """Return a line under its name, or another one."""
     return PerformanceLine(
         name=line.name if name is None else name,
         rule_id=rule_id,
@@ -197,5 +197,5 @@ class NotesBody(msgspec.Struct, frozen=True):
 
 
 def note_row(note: Note) -> NoteBody:
-    """A stored note."""
+    """Return a stored note."""
     return body_of(NoteBody, note)

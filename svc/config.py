@@ -337,7 +337,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return min(cores, MAX_WORKERS) if self.workers == "auto" else self.workers
 
     def map_bytes(self) -> int:
-        """The size of the store's map, in bytes: the largest that it can become."""
+        """Return the size of the store's map, in bytes: the largest that it can become."""
         return int(self.map_gib * GIB)
 
     def pepper_path(self) -> Path | None:
@@ -361,7 +361,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return tuple(ip_network(text) for text in self.webhook_allow_networks)
 
     def shares(self) -> LimitShares:
-        """The parts of an organization's rate limit that some of its traffic may take (decisions 4)."""
+        """Return the parts of an organization's rate limit that some of its traffic may take (decisions 4)."""
         return LimitShares(self.nonproduction_rate_share, self.address_rate_share, self.address_rate_least)
 
     def allowances(self) -> Allowances:
@@ -369,7 +369,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return Allowances(self.client_rate, self.read_rate, self.management_rate)
 
     def quotas(self) -> Quotas:
-        """The quotas of each organization (decisions 4), with sizes in bytes."""
+        """Return the quotas of each organization (decisions 4), with sizes in bytes."""
         return Quotas(
             self.nonproduction_per_day,
             self.archive_gib_per_day * GIB,
@@ -379,8 +379,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         )
 
     def network_files(self, data: Path | None) -> Path | None:
-        """The folder of network files: `network_directory`, else `network` in the data directory; `None` where neither
-        is known.
+        """Return the folder of network files: `network_directory`, else `network` in the data directory; `None` if
+        neither is known.
         """
         if self.network_directory is not None:
             return Path(self.network_directory)

@@ -38,8 +38,8 @@ LISTS = frozenset(field.name for field in msgspec.structs.fields(Config) if isin
 
 
 def load(file: Path | None, environment: Mapping[str, str]) -> Config:
-    """The settings in force. Raises `ConfigError`, which names a wrong value as it was given: the variable of the
-    environment, or the setting and its file.
+    """Return the settings in force. Raises `ConfigError`, which names a wrong value as it was given: the variable of
+    the environment, or the setting and its file.
     """
     settings: dict[str, Any] = {}
     if file is not None:
@@ -81,8 +81,8 @@ def refuse_conflicts(config: Config, settings: Mapping[str, Any], named: Callabl
 
 
 def checked(settings: Mapping[str, Any], named: Callable[[str], str]) -> Config:
-    """Settings as a `Config`: those of a TOML file and of variables, lists taken apart. `named(setting)` is how a
-    message names one. Raises `ConfigError` for the first value that cannot be used.
+    """Return settings as a `Config`: those of a TOML file and of variables, lists taken apart. `named(setting)` is how
+    a message names one. Raises `ConfigError` for the first value that cannot be used.
     """
     try:
         config = msgspec.convert(settings, Config, strict=False)
@@ -142,7 +142,7 @@ def _refuse_unsafe_webhooks(config: Config, named: Callable[[str], str]) -> None
 
 
 def read_variables(environment: Mapping[str, str]) -> dict[str, Any]:
-    """The settings that variables name, known or not, in the order of their names; lists are taken apart."""
+    """Return the settings that variables name, known or not, in the order of their names; lists are taken apart."""
     settings: dict[str, Any] = {
         name.removeprefix(PREFIX).lower(): text
         for name, text in sorted(environment.items())
@@ -193,7 +193,9 @@ def _in_words(types: str) -> str:
 
 
 def as_toml(config: Config) -> str:
-    """The settings as the text of a TOML file, which `load` reads back; one that is not set becomes a comment."""
+    """Return the settings as the text of a TOML file, which `load` reads back; one that is not set becomes
+    a comment.
+    """
     lines: list[str] = []
     for name in config.__struct_fields__:
         value = getattr(config, name)

@@ -360,7 +360,7 @@ class Service:
         )
 
     def network_data(self) -> str:
-        """The state of the network databases now: `ok`, `missing` or `stale` (decisions 9.1)."""
+        """Return the state of the network databases now: `ok`, `missing` or `stale` (decisions 9.1)."""
         today = utc(self._world.now_ms()).date()
         return self._network.data.state(today, self._config.network_stale_days)
 

@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 def network_watch(config: Config, directory: Path | None) -> NetworkWatch:
-    """A watch over the network data that the settings name, read once on the calling thread."""
+    """Return a watch over the network data that the settings name, read once on the calling thread."""
     built_in = BuiltInRanges() if config.network_builtin else None
     watch = NetworkWatch(config.network_files(directory), built_in, config.network_vpn_neighbors)
     watch.read_now()
@@ -56,19 +56,19 @@ def openid_provider(config: Config, opened: Opened) -> Provider | None:
 
 
 def trusted_authorities(config: Config) -> ssl.SSLContext:
-    """The public authorities, and those of `webhook_ca_file`. Raises `OSError` where that cannot be read."""
+    """Return the public authorities, and those of `webhook_ca_file`. Raises `OSError` if that cannot be read."""
     return usual_tls_context() if config.webhook_ca_file is None else tls_context(Path(config.webhook_ca_file))
 
 
 def webhook_transport(config: Config, world: World, resolver: Resolver) -> WebhookTransport:
-    """The transport of webhooks, with the policy and certificate authorities of the settings. Raises `OSError` for a CA
-    file that cannot be read.
+    """Return the transport of webhooks, with the policy and certificate authorities of the settings. Raises `OSError`
+    for a CA file that cannot be read.
     """
     return WebhookTransport(resolver, webhook_targets(config, world), trusted_authorities(config), world.now_ms)
 
 
 def webhook_targets(config: Config, world: World) -> TargetPolicy:
-    """Where webhooks may be sent, by the settings and this machine's own addresses (decisions 8.7)."""
+    """Return where webhooks may be sent, by the settings and this machine's own addresses (decisions 8.7)."""
     return TargetPolicy(config.webhook_networks(), frozenset(config.webhook_allow_ports), world.is_own_address)
 
 

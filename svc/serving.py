@@ -41,7 +41,7 @@ class ListeningSockets(NamedTuple):
 
 
 def sockets_for(bind: str, metrics_bind: str) -> ListeningSockets:
-    """The sockets that systemd passed, and of those that it did not, new ones on these addresses. An empty
+    """Return the sockets that systemd passed, and of those that it did not, new ones on these addresses. An empty
     `metrics_bind` is not an address. Raises `ConfigError`.
     """
     try:
@@ -119,7 +119,7 @@ async def run_until_signaled(
 
 
 def host_port(found: list[Any]) -> list[str]:
-    """Addresses of sockets, as `getsockname` gives them, in the form `HOST:PORT`; IPv6 in brackets."""
+    """Return addresses of sockets, as `getsockname` gives them, in the form `HOST:PORT`; IPv6 in brackets."""
     return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port, *_ in found]
 
 
@@ -159,7 +159,7 @@ ReadTls = Callable[[], Certificate | None]
 
 
 def read_tls(config: Config) -> Certificate | None:
-    """The certificate that the settings name, read now; `None` where they name none. Raises `ConfigError`."""
+    """Return the certificate that the settings name, read now; `None` if they name none. Raises `ConfigError`."""
     certfile, keyfile = config.tls_certfile, config.tls_keyfile
     if certfile is None and keyfile is None:
         if config.hsts_max_age_s:

@@ -100,7 +100,7 @@ class RequestIds:
 
 
 def elapsed_s() -> float:
-    """Seconds by a monotonic clock of unknown start, for programs that have no event loop: only differences mean
+    """Return seconds by a monotonic clock of unknown start, for programs that have no event loop: only differences mean
     anything.
     """
     return time.monotonic()
@@ -132,7 +132,7 @@ class World:
 
     @classmethod
     def real(cls) -> World:
-        """The machine's own clock, entropy and threads."""
+        """Return the machine's own clock, entropy and threads."""
         return cls(wall_clock_ms, secrets.token_bytes, _on_a_thread, is_own_address)
 
 
@@ -172,7 +172,7 @@ def wall_clock_ms() -> int:
 
 
 def is_own_address(address: IPv4Address | IPv6Address) -> bool:
-    """Whether an interface of this machine has the address now.
+    """Return whether an interface of this machine has the address now.
 
     To reach such an address the kernel would set out from that very address. Connecting a datagram socket asks for the
     route and sends nothing.

@@ -62,7 +62,7 @@ class IdentificationCounters:
         counted.flooding += recorded.flooding
 
     def is_news(self, organization: int, now_s: float) -> bool:
-        """Whether nothing was logged of this organization for `NEWS_S`; `True` starts the next such period at
+        """Return whether nothing was logged of this organization for `NEWS_S`; `True` starts the next such period at
         `now_s`.
         """
         logged_at = self._logged_at.get(organization)
@@ -72,12 +72,12 @@ class IdentificationCounters:
         return True
 
     def statistics(self) -> IdentificationStatistics:
-        """A copy of all counts since the start. Every quota is in it, also with 0; other names only once they were
-        counted.
+        """Return a copy of all counts since the start. Every quota is in it, also with 0; other names only once they
+        were counted.
         """
         return deepcopy(self._counted)
 
 
 def band(confidence: int) -> str:
-    """The label in `BANDS` for a visitor confidence of 0 to 100, such as `90-94`."""
+    """Return the label in `BANDS` for a visitor confidence of 0 to 100, such as `90-94`."""
     return next(name for start, name in BANDS if confidence >= start)

@@ -76,8 +76,8 @@ class Viewer:
         self._has_ended = False
 
     def offer(self, found: LiveEvent) -> bool | None:
-        """Put an identification into the channel without waiting: `False` where that is full, and the identification is
-        dropped and counted; `None` where it does not pass the filters.
+        """Put an identification into the channel without waiting: `False` if that is full, and the identification is
+        dropped and counted; `None` if it does not pass the filters.
         """
         if self._has_ended or not self._filters.matches(found.event):
             return None
@@ -89,13 +89,13 @@ class Viewer:
         return True
 
     async def next(self) -> LiveEvent:
-        """The next identification; waits while there is none. Raises `trio.EndOfChannel` when the hub has ended the
-        viewer and nothing is left.
+        """Return the next identification; waits while there is none. Raises `trio.EndOfChannel` when the hub has ended
+        the viewer and nothing is left.
         """
         return await self._receive.receive()
 
     def waiting(self) -> list[LiveEvent]:
-        """What has come since, without waiting, oldest first."""
+        """Return what has come since, without waiting, oldest first."""
         found: list[LiveEvent] = []
         while True:
             try:
@@ -163,7 +163,7 @@ class LiveHub:
         credential: bytes,
         holds: Callable[[], Awaitable[bool]] = _always,
     ) -> Viewer | None:
-        """Subscribe a new viewer of the organization; `None` where that has `MOST_VIEWERS`, or where the hub is full.
+        """Subscribe a new viewer of the organization; `None` if that has `MOST_VIEWERS`, or where the hub is full.
         `credential` is the digest of the session token or key that it was opened with; `holds` says whether that is
         valid now.
         """
@@ -176,7 +176,7 @@ class LiveHub:
         return viewer
 
     def viewer_counts(self) -> dict[tuple[int, Environment], int]:
-        """How many viewers there are, by organization and environment."""
+        """Return how many viewers there are, by organization and environment."""
         return {watch_key: len(viewers) for watch_key, viewers in self._viewers.items()}
 
     async def look(self) -> None:
@@ -203,5 +203,5 @@ class LiveHub:
         self.on_change()
 
     def statistics(self) -> LiveStatistics:
-        """A copy of the counts."""
+        """Return a copy of the counts."""
         return LiveStatistics(sum(map(len, self._viewers.values())), self._sent, self._missed)

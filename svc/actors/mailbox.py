@@ -107,7 +107,7 @@ class Mailbox(Generic[M]):
         self._add(self._owner(message), (handed_over_at, message))
 
     async def batch(self, limit: int) -> list[M]:
-        """At least one message and at most `limit`, from each owner in turn; waits while there is none. Raises
+        """Return at least one message and at most `limit`, from each owner in turn; waits while there is none. Raises
         `trio.EndOfChannel` when closed and empty. Gives other tasks a turn when the reader has run for `SLICE_S`.
         """
         if self._turns and trio.current_time() - self._running_since >= SLICE_S:
@@ -161,7 +161,7 @@ class Mailbox(Generic[M]):
         self._reader.unpark()
 
     def statistics(self) -> MailboxStatistics:
-        """A copy of the counts; reading them changes nothing."""
+        """Return a copy of the counts; reading them changes nothing."""
         return MailboxStatistics(
             waiting=len(self._turns),
             capacity=self._capacity,
@@ -193,7 +193,7 @@ class Reply(Generic[R]):
         return self._value is not None
 
     async def wait(self) -> R:
-        """The response, once it is set. There is no time limit: the caller brings its own."""
+        """Return the response, once it is set. There is no time limit: the caller brings its own."""
         await self._event.wait()
         assert self._value is not None
         return self._value

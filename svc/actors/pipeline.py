@@ -85,7 +85,7 @@ class Pipeline:
                 nursery.start_soon(actor)
 
     def statistics(self) -> dict[str, MailboxStatistics]:
-        """The statistics of each mailbox by name, in the order in which a request passes them."""
+        """Return the statistics of each mailbox by name, in the order in which a request passes them."""
         return {
             "admission": self.admission.statistics(),
             "scorer": self._scorer.statistics(),

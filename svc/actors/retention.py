@@ -76,7 +76,7 @@ class Progress:
         self.is_held = False
 
     def statistics(self) -> RetentionStatistics:
-        """A copy of the counts."""
+        """Return a copy of the counts."""
         return RetentionStatistics(dict(self.deleted), dict(self.failed), self.swept_at_ms, self.is_held)
 
 

@@ -65,7 +65,7 @@ async def supervise(
 
 
 def corruption_in(error: BaseException) -> CorruptionError | None:
-    """The corrupt row that is the only cause; `None` where there is another."""
+    """Return the corrupt row that is the only cause; `None` if there is another."""
     if isinstance(error, BaseExceptionGroup):
         of_rows, others = cast("BaseExceptionGroup[BaseException]", error).split(CorruptionError)
         first = None if of_rows is None or others is not None else _first(of_rows)
@@ -74,7 +74,7 @@ def corruption_in(error: BaseException) -> CorruptionError | None:
 
 
 def is_unavailable(error: BaseException) -> bool:
-    """Whether the only cause is that the store is not available."""
+    """Return whether the only cause is that the store is not available."""
     if isinstance(error, BaseExceptionGroup):
         return cast("BaseExceptionGroup[BaseException]", error).split(UnavailableError)[1] is None
     return isinstance(error, UnavailableError)

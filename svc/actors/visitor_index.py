@@ -261,8 +261,8 @@ class Frequencies:
         """Updates that are not stored yet; each of these classes is held."""
 
     async def of(self, key: ClassKey) -> Statistics:
-        """The statistics of a scope with this class loaded, from the store where needed. Only to be read; `learn`
-        changes them.
+        """Return the statistics of a scope with this class loaded, from the store where needed. Only to be read;
+        `learn` changes them.
         """
         if key not in self._held:
             async with self._loading:  # a second load would forget what was learned since the first
@@ -336,7 +336,7 @@ class Frequencies:
         log.warning("statistics learned again from nothing", organization=organization, rows=deleted)
 
     def is_due(self, updates: int) -> bool:
-        """Whether `write_behind` has something to do."""
+        """Return whether `write_behind` has something to do."""
         return any(self._due(updates))
 
     def _due(self, updates: int) -> tuple[list[ScopeKey], list[ClassKey]]:

@@ -124,7 +124,7 @@ class Program(click.Group):
                 formatter.write_dl([(name.ljust(width), command.summary) for name, command in commands.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The commands and options that begin so, without importing a command."""
+        """Return the commands and options that begin so, without importing a command."""
         commands = [
             CompletionItem(name, help=location.summary)
             for name, location in COMMANDS.items()

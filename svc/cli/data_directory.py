@@ -22,19 +22,19 @@ from svc.world import World
 
 
 def database_of(config: Config) -> StoreUrl | None:
-    """Where the store is; `None` = in the data directory. Raises `StoreUrlError`."""
+    """Return where the store is; `None` = in the data directory. Raises `StoreUrlError`."""
     return None if config.store is None else database_at(config.store, config)
 
 
 def database_at(url: str, config: Config) -> StoreUrl:
-    """The database at a URL, with the password that the settings name. Raises `StoreUrlError`."""
+    """Return the database at a URL, with the password that the settings name. Raises `StoreUrlError`."""
     return store_url(url, None if config.store_password_file is None else Path(config.store_password_file))
 
 
 @contextmanager
 def reading_directory(directory: Path | None, config: Config) -> Generator[ReadOnlyStore]:
     """The store of a data directory, or of the database that the settings name, read while a service may run on it;
-    `directory` may be `None` where they name one. Raises `DirectoryError` where the directory has none.
+    `directory` may be `None` if they name one. Raises `DirectoryError` if the directory has none.
     """
     database = database_of(config)
     if database is not None:
@@ -50,7 +50,7 @@ def reading_directory(directory: Path | None, config: Config) -> Generator[ReadO
 @contextmanager
 def reading_snapshot(path: Path) -> Generator[ReadOnlyStore]:
     """The store of a snapshot's folder, or of a bare `data.mdb`, open for reading. A lock file beside it means that
-    another process may be writing. Raises `DirectoryError` where there is no store, `NewerStoreError`, and
+    another process may be writing. Raises `DirectoryError` if there is no store, `NewerStoreError`, and
     `CorruptionError`.
     """
     file = path / "data.mdb" if path.is_dir() else path
@@ -92,7 +92,7 @@ class Readable(Protocol):
     """A store to read: that of a service, or one that is open for reading only."""
 
     def read(self) -> ReadTransaction:
-        """A snapshot of the last commit, for a `with` block: it holds pages of the store until that ends."""
+        """Return a snapshot of the last commit, for a `with` block: it holds pages of the store until that ends."""
         ...
 
 
@@ -103,7 +103,7 @@ def account(
     removed_too: bool = False,
     after_removal: str = "; `svc org show` has what is left",
 ) -> Account:
-    """An organization by its id. Raises `CommandError` where there is none, or, without `removed_too`, where it was
+    """Return an organization by its id. Raises `CommandError` if there is none, or, without `removed_too`, where it was
     removed: `after_removal` ends the message.
     """
     with store.read() as snapshot:

@@ -51,7 +51,7 @@ class CommandGroup(click.Group):
 
 
 def clearer(error: click.UsageError) -> click.UsageError:
-    """The error with what to do next in its message; the same one where it says enough."""
+    """Return the error with what to do next in its message; the same one where it says enough."""
     match error:
         case click.NoSuchOption(option_name=name, ctx=click.Context(command=click.Group()) as context) if (
             not error.possibilities
@@ -81,7 +81,7 @@ HEAD = "Examples:"
 
 
 def examples(*lines: str, after: str = "") -> str:
-    """The `epilog` of a command: the lines as they are under a heading, and a paragraph behind them."""
+    """Return the `epilog` of a command: the lines as they are under a heading, and a paragraph behind them."""
     shown = "\n".join(["\b", HEAD, *(f"  {line}" for line in lines)])
     return f"{shown}\n\n{after}" if after else shown
 

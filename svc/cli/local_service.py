@@ -33,7 +33,7 @@ class DevelopmentKeys(msgspec.Struct, frozen=True):
 
 
 def read_keys(directory: Path) -> DevelopmentKeys:
-    """The keys in the file; empty where there is none, or where it cannot be understood."""
+    """Return the keys in the file; empty if there is none, or if it cannot be understood."""
     try:
         return msgspec.json.decode((directory / KEYS_FILE).read_bytes(), type=DevelopmentKeys)
     except (FileNotFoundError, msgspec.DecodeError):
@@ -41,8 +41,8 @@ def read_keys(directory: Path) -> DevelopmentKeys:
 
 
 def local_url(config: Config, directory: Path) -> str:
-    """Where the service of a data directory with these settings is on this machine, without a slash at the end. Of a
-    running `svc dev`, which is given its address at the start, it is what that wrote beside its keys.
+    """Return where the service of a data directory with these settings is on this machine, without a slash at the end.
+    Of a running `svc dev`, which is given its address at the start, it is what that wrote beside its keys.
     """
     if is_held_by(directory, "svc dev") and (url := read_keys(directory).url):
         return url
@@ -80,7 +80,7 @@ AUTOMATED = (
 
 def identify_sample(address: str, secret: str, sample: str, *, automated: bool = False) -> dict[str, Any]:
     """Send a bundled sample report with a secret key to the service at HOST:PORT, the visitor's details forwarded;
-    returns the response. `automated` sends it as a browser that a program drives. Raises `CommandError` where it is
+    returns the response. `automated` sends it as a browser that a program drives. Raises `CommandError` if it is
     refused, and `OSError` where nothing answers.
     """
     report = json.loads(files("svc.samples").joinpath(f"{sample}.json").read_bytes())

@@ -48,7 +48,7 @@ def directory_option(about: str, *, envvar: str | None = "SVC_DATA", **attribute
 
 
 def no_directory(or_else: str = "") -> click.UsageError:
-    """The error to raise where a command was given no data directory; `or_else` says what else would do."""
+    """Return the error to raise where a command was given no data directory; `or_else` says what else would do."""
     return click.UsageError(f"name the data directory with --data or SVC_DATA{or_else}")
 
 
@@ -107,8 +107,8 @@ json_lines_option = click.option("--json", "as_json", is_flag=True, help="One JS
 
 
 def settings(file: Path | None = None) -> Config:
-    """The settings in force for a command: from `file`, else from the file that SVC_CONFIG names, SVC_* variables, as
-    for the service, and `store_option`. Raises `ConfigError` as `load` does.
+    """Return the settings in force for a command: from `file`, else from the file that SVC_CONFIG names, SVC_*
+    variables, as for the service, and `store_option`. Raises `ConfigError` as `load` does.
     """
     named = os.environ.get("SVC_CONFIG")
     config = load(file or (Path(named) if named else None), os.environ)
@@ -180,7 +180,9 @@ def show_json(value: Any) -> None:
 
 
 def terminal_safe_json(text: str) -> str:
-    """The same JSON with every character escaped that could move the cursor of a terminal, or turn its text around."""
+    """Return the same JSON with every character escaped that could move the cursor of a terminal, or turn its text
+    around.
+    """
     return _UNSEEN_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -193,8 +195,8 @@ def standard_output() -> Callable[[bytes], Any]:
 
 
 def readable(value: Any) -> str:
-    """One line of text for any value: `-` for nothing, lists joined by commas, control characters escaped so that no
-    text can move the cursor.
+    """Return one line of text for any value: `-` for nothing, lists joined by commas, control characters escaped so
+    that no text can move the cursor.
     """
     if value is None or value in ((), []):
         return "-"

@@ -16,7 +16,7 @@ from svc.store.steps import QUIET, Steps
 
 
 def has_colors(stream: TextIO) -> bool:
-    """Whether a terminal reads the stream, one that knows colors, and NO_COLOR (no-color.org) is not set."""
+    """Return whether a terminal reads the stream, one that knows colors, and NO_COLOR (no-color.org) is not set."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

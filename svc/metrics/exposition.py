@@ -42,8 +42,8 @@ OPEN_METRICS = Format(b"application/openmetrics-text; version=1.0.0; charset=utf
 
 
 def negotiated(accept: str) -> Format:
-    """The format for a header `Accept` (RFC 9110, 12.5.1): OpenMetrics where it is named, in version 1.0.0 or in none,
-    and not ranked below plain text; Prometheus' format for anything else, malformed or empty.
+    """Return the format for a header `Accept` (RFC 9110, 12.5.1): OpenMetrics where it is named, in version 1.0.0 or in
+    none, and not ranked below plain text; Prometheus' format for anything else, malformed or empty.
     """
     asked = [_read_range(part) for part in accept.split(",")]
     wanted = max((rank for name, version, rank in asked if name == _NAME and version in ("", "1.0.0")), default=0.0)
@@ -77,7 +77,7 @@ class OneFamily(Collector):
 
 
 def family(metric: Metric, values: Iterable[tuple[tuple[str, ...], Value]]) -> Family:
-    """A metric with its values by labels; the unit is the end of its name."""
+    """Return a metric with its values by labels; the unit is the end of its name."""
     unit = next((unit for unit in UNITS if metric.name.endswith(f"_{unit}")), "")
     if metric.kind == "histogram":
         histogram = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels, unit=unit)

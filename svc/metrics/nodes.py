@@ -65,7 +65,7 @@ _NOTHING = NodeSources(
 
 
 def node_samples(sources: NodeSources | None) -> Samples:
-    """The samples of all `NODE_METRICS`, in their order; zeros for `None`, a service without a database."""
+    """Return the samples of all `NODE_METRICS`, in their order; zeros for `None`, a service without a database."""
     sources = sources or _NOTHING
     node, notices = sources.node(), sources.notices()
     yield NODES, one(node.living)

@@ -229,7 +229,7 @@ class Metrics:
     """Collects the metrics of one service from its parts when they are asked for; nothing is pushed (ADR 15)."""
 
     def __init__(self, sources: Sources, slot: WorkerSlot = WorkerSlot(), counts: Counts | None = None) -> None:  # noqa: B008
-        """`counts` are those of all workers, `None` where there is one."""
+        """`counts` are those of all workers, `None` if there is one."""
         self._sources = sources
         self._process = ProcessCollector(registry=None)
         self._slot = slot
@@ -257,7 +257,7 @@ class Metrics:
             log.error("the counts of this worker are too many to be shared")
 
     async def expose(self, form: Format = PROMETHEUS) -> bytes:
-        """All values now, in a format, as UTF-8. Encoded metric by metric, with checkpoints in between."""
+        """Return all values now, in a format, as UTF-8. Encoded metric by metric, with checkpoints in between."""
         written: list[bytes] = []
         for found in self._families(await self._stored()):
             written.append(form.encode(OneFamily(found)))
@@ -344,8 +344,8 @@ def table_of(samples: Samples) -> SampleTable:
 
 
 def lasting(table: SampleTable) -> SampleTable:
-    """The samples of a table that stay true when the worker that counted them has died: counters and histograms, no
-    gauges. `table` is by names of metrics that there are.
+    """Return the samples of a table that stay true when the worker that counted them has died: counters and histograms,
+    no gauges. `table` is by names of metrics that there are.
     """
     return {name: values for name, values in table.items() if BY_NAME[name].kind != "gauge"}
 

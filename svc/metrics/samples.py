@@ -53,14 +53,14 @@ _decoder = msgspec.msgpack.Decoder(_Packed)
 
 
 def pack_samples(published: PublishedSamples) -> bytes:
-    """The samples as MessagePack, which `read_samples` reads in workers of the same version."""
+    """Return the samples as MessagePack, which `read_samples` reads in workers of the same version."""
     return msgspec.msgpack.encode(
         _Packed(published.at_ms, {name: list(by.items()) for name, by in published.values.items()})
     )
 
 
 def read_samples(content: bytes) -> PublishedSamples | None:
-    """What `pack_samples` has packed; `None` for nothing. Raises `msgspec.MsgspecError` for anything else."""
+    """Return what `pack_samples` has packed; `None` for nothing. Raises `msgspec.MsgspecError` for anything else."""
     if not content:
         return None
     packed = _decoder.decode(content)
@@ -68,17 +68,17 @@ def read_samples(content: bytes) -> PublishedSamples | None:
 
 
 def one(value: Value) -> list[tuple[Labels, Value]]:
-    """The samples of a metric without labels."""
+    """Return the samples of a metric without labels."""
     return [((), value)]
 
 
 def by(values: Mapping[T, V]) -> list[tuple[tuple[T], V]]:
-    """The samples of a metric with one label, by its values."""
+    """Return the samples of a metric with one label, by its values."""
     return [((name,), value) for name, value in values.items()]
 
 
 def added(one: SampleTable, other: SampleTable) -> SampleTable:
-    """The sums of two tables, name by name and labels by labels; what one of them lacks counts as 0."""
+    """Return the sums of two tables, name by name and labels by labels; what one of them lacks counts as 0."""
     total = {name: dict(values) for name, values in one.items()}
     for name, values in other.items():
         into = total.setdefault(name, {})

@@ -54,7 +54,9 @@ STORE_METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().valu
 
 
 def commit_samples(store: StoreStatistics) -> Samples:
-    """The samples of what this process has written: commits, changes in them, and how long they took, in seconds."""
+    """Return the samples of what this process has written: commits, changes in them, and how long they took, in
+    seconds.
+    """
     yield COMMITS, one(store.commits)
     yield JOBS, one(store.jobs)
     yield REPEATED, one(store.repeated)
@@ -64,19 +66,19 @@ def commit_samples(store: StoreStatistics) -> Samples:
 
 
 def corrupt_samples(corrupt: CorruptRows) -> Samples:
-    """The samples of what this process could not read."""
+    """Return the samples of what this process could not read."""
     yield CORRUPT, by(corrupt.found)
 
 
 def watch_samples(watch: StoreWatch) -> Samples:
-    """The samples of what hangs: a commit, the file, the loop of a worker."""
+    """Return the samples of what hangs: a commit, the file, the loop of a worker."""
     yield COMMIT_AGE, one(watch.oldest_commit_s())
     yield LOST, one(int(watch.state() == "lost"))
     yield WORKER_SILENT, by({str(worker): silent_s for worker, silent_s in enumerate(watch.silences_s())})
 
 
 def space_samples(store: StoreStatistics, space: StoreSpace) -> Samples:
-    """The samples of how large the store is and may become, which are the same for all that use it."""
+    """Return the samples of how large the store is and may become, which are the same for all that use it."""
     yield FULL, one(store.full)
     yield USED_BYTES, one(store.used_bytes)
     yield MAP_BYTES, one(store.map_bytes)
@@ -87,11 +89,11 @@ def space_samples(store: StoreStatistics, space: StoreSpace) -> Samples:
 
 
 def credit_samples(short: Mapping[CreditState, int]) -> Samples:
-    """The samples of how many organizations are short of credit."""
+    """Return the samples of how many organizations are short of credit."""
     yield CREDIT, by({state: short.get(state, 0) for state in ("low", "used_up")})
 
 
 def holding_samples(held: Mapping[str, int], may_hold_bytes: int) -> Samples:
-    """The samples of bytes by organization id, and of what one organization may hold."""
+    """Return the samples of bytes by organization id, and of what one organization may hold."""
     yield HELD_BYTES, by(held)
     yield MAY_HOLD_BYTES, one(may_hold_bytes)

@@ -54,8 +54,8 @@ async def count_usage(store: Store, now_ms: int) -> UsageCounts:
 
 
 async def largest_holdings(store: Store) -> dict[str, int]:
-    """Bytes held, by organization id, of the `ORGANIZATIONS_SHOWN` that hold most. Reads some organizations at a time,
-    with checkpoints in between.
+    """Return bytes held, by organization id, of the `ORGANIZATIONS_SHOWN` that hold most. Reads some organizations at a
+    time, with checkpoints in between.
     """
     largest: list[tuple[int, int]] = []
     after = 0
@@ -98,7 +98,9 @@ ENDPOINT_STATUSES: tuple[EndpointStatus, ...] = get_args(EndpointStatus)
 
 
 def webhook_samples(outbox: OutboxStatistics, space: StoreSpace, usage: UsageCounts, now_ms: int) -> Samples:
-    """The samples of the queue of deliveries, which are the same for all that use the store. Times are Unix ms."""
+    """Return the samples of the queue of deliveries, which are the same for all that use the store. Times
+    are Unix ms.
+    """
     yield OPEN_DELIVERIES, one(space.rows["webhook_due"])
     since_ms = {status: usage.oldest_due_ms.get(status, now_ms) for status in ENDPOINT_STATUSES}
     yield OLDEST_DUE_SECONDS, [((status,), max(0, now_ms - at_ms) / 1000) for status, at_ms in since_ms.items()]
@@ -108,7 +110,7 @@ def webhook_samples(outbox: OutboxStatistics, space: StoreSpace, usage: UsageCou
 
 
 def attempt_samples(outbox: OutboxStatistics) -> Samples:
-    """The samples of the attempts that this process has made."""
+    """Return the samples of the attempts that this process has made."""
     yield ATTEMPTS, by(outbox.attempts)
     yield ATTEMPT_ERRORS, by(outbox.errors)
     yield ATTEMPT_SECONDS, one(outbox.attempts_s)

@@ -115,8 +115,8 @@ NOTHING: FilesInUse = MappingProxyType({})
 
 
 def read_folder(directory: Path, before: FilesInUse = NOTHING) -> FilesInUse:
-    """The folder as it is now; only files that changed since `before` are read, and without a change `before` itself is
-    returned. A missing folder is empty. Raises `OSError` where it cannot be listed.
+    """Return the folder as it is now; only files that changed since `before` are read, and without a change `before`
+    itself is returned. A missing folder is empty. Raises `OSError` if it cannot be listed.
     """
     try:
         with os.scandir(directory) as found:
@@ -163,7 +163,7 @@ def _content(path: Path) -> bytes:
 
 
 def read_source(name: str, content: bytes, written: date) -> NetworkFile:
-    """What a file of this name is, read whole. `written`: when, for lists. Raises `NetworkFileError`."""
+    """Return what a file of this name is, read whole. `written`: when, for lists. Raises `NetworkFileError`."""
     lower = name.lower()
     if lower.endswith(".mmdb"):
         return Database(content, name)

@@ -38,8 +38,8 @@ class FolderError(OperatorError):
 
 @contextmanager
 def locked_folder(folder: Path) -> Generator[None]:
-    """Hold the folder, which is made where it is missing. Raises `FolderError` where it cannot be written to, or
-    another command is changing it.
+    """Hold the folder, which is made where it is missing. Raises `FolderError` if it cannot be written to, or another
+    command is changing it.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -71,7 +71,9 @@ def read_checksums(content: bytes) -> dict[str, str]:
 
 
 def kept_files(folder: Path) -> dict[str, str]:
-    """Name -> SHA-256 of the files that commands put there. Raises `FolderError` where that cannot be read."""
+    """Return a dict of name -> SHA-256 of the files that commands put there. Raises `FolderError` if that cannot be
+    read.
+    """
     try:
         return read_checksums((folder / CHECKSUMS_FILE).read_bytes())
     except FileNotFoundError:

@@ -71,8 +71,8 @@ class AddressSet:
 
 
 def read_list(content: bytes) -> AddressSet:
-    """The addresses of a list; `#` and `;` begin a comment. Raises `NetworkFileError` at the first line that is no
-    address.
+    """Return the addresses of a list; `#` and `;` begin a comment. Raises `NetworkFileError` at the first line that is
+    no address.
 
     A network may have bits set behind its prefix, as published lists do: it is the network that the address is in.
     """
@@ -80,8 +80,8 @@ def read_list(content: bytes) -> AddressSet:
 
 
 def read_servers(content: bytes) -> tuple[AddressSet, array[int]]:
-    """The addresses of a list, and those of them that it names one by one: IPv4 as sorted distinct numbers. Raises
-    `NetworkFileError` as `read_list` does.
+    """Return the addresses of a list, and those of them that it names one by one: IPv4 as sorted distinct numbers.
+    Raises `NetworkFileError` as `read_list` does.
     """
     ranges4, ranges6 = _ranges(content)
     single = {both & 0xFFFFFFFF for both in ranges4 if both >> 32 == both & 0xFFFFFFFF}
@@ -89,16 +89,16 @@ def read_servers(content: bytes) -> tuple[AddressSet, array[int]]:
 
 
 def crowded_networks(servers: Iterable[Iterable[int]], at_least: int) -> frozenset[int]:
-    """The /24 networks, as their first 24 bits, that hold at least so many of the addresses in all lists together. An
-    address in two lists counts once.
+    """Return the /24 networks, as their first 24 bits, that hold at least so many of the addresses in all lists
+    together. An address in two lists counts once.
     """
     counts = Counter(address >> 8 for address in set[int]().union(*servers))
     return frozenset(network for network, count in counts.items() if count >= at_least)
 
 
 def read_as_numbers(content: bytes) -> frozenset[int]:
-    """The networks of a list by AS number: one a line, `AS64496` or `64496`, and what follows a comma or a space is a
-    comment, as what follows `#` and `;` is. The first line may be a CSV header. Raises `NetworkFileError`.
+    """Return the networks of a list by AS number: one a line, `AS64496` or `64496`, and what follows a comma or a space
+    is a comment, as what follows `#` and `;` is. The first line may be a CSV header. Raises `NetworkFileError`.
     """
     numbers = set[int]()
     for line, entry in _entries(content):

@@ -39,7 +39,7 @@ class BuiltInRanges:
         return self._count
 
     def find(self, address: Address, /) -> Range | None:
-        """The range that holds the address; `None` for addresses that are reserved or in no range."""
+        """Return the range that holds the address; `None` for addresses that are reserved or in no range."""
         origin = iporigin.classify(address)  # pyright: ignore[reportUnknownMemberType]  it is untyped
         return None if origin.kind in _RESERVED_OR_UNKNOWN else Range(origin.kind, origin.provider, SOURCE)
 
@@ -84,7 +84,7 @@ class NetworkData:
         return bool(self._dates)
 
     def publishes(self, operator: str, /) -> bool:
-        """Whether the data in use say which addresses a crawler's operator has (`Ranges.publishes`)."""
+        """Return whether the data in use say which addresses a crawler's operator has (`Ranges.publishes`)."""
         return operator in self._operators
 
     def state(self, today: date, stale_days: int) -> FilesState:
@@ -96,7 +96,7 @@ class NetworkData:
         return "stale" if is_stale(min(built_at for _, _, built_at in self._dates), today, stale_days) else "ok"
 
     def dates(self) -> Iterator[tuple[str, str, date]]:
-        """(file, kind, date) of each source in use; the built-in ranges are a file of the kind `built-in`."""
+        """Yield (file, kind, date) of each source in use; the built-in ranges are a file of the kind `built-in`."""
         yield from self._dates
 
     def _find(self, address: Address, /) -> Known | None:
@@ -125,5 +125,5 @@ class NetworkData:
 
 
 def is_stale(built_at: date, today: date, stale_days: int) -> bool:
-    """Whether data of that day are more than `stale_days` days old."""
+    """Return whether data of that day are more than `stale_days` days old."""
     return today - built_at > timedelta(days=stale_days)

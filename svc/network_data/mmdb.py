@@ -82,7 +82,7 @@ class Database:
         self.kind = " and ".join(kind for kind, has in (("country", has_country), ("asn", has_system)) if has)
 
     def find(self, address: Address) -> tuple[Country | None, AutonomousSystem | None]:
-        """Country and network of an address, `None` for what it does not have. Raises `LookupError` where the file is
+        """Country and network of an address, `None` for what it does not have. Raises `LookupError` if the file is
         corrupt.
         """
         if address.version == 6 and not self._knows_ipv6:

@@ -46,20 +46,22 @@ class Source(NamedTuple):
 
 
 def whole(_: Source, parts: Sequence[bytes]) -> bytes:
-    """The only part, unchanged: a database, which is checked by the reader of the service afterwards."""
+    """Return the only part, unchanged: a database, which is checked by the reader of the service afterwards."""
     (content,) = parts
     return content
 
 
 def addresses(source: Source, parts: Sequence[bytes]) -> bytes:
     """Plain lists of one address or network (CIDR) a line, joined and sorted: each once, without comments (`#`). Raises
-    `NetworkFileError` where there is none, and `ValueError` for what is not UTF-8. What an entry says is not looked at.
+    `NetworkFileError` if there is none, and `ValueError` for what is not UTF-8. What an entry says is not looked at.
     """
     return _list(source, (line.split("#", 1)[0].strip() for line in _lines(parts)))
 
 
 def tor_nodes(source: Source, parts: Sequence[bytes]) -> bytes:
-    """The addresses of CSV with a header, `fingerprint, ipaddr, port`. Raises `ValueError` for another header."""
+    """Return the addresses of CSV with a header, `fingerprint, ipaddr, port`. Raises `ValueError` for
+    another header.
+    """
     rows = [[cell.strip() for cell in line.split(",")] for line in _lines(parts)]
     if not rows or rows[0][:2] != ["fingerprint", "ipaddr"]:
         raise ValueError("does not begin with the header `fingerprint, ipaddr, port`")
@@ -67,7 +69,7 @@ def tor_nodes(source: Source, parts: Sequence[bytes]) -> bytes:
 
 
 def proxy_networks(source: Source, parts: Sequence[bytes]) -> bytes:
-    """Lines of `network;owner;confidence` with a header; those of the highest confidence, 1.0, are taken."""
+    """Return lines of `network;owner;confidence` with a header; those of the highest confidence, 1.0, are taken."""
     rows = [line.split(";") for line in _lines(parts) if not line.startswith("#")]
     return _list(source, (row[0].strip() for row in rows if len(row) == 3 and row[2].strip() == "1.0"))
 

@@ -46,11 +46,11 @@ class Origin(Protocol):
     """Where files are fetched from: their publishers, or a mirror."""
 
     def has(self, source: Source) -> bool:
-        """Whether the source can be asked for there."""
+        """Return whether the source can be asked for there."""
         ...
 
     def deliver(self, source: Source) -> Delivered:
-        """The file. Raises `UpdateError`, `FetchError`, `NetworkFileError` or `ValueError`."""
+        """Return the file. Raises `UpdateError`, `FetchError`, `NetworkFileError` or `ValueError`."""
         ...
 
 
@@ -76,7 +76,7 @@ class Publishers:
         return bool(source.urls)
 
     def deliver(self, source: Source) -> Delivered:
-        """All parts, joined. A part that is no longer published is left out, and named."""
+        """Return all parts, joined. A part that is no longer published is left out, and named."""
         parts: list[Fetched] = []
         missing: list[FetchError] = []
         for url in source.urls:
@@ -104,7 +104,7 @@ class Mirror:
     """A folder that another `svc data update` keeps, or a copy of it: files beside their SHA256SUMS."""
 
     def __init__(self, where: str, get: Callable[[str, int], Fetched]) -> None:
-        """`get` is given names of files. Raises `UpdateError` where there is no SHA256SUMS that reads."""
+        """`get` is given names of files. Raises `UpdateError` if there is no SHA256SUMS that reads."""
         self._where = where
         self._get = get
         try:
@@ -116,11 +116,13 @@ class Mirror:
             ) from error
 
     def has(self, source: Source) -> bool:
-        """Whether its SHA256SUMS names the file."""
+        """Return whether its SHA256SUMS names the file."""
         return source.file in self._checksums
 
     def deliver(self, source: Source) -> Delivered:
-        """The file. Raises `UpdateError` where its SHA-256 is not the one of SHA256SUMS, `FetchError` and `OSError`."""
+        """Return the file. Raises `UpdateError` if its SHA-256 is not the one of SHA256SUMS, `FetchError` and
+        `OSError`.
+        """
         expected = self._checksums.get(source.file)
         if expected is None:
             raise UpdateError(f"{self._where} has no {source.file} in its {CHECKSUMS_FILE}")
@@ -130,8 +132,8 @@ class Mirror:
 
 
 def origin_of(mirror: str | None, tls: Callable[[], ssl.SSLContext]) -> Origin:
-    """The publishers for `None`, else the mirror at an https URL or in a folder. `tls` is asked for where something is
-    fetched. Raises `UpdateError` or `FetchError`.
+    """Return the publishers for `None`, else the mirror at an https URL or in a folder. `tls` is asked for where
+    something is fetched. Raises `UpdateError` or `FetchError`.
     """
     if mirror is None:
         context = tls()
@@ -143,9 +145,9 @@ def origin_of(mirror: str | None, tls: Callable[[], ssl.SSLContext]) -> Origin:
 
 
 def wanted(folder: Path, asked: Sequence[str], origin: Origin) -> list[Source]:
-    """The sources to update: those asked for (the recommended ones where none is), and those whose files a command put
-    into the folder and are still there. Of the recommended ones a mirror need not have all. Raises `UpdateError` for a
-    name that is none.
+    """Return the sources to update: those asked for (the recommended ones where none is), and those whose files a
+    command put into the folder and are still there. Of the recommended ones a mirror need not have all. Raises
+    `UpdateError` for a name that is none.
     """
     unknown = [name for name in asked if name not in BY_NAME]
     if unknown:

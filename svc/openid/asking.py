@@ -27,7 +27,9 @@ class DeniedError(ProviderError):
 async def ask(
     tls: ssl.SSLContext, url: str, form: str | None = None, authorization: str | None = None
 ) -> dict[str, Any]:
-    """The JSON object in the response to a `GET` of the URL, or a `POST` of the form. Raises `ProviderError`."""
+    """Send a `GET` to the URL, or a `POST` of the form, and return the JSON object of the response. Raises
+    `ProviderError`.
+    """
     headers = [("Accept", "application/json"), ("Accept-Encoding", "identity"), ("User-Agent", "svc")]
     if authorization is not None:
         headers.append(("Authorization", authorization))

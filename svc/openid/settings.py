@@ -12,8 +12,8 @@ from svc.openid.provider import Client, OpenIdProvider
 
 
 def provider_of(config: Config, tls: ssl.SSLContext, organization: Organization | None) -> OpenIdProvider:
-    """The provider of settings that name one; `organization` is that of the settings, as the store has it. Raises
-    `ConfigError`.
+    """Return the provider of settings that name one; `organization` is that of the settings, as the store has it.
+    Raises `ConfigError`.
     """
     file, organization_id = config.console_oidc_client_secret_file, config.console_oidc_organization
     assert config.console_oidc_issuer, "settings without a provider"

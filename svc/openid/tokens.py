@@ -27,8 +27,8 @@ class UnknownKeyError(TokenError):
 
 
 def read_keys(answer: dict[str, Any]) -> KeySet:
-    """The provider's keys, as it publishes them; those of kinds that are not known, and of no use here, are left out.
-    Raises `TokenError` where none is left.
+    """Return the provider's keys, as it publishes them; those of kinds that are not known, and of no use here, are left
+    out. Raises `TokenError` if none is left.
     """
     listed = answer.get("keys")
     usable: list[Any] = []
@@ -47,8 +47,8 @@ def read_keys(answer: dict[str, Any]) -> KeySet:
 def verified_claims(
     token: object, keys: KeySet, *, issuer: str, client_id: str, nonce: str, now_ms: int, access_token: object
 ) -> dict[str, Any]:
-    """The claims of an ID token that these keys have signed, for this client and this attempt. Raises `TokenError`,
-    `UnknownKeyError` where another key may have.
+    """Return the claims of an ID token that these keys have signed, for this client and this attempt. Raises
+    `TokenError`, `UnknownKeyError` where another key may have.
     """
     if not isinstance(token, str) or len(token) > LONGEST_TOKEN:
         raise TokenError("the response has no ID token")

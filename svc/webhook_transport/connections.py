@@ -43,7 +43,9 @@ class ReceivedResponse(NamedTuple):
 
 
 def write_request(path: str, headers: Mapping[str, str], body: bytes) -> bytes:
-    """A POST as it goes over the wire. Raises `ValueError` for a path or headers that are not those of one request."""
+    """Return a POST as it goes over the wire. Raises `ValueError` for a path or headers that are not those of one
+    request.
+    """
     lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
     head = f"POST {path} HTTP/1.1\r\n{lines}\r\n"
     if _HEAD.fullmatch(head) is None or head.count("\n") != len(headers) + 2:
@@ -52,8 +54,8 @@ def write_request(path: str, headers: Mapping[str, str], body: bytes) -> bytes:
 
 
 def read_response(data: bytes) -> ReceivedResponse | None:
-    """The response that begins so, if its head is whole and it is a plain one; `None` leaves it to h11, which may still
-    read it.
+    """Return the response that begins so, if its head is whole and it is a plain one; `None` leaves it to h11, which
+    may still read it.
 
     Costs as much as the text is long, whatever is in it. Not plain: what has no length or two, is sent in chunks, says
     `close`, or has a line that is unusual in any way.
@@ -240,8 +242,8 @@ class Dialer:
     async def connect(
         self, url: str, target: Target, addresses: Sequence[Address]
     ) -> PooledConnection | Literal["connect_error", "tls_error"]:
-        """A connection to the first of the addresses that accepts, at most `MAX_DIALS` of them. The certificate must
-        name the host, whatever the address is.
+        """Connect to the first of the addresses that accepts, at most `MAX_DIALS` of them. The certificate
+        must name the host, whatever the address is.
         """
         dialed = await self._dial(addresses[:MAX_DIALS], target.port)
         if dialed is None:
@@ -326,8 +328,8 @@ class IdleConnections:
 
 
 def tls_context(ca_file: Path | None = None) -> ssl.SSLContext:
-    """A context that trusts the authorities of `certifi`, the same on every machine, and those of a PEM file. TLS 1.2
-    and later.
+    """Return a context that trusts the authorities of `certifi`, the same on every machine, and those of a PEM file.
+    TLS 1.2 and later.
 
     Raises `OSError` when the file cannot be read, or holds no certificate (`ssl.SSLError` is an `OSError`).
     """

@@ -28,8 +28,8 @@ raises for a name."""
 
 
 def system_lookup(host: str) -> tuple[str, ...]:
-    """The addresses that the system knows of a name, each once: hosts file, DNS, and old spellings of IPv4 addresses;
-    none for a name that does not resolve. Blocks the thread.
+    """Return the addresses that the system knows of a name, each once: hosts file, DNS, and old spellings of IPv4
+    addresses; none for a name that does not resolve. Blocks the thread.
     """
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)

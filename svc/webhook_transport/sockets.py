@@ -32,7 +32,7 @@ class SocketBackend(httpcore.AsyncNetworkBackend):
     """Dials addresses, never names. The deadline is the caller's; timeouts of httpcore's interface are not read."""
 
     async def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
-        """A connection to this address. Raises `httpcore.ConnectError`."""
+        """Connect to this address. Raises `httpcore.ConnectError`."""
         try:
             dialed = (await trio.open_tcp_stream(host, port)).socket
         except OSError as error:
@@ -49,7 +49,7 @@ class Plain(httpcore.AsyncNetworkStream):
         self._socket = connected
 
     async def read(self, max_bytes: int, *_: Any, **__: Any) -> bytes:
-        """What has arrived, at least a byte; nothing at the end. Raises `httpcore.ReadError`."""
+        """Return what has arrived, at least a byte; nothing at the end. Raises `httpcore.ReadError`."""
         try:
             while True:
                 await trio.lowlevel.wait_readable(self._socket)
@@ -80,7 +80,9 @@ class Plain(httpcore.AsyncNetworkStream):
     async def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, *_: Any, **__: Any
     ) -> httpcore.AsyncNetworkStream:
-        """The connection with TLS, after its handshake. Raises `httpcore.ConnectError`, and is closed then."""
+        """Make the TLS handshake, and return the encrypted connection. If it fails, close the connection and raise
+        `httpcore.ConnectError`.
+        """
         secured = Secured(self, ssl_context, server_hostname)
         try:
             await secured.shake_hands()
@@ -132,9 +134,9 @@ class Secured(httpcore.AsyncNetworkStream):
                 return
 
     async def read(self, max_bytes: int, *_: Any, **__: Any) -> bytes:
-        """What has arrived, at least a byte; nothing at the end, whether or not TLS was ended before the connection:
-        the framing of HTTP tells a whole response from half of one. Raises `httpcore.ReadError`, and `TlsReadError`
-        where it is TLS that failed.
+        """Return what has arrived, at least a byte; nothing at the end, whether or not TLS was ended before the
+        connection: the framing of HTTP tells a whole response from half of one. Raises `httpcore.ReadError`, and
+        `TlsReadError` where it is TLS that failed.
         """
         while True:
             try:

@@ -146,7 +146,7 @@ _SECONDS = re.compile(rb"[0-9]{1,9}")
 
 
 def retry_after_s(headers: list[tuple[bytes, bytes]], now_ms: int) -> int | None:
-    """Seconds that `Retry-After` asks for, as a number or a date (RFC 9110, 10.2.3); `None` where it is missing or
+    """Return seconds that `Retry-After` asks for, as a number or a date (RFC 9110, 10.2.3); `None` if it is missing or
     neither.
     """
     value = next((value.strip() for name, value in headers if name.lower() == b"retry-after"), None)

@@ -66,11 +66,11 @@ class Bus(Protocol):
         ...
 
     def partition_of(self, queue: EndpointKey) -> int:  # noqa: ARG002  the leader sends all
-        """The partition of an endpoint: what is for its sender is sent once for each partition."""
+        """Return the partition of an endpoint: what is for its sender is sent once for each partition."""
         return 0
 
     def sends(self, partition: int) -> bool:  # noqa: ARG002  as above
-        """Whether this worker sends the webhooks of a partition."""
+        """Return whether this worker sends the webhooks of a partition."""
         return self.is_leader
 
     def to_sender(self, partition: int, message: Message) -> None:  # noqa: ARG002  as above
@@ -135,7 +135,7 @@ class SocketBus(Bus):
         os.close(self._folder)
 
     def keep(self) -> None:
-        """As in `Bus`. To be called with the leader's lock alone."""
+        """See `Bus`. To be called with the leader's lock alone."""
         own, new = name_of(self._slot.index), f"{LEADER}.new"
         with suppress(FileNotFoundError):
             os.unlink(new, dir_fd=self._folder)
@@ -144,15 +144,15 @@ class SocketBus(Bus):
         super().keep()
 
     def to_leader(self, message: Message) -> None:
-        """As in `Bus`."""
+        """See `Bus`."""
         self._hold(LEADER, pack_one(message))
 
     def to_worker(self, index: int, message: Message) -> None:
-        """As in `Bus`."""
+        """See `Bus`."""
         self._hold(name_of(index), pack_one(message))
 
     def to_others(self, message: Message) -> None:
-        """As in `Bus`."""
+        """See `Bus`."""
         packed = pack_one(message)
         for index in range(self._slot.workers):
             if index != self._slot.index:
@@ -163,7 +163,7 @@ class SocketBus(Bus):
         return self._dropped
 
     async def run(self, handle: MessageHandler) -> None:
-        """As in `Bus`. What is not a message is logged and dropped."""
+        """See `Bus`. What is not a message is logged and dropped."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._receive, handle)
             while True:
@@ -221,8 +221,8 @@ class SocketBus(Bus):
 
 @contextmanager
 def reach(directory: Path, slot: WorkerSlot) -> Generator[Bus]:
-    """The bus of a worker that serves this data directory. Raises `OperatorError` where several workers could not
-    reach each other; one alone goes on, and finds what commands commit when it looks.
+    """The bus of a worker that serves this data directory. Raises `OperatorError` if several workers could not reach
+    each other; one alone goes on, and finds what commands commit when it looks.
     """
     try:
         bus = SocketBus(directory, slot)
@@ -255,12 +255,12 @@ _WORKER = "worker-"
 
 
 def name_of(index: int) -> str:
-    """The file name of a worker's socket."""
+    """Return the file name of a worker's socket."""
     return f"{_WORKER}{index}"
 
 
 def open_folder(directory: Path) -> int:
-    """A descriptor of DATA/run, which is made first where it is missing; only its owner may look into it. Raises
+    """Return a descriptor of DATA/run, which is made first where it is missing; only its owner may look into it. Raises
     `OSError`, also where it is a link: in a data directory that a group can write to, that would lead anywhere.
     """
     path = directory / DIRECTORY

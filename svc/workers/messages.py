@@ -72,12 +72,12 @@ _decoder: msgspec.msgpack.Decoder[list[Message]] = msgspec.msgpack.Decoder(list[
 
 
 def pack(messages: list[Message]) -> bytes:
-    """The content of one datagram, MessagePack."""
+    """Return the content of one datagram, MessagePack."""
     return _encoder.encode(messages)
 
 
 def pack_one(message: Message) -> bytes:
-    """A message as a part of `pack_parts`."""
+    """Return a message as a part of `pack_parts`."""
     return _encoder.encode(message)
 
 
@@ -87,5 +87,5 @@ def pack_parts(parts: list[bytes]) -> bytes:
 
 
 def unpack(content: bytes) -> list[Message]:
-    """The messages of a datagram. Raises `msgspec.MsgspecError` for anything else."""
+    """Return the messages of a datagram. Raises `msgspec.MsgspecError` for anything else."""
     return _decoder.decode(content)

@@ -25,12 +25,12 @@ LEADER: Final = "svc_keeper"
 
 
 def channel_of(index: int) -> str:
-    """The channel of one node."""
+    """Return the channel of one node."""
     return f"svc_node_{index:x}"
 
 
 def channel_of_partition(partition: int) -> str:
-    """The channel of the node that has a partition of the outbox."""
+    """Return the channel of the node that has a partition of the outbox."""
     return f"svc_share_{partition}"
 
 
@@ -54,12 +54,12 @@ class NodeBus(Bus):
             notices.listen(channel)
 
     def keep(self) -> None:
-        """As in `Bus`."""
+        """See `Bus`."""
         super().keep()
         self._notices.listen(LEADER)
 
     def resign(self) -> None:
-        """As in `Bus`."""
+        """See `Bus`."""
         super().resign()
         self._notices.unlisten(LEADER)
 
@@ -68,27 +68,27 @@ class NodeBus(Bus):
         self._send(LEADER, message)
 
     def partition_of(self, queue: EndpointKey) -> int:
-        """As in `Bus`."""
+        """See `Bus`."""
         return partition_of(queue)
 
     def sends(self, partition: int) -> bool:
-        """As in `Bus`."""
+        """See `Bus`."""
         return self._partitions.holds(partition)
 
     def to_sender(self, partition: int, message: Message) -> None:
-        """As in `Bus`."""
+        """See `Bus`."""
         self._send(channel_of_partition(partition), message)
 
     def to_worker(self, index: int, message: Message) -> None:
-        """As in `Bus`."""
+        """See `Bus`."""
         self._send(channel_of(index), message)
 
     def to_others(self, message: Message) -> None:
-        """As in `Bus`."""
+        """See `Bus`."""
         self._send(ALL, message)
 
     async def run(self, handle: MessageHandler) -> None:
-        """As in `Bus`. Where messages may have been missed, it is as if another process had committed."""
+        """See `Bus`. Where messages may have been missed, it is as if another process had committed."""
 
         async def heard(channel: str, content: bytes) -> None:
             try:

@@ -38,16 +38,16 @@ _HANDLED = {*_ENDING, signal.SIGHUP, signal.SIGCHLD}
 
 
 def pause_s(failures: int) -> float:
-    """Seconds until a worker is started again: 0.1 after one failure (`failures_after`), twice as long after each
-    further one, at most 30.
+    """Return seconds until a worker is started again: 0.1 after one failure (`failures_after`), twice as long after
+    each further one, at most 30.
     """
     return min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (min(failures, 20) - 1))
 
 
 def failures_after(failures: int, served_s: float, *, was_killed: bool) -> int:
-    """The failures that count after one more death. Each second of service makes an earlier one good, so that a worker
-    that is killed now and then is back at once, and one that dies as soon as it serves is not. Of a worker that ends by
-    itself, as where the disk fails, it takes `GOOD_AFTER_S`: each start sends again what was not recorded.
+    """Return the failures that count after one more death. Each second of service makes an earlier one good, so that a
+    worker that is killed now and then is back at once, and one that dies as soon as it serves is not. Of a worker that
+    ends by itself, as where the disk fails, it takes `GOOD_AFTER_S`: each start sends again what was not recorded.
     """
     return max(0, failures - int(served_s / (1.0 if was_killed else GOOD_AFTER_S))) + 1
 
@@ -93,7 +93,7 @@ class Parent:
 
     def run(self) -> WorkerSlot | int:
         """In each worker: return its slot at once, with SIGTERM, SIGINT and SIGHUP blocked until it handles them. In
-        the parent: return the exit status when every worker has ended, 0 where each ended well after the signal.
+        the parent: return the exit status when every worker has ended, 0 if each ended well after the signal.
         """
         self._listen_to_signals()
         while True:

@@ -39,7 +39,7 @@ class PulseBoard:
         self._serving_since[index] = self._beaten_at[index] = now_s
 
     def are_all_serving(self) -> bool:
-        """Whether every worker serves."""
+        """Return whether every worker serves."""
         return all(self._serving_since)
 
     def beat(self, index: int, now_s: float, commit_since_s: float | None) -> None:
@@ -67,11 +67,11 @@ class PulseBoard:
         )
 
     def oldest_commit_s(self, now_s: float) -> float:
-        """The age of the oldest commit that is under way in any worker; 0 without one."""
+        """Return the age of the oldest commit that is under way in any worker; 0 without one."""
         return max((now_s - since_s for since_s in self._commit_since if since_s), default=0.0)
 
     def restarts(self) -> list[int]:
-        """How often each worker was replaced, since the start of the parent."""
+        """Return how often each worker was replaced, since the start of the parent."""
         return list(self._restarts)
 
     def note_death(self, index: int, now_s: float, *, replaced: bool) -> float:

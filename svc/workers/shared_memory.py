@@ -144,8 +144,8 @@ def _bucket_in(held: bytes, at: int) -> Bucket | None:
 
 
 def memory_file(name: str) -> int:
-    """The descriptor of an empty file in memory, without a path; it is inherited by a fork, and not by a program that
-    is started. Where the system has no such files, it is a temporary one.
+    """Return the descriptor of an empty file in memory, without a path; it is inherited by a fork, and not by a program
+    that is started. Where the system has no such files, it is a temporary one.
     """
     if hasattr(os, "memfd_create"):
         return os.memfd_create(name)
@@ -173,7 +173,7 @@ class Counts:
         self._memory = mmap.mmap(-1, 2 * workers * HALF_BYTES)
 
     def write(self, index: int, content: bytes) -> bool:
-        """Replace what a worker has left; for that worker alone. `False` where it is too long: nothing changes then."""
+        """Replace what a worker has left; for that worker alone. `False` if it is too long: nothing changes then."""
         if len(content) > HALF_BYTES - _HEAD.size:
             return False
         number, _ = max(self._halves(index), default=(0, b""))
@@ -184,7 +184,7 @@ class Counts:
         return True
 
     def read(self, index: int) -> bytes:
-        """What a worker, or the one before it at its slot, has left last; empty where that is nothing yet."""
+        """Return what a worker, or the one before it at its slot, has left last; empty if that is nothing yet."""
         return max(self._halves(index), default=(0, b""))[1]
 
     def _halves(self, index: int) -> list[tuple[int, bytes]]:

@@ -33,7 +33,7 @@ class ClockWatch:
         self._confirmation: int | None = None
 
     def is_ahead(self, now_ms: int, at_s: float, confirmation: int = 0) -> bool:
-        """Whether the clock has jumped ahead and nothing may be deleted. `at_s` is the monotonic clock; a
+        """Return whether the clock has jumped ahead and nothing may be deleted. `at_s` is the monotonic clock; a
         `confirmation` that has changed since the last look says that the clock is right.
         """
         confirmed = self._confirmation is not None and confirmation != self._confirmation
@@ -54,7 +54,7 @@ class ClockWatch:
 
 
 def seconds_behind(now_ms: int, last_write_ms: int | None) -> float:
-    """Seconds by which the clock is too far behind the last write to the store for a start; 0 where it is not, or
+    """Return seconds by which the clock is too far behind the last write to the store for a start; 0 if it is not, or
     nothing was ever written.
     """
     if last_write_ms is None or now_ms >= last_write_ms - BEHIND_MS:
@@ -63,7 +63,7 @@ def seconds_behind(now_ms: int, last_write_ms: int | None) -> float:
 
 
 async def is_ahead(store: Store, world: World, watch: ClockWatch) -> bool:
-    """Whether the clock has jumped ahead, and no operator has confirmed it since."""
+    """Return whether the clock has jumped ahead, and no operator has confirmed it since."""
     confirmation = await store.query(clock_confirmation)
     return watch.is_ahead(world.now_ms(), world.elapsed_s(), confirmation)
 
@@ -85,7 +85,7 @@ class SteadyClock:
         self._ms, self._at_s = world.now_ms(), world.elapsed_s()
 
     def now_ms(self) -> int:
-        """The time now."""
+        """Return the time now."""
         at_s, wall_ms = self._world.elapsed_s(), self._world.now_ms()
         expected_ms = self._ms + (at_s - self._at_s) * 1000
         if wall_ms > expected_ms - STEP_MS:

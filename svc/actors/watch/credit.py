@@ -37,7 +37,9 @@ class CreditWatch:
         """Organization number -> its state at the last look, where that is not `enough`."""
 
     def statistics(self) -> Counter[CreditState]:
-        """How many organizations were in each state at the last look; those with enough credit are not counted."""
+        """Return how many organizations were in each state at the last look; those with enough credit are
+        not counted.
+        """
         return Counter(self._states.values())
 
     async def run(self, interval_s: float = INTERVAL_S) -> None:

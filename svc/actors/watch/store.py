@@ -40,7 +40,7 @@ class Pulse(Protocol):
         """Note that this process is the leader from now on."""
 
     def oldest_commit_s(self, now_s: float) -> float:
-        """The age of the oldest commit that is under way."""
+        """Return the age of the oldest commit that is under way."""
         ...
 
     def leader_silent_s(self, now_s: float) -> float:
@@ -63,21 +63,21 @@ class StoreWatch:
         self._logged: StoreState = "ok"
 
     def state(self) -> StoreState:
-        """How the store is now: `lost` where its file was replaced, removed or cut, `stalled` where a commit of any
-        process takes longer than `STALLED_S`.
+        """Return how the store is now: `lost` where its file was replaced, removed or cut, `stalled` where a commit of
+        any process takes longer than `STALLED_S`.
         """
         if self._store.lost() is not None:
             return "lost"
         return "stalled" if self.oldest_commit_s() > STALLED_S else "ok"
 
     def oldest_commit_s(self) -> float:
-        """The age of the oldest commit that is under way in any process; 0 without one."""
+        """Return the age of the oldest commit that is under way in any process; 0 without one."""
         now_s = self._store.elapsed_s()
         since_s = self._store.commit_since_s
         return max(0.0 if since_s is None else now_s - since_s, self._pulse.oldest_commit_s(now_s))
 
     def is_leader_silent(self) -> bool:
-        """Whether the process that sends webhooks is blocked."""
+        """Return whether the process that sends webhooks is blocked."""
         return self._pulse.leader_silent_s(self._store.elapsed_s()) > STALLED_S
 
     def silences_s(self) -> list[float]:

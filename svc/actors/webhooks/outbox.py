@@ -153,15 +153,15 @@ class Outbox:
                 await self._drained.wait()
 
     def is_behind(self) -> bool:
-        """Whether at the last poll a delivery to an endpoint that responds was over `LATE_S` late, or that poll itself
-        was so long ago. Before the first one, whether the outbox was made so long ago.
+        """Return whether at the last poll a delivery to an endpoint that responds was over `LATE_S` late, or that poll
+        itself was so long ago. Before the first one, whether the outbox was made so long ago.
 
         Deliveries that wait for a paused or failing endpoint are not late: nothing here could send them.
         """
         return self._found_late or self._world.elapsed_s() - self._polled_at_s > LATE_S
 
     def statistics(self) -> OutboxStatistics:
-        """A copy of the counts; `attempts` names every status, `errors` only those that occurred."""
+        """Return a copy of the counts; `attempts` names every status, `errors` only those that occurred."""
         return OutboxStatistics(
             in_flight=self._queues.in_flight,
             queues=len(self._queues.all()),

@@ -22,15 +22,17 @@ class Partitions(Protocol):
         return 1
 
     def sends(self, queue: EndpointKey) -> bool:  # noqa: ARG002  any
-        """Whether this process may begin attempts in this queue now."""
+        """Return whether this process may begin attempts in this queue now."""
         return True
 
     def lease(self, queue: EndpointKey) -> LeaseEpoch | None:  # noqa: ARG002  any
-        """What an attempt in this queue, and what is written of it, is made under; `None` where no lease is needed."""
+        """Return what an attempt in this queue, and what is written of it, is made under; `None` if no
+        lease is needed.
+        """
         return None
 
     def is_lost(self, lease: LeaseEpoch | None) -> bool:  # noqa: ARG002  there is none
-        """Whether this process can no longer count on a lease."""
+        """Return whether this process can no longer count on a lease."""
         return False
 
     def drop(self, lost: Iterable[LeaseEpoch]) -> None:

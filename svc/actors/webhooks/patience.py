@@ -26,7 +26,7 @@ RETRY_S = 1.0
 
 
 async def read(store: Store, query: Callable[[Snapshot], T]) -> T:
-    """What the query returns, however long the store is away."""
+    """Return what the query returns, however long the store is away."""
     while True:
         try:
             return await store.query(query)

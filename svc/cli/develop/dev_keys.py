@@ -43,8 +43,8 @@ def development_keys(
     url: str,
     origins: tuple[str, ...] = (),
 ) -> DevelopmentKeys:
-    """The development keys in the file; a key that the store does not accept any more is issued again. The file is
-    written where anything in it changes: programs find the service at `url` by it.
+    """Return the development keys in the file; a key that the store does not accept any more is issued again. The file
+    is written where anything in it changes: programs find the service at `url` by it.
 
     `origins` are added to those of the public key. Raises `CommandError` for one that is not an origin.
     """

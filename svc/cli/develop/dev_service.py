@@ -57,8 +57,8 @@ class DevService:
         self.organization_id, self.number = next(iter(numbers.items()))
 
     def manage(self, method: str, path: str, body: Any = None) -> tuple[int, dict[str, Any]]:
-        """A request to the management API below the organization's own path; returns status and response. Raises
-        `CommandError` where the service does not answer, or not as this service does.
+        """Return a request to the management API below the organization's own path; returns status and response. Raises
+        `CommandError` if the service does not answer, or not as this service does.
         """
         connection = http.client.HTTPConnection(self.address, timeout=15)
         headers = {"x-api-key": self.keys.management, "content-type": "application/json"}
@@ -83,7 +83,7 @@ class DevService:
         return response
 
     def unreachable(self, error: Exception) -> CommandError:
-        """The error to raise where the service does not answer."""
+        """Return the error to raise where the service does not answer."""
         return CommandError(f"no service listens at {self.url} ({error}): start `svc dev`, or name it with --service")
 
 

@@ -17,7 +17,9 @@ CERTIFICATE_DAYS = 365
 
 
 def loopback_certificate(directory: Path, host: str, now_ms: int) -> tuple[Path, Path]:
-    """Files of a certificate for this machine's own names, signed by itself, and of its key; kept until it expires."""
+    """Return files of a certificate for this machine's own names, signed by itself, and of its key; kept until it
+    expires.
+    """
     certificate_file, key_file = directory / "certificate.pem", directory / "key.pem"
     now = utc(now_ms)
     if certificate_file.exists() and key_file.exists():

@@ -107,8 +107,8 @@ class Unarchived(NamedTuple):
 
 
 def read_line(line: bytes) -> Replayable | Unarchived | Refusal:
-    """What a line says: one of one's own making, or one that was exported, which is `Unarchived` without its report.
-    A `Refusal` with the `422` of identify where it cannot be read.
+    """Return what a line says: one of one's own making, or one that was exported, which is `Unarchived` without its
+    report. A `Refusal` with the `422` of identify where it cannot be read.
     """
     if not _is_exported(line):
         report = decode(line, ReplayedReport)
@@ -181,7 +181,7 @@ def _event(event: ExportedEvent) -> Replayable | Unarchived | Refusal:
 
 
 def decision_of(exported: ExportedDecision | UnsetType) -> Decision | None:
-    """The decision that a line has; `None` where no rule made one."""
+    """Return the decision that a line has; `None` if no rule made one."""
     return None if exported is UNSET else Decision(exported.action, exported.rule_id, exported.rule)
 
 
@@ -213,7 +213,7 @@ def lines(name: str) -> Generator[Iterator[bytes]]:
 @contextmanager
 def plain_lines(path: Path, file: BinaryIO) -> Generator[Iterable[bytes]]:
     """The lines of an open file, decompressed where its name ends in `.gz`, without a progress bar. Raises
-    `CommandError` where that cannot be done, or where it has no JSON lines.
+    `CommandError` if that cannot be done, or where it has no JSON lines.
     """
     try:
         yield _json_lines(str(path), gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file)

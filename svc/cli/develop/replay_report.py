@@ -118,7 +118,7 @@ class Summary:
         self._signals.update(trigger["signal"] for trigger in response.get("triggers", ()))
 
     def lines(self) -> list[str]:
-        """Lines to print: reports, visitors, levels and the signals that fired most often."""
+        """Return lines to print: reports, visitors, levels and the signals that fired most often."""
         skipped = f", {self.unarchived} without an archived report skipped" if self.unarchived else ""
         skipped += f", {self.skipped} from another time skipped" if self.skipped else ""
         return [
@@ -129,7 +129,7 @@ class Summary:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """The same counts as a JSON object, and the numbers of refused lines, from 1."""
+        """Return the same counts as a JSON object, and the numbers of refused lines, from 1."""
         return {
             "reports": self.reports,
             "refused_lines": self.refused,
@@ -196,7 +196,7 @@ class Backtest:
 
     def note(self, response: dict[str, Any]) -> Earlier | None:
         """Compare the response to the next line, with its event or its error, with that of the earlier run, which is
-        returned; `None` where one of them has none.
+        returned; `None` if one of them has none.
         """
         self._lines += 1
         key = response.get("source_request_id") or _key_of_line(self._lines)
@@ -212,7 +212,7 @@ class Backtest:
         return before
 
     def summary(self) -> RunComparison:
-        """What differs. Raises `CommandError` where the two runs have no identification in common."""
+        """Return what differs. Raises `CommandError` if the two runs have no identification in common."""
         found = self._comparison.summary(only_before=len(self._earlier), only_after=self._only_after)
         if not found.compared and self._only_after:
             raise CommandError(
@@ -279,7 +279,9 @@ class Previews:
 
 
 def comparison_lines(found: RunComparison) -> list[str]:
-    """The comparison in lines for people: counts, moves between levels, signals, and examples of changed verdicts."""
+    """Return the comparison in lines for people: counts, moves between levels, signals, and examples of changed
+    verdicts.
+    """
     visitors = found.visitors
     return [
         (
@@ -304,7 +306,7 @@ def comparison_lines(found: RunComparison) -> list[str]:
 
 
 def preview_lines(found: dict[Platform, WeightsPreview], most_examples: int) -> list[str]:
-    """What the weights change in lines for people, platform by platform, with `most_examples` of each."""
+    """Return what the weights change in lines for people, platform by platform, with `most_examples` of each."""
     lines: list[str] = []
     for platform, summary in found.items():
         lines += [
@@ -358,7 +360,9 @@ def _score(score: int | None) -> str:
 
 
 def decision_lines(found: DecisionComparison) -> list[str]:
-    """The comparison in lines for people: counts by action and by rule, moves, and examples of changed decisions."""
+    """Return the comparison in lines for people: counts by action and by rule, moves, and examples of changed
+    decisions.
+    """
     return [
         f"{found.compared} identifications compared, {found.changed} decisions changed",
         f"decisions  {_actions(found.before)} -> {_actions(found.after)}",

@@ -49,8 +49,8 @@ SignatureVerdict = Literal["valid", "not signed", "wrong signature", "too old or
 def verify_delivery(
     secrets: Sequence[str], signature: str | None, at: str | None, body: bytes, now_s: int
 ) -> SignatureVerdict:
-    """Whether a delivery is authentic: signed with one of the secrets, and its timestamp within five minutes of `now_s`
-    (decisions 8.1). `signature` and `at` are the headers, `None` where they are missing.
+    """Return whether a delivery is authentic: signed with one of the secrets, and its timestamp within five minutes of
+    `now_s` (decisions 8.1). `signature` and `at` are the headers, `None` if they are missing.
     """
     if signature is None or at is None or not is_count(at):
         return "not signed"
@@ -63,7 +63,7 @@ def verify_delivery(
 
 
 def is_count(text: str) -> bool:
-    """Whether a header is a number of at most twelve ASCII digits."""
+    """Return whether a header is a number of at most twelve ASCII digits."""
     return text.isascii() and text.isdecimal() and len(text) <= 12
 
 
@@ -112,11 +112,15 @@ class DeliveryHandler(BaseHTTPRequestHandler, ABC):
 
     @abstractmethod
     def receive(self, headers: dict[str, str], body: bytes, now_ms: int) -> int:
-        """The status of the response to a delivery that arrived at `now_ms`. Names of `headers` are in lower case."""
+        """Return the status of the response to a delivery that arrived at `now_ms`. Names of `headers` are in lower
+        case.
+        """
         ...
 
     def verdict(self, headers: dict[str, str], body: bytes, now_ms: int) -> SignatureVerdict:
-        """Whether the delivery, arrived at `now_ms`, is signed with one of the server's secrets (`verify_delivery`)."""
+        """Return whether the delivery, arrived at `now_ms`, is signed with one of the server's secrets
+        (`verify_delivery`).
+        """
         at, signature = headers.get("x-svc-timestamp"), headers.get("x-svc-signature")
         return verify_delivery(self.server.secrets, signature, at, body, now_ms // 1000)
 
@@ -159,7 +163,7 @@ class Forwarded(NamedTuple):
 
 def forward(target: str, directory: Path, service_url: str | None, *, as_json: bool) -> None:
     """Forward the deliveries of the service's organization to `target` until Ctrl-C or SIGTERM. Raises `CommandError`
-    where that is not a URL, the service does not run, or another session forwards already.
+    if that is not a URL, the service does not run, or another session forwards already.
     """
     parts = urlsplit(target)
     if parts.scheme not in ("http", "https") or not parts.hostname:

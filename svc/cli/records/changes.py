@@ -43,7 +43,7 @@ def commit(found: Opened, world: World, job: Callable[[Transaction], T], change:
 def recorded(
     world: World, job: Callable[[Transaction], T], change: Callable[[T], Change | None]
 ) -> Callable[[Transaction], T]:
-    """The job together with its audit record, as in `commit`: for a transaction that makes several changes."""
+    """Return the job together with its audit record, as in `commit`: for a transaction that makes several changes."""
     at_ms = world.now_ms()
 
     def record(outcome: T) -> AuditRecord | None:
@@ -79,7 +79,7 @@ def apply(found: Opened, job: Callable[[Transaction], T]) -> T:
 
 
 def operator() -> Actor:
-    """The user who runs this program, from the system and not from the environment, which anybody may set.
+    """Return the user who runs this program, from the system and not from the environment, which anybody may set.
 
     Only `SUDO_USER` is taken from there, beside the user that the program runs as.
     """

@@ -54,12 +54,12 @@ def reading(directory: Path) -> Generator[ReadOnlyStore]:
 
 
 def oldest_ms(now_ms: int) -> int:
-    """When the oldest event arrived that is readable, by the settings in force."""
+    """Return when the oldest event arrived that is readable, by the settings in force."""
     return now_ms - settings().event_retention_ms()
 
 
 def number_of(store: Readable, organization_id: str) -> int:
-    """The number of an organization by its id. Raises `CommandError` where there is none, or where it was removed."""
+    """Return the number of an organization by its id. Raises `CommandError` if there is none, or if it was removed."""
     return account(store, organization_id, after_removal=": its events are erased").organization.number
 
 
@@ -75,8 +75,8 @@ def environment_option(command: F) -> F:
 
 
 def filter_options(since: str) -> Callable[[F], F]:
-    """The options that choose events; the command gets them as `wanted`. `since`: the default of `--since`, as people
-    write it.
+    """Return the options that choose events; the command gets them as `wanted`. `since`: the default of `--since`, as
+    people write it.
     """
 
     def decorate(command: F) -> F:
@@ -120,8 +120,8 @@ def say_nothing_found(environment: Environment) -> None:
 
 
 def events_wanted(environment: Environment, since_ms: int, until_ms: int | None, filters: Filters) -> Wanted:
-    """What the options ask for, within the time for which events are kept; `until_ms=None` is now. Raises `UsageError`
-    for a time that is empty.
+    """Return what the options ask for, within the time for which events are kept; `until_ms=None` is now. Raises
+    `UsageError` for a time that is empty.
     """
     now_ms = World.real().now_ms()
     config, has_end = settings(), until_ms is not None
@@ -179,7 +179,9 @@ _FILTERS = (
 
 
 def newest_first(store: Readable, number: int, wanted: Wanted, limit: int) -> list[EventMatch]:
-    """At most `limit` of the wanted events of organization `number`, newest first; page by page, each in a snapshot."""
+    """Return at most `limit` of the wanted events of organization `number`, newest first; page by page, each in a
+    snapshot.
+    """
     listing = Listing(wanted.since_ms, wanted.until_ms, wanted.filters, limit=limit)
     found: list[EventMatch] = []
     while True:
@@ -192,7 +194,7 @@ def newest_first(store: Readable, number: int, wanted: Wanted, limit: int) -> li
 
 
 def activity_of(store: Readable, number: int, visitor_id: str, record: Visitor | None, now_ms: int) -> Activity:
-    """The events of a visitor that are kept, in all environments; part by part, each in a snapshot."""
+    """Return the events of a visitor that are kept, in all environments; part by part, each in a snapshot."""
     since_ms = counted_from_ms(record, oldest_ms(now_ms))
     found = Activity()
     for environment in ENVIRONMENTS:
@@ -218,7 +220,7 @@ class Stretch(NamedTuple):
 def oldest_first(
     store: Readable, number: int, wanted: Wanted, read_events: Callable[..., list[Any]] = read
 ) -> Iterator[Stretch]:
-    """All the events in the order of arrival, some hundred at a time, in constant memory.
+    """Yield all the events in the order of arrival, some hundred at a time, in constant memory.
 
     The indexes are read from the newest on, so the time is cut into stretches of about `EVENTS_A_READ` events each.
     `read_events(snapshot, rows, filters)` reads them.

@@ -20,13 +20,13 @@ WITH_ID = {**COLUMNS, "account": 20, "action": 16, "rule": 20, "agent": 15, "tag
 
 
 def head(*, ids: bool) -> str:
-    """The line of column names above those of `line`; `ids` as there."""
+    """Return the line of column names above those of `line`; `ids` as there."""
     columns = WITH_ID if ids else COLUMNS
     return _line(columns, {name: name for name in columns})
 
 
 def line(event: Event, request_id: UUID, *, ids: bool) -> str:
-    """An event in one line; with `ids` a wider one that ends with its request id."""
+    """Return an event in one line; with `ids` a wider one that ends with its request id."""
     verdict = event.verdict
     score = "-" if verdict.suspect_score is None else f"{verdict.suspect_score} {verdict.suspect_level}"
     signals = _signals(event)
@@ -64,7 +64,7 @@ def _cut(text: str, width: int) -> str:
 def explained(
     event: Event, request_id: UUID, document: Document | None, *, deferred: bool, split_from: str | None
 ) -> Iterator[str]:
-    """The event in lines for a person: what was decided, and why. Without its document the evidence is left out.
+    """Yield the event in lines for a person: what was decided, and why. Without its document the evidence is left out.
     `split_from` is the id of the visitor that the document names.
     """
     verdict, decision = event.verdict, event.verdict.decision

@@ -180,7 +180,7 @@ def tail(
 def follow_arrivals(
     store: Readable, number: int, wanted: Wanted, now_ms: Callable[[], int], wait: Callable[[float], None]
 ) -> Iterator[EventMatch]:
-    """The events that were asked for as they are stored, until `wanted.until_ms`. Looks every `POLL_S`, each time
+    """Yield the events that were asked for as they are stored, until `wanted.until_ms`. Looks every `POLL_S`, each time
     `LATE_MS` back; what was seen is not read again.
     """
     seen: dict[bytes, int] = {}
@@ -214,8 +214,8 @@ class Archived(NamedTuple):
     """Id of the visitor that the document names, where it is still known."""
 
     def line(self) -> bytes:
-        """One JSON object: the response of `GET /events/{request_id}`, and under `headers` what the request said of its
-        browser besides. An archive that cannot be read is `null`.
+        """Return one JSON object: the response of `GET /events/{request_id}`, and under `headers` what the request said
+        of its browser besides. An archive that cannot be read is `null`.
         """
         request_id, event = self.match
         body, headers = self._body()
@@ -242,14 +242,15 @@ class Archives:
         self._weights: dict[bytes, dict[str, int]] = {}
 
     def read_all(self, number: int, snapshot: Snapshot, rows: list[EventPosition], filters: Filters) -> list[Archived]:
-        """The events of these index rows with their archives, in their order, less those that `filters` do not fit; an
-        archive that is corrupt counts as none. Raises as `events.read` does.
+        """Return the events of these index rows with their archives, in their order, less those that `filters` do not
+        fit; an archive that is corrupt counts as none. Raises as `events.read` does.
         """
         return [self.read(snapshot, number, match) for match in read(snapshot, rows, filters)]
 
     def read(self, snapshot: Snapshot, number: int, match: EventMatch) -> Archived:
-        """An event of organization `number` with its archived report, the weights that scored it and its deferred
-        report, of one snapshot. A corrupt archive counts as none. Raises `CorruptionError` for a deferred report.
+        """Return an event of organization `number` with its archived report, the weights that scored it and its
+        deferred report, of one snapshot. A corrupt archive counts as none. Raises `CorruptionError` for a deferred
+        report.
         """
         request_id, event = match
         deferred = lookups.deferred_report(snapshot, number, request_id)

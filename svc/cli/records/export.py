@@ -45,9 +45,9 @@ from svc.world import World
 
 
 def visitor_export(store: ReadOnlyStore, organization_id: str, number: int, visitor_id: str) -> Iterator[bytes]:
-    """The document in pieces: `{organization_id, visitor_id, exported_at, event_count, visitor: {table: [row]},
+    """Return the document in pieces: `{organization_id, visitor_id, exported_at, event_count, visitor: {table: [row]},
     events: [{request_id, rows: {table: [row]}}]}`, events by their ids, oldest first; a row has `key` and `value` as
-    `svc inspect` shows them. Raises `CommandError` where nothing is kept of such a visitor.
+    `svc inspect` shows them. Raises `CommandError` if nothing is kept of such a visitor.
     """
     found = VisitorRows(store, number, visitor_id) if is_visitor_id(visitor_id) else None
     if found is None or not found.exists:

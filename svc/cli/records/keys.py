@@ -101,7 +101,7 @@ def issue_key(found: Opened, world: World, **fields: Any) -> tuple[ApiKey, str]:
 
 
 def key_of_secret(found: Opened, secret: str) -> ApiKey | None:
-    """The key with this secret, also a revoked one; `None` where the store has none."""
+    """Return the key with this secret, also a revoked one; `None` if the store has none."""
     with found.store.read() as snapshot:
         return lookups.find_key(snapshot, digest(found.pepper, secret))
 
@@ -127,7 +127,7 @@ def store_issued(transaction: Transaction, key: ApiKey, key_digest: bytes) -> Ap
 
 
 def issued_change(key: ApiKey) -> Change:
-    """The audit record of a new key: everything that was asked for, and no secret."""
+    """Return the audit record of a new key: everything that was asked for, and no secret."""
     lists = {"platforms": key.platforms or None, "allowed_origins": key.allowed_origins or None}
     return Change(key.organization, key.id, {**named(key, "kind", "name", "environment", "role"), **lists})
 

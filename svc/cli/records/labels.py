@@ -111,7 +111,7 @@ def _check(found: Opened, number: int, lines: list[Line], now_ms: int) -> None:
 
 
 def read_csv(content: bytes) -> list[Line]:
-    """The lines of a CSV file. Raises `CommandError` with the number of the first that is wrong."""
+    """Return the lines of a CSV file. Raises `CommandError` with the number of the first that is wrong."""
     try:
         text = decode_text(content)
     except NotTextError as error:

@@ -91,7 +91,7 @@ class CreditLimit(Dollars):
     """US dollars -> millionths, `none` -> -1. Negative amounts fail."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """As `Dollars`."""
+        """See `Dollars`."""
         if value == NO_LIMIT:
             return -1
         micros = super().convert(value, param, ctx)
@@ -149,7 +149,9 @@ def create(name: str, credit: int | None, rate_limit: int, sure: bool, directory
 
 
 def check_name(name: str) -> str:
-    """An organization's name without spaces around it. Raises `CommandError` unless it has 1 to 200 characters."""
+    """Return an organization's name without spaces around it. Raises `CommandError` unless it has 1 to 200
+    characters.
+    """
     if not name.strip() or len(name) > 200:
         raise CommandError("an organization's name has 1 to 200 characters")
     return name.strip()
@@ -166,8 +168,8 @@ def create_organization(
 
 
 def creation(world: World, name: str, *, credit: int | None, rate_limit: int) -> Callable[[Transaction], Organization]:
-    """The job that creates an organization with its first credit, in micro-dollars: 0 = no line on the ledger, `None` =
-    postpaid.
+    """Return the job that creates an organization with its first credit, in micro-dollars: 0 = no line on the ledger,
+    `None` = postpaid.
     """
     now_ms = world.now_ms()
     organization_id = "org_" + twenty_characters(world.entropy)
@@ -192,7 +194,7 @@ def creation(world: World, name: str, *, credit: int | None, rate_limit: int) ->
 
 
 def created_change(created: Organization, *, credit: int | None) -> Change:
-    """The audit record of a new organization; `credit` in micro-dollars, `None` = it is postpaid."""
+    """Return the audit record of a new organization; `credit` in micro-dollars, `None` = it is postpaid."""
     money = {"credit_limit_usd": NO_LIMIT} if credit is None else {"credit_usd": usd(credit)}
     asked = {"name": created.name, **money, "rate_limit_per_s": created.rate_limit_per_s}
     return Change(created.number, created.id, asked)

@@ -53,7 +53,7 @@ def statement(organization_id: str, month: datetime, directory: Path, as_json: b
 
 
 def usd(micros: int) -> str:
-    """Micro-dollars as dollars, exact."""
+    """Return micro-dollars as dollars, exact."""
     return f"{Decimal(micros) / MICROS_PER_USD:f}"
 
 

@@ -74,8 +74,8 @@ def check(file: Path | None, as_json: bool) -> None:
 
 
 def mistakes(file: Path | None, environment: Mapping[str, str]) -> Iterator[Mistake]:
-    """Every mistake in the settings: those in the file in the order of its settings, then those in variables; where
-    there are none, those in the files that settings name.
+    """Yield every mistake in the settings: those in the file in the order of its settings, then those in variables;
+    where there are none, those in the files that settings name.
     """
     in_file: dict[str, Any] = {}
     wrong: list[Mistake] = []

@@ -59,7 +59,9 @@ def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -
 
 
 def findings(directory: Path, file: Path | None, url: str | None) -> Iterator[tuple[str, Finding]]:
-    """Each check and what it found. Only the settings, where they have mistakes: the other checks depend on them."""
+    """Yield each check and what it found. Only the settings, where they have mistakes: the other checks
+    depend on them.
+    """
     first = settings_file(file)
     yield "settings", first
     if first.status == "ok":
@@ -80,12 +82,14 @@ NAMED = 3
 
 
 def credit(examined: Examined) -> Finding:
-    """Whether the credit of each organization lasts for another week; a warning where it does not (decisions 16.4)."""
+    """Return whether the credit of each organization lasts for another week; a warning where it does not (decisions
+    16.4).
+    """
     return _of_store(examined, lambda opened: finding_of(opened, examined.world.now_ms()))
 
 
 def chat_links(examined: Examined) -> Finding:
-    """Whether messages of chat webhooks can link to the console; a warning where there are such endpoints and no
+    """Return whether messages of chat webhooks can link to the console; a warning where there are such endpoints and no
     `public_url` (decisions 16.2).
     """
     if examined.config.public_url is not None:

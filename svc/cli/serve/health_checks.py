@@ -96,7 +96,9 @@ class Examined(NamedTuple):
 
 
 def settings_file(file: Path | None) -> Finding:
-    """Whether a service would start with the settings of the file and the variables; a problem names the first."""
+    """Return whether a service would start with the settings of the file and the variables; a problem names
+    the first.
+    """
     found = list(mistakes(file, os.environ))
     if found:
         says = f"{len(found)} mistakes, the first: {found[0].where}: {found[0].problem}"
@@ -105,7 +107,7 @@ def settings_file(file: Path | None) -> Finding:
 
 
 def permissions(examined: Examined) -> Finding:
-    """Whether this user can use the data directory, and nobody else: a problem where files are not readable and
+    """Return whether this user can use the data directory, and nobody else: a problem where files are not readable and
     writable, a warning where there is no directory yet or others may read the pepper.
     """
     directory = examined.directory
@@ -233,7 +235,9 @@ def _get(url: str, path: str) -> tuple[int, str]:
 
 
 def network_data(examined: Examined) -> Finding:
-    """Whether addresses can be looked up: a problem without data or with a broken file, a warning for old data."""
+    """Return whether addresses can be looked up: a problem without data or with a broken file, a warning
+    for old data.
+    """
     config = examined.config
     try:
         built_in, folder, reading, found = network_in_use(config, examined.directory)
@@ -260,7 +264,7 @@ def network_data(examined: Examined) -> Finding:
 
 
 def clock(examined: Examined, synchronized: Callable[[], bool]) -> Finding:
-    """Whether the clock agrees with the last write to the store, or the database's, and is kept by something."""
+    """Return whether the clock agrees with the last write to the store, or the database's, and is kept by something."""
     now_ms = examined.world.now_ms()
     says = f"{utc(now_ms):%Y-%m-%d %H:%M:%S} UTC"
     if (written_ms := last_write_ms(examined.directory)) is not None:
@@ -295,7 +299,7 @@ def _far_from_database(examined: Examined) -> tuple[float, str] | None:
 
 
 def kernel_clock_is_synchronized() -> bool:
-    """What the kernel says of an NTP client (adjtimex(2)); true where it cannot be asked."""
+    """Return what the kernel says of an NTP client (adjtimex(2)); true where it cannot be asked."""
     try:
         return ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(512)) != UNSYNCHRONIZED
     except (OSError, AttributeError):
@@ -316,8 +320,8 @@ def disk(examined: Examined) -> Finding:
 
 
 def tls(examined: Examined) -> Finding:
-    """Whether the certificate of the settings can be used now: a warning where it expires within `EXPIRES_SOON`, and
-    for plain HTTP that other machines reach.
+    """Return whether the certificate of the settings can be used now: a warning where it expires within `EXPIRES_SOON`,
+    and for plain HTTP that other machines reach.
     """
     config = examined.config
     try:
@@ -341,7 +345,7 @@ def tls(examined: Examined) -> Finding:
 
 
 def identification(examined: Examined) -> Finding:
-    """A sample report through the whole service, with these settings and network data, on a store that is thrown
+    """Return a sample report through the whole service, with these settings and network data, on a store that is thrown
     away.
     """
     config = msgspec.structs.replace(examined.config, log_requests="none", try_key=None)

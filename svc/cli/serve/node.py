@@ -179,7 +179,7 @@ async def _serve(
 
 
 def opened_store(url: StoreUrl, config: Config, world: World) -> PostgresqlStore:
-    """The store of a database that is ready to be served. Raises `EngineError`."""
+    """Return the store of a database that is ready to be served. Raises `EngineError`."""
     engine = PostgresqlEngine.open(url, map_bytes=config.map_bytes())
     engine.open_tables([table.name for table in TABLES])
     connections = config.store_connections

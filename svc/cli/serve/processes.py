@@ -112,7 +112,7 @@ class ClockAtStart(NamedTuple):
     """On the monotonic clock, which all processes of a machine share."""
 
     def expected_ms(self, world: World) -> int | None:
-        """What a right clock shows now at least; `None` where nothing was written before."""
+        """Return what a right clock shows now at least; `None` if nothing was written before."""
         if self.last_write_ms is None:
             return None
         known_ms = min(self.last_write_ms, self.last_write_ms if self.believed_ms is None else self.believed_ms)

@@ -199,7 +199,7 @@ class NetworkInUse(NamedTuple):
 
 
 def network_in_use(config: Config, directory: Path | None) -> NetworkInUse:
-    """Read the network data of these settings and this data directory. Raises `CommandError` where the folder cannot be
+    """Read the network data of these settings and this data directory. Raises `CommandError` if the folder cannot be
     listed.
     """
     folder = config.network_files(directory)

@@ -32,7 +32,7 @@ class EventFile(Protocol):
 
 
 def event_file(form: Form, write: Write) -> EventFile:
-    """A file of that form, whose bytes go to `write`. Raises `CommandError` where Parquet is not installed."""
+    """Return a file of that form, whose bytes go to `write`. Raises `CommandError` if Parquet is not installed."""
     match form:
         case "jsonl":
             return _Lines(write, lambda match: json_row(match.event, match.request_id))

@@ -90,7 +90,7 @@ def link(
 
 
 def console_url(base: str, token: str) -> str:
-    """The link itself. The token is the fragment, which no browser sends and no log has."""
+    """Return the link itself. The token is the fragment, which no browser sends and no log has."""
     return f"{base}/console#{token}"
 
 
@@ -128,8 +128,8 @@ def make_link(
 
 
 def link_for(found: Opened, world: World, organization: Organization, secret: str, minutes: int) -> str:
-    """The token of a new link for `svc dev`: it can be used once within so many minutes, and signs in with the key of
-    this management secret, which must be in the store. Nothing is added to the audit log.
+    """Return the token of a new link for `svc dev`: it can be used once within so many minutes, and signs in with the
+    key of this management secret, which must be in the store. Nothing is added to the audit log.
     """
     key = key_of_secret(found, secret)
     assert key is not None, "its secret was checked just now"
@@ -144,7 +144,7 @@ def link_for(found: Opened, world: World, organization: Organization, secret: st
 
 
 def base_url(url: str | None, directory: Path) -> str:
-    """Where browsers reach the service, without a slash at the end: the URL that was given, else the setting
+    """Return where browsers reach the service, without a slash at the end: the URL that was given, else the setting
     `public_url`, else this machine. Raises `CommandError` for a URL from which nobody could sign in.
     """
     config = settings()

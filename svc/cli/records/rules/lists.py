@@ -183,7 +183,7 @@ def _has_room(found: Opened, number: int, added: int, now_ms: int) -> bool:
 
 
 def read_csv(content: bytes, kind: ListKind, now_ms: int) -> Iterator[NewEntry]:
-    """The entries that a CSV file has. Raises `CommandError` with the number of the first line that is wrong."""
+    """Yield the entries that a CSV file has. Raises `CommandError` with the number of the first line that is wrong."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -31,7 +31,7 @@ class RulesetFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rules: tuple[_Line, ...]
 
     def rule(self, at: int, new_id: str) -> Rule:
-        """The rule at this place, from 0; with `new_id` where it has none."""
+        """Return the rule at this place, from 0; with `new_id` where it has none."""
         one = self.rules[at]
         return Rule(
             id=one.id or new_id,
@@ -44,8 +44,8 @@ class RulesetFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_ruleset(name: str, content: bytes) -> RulesetFile:
-    """The ruleset of a file. Raises `CommandError` with line and column of what is not JSON, and with the path of what
-    has another shape.
+    """Return the ruleset of a file. Raises `CommandError` with line and column of what is not JSON, and with the path
+    of what has another shape.
     """
     try:
         text = decode_text(content)
@@ -69,8 +69,8 @@ def _position(text: str, message: str) -> str:
 
 
 def refused(name: str, refusal: Refusal) -> CommandError:
-    """The error for rules that may not be in force: each fault with the place of its rule, and of a condition line and
-    column.
+    """Return the error for rules that may not be in force: each fault with the place of its rule, and of a condition
+    line and column.
     """
     faults = [f"{detail.field}: {detail.issue}" for detail in refusal.details if detail.issue != "invalid_condition"]
     return CommandError("; ".join([f"{name}: {refusal.message}", *faults]))

@@ -59,7 +59,7 @@ _PUNCTUATION = re.compile(r"[(),;:/\s]+")
 
 @lru_cache(maxsize=4096)
 def canonical_gpu(vendor: str, renderer: str) -> str:
-    """Return the processor's name in lower case: no API, no driver, no ANGLE. "" when nothing is left.
+    """The processor's name in lower case: no API, no driver, no ANGLE. "" when nothing is left.
 
     The device number stays (`0x00002504`): it belongs to the silicon, and Chromium on Windows reports it throughout.
     """
@@ -115,8 +115,8 @@ _NO_HINTS = ClientHints()
 
 
 def client_hints(*values: Any) -> ClientHints | None:
-    """Return the values of `HINTS`: lists of brands, a boolean, texts of at most 64 characters, the model of at most
-    128, and a list.
+    """The values of `HINTS`: lists of brands, a boolean, texts of at most 64 characters, the model of at most 128, and
+    a list.
 
     Empty text means not said. Source: W3C UA Client Hints, 4.1.
     """
@@ -211,7 +211,7 @@ touch = pattern("{0}/{2}/{1}", whole, short_text, whole, needs=2)
 
 
 def widths(count: int) -> Converter:
-    """Return a converter of so many widths of one text, in CSS pixels, each in another font."""
+    """A converter of so many widths of one text, in CSS pixels, each in another font."""
     return pattern("/".join(["{}"] * count), *[number_text] * count, needs=count, missing="")
 
 
@@ -255,7 +255,7 @@ def webdriver_anywhere(*answers: Any) -> bool | None:
 
 
 def driver_marks(*names: str) -> Converter:
-    """Return a converter of `navigator.webdriver` and of whether each of these marks was found."""
+    """A converter of `navigator.webdriver` and of whether each of these marks was found."""
 
     def convert(webdriver: Any, *marks: Any) -> tuple[str, ...] | None:
         """Booleans."""
@@ -278,7 +278,7 @@ def plugins_patched(*answers: Any) -> bool | None:
 
 
 def pointer(kind: Any, hover: Any) -> bool | None:
-    """Return text of at most 16 characters, `none` where there is no pointer; and a boolean."""
+    """Text of at most 16 characters, `none` where there is no pointer; and a boolean."""
     named, hovers = text(kind, 16), flag(hover)
     return None if named is None or hovers is None else named != "none" or hovers
 

@@ -36,7 +36,7 @@ _SORTED_JSON = msgspec.json.Encoder(order="sorted")
 
 
 def text(value: Any, longest: int, *, shortest: int = 1) -> str | None:
-    """Return a string of the given length in characters that can be stored as UTF-8 (lone surrogates can not)."""
+    """A string of the given length in characters that can be stored as UTF-8 (lone surrogates can not)."""
     if type(value) is not str or not shortest <= len(value) <= longest:
         return None
     return value if is_unicode(value) else None
@@ -46,13 +46,13 @@ Converter = Callable[..., Any]
 
 
 def described(convert: Converter, words: str) -> Converter:
-    """Return the converter, with these words as its docstring: type, unit and bounds."""
+    """The converter, with these words as its docstring: type, unit and bounds."""
     convert.__doc__ = words
     return convert
 
 
 def text_of(longest: int, *, shortest: int = 1) -> Converter:
-    """Return a converter to text of `shortest` to `longest` characters, as `text` reads it."""
+    """A converter to text of `shortest` to `longest` characters, as `text` reads it."""
 
     def convert(value: Any) -> str | None:
         if value.__class__ is str and shortest <= len(value) <= longest and (value.isascii() or is_unicode(value)):
@@ -66,7 +66,7 @@ short_text = text_of(64)
 
 
 def first_of(convert: Converter) -> Converter:
-    """Return a converter of several values to the first that `convert` gives a result for; `None` if there is none."""
+    """A converter of several values to the first that `convert` gives a result for; `None` where there is none."""
 
     def first(*given: Any) -> Any:
         for value in given:
@@ -79,7 +79,7 @@ def first_of(convert: Converter) -> Converter:
 
 
 def when(expected: Any, result: Any) -> Converter:
-    """Return a converter to `result` of this one value."""
+    """A converter to `result` of this one value."""
 
     def convert(value: Any) -> Any:
         return result if value == expected else None
@@ -88,7 +88,7 @@ def when(expected: Any, result: Any) -> Converter:
 
 
 def above_zero(spelled: str) -> Converter:
-    """Return a converter of a number above zero to text, by a format specification. Failures are zero or below."""
+    """A converter of a number above zero to text, by a format specification. Failures are zero or below."""
 
     def convert(value: Any) -> str | None:
         found = number(value)
@@ -98,9 +98,9 @@ def above_zero(spelled: str) -> Converter:
 
 
 def pattern(template: str, *converts: Converter, needs: int, missing: str | None = None) -> Converter:
-    """Return a converter of as many values as there are `converts` to one text of at most 64 characters, longer ones
-    hashed: `template` (of `str.format`) filled with the results, `missing` in the place of those that are `None`. The
-    result is `None` unless one of the first `needs` values is usable.
+    """A converter of as many values as there are `converts` to one text of at most 64 characters, longer ones hashed:
+    `template` (of `str.format`) filled with the results, `missing` in the place of those that are `None`. The result is
+    `None` unless one of the first `needs` values is usable.
     """
     nothing = [None] * needs
 
@@ -117,7 +117,7 @@ def pattern(template: str, *converts: Converter, needs: int, missing: str | None
 
 
 def number(value: Any) -> float | None:
-    """Return number between -10^15 and 10^15; booleans are none. Whole numbers come back as `int`."""
+    """Number between -10^15 and 10^15; booleans are none. Whole numbers come back as `int`."""
     kind = value.__class__
     if (kind is int or kind is float) and -_LARGEST_NUMBER < value < _LARGEST_NUMBER:
         return value
@@ -136,7 +136,7 @@ def flag(value: Any) -> bool | None:
 
 
 def members(value: Any) -> dict[str, Any]:
-    """Return the members of an object; of anything else none, so that nested reading needs no checks."""
+    """The members of an object; of anything else none, so that nested reading needs no checks."""
     return cast("dict[str, Any]", value) if type(value) is dict else _NO_MEMBERS
 
 
@@ -153,12 +153,12 @@ def figures(value: Any) -> dict[str, float] | None:
 
 
 def entries_of(value: Any) -> list[Any]:
-    """Return the first entries of a list; of anything else none."""
+    """The first entries of a list; of anything else none."""
     return cast("list[Any]", value)[:MAX_LIST] if type(value) is list else []
 
 
 def texts(value: Any, longest: int = 128) -> list[str] | None:
-    """Return the usable strings of a list, in its order; `None` when it is not a list."""
+    """The usable strings of a list, in its order; `None` when it is not a list."""
     if type(value) is not list:
         return None
     return [
@@ -198,14 +198,14 @@ def epoch_ms(value: Any) -> int | None:
 
 @lru_cache(maxsize=4096)
 def shown(value: float) -> str:
-    """Return a finite number as its shortest text, the same for 8 and 8.0. Raises `ValueError` or `OverflowError` for
-    others, which `number` lets none of pass.
+    """A finite number as its shortest text, the same for 8 and 8.0. Raises `ValueError` or `OverflowError` for others,
+    which `number` lets none of pass.
     """
     return str(int(value)) if value == int(value) else repr(value)
 
 
 def scalar_text(value: Any) -> str | None:
-    """Return text, number or boolean; kept as text, numbers by `shown`, booleans as in JSON."""
+    """Text, number or boolean; kept as text, numbers by `shown`, booleans as in JSON."""
     kind = value.__class__
     if kind is str:
         return value if value and is_unicode(value) else None
@@ -216,7 +216,7 @@ def scalar_text(value: Any) -> str | None:
 
 
 def number_text(value: Any) -> str | None:
-    """Return number between -10^15 and 10^15; kept as text."""
+    """Number between -10^15 and 10^15; kept as text."""
     found = number(value)
     return None if found is None else shown(found)
 
@@ -235,12 +235,12 @@ def compact(value: str) -> str:
 
 
 def digest(value: str) -> str:
-    """Return 128 bits of BLAKE3 over the text, in hexadecimal."""
+    """128 bits of BLAKE3 over the text, in hexadecimal."""
     return blake3(value.encode("utf-8", "surrogatepass")).hexdigest(length=16)
 
 
 def is_unicode(value: str) -> bool:
-    """Return whether the text can be written as UTF-8: JSON escapes allow lone surrogates, which can not."""
+    """Whether the text can be written as UTF-8: JSON escapes allow lone surrogates, which can not."""
     if value.isascii():
         return True
     try:
@@ -256,16 +256,13 @@ _GREASE = re.compile(r"[\W_]*Not[\W_]?A[\W_]?Brand[\W_]*")
 
 @lru_cache(maxsize=1024)
 def is_grease(brand: str) -> bool:
-    """Return whether the brand is the invented one that browsers add, such as `Not;A=Brand` (W3C UA Client
-    Hints, 6.2).
-    """
+    """Whether the brand is the invented one that browsers add, such as `Not;A=Brand` (W3C UA Client Hints, 6.2)."""
     return _GREASE.fullmatch(brand) is not None
 
 
 def read_brands(value: Any) -> tuple[tuple[tuple[str, str], ...], str | None]:
-    """Return (brand, version) pairs, sorted, and the invented brand, of a list of `{brand, version}` objects or of bare
-    names. A browser mixes in one invented brand so that nobody relies on the list's exact content, and shuffles the
-    order.
+    """(brand, version) pairs, sorted, and the invented brand, of a list of `{brand, version}` objects or of bare names.
+    A browser mixes in one invented brand so that nobody relies on the list's exact content, and shuffles the order.
 
     Of the list 16 entries are read, texts of at most 64 characters; a version may be "".
     """

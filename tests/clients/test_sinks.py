@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -53,13 +54,13 @@ def engine(command: list[str], folder: Path) -> Generator[None]:
 
 def until(read: Callable[[], Found | None]) -> Found:
     """What is there at last."""
-    waiting = time.monotonic() + PATIENCE_S
-    while True:
+    waiting = threading.Event()
+    for _ in range(PATIENCE_S * 20):
         found = read()
         if found is not None:
             return found
-        assert time.monotonic() < waiting
-        time.sleep(0.05)
+        waiting.wait(0.05)
+    raise AssertionError("it is not there")
 
 
 @asynccontextmanager

@@ -70,6 +70,10 @@ class StoreWatch:
             return "lost"
         return "stalled" if self.oldest_commit_s() > STALLED_S else "ok"
 
+    def may_commit(self) -> bool:
+        """Whether `state` is `ok`, as far as is known without asking the system: of the file within `INTERVAL_S`."""
+        return self._logged != "lost" and self.oldest_commit_s() <= STALLED_S
+
     def oldest_commit_s(self) -> float:
         """Return the age of the oldest commit that is under way in any process; 0 without one."""
         now_s = self._store.elapsed_s()

@@ -64,7 +64,7 @@ async def submit(
     """
     began_at = trio.current_time()
     reply: Reply[PipelineResult] = Reply()
-    if services.watch.state() != "ok":
+    if not services.watch.may_commit():
         return Outcome(NOT_NOW)
     try:
         limit = caller.organization.rate_limit_per_s

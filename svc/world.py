@@ -100,8 +100,8 @@ class RequestIds:
 
 
 def elapsed_s() -> float:
-    """Return seconds by a monotonic clock of unknown start, for programs that have no event loop: only differences mean
-    anything.
+    """Return the seconds of a monotonic clock of unknown start, for programs that have no event loop: only differences
+    mean anything.
     """
     return time.monotonic()
 

@@ -54,8 +54,8 @@ async def count_usage(store: Store, now_ms: int) -> UsageCounts:
 
 
 async def largest_holdings(store: Store) -> dict[str, int]:
-    """Return bytes held, by organization id, of the `ORGANIZATIONS_SHOWN` that hold most. Reads some organizations at a
-    time, with checkpoints in between.
+    """Return the bytes held, by organization id, of the `ORGANIZATIONS_SHOWN` that hold most. Reads some organizations
+    at a time, with checkpoints in between.
     """
     largest: list[tuple[int, int]] = []
     after = 0

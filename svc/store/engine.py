@@ -122,11 +122,11 @@ class Reader(Protocol):
         ...
 
     def count(self, table: str, /) -> int:
-        """Return rows of a table; takes no longer for a large one."""
+        """Return the number of rows of a table; takes no longer for a large one."""
         ...
 
     def size(self, table: str, /) -> int:
-        """Return bytes that a table takes, as far as the engine knows."""
+        """Return the bytes that a table takes, as far as the engine knows."""
         ...
 
     def close(self) -> None:

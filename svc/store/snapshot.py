@@ -50,7 +50,9 @@ class Snapshot:
         return self.reader.get(table.name, table.key.pack(*key)) is not None
 
     def length(self, table: Table[Any], *key: Any) -> int:
-        """Return bytes stored under a key, checksum included; 0 if there is nothing. The value is not checked."""
+        """Return the number of bytes stored under a key, checksum included; 0 if there is nothing. The value is not
+        checked.
+        """
         raw = self.reader.get(table.name, table.key.pack(*key))
         return 0 if raw is None else len(raw)
 
@@ -106,11 +108,11 @@ class Snapshot:
         return self._range(table, start, None, checked=False)
 
     def count(self, table: Table[Any]) -> int:
-        """Return rows of a table; none is read."""
+        """Return the number of rows of a table; none is read."""
         return self.reader.count(table.name)
 
     def size(self, table: Table[Any]) -> int:
-        """Return bytes that a table takes in the file: with LMDB, those of its pages."""
+        """Return the bytes that a table takes in the file: with LMDB, those of its pages."""
         return self.reader.size(table.name)
 
     def with_progress(self, steps: Steps) -> Snapshot:

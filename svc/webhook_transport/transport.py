@@ -146,8 +146,8 @@ _SECONDS = re.compile(rb"[0-9]{1,9}")
 
 
 def retry_after_s(headers: list[tuple[bytes, bytes]], now_ms: int) -> int | None:
-    """Return seconds that `Retry-After` asks for, as a number or a date (RFC 9110, 10.2.3); `None` if it is missing or
-    neither.
+    """Return the seconds that `Retry-After` asks for, as a number or a date (RFC 9110, 10.2.3); `None` if it is missing
+    or neither.
     """
     value = next((value.strip() for name, value in headers if name.lower() == b"retry-after"), None)
     if value is None:

@@ -38,7 +38,7 @@ _HANDLED = {*_ENDING, signal.SIGHUP, signal.SIGCHLD}
 
 
 def pause_s(failures: int) -> float:
-    """Return seconds until a worker is started again: 0.1 after one failure (`failures_after`), twice as long after
+    """Return the seconds until a worker is started again: 0.1 after one failure (`failures_after`), twice as long after
     each further one, at most 30.
     """
     return min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (min(failures, 20) - 1))

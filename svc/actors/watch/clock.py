@@ -54,8 +54,8 @@ class ClockWatch:
 
 
 def seconds_behind(now_ms: int, last_write_ms: int | None) -> float:
-    """Return seconds by which the clock is too far behind the last write to the store for a start; 0 if it is not, or
-    nothing was ever written.
+    """Return the seconds by which the clock is too far behind the last write to the store for a start; 0 if it is not,
+    or nothing was ever written.
     """
     if last_write_ms is None or now_ms >= last_write_ms - BEHIND_MS:
         return 0.0

@@ -129,7 +129,7 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
 
 
 def row_bytes(length: int) -> int:
-    """Return bytes that a row of `length` bytes takes in the store's file: its own, or whole pages of `PAGE_BYTES`
+    """Return the bytes that a row of `length` bytes takes in the store's file: its own, or whole pages of `PAGE_BYTES`
     where it is longer than `ROW_BYTES`.
     """
     return length if length <= ROW_BYTES else -(-length // PAGE_BYTES) * PAGE_BYTES

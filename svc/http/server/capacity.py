@@ -121,7 +121,7 @@ class OpenConnection(Protocol):
     """What all connections together ask of each (`connection.Connection`)."""
 
     def waits(self) -> IdleConnection | None:
-        """Return since when its client has to act; `None` while a request is being handled."""
+        """Return the time since when the client has to act; `None` while a request is being handled."""
         ...
 
     def evict(self) -> None:

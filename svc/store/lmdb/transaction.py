@@ -154,11 +154,11 @@ class LmdbReader:
         return before
 
     def count(self, table: str, /) -> int:
-        """Return rows of a table, from its header: no row is read."""
+        """Return the number of rows of a table, from its header: no row is read."""
         return self._stat(table)["entries"]
 
     def size(self, table: str, /) -> int:
-        """Return bytes of the branch, leaf and overflow pages of a table, from its header."""
+        """Return the bytes of the branch, leaf and overflow pages of a table, from its header."""
         stat = self._stat(table)
         return stat["psize"] * (stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"])
 

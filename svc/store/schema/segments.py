@@ -113,7 +113,9 @@ class Segment(msgspec.Struct, frozen=True):
     """Of each digest, in ascending order."""
 
     def pack(self) -> bytes:
-        """Return number of slots, slots, number of digests, digests, ends, indexes; numbers are little-endian."""
+        """Return these bytes: number of slots, slots, number of digests, digests, ends, indexes; numbers are
+        little-endian.
+        """
         return b"".join(
             (
                 _COUNT.pack(len(self.slots) // SLOT_BYTES),

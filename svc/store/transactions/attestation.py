@@ -24,8 +24,8 @@ from svc.store.snapshot import Snapshot, Transaction
 def keep_key(
     transaction: Transaction, number: int, key_id: bytes, key: AttestedKey, before: AttestedKey | None
 ) -> None:
-    """Write a key and list it with its visitor. `before`: what is kept of it now, maybe with another visitor. Of too
-    many keys of one visitor the oldest is deleted.
+    """Write an attested key and list it under its visitor. `before`: the stored record of this key, which may belong to
+    another visitor. If a visitor has too many keys, the oldest is deleted.
     """
     transaction.put(ATTESTED_KEYS, (number, key_id), key)
     if before is not None and before.visitor_id == key.visitor_id:
@@ -39,18 +39,18 @@ def keep_key(
 
 
 def has_keys(snapshot: Snapshot, number: int, visitor_id: str) -> bool:
-    """Return whether a key is kept with this visitor."""
+    """Return whether the visitor has any attested key."""
     return bool(_listed(snapshot, number, visitor_id))
 
 
 def purge_attested_key(transaction: Transaction, number: int, key_id: bytes, key: AttestedKey) -> None:
-    """Delete one key."""
+    """Delete one attested key."""
     transaction.delete(ATTESTED_KEYS, number, key_id)
     _unlist(transaction, number, key.visitor_id, key_id)
 
 
 def purge_attested_keys(transaction: Transaction, number: int, visitor_id: str) -> None:
-    """Delete all keys of a visitor; nothing where it has none."""
+    """Delete all attested keys of a visitor; do nothing if it has none."""
     listed = _listed(transaction, number, visitor_id)
     for key_id in listed:
         transaction.delete(ATTESTED_KEYS, number, key_id)
@@ -91,8 +91,8 @@ class Redeemed(NamedTuple):
 
 
 def redeem(transaction: Transaction, submission: Submission, attestation: Attestation, visitor_id: str) -> Redeemed:
-    """Use up the challenge of an attested report, also where something else is wrong with it (decisions 7.5). Where
-    nothing is, the key of an Apple device is kept, with its counter and with the visitor that the report was given to.
+    """Use up the challenge of an attested report, even if the attestation fails for another reason (decisions 7.5). If
+    it succeeds, store the key of an Apple device with its counter and the visitor to which the report was assigned.
     """
     number, proof = submission.organization, attestation.proof
     challenged = None if attestation.challenge is None else _use(transaction, submission, attestation.challenge)

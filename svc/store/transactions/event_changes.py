@@ -34,12 +34,12 @@ def change_event(
     retention_ms: int,
     label: LabelChange = LabelChange(),  # noqa: B008  immutable
 ) -> Event | Labeled | Refusal:
-    """Give an event these values of `account_id`, `action` and `tag`, `None` removes one; and another label. `404
-    event_not_found`, or `422` for a reason without a label.
+    """Set `account_id`, `action` and `tag` of an event to these values, where `None` removes one, and change its label.
+    Refusals: `404 event_not_found`, `422` for a reason without a label.
 
-    The event keeps its visitor, score and velocity; the counts of accounts, visitors and addresses follow. Webhooks
-    about it that are still to be sent no longer name an account that it had: its erasure would not find them. Of one
-    that is not readable any more the label alone can be changed, and is returned.
+    The event keeps its visitor, score and velocity; the counts of accounts, visitors and addresses are updated.
+    Webhooks about it that are still to be sent no longer name an account that it had: the erasure of that account would
+    not find them. Of an event that is past its retention only the label can be changed, and it is returned.
     """
     before = event_by_request(transaction, number, environment, request_id, now_ms, retention_ms)
     if before is None and not fields:
@@ -71,10 +71,10 @@ def supplement(
     quotas: Quotas = Quotas(),  # noqa: B008  immutable
     capacity_bytes: int = 1 << 60,
 ) -> Literal["accepted", "accepted_before"] | Refusal:
-    """Keep the first report of a request; the same again changes nothing, another is a conflict (interface 3).
-
-    It counts as an archived report (decisions 4): over the budget of the day it is `429` until midnight, over the
-    organization's share of the store `503`. Raises `CorruptionError` where a corrupt table hides the event.
+    """Store the first deferred report of a request; the same report again changes nothing, another one is a conflict
+    (interface 3). It counts as an archived report (decisions 4): refused with `429` until midnight over the day's
+    budget, with `503` over the organization's share of the store. Raises `CorruptionError` if a corrupt table hides the
+    event.
     """
     key = (number, request_id.bytes)
     kept = transaction.get(DEFERRED_REPORTS, *key)

@@ -9,11 +9,11 @@ from svc.store.views.feed import closed_to_ms
 
 
 def close(transaction: Transaction, scope: Scope, to_ms: int) -> int:
-    """Close the feed up to a time, included, that may be any: what is stored from then on has its place behind it.
-    Returns up to when it is closed now, which may be later.
+    """Close the feed up to and including `to_ms` (any Unix ms): events stored from then on get a position after it.
+    Return the time up to which it is closed now, which may be later.
 
-    What this rests on: a job that writes this row and one that has read it, to store an event, are never committed as
-    if neither had seen the other.
+    This relies on conflict detection: a job that writes this row and a job that has read it, to store an event, are
+    never both committed unless one has seen the other.
     """
     closed = closed_to_ms(transaction, scope)
     if to_ms > closed:

@@ -52,7 +52,7 @@ from svc.store.snapshot import Transaction
 
 
 class Remembered(NamedTuple):
-    """What the histories add to an identification."""
+    """What the histories contribute to an identification."""
 
     observations: tuple[Observation, ...]
     lesson: StatisticsUpdate | None
@@ -60,7 +60,7 @@ class Remembered(NamedTuple):
 
 
 def address_today(transaction: Transaction, assessment: Assessment) -> AddressHistory:
-    """Return the history of the address on the day of an identification, before it."""
+    """Return the history of the address on the day of an identification, without that identification."""
     return transaction.get(ADDRESS_HISTORY, *_address_key(assessment)) or AddressHistory()
 
 
@@ -78,13 +78,12 @@ def update_history(
     recognition: Recognition,
     visitor_number: int | None,
 ) -> Remembered:
-    """Write an identification into the histories of its visitor, address and report; returns the report's observations
-    with those that the histories add (docs/signals.md).
+    """Write an identification into the histories of its visitor, address and report. Return the observations of the
+    report and those that the histories add (docs/signals.md).
 
-    `address_before` is the `address_today`, `replayed` the `replay_of` the report; `visitor_number` is that of the
-    recognition or, of a new visitor, the one it was given. `None` is a visitor who cannot be recognized: the address
-    and the report are remembered all the same, and matching learns nothing; nor does it from a report that was sent
-    before.
+    `address_before`: the result of `address_today`; `replayed`: the result of `replay_of`; `visitor_number`: the
+    recognized visitor's, or the one given to a new visitor. With `None`, for a visitor that cannot be recognized,
+    address and report are still recorded, but matching learns nothing; nor does it from a report that was sent before.
     """
     organization = assessment.submission.organization
     seen, features = assessment.history, assessment.features

@@ -13,8 +13,8 @@ from svc.store.snapshot import Transaction
 
 
 def repeated_request(transaction: Transaction, submission: Submission) -> Callable[[int], Duplicate] | None:
-    """By the balance, the response to a request whose idempotency key another had within `IDEMPOTENCY_MS`; `None` for
-    a request that repeats none.
+    """Return a function from the balance to the response, if another request had this idempotency key within
+    `IDEMPOTENCY_MS`; else `None`.
     """
     if submission.idempotency is None:
         return None
@@ -26,7 +26,7 @@ def repeated_request(transaction: Transaction, submission: Submission) -> Callab
 
 
 def note_idempotency(transaction: Transaction, submission: Submission) -> None:
-    """Store the idempotency key of a request that was identified; nothing for a request without one."""
+    """Store the idempotency key of a request that was identified; do nothing if it has none."""
     if submission.idempotency is not None:
         row = Idempotency(submission.request_id.bytes, submission.at_ms)
         transaction.put(IDEMPOTENCY, (submission.organization, submission.idempotency), row)

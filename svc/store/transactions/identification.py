@@ -104,7 +104,7 @@ def identify(
     capacity_bytes: int = 1 << 60,
     next_number: NextNumber = ANY_NUMBER,
 ) -> Late[Recorded]:
-    """Return record one identification, or return what refuses it: then nothing is written.
+    """Record one identification, or return the refusal and write nothing.
 
     `statistics` is only read; `capacity_bytes` is what the whole store can hold; a new visitor gets `next_number`. Sums
     of the organization are updated and not seen, since others add to them; the outcome shows the balance it left.

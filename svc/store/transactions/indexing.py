@@ -50,7 +50,7 @@ _BEYOND = (2**32 - 1,)
 
 
 class Polled(NamedTuple):
-    """Where there is something to do, among some of the scopes that have a tail."""
+    """The scopes with work to do, among some of those that have a tail."""
 
     found: Scope | None
     resume: Scope | None
@@ -58,7 +58,9 @@ class Polled(NamedTuple):
 
 
 def poll(snapshot: Snapshot, after: Scope | None, before_ms: int, of: int | None = None) -> Polled:
-    """Return the first scope behind `after` where a step would do something; `of` one organization only."""
+    """Return the first scope after `after` for which `step` would do something; with `of`, only of that
+    organization.
+    """
     end = _BEYOND if of is None else (of + 1,)
     for _ in range(SCOPES_A_POLL):
         start = (of or 0,) if after is None else (after.number, after.environment + 1)
@@ -81,8 +83,8 @@ def _is_due(snapshot: Snapshot, scope: Scope, before_ms: int) -> bool:
 
 
 def step(transaction: Transaction, scope: Scope, before_ms: int) -> bool:
-    """Make one segment, of events that arrived before `before_ms`, or make a large one, or put late events into one;
-    whether there was anything to do.
+    """Build one segment of events that arrived before `before_ms`, or merge small segments into a large one, or put
+    late events into one. Return whether there was anything to do.
     """
     newest = _newest(transaction, scope)
     new = _new(transaction, scope, newest, before_ms)
@@ -175,7 +177,7 @@ _ALWAYS_MS = 2**64 - 1
 
 
 class Rebuilt(msgspec.Struct, frozen=True):
-    """How many rows there are after a rebuild."""
+    """The numbers of rows after a rebuild."""
 
     events: int
     index_rows: int
@@ -183,15 +185,17 @@ class Rebuilt(msgspec.Struct, frozen=True):
 
 
 def rebuild(transaction: Transaction, now_ms: int, steps: Steps = QUIET) -> Rebuilt:
-    """As `rebuild_indexes`, for a transaction that is not recorded (`Store.change_log`): the operation log ends."""
+    """Rebuild the indexes as `rebuild_indexes` does, in a transaction that is not recorded (`Store.change_log`), and
+    end the operation log.
+    """
     operations.drop(transaction, now_ms, "the indexes of the store were rebuilt")
     events = rebuild_indexes(transaction, steps)
     return Rebuilt(events, sum(transaction.count(table) for table in INDEX), transaction.count(HOURS))
 
 
 def rebuild_indexes(transaction: Transaction, steps: Steps = QUIET) -> int:
-    """Delete the index and every counter, unread, and make those that the events have; returns the number of events.
-    `steps` gets how many were read. Raises `CorruptionError` for an event that cannot be read.
+    """Delete the index and all counters without reading them, and rebuild them from the events. Return the number of
+    events; `steps` is told how many were read. Raises `CorruptionError` if an event cannot be read.
     """
     for table in (*INDEX, HOURS):
         transaction.clear(table)

@@ -32,13 +32,13 @@ class LogPosition(NamedTuple):
 
 
 def follower(snapshot: Snapshot) -> Following | None:
-    """Return the follower, also one whose log was dropped; `None` if nobody follows."""
+    """Return the follower, even if its log was dropped; `None` if the log has no follower."""
     return snapshot.get(FOLLOWING, "log")
 
 
 def recorded(snapshot: Snapshot) -> Following | None:
-    """Return the follower for whom each commit appends its changes to the log; `None` if nobody follows, or the log was
-    dropped. About a microsecond.
+    """Return the follower for which each commit appends its changes to the log; `None` if there is none, or the log was
+    dropped. Takes about a microsecond.
     """
     following = follower(snapshot)
     return following if following is not None and following.lost_at_ms is None else None
@@ -68,8 +68,8 @@ def batches(snapshot: Snapshot, start: int) -> Iterator[tuple[int, bytes]]:
 
 
 def lag_ms(snapshot: Snapshot) -> int:
-    """Return milliseconds between the commits of the oldest batch that is not known to be copied and of the newest; 0 =
-    all is copied.
+    """Return the milliseconds between the commits of the oldest batch that is not known to be copied and of the newest
+    batch; 0 if all are copied.
     """
     first, last = oldest(snapshot), newest(snapshot)
     if first == last:
@@ -82,8 +82,8 @@ def _moment(snapshot: Snapshot, sequence: int) -> int:
 
 
 def append_changes(transaction: Transaction, changes: Changes, now_ms: int) -> None:
-    """Append the changes of a commit as the next batch; nothing for none. Drops the log when it takes more than its
-    limit.
+    """Append the changes of a commit to the log as the next batch; do nothing if there are none. Drop the log if it
+    takes more bytes than its limit.
     """
     if not changes:
         return
@@ -96,8 +96,8 @@ def append_changes(transaction: Transaction, changes: Changes, now_ms: int) -> N
 
 
 def drop(transaction: Transaction, now_ms: int, because: str) -> None:
-    """Delete the log and note when and why: the follower has to begin again with a new snapshot. Nothing where there is
-    no log.
+    """Delete the log and record when and why: the follower has to begin again with a new snapshot. Do nothing if there
+    is no log.
     """
     following = recorded(transaction)
     if following is not None:
@@ -114,7 +114,7 @@ def begin(transaction: Transaction, following: Following) -> None:
 
 
 def allow(transaction: Transaction, limit_bytes: int) -> None:
-    """Set how many bytes the log may take before it is dropped; nothing where nobody follows."""
+    """Set how many bytes the log may take before it is dropped; do nothing if there is no follower."""
     following = follower(transaction)
     if following is not None:
         transaction.put(FOLLOWING, ("log",), msgspec.structs.replace(following, limit_bytes=limit_bytes))
@@ -127,8 +127,8 @@ def end(transaction: Transaction) -> None:
 
 
 def cut(transaction: Transaction, timeline: bytes, copied: int) -> None:
-    """Delete the batches before `copied`, which stays, since the next number follows from it. Nothing happens for
-    another timeline than the present one.
+    """Delete the batches before `copied`, which stays because the next number follows from it. Do nothing if `timeline`
+    is not the present one.
     """
     following = recorded(transaction)
     if following is not None and following.timeline == timeline:

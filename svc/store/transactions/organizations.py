@@ -38,11 +38,9 @@ T = TypeVar("T")
 def audited(
     job: Callable[[Transaction], T], audit_id: UUID, record: Callable[[T], AuditRecord | None]
 ) -> Callable[[Transaction], T]:
-    """Return a job that also writes the record which `record` makes of the outcome, in the same transaction; `None` =
-    nothing was changed, so nothing is recorded.
-
-    A change of several transactions, such as an erasure, is recorded with the first: later ones with its `audit_id` add
-    nothing.
+    """Return a job that runs `job` and, in the same transaction, writes the audit record that `record` makes of its
+    outcome; nothing is written if `record` returns `None`, since nothing was changed. A change of several transactions,
+    such as an erasure, is recorded once, with the first: later ones with its `audit_id` add nothing.
     """
 
     def recorded_job(transaction: Transaction) -> T:
@@ -80,15 +78,15 @@ def create_organization(
 
 
 def set_rate_limit(transaction: Transaction, number: int, per_s: int) -> Organization:
-    """Set the identifications per second, 0 = no limit (decisions 4). Raises `LookupError` for an unknown
+    """Set the limit of identifications per second; 0 = no limit (decisions 4). Raises `LookupError` for an unknown
     organization.
     """
     return _change(transaction, number, rate_limit_per_s=per_s)
 
 
 def rotate_verdict_key(transaction: Transaction, number: int, *, overlap_hours: int, now_ms: int) -> Organization:
-    """Sign verdicts with the next key; the previous one is accepted for this many hours, 0 = no longer. Raises
-    `LookupError` for an unknown organization.
+    """Sign verdicts with the next key from now on; the previous key stays valid for `overlap_hours`, 0 = not at all.
+    Raises `LookupError` for an unknown organization.
     """
     generation = find_organization(transaction, number).verdict_key_generation + 1
     until_ms = now_ms + overlap_hours * HOUR_MS if overlap_hours else None
@@ -96,8 +94,8 @@ def rotate_verdict_key(transaction: Transaction, number: int, *, overlap_hours: 
 
 
 def set_credit_limit(transaction: Transaction, number: int, micros: int | None) -> Organization:
-    """Set how many micro-dollars the balance may go below zero, `None` = no limit; the status stays (decisions 5.2).
-    Raises `LookupError` for an unknown organization.
+    """Set by how many micro-dollars the balance may go below zero, `None` = without limit; the billing status does not
+    change (decisions 5.2). Raises `LookupError` for an unknown organization.
     """
     return _change(transaction, number, credit_limit_micros=micros)
 
@@ -105,8 +103,8 @@ def set_credit_limit(transaction: Transaction, number: int, micros: int | None) 
 def change_settings(
     transaction: Transaction, number: int, *, decision_in_response: bool | None, thresholds: Mapping[str, int]
 ) -> Organization:
-    """Change settings of an organization (decisions 11.5): `None` and thresholds that are not named stay. Raises
-    `LookupError` for an unknown organization.
+    """Change settings of an organization (decisions 11.5): `None`, and thresholds that are not named, stay as they are.
+    Raises `LookupError` for an unknown organization.
     """
     before = find_organization(transaction, number)
     return _change(
@@ -118,7 +116,7 @@ def change_settings(
 
 
 class Author(NamedTuple):
-    """Who changes a billing status, when and why: what the change's record says."""
+    """Who changes a billing status, when and why, for the record of the change."""
 
     change_id: UUID
     """UUIDv7."""
@@ -130,10 +128,9 @@ class Author(NamedTuple):
 def set_billing_status(
     transaction: Transaction, number: int, status: BillingStatus, author: Author
 ) -> Organization | Literal["not_allowed"]:
-    """Change the status on behalf of the operator; `not_allowed` where `TRANSITIONS` has no such step (decisions 5.3).
-    The status that it has already changes nothing. Raises `LookupError` for an unknown organization.
-
-    The outbox of a running service finds the webhook at its next poll.
+    """Change the billing status on behalf of the operator; return `not_allowed` if `TRANSITIONS` does not allow it
+    (decisions 5.3). Setting the present status changes nothing. The outbox of a running service finds the webhook at
+    its next poll. Raises `LookupError` for an unknown organization.
     """
     organization = find_organization(transaction, number)
     if status == organization.billing_status:

@@ -78,7 +78,7 @@ DELETED_A_PASS = 100_000
 
 
 class CleanupStep(NamedTuple):
-    """What one bounded transaction of a cleanup task did."""
+    """The result of one bounded transaction of a cleanup task."""
 
     deleted: int
     resume: tuple[Any, ...] | None
@@ -86,7 +86,7 @@ class CleanupStep(NamedTuple):
 
 
 class CleanupTask(NamedTuple):
-    """Rows of one table and organization to delete, in steps, each a transaction."""
+    """Rows of one table and organization that are to be deleted, in steps of one transaction each."""
 
     name: str
     step: Callable[[tuple[Any, ...], Transaction], CleanupStep]
@@ -103,7 +103,7 @@ CLOCK_CONFIRMED = "clock_confirmed"
 
 def bound_of_age(table: Table[Any], now_ms: int, event_ms: int = RETENTION_MS) -> bytes | int:
     """Return the second part of the first key that is still kept, in a table of `BY_AGE`: an id (16 bytes) or a period.
-    Rows below it have expired. `event_ms`: for how long events are kept.
+    Rows before it have expired. `event_ms`: how long events are kept, in milliseconds.
     """
     if isinstance(table.keep, KeptFor):
         return first_id(now_ms - (event_ms if table.keep.setting else table.keep.ms))
@@ -112,19 +112,19 @@ def bound_of_age(table: Table[Any], now_ms: int, event_ms: int = RETENTION_MS) -
 
 
 def clock_confirmation(snapshot: Snapshot) -> int:
-    """Return when an operator last said that the clock is right, Unix ms by that clock; 0 = never."""
+    """Return when an operator last confirmed the clock, in Unix ms by that clock; 0 = never."""
     return snapshot.get(META, CLOCK_CONFIRMED) or 0
 
 
 def confirm_clock(transaction: Transaction, now_ms: int) -> None:
-    """Note that an operator says that the clock is right."""
+    """Record that an operator confirms that the clock is right."""
     transaction.put(META, (CLOCK_CONFIRMED,), now_ms)
 
 
 def last_believed_ms(snapshot: Snapshot) -> int | None:
-    """Return when the clock was last believed, Unix ms: passes are made every six hours, and only then. Before the
-    first one, a minute after a first start, it is when the first organization was made; `None` without any. A row that
-    cannot be read says nothing (decisions 17.5).
+    """Return when the clock was last trusted, in Unix ms: at the last pass, which happens every six hours and only with
+    a trusted clock. Before the first pass, a minute after the first start, return when the first organization was
+    created; `None` if there is none. Rows that cannot be read are ignored (decisions 17.5).
     """
     passes_ms, created_ms = [0], list[int]()
     for number in organizations(snapshot):
@@ -145,22 +145,22 @@ def expired_by_key(snapshot: Snapshot, number: int, now_ms: int, event_ms: int =
 
 
 def last_passes(snapshot: Snapshot, number: int) -> RetentionPass | None:
-    """Return when passes over an organization were made, of which one that was interrupted is none; `None` for one that
-    is removed, whose rows go in another way.
+    """Return when the passes over an organization were completed (interrupted ones do not count); `None` for a removed
+    organization, whose rows are deleted differently.
     """
     return None if is_removed(snapshot, number) else snapshot.get(RETENTION_PASSES, number) or RetentionPass()
 
 
 def is_pass_due(made: RetentionPass, now_ms: int, visitor_days: int) -> bool:
-    """Return whether the next pass over an organization is to begin: also where the clock was set back since the last,
-    or where that was made with other `visitor_days`.
+    """Return whether the next pass over an organization is due; it also is if the clock was set back since the last
+    pass, or if that was made with other `visitor_days`.
     """
     return abs(now_ms - made.began_at_ms) >= PASS_INTERVAL_MS or made.visitor_days != visitor_days
 
 
 def has_stray_events(snapshot: Snapshot, number: int, now_ms: int, event_ms: int = RETENTION_MS) -> bool:
-    """Return whether events expired so long ago that they should have been deleted: the clock was wrong when they came.
-    What leads to them goes first, in a pass.
+    """Return whether events expired so long ago that they should have been deleted: the clock was wrong when they
+    arrived. A pass deletes the rows that lead to them first.
     """
     bound = first_id(now_ms - event_ms - PASS_INTERVAL_MS)
     return next(_below(snapshot, EVENTS, number, bound), None) is not None
@@ -208,8 +208,8 @@ def passes(
 
 
 def stale_blocks(snapshot: Snapshot, number: int, now_ms: int, *, at_once: bool = False) -> CleanupTask | None:
-    """Return the task that takes deleted visitors out of the organization's blocks; `None` if none was deleted, and for
-    `BLOCKS_INTERVAL_MS` after the last, but for `at_once`.
+    """Return the task that removes deleted visitors from the organization's blocks. `None` if no visitor was deleted,
+    or the last such task was less than `BLOCKS_INTERVAL_MS` ago and `at_once` is false.
     """
     if not at_once and abs(now_ms - _noted(snapshot, number).blocks_at_ms) < BLOCKS_INTERVAL_MS:
         return None

@@ -33,7 +33,7 @@ from svc.store.views.velocity import Party, make_party, party_of, read_row, row_
 
 
 class Counted(NamedTuple):
-    """What an event was counted to."""
+    """The rows to which an event was counted."""
 
     velocity: Velocity
     """The event included."""
@@ -44,8 +44,8 @@ class Counted(NamedTuple):
 
 
 def count_event(transaction: Transaction, assessment: Assessment, visitor: int | None, *, is_new: bool) -> Counted:
-    """Add an identification to the rows of its subjects. `visitor` is its number, `None` = not identifiable; one that
-    `is_new` has no row, and none is looked for.
+    """Add an identification to the velocity rows of its subjects. `visitor`: its number, `None` if it is not
+    identifiable; for one that `is_new` no row is looked up.
     """
     submission = assessment.submission
     who = make_party(
@@ -101,11 +101,11 @@ MOST_COMPARED = 1000
 
 
 def move_event(transaction: Transaction, event: Event, before: Party, after: Party, now_ms: int) -> None:
-    """Count an event that is stored, written already, with another account, or with none (decisions 11.2).
+    """Count a stored event, already rewritten, for another account, or for none (decisions 11.2).
 
-    The account that it had loses the event, and of its visitor, address and country those that none of its other events
-    has; the visitor and the address lose the account in the same way. The rows are those of now, but neither of a
-    period before the event, where a clock is behind it, nor of one that its erasure does not look for.
+    The previous account loses the event, and those of its visitor, address and country that none of its other events
+    has; visitor and address lose the account in the same way. Only present rows are changed: none of a period before
+    the event, if a clock is behind it, and none that the erasure of the event would not look for.
     """
     now_s = min(max(now_ms // 1000, before.at_s), before.at_s + LONGEST_S)
     if before.account is not None and event.account_id is not None:
@@ -154,11 +154,9 @@ def _write(transaction: Transaction, who: Party, subject: Subject, now_s: int, r
 
 
 def forget_visitor(transaction: Transaction, who: Party) -> None:
-    """Take an event of a visitor that is erased, and the visitor, out of the rows of its account and address; delete
-    the visitor's own.
-
-    An account or a country that only this visitor had stays counted until it leaves the windows: what is counted is a
-    digest, and says nothing of the visitor.
+    """Take an event of a visitor that is being erased, and the visitor, out of the rows of its account and address;
+    delete the visitor's own rows. An account or a country that only this visitor had stays counted until it leaves the
+    windows: what is stored is a digest, and tells nothing about the visitor.
     """
     for key in row_keys(who):
         row = transaction.get(VELOCITY, *key)
@@ -173,8 +171,8 @@ def forget_visitor(transaction: Transaction, who: Party) -> None:
 
 
 def forget_account(transaction: Transaction, who: Party) -> None:
-    """Take the account of an event, which is erased, out of the rows of its visitor and its address. Its own rows are
-    deleted apart from that.
+    """Take the account of an event, which is being erased, out of the rows of its visitor and its address. The
+    account's own rows are deleted elsewhere.
     """
     for key in row_keys(who):
         subject = SUBJECTS[key[3]]
@@ -185,7 +183,9 @@ def forget_account(transaction: Transaction, who: Party) -> None:
 
 
 def own_part(who: Party, key: tuple[int, ...], row: VelocityRow) -> VelocityRow:
-    """Return what a row says of the visitor of an event: all where it is the visitor's own, else the event alone."""
+    """Return the part of a row that is about the visitor of an event: the whole row if it is the visitor's own, else
+    the event alone.
+    """
     subject = SUBJECTS[key[3]]
     return row if subject == "visitor" else EMPTY.with_event(who.at_s, _visitor_alone(who, subject))
 

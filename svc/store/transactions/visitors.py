@@ -18,7 +18,7 @@ from svc.store.views.lookups import refuse_given
 
 
 class Applied(NamedTuple):
-    """The visitor that an identification was given to: its id, and its number in the store."""
+    """The visitor to which an identification was assigned: its id, and its number in the store."""
 
     id: str
     number: int | None
@@ -26,9 +26,8 @@ class Applied(NamedTuple):
 
 
 class VisitorTables:
-    """What matching asks of the store, bound to one organization and one transaction; and what it then changes.
-
-    What was read is kept, so that nothing is read twice.
+    """The store as matching sees it, for one organization and one transaction: it answers what matching asks, writes
+    what it changes, and keeps what was read so that nothing is read twice.
     """
 
     def __init__(self, transaction: Transaction, organization: int, next_number: NextNumber = ANY_NUMBER) -> None:
@@ -46,8 +45,8 @@ class VisitorTables:
         return block
 
     def visitor(self, number: int) -> Visitor | None:
-        """Return the visitor's record as it was before this identification; `None` for one that was deleted. Raises
-        `CorruptionError` if a corrupt table hides it: who visits would get another id.
+        """Return the visitor's record as it was before this identification; `None` if it was deleted. Raises
+        `CorruptionError` if a corrupt table hides it, since the visitor would then get another id.
         """
         if number not in self._visitors:
             found = self._visitors[number] = self._transaction.get(VISITORS, self._organization, number)
@@ -56,7 +55,7 @@ class VisitorTables:
         return self._visitors[number]
 
     def first_seen_s(self, number: int | None, now_s: int) -> int:
-        """Return since when a visitor is known; now for one without a record from before."""
+        """Return when a visitor was first seen, in Unix seconds; `now_s` if it had no record before."""
         known = None if number is None else self.visitor(number)
         return now_s if known is None else known.first_seen_s
 

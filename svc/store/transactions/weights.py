@@ -16,9 +16,7 @@ from svc.store.views.lookups import find_sdk_key, stored_weights, weights_in_for
 def save_weights(
     transaction: Transaction, number: int, key_id: str | None, platform: Platform, change: WeightsChange, now_ms: int
 ) -> StoredWeights | Refusal:
-    """Store a change upon the weights in force, with the next revision (decisions 6.3); refused as `changed_weights`
-    says.
-    """
+    """Store a change to the weights in force as the next revision (decisions 6.3). Refusals: see `changed_weights`."""
     saved = changed_weights(transaction, number, key_id, platform, change, now_ms)
     if isinstance(saved, StoredWeights):
         transaction.put(WEIGHTS, weights_key(number, key_id, platform), saved)
@@ -40,8 +38,9 @@ def changed_weights(
 
 
 def restore_weights(transaction: Transaction, number: int, key_id: str | None, platform: Platform) -> Refusal | None:
-    """Delete the scope's own configuration of a platform, so that its parent's is in force (decisions 6.3); `None` =
-    done, also where nothing was stored. `404 not_found` or `409 sdk_key_revoked` for a key that cannot be changed.
+    """Delete the configuration of an SDK key, or of the organization with `key_id=None`, for a platform, so that its
+    parent's is in force (decisions 6.3). Return `None` when done, even if nothing was stored; `404 not_found` or `409
+    sdk_key_revoked` for a key that cannot be changed.
     """
     refusal = _unchangeable(transaction, number, key_id)
     if refusal is None:

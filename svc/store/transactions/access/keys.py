@@ -27,8 +27,8 @@ LAST_USED_STEP_MS = 60_000
 def issue_key(
     transaction: Transaction, key: ApiKey, digest: bytes, keys_per_day: int = Quotas().keys_per_day
 ) -> ApiKey | Refusal:
-    """As `store_key`, within the limits of an organization (decisions 2.5): `409 key_limit` over that of active keys,
-    `429 rate_limited` until midnight UTC over `keys_per_day`.
+    """Store a new key, as `store_key` does, within the limits of the organization (decisions 2.5): `409 key_limit` if
+    it would have too many active keys, `429 rate_limited` until midnight UTC after `keys_per_day`.
     """
     held, active = _held(transaction, key.organization, key.created_at_ms)
     match may_issue(active.count, held.keys_issued, keys_per_day):
@@ -43,8 +43,8 @@ def issue_key(
 
 
 def store_key(transaction: Transaction, key: ApiKey, digest: bytes) -> ApiKey:
-    """Store a new key under the digest of its secret and count it, whatever the limits: for the first keys of an
-    organization.
+    """Store a new key under the digest of its secret, and count it. Limits are not checked: this is for the first keys
+    of an organization.
     """
     held, active = _held(transaction, key.organization, key.created_at_ms)
     active, issued = active.plus_key(key.expires_at_ms), held.keys_issued + 1
@@ -58,8 +58,8 @@ def store_key(transaction: Transaction, key: ApiKey, digest: bytes) -> ApiKey:
 def revoke_key(
     transaction: Transaction, key_id: str, now_ms: int, by: str | None = None
 ) -> ApiKey | Literal["unknown", "revoked_before"]:
-    """Revoke a key of any organization, for good: it is refused from the next request on, since nothing caches keys.
-    Any text may be passed. `by`: the id of the member who does it.
+    """Revoke a key of any organization, irrevocably: it is refused from the next request on, since keys are not cached.
+    `key_id` may be any text. `by`: the id of the member who revokes it.
     """
     digest = transaction.get(KEY_IDS, key_id) if is_key_id(key_id) else None
     key = None if digest is None else transaction.get(KEYS, digest)
@@ -84,8 +84,8 @@ def revoke_all_keys(transaction: Transaction, number: int, now_ms: int) -> int:
 def revoke_key_of(
     transaction: Transaction, number: int, kinds: Sequence[KeyKind], key_id: str, now_ms: int, by: str | None = None
 ) -> ApiKey | Refusal:
-    """As `revoke_key`, over HTTP: `404 not_found` for a key of another organization or kind, `409` for one that was
-    revoked before (decisions 2.5).
+    """Revoke a key as `revoke_key` does, and return the refusals of the HTTP API: `404 not_found` for a key of another
+    organization or kind, `409` for one that was revoked before (decisions 2.5).
     """
     key = find_key_of(transaction, number, key_id, kinds)
     if key is None:
@@ -115,8 +115,8 @@ def replace_origins(
 
 
 def purge_key(transaction: Transaction, key: ApiKey, digest: bytes, now_ms: int) -> None:
-    """Delete every row of a key, revoked or not, with its weights, and count it as gone where it was active. `digest`
-    is that of its secret.
+    """Delete every row of a key, revoked or not, with its weights; subtract it from the active keys if it was one.
+    `digest`: the digest of its secret.
     """
     if key.status == "active":
         _uncount(transaction, key, now_ms)
@@ -128,8 +128,8 @@ def purge_key(transaction: Transaction, key: ApiKey, digest: bytes, now_ms: int)
 
 
 def note_use(transaction: Transaction, digest: bytes, now_ms: int) -> None:
-    """Set `last_used_at` of a key; nothing where the key is gone, or was set less than a minute ago by another
-    request.
+    """Set `last_used_at` of a key to now; do nothing if the key is deleted, or another request set it less than a
+    minute ago.
     """
     key = transaction.get(KEYS, digest)
     if key is not None and touch_is_due(key, now_ms):
@@ -137,12 +137,12 @@ def note_use(transaction: Transaction, digest: bytes, now_ms: int) -> None:
 
 
 def touch_is_due(key: ApiKey, now_ms: int) -> bool:
-    """Return whether `last_used_at` is a minute old, or was never written (decisions 2.3)."""
+    """Return whether `last_used_at` is at least a minute old, or was never set (decisions 2.3)."""
     return key.last_used_at_ms is None or now_ms - key.last_used_at_ms >= LAST_USED_STEP_MS
 
 
 def counted_keys(snapshot: Snapshot, number: int, as_of_ms: int = 0) -> ActiveKeys:
-    """Return the active keys of an organization at `as_of_ms`, by looking at every key."""
+    """Return the active keys of an organization at `as_of_ms` (Unix ms), by reading every key."""
     expiries: list[int] = []
     unlimited = 0
     for key in scan_keys(snapshot, number):

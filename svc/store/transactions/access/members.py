@@ -16,7 +16,7 @@ from svc.store.views.members import find_member, member_with, members_of, other_
 
 
 class MemberChange(NamedTuple):
-    """A member after a change, and what ended with it."""
+    """A member after a change, and the sessions that the change ended."""
 
     member: Member
     ended_sessions: tuple[bytes, ...] = ()
@@ -39,7 +39,7 @@ def add_member(transaction: Transaction, number: int, member: Member) -> Member 
 def invite(
     transaction: Transaction, number: int, member: Member, digest: bytes, expires_at_ms: int
 ) -> Member | Refusal:
-    """Store a new member and the invitation by which it comes in. As `add_member`."""
+    """Store a new member and the invitation with which it first signs in. Refusals: see `add_member`."""
     added = add_member(transaction, number, member)
     if isinstance(added, Member):
         transaction.put(INVITATIONS, (number, digest), Invitation(member_id=member.id, expires_at_ms=expires_at_ms))
@@ -49,8 +49,8 @@ def invite(
 def invite_again(
     transaction: Transaction, number: int, member_id: str, digest: bytes, expires_at_ms: int
 ) -> Member | Refusal:
-    """Store another invitation of a member, which takes the place of the former ones: with it the member chooses a new
-    password. Until then the old one holds. `404 not_found`, `409 member_suspended`.
+    """Store another invitation for a member, in place of earlier ones: with it the member chooses a new password, and
+    until then the old one stays valid. Refusals: `404 not_found`, `409 member_suspended`.
     """
     member = find_member(transaction, number, member_id)
     if member is None:
@@ -67,8 +67,8 @@ def invite_again(
 def accept_invitation(
     transaction: Transaction, number: int, digest: bytes, password: bytes, now_ms: int
 ) -> MemberChange | None:
-    """Use an invitation: its member has this stored password, signs in without a code, and every session that it had
-    ends. `None` if it may not be used now; nobody can use it again.
+    """Use up an invitation: set the member's stored password, remove its one-time codes, and end its sessions. Return
+    `None` if the invitation may not be used now.
     """
     member = find_invitation(transaction, number, digest, now_ms)
     if member is None:
@@ -82,7 +82,7 @@ def accept_invitation(
 
 
 class MemberFields(NamedTuple):
-    """What to change of a member; `None` stays."""
+    """The fields of a member to change; `None` leaves one as it is."""
 
     name: str | None = None
     role: Role | None = None
@@ -93,9 +93,9 @@ class MemberFields(NamedTuple):
 def change_member(
     transaction: Transaction, number: int, member_id: str, fields: MemberFields, *, by_member: bool
 ) -> MemberChange | Refusal:
-    """Change a member; its sessions have the new role from the next request on, and end where it is suspended. `404
-    not_found`; `409 member_invited` for the status of one that has not come in yet; `409 last_admin` where a member
-    would leave the organization without an active admin.
+    """Change a member. Its sessions have the new role from the next request on; they end if it is suspended. Refusals:
+    `404 not_found`; `409 member_invited` for the status of a member that has not signed in yet; `409 last_admin` if the
+    organization would be left without an active admin.
     """
     member = find_member(transaction, number, member_id)
     if member is None:
@@ -128,7 +128,7 @@ def remove_member(transaction: Transaction, number: int, member_id: str, *, by_m
 
 
 def unlist_member(transaction: Transaction, number: int, member_id: str) -> None:
-    """Delete what leads from an address to a member that is about to be deleted."""
+    """Delete the index row that leads from an e-mail address to a member that is about to be deleted."""
     member = transaction.get(MEMBERS, number, member_id)
     if member is not None:
         transaction.delete(MEMBER_EMAILS, email_digest(member.email), number)

@@ -25,7 +25,7 @@ SignIn = Session | ConsoleLink | Invitation
 
 
 class Holder(NamedTuple):
-    """Whose a session, a link or an invitation is."""
+    """The owner of a session, a link or an invitation."""
 
     key: ApiKey
     """Of a member its `standing_key`."""
@@ -33,7 +33,7 @@ class Holder(NamedTuple):
 
 
 class FoundSession(NamedTuple):
-    """A session that holds now, and whose it is."""
+    """A session that is valid now, and its owner."""
 
     session: Session
     key: ApiKey
@@ -41,27 +41,33 @@ class FoundSession(NamedTuple):
 
 
 def find_session(snapshot: Snapshot, number: int, digest: bytes, now_ms: int) -> FoundSession | None:
-    """Return a session of the organization by the digest of its token; `None` if there is none that holds now."""
+    """Return a session of the organization by the digest of its token; `None` if there is no such session, or it is not
+    valid now.
+    """
     session = snapshot.get(SESSIONS, number, digest)
     held = holder(snapshot, number, session, now_ms)
     return None if session is None or held is None else FoundSession(session, *held)
 
 
 def find_link(snapshot: Snapshot, number: int, digest: bytes, now_ms: int) -> ConsoleLink | None:
-    """Return a link of the organization by the digest of its token; `None` if there is none that may be used now."""
+    """Return a link of the organization by the digest of its token; `None` if there is no such link, or it may not be
+    used now.
+    """
     link = snapshot.get(CONSOLE_LINKS, number, digest)
     return None if holder(snapshot, number, link, now_ms) is None else link
 
 
 def find_invitation(snapshot: Snapshot, number: int, digest: bytes, now_ms: int) -> Member | None:
-    """Whom an invitation invites, by the digest of its token; `None` if there is none that may be used now."""
+    """Return the member that an invitation, found by the digest of its token, is for; `None` if it may not
+    be used now.
+    """
     held = holder(snapshot, number, snapshot.get(INVITATIONS, number, digest), now_ms)
     return None if held is None else held.member
 
 
 def holder(snapshot: Snapshot, number: int, signed: SignIn | None, now_ms: int) -> Holder | None:
-    """Whose a session, a link or an invitation is, if that holds now: neither it, nor its key or member, nor its
-    organization has ended.
+    """Return the owner of a session, a link or an invitation; `None` if it, its key, its member or its organization has
+    ended.
     """
     if signed is None or signed.has_ended(now_ms) or is_removed(snapshot, number):
         return None
@@ -89,7 +95,7 @@ def key_digest(snapshot: Snapshot, key: ApiKey) -> bytes:
 
 
 def begin_session(transaction: Transaction, number: int, digest: bytes, session: Session) -> None:
-    """Store a new session. Where the organization has `MOST_SESSIONS`, the least recently used one ends."""
+    """Store a new session. If the organization already has `MOST_SESSIONS`, end the least recently used one."""
     sessions = [(known.last_used_at_ms, found) for (_, found), known in transaction.scan(SESSIONS, number)]
     if len(sessions) >= MOST_SESSIONS:
         _, oldest = min(sessions)
@@ -98,7 +104,7 @@ def begin_session(transaction: Transaction, number: int, digest: bytes, session:
 
 
 def use_link(transaction: Transaction, number: int, digest: bytes, now_ms: int) -> ConsoleLink | None:
-    """Take a link that may be used now: it is gone, and nobody can use it again. `None`: see `find_link`."""
+    """Delete and return a link that may be used now, so that nobody can use it again. `None`: see `find_link`."""
     link = find_link(transaction, number, digest, now_ms)
     if link is not None:
         transaction.delete(CONSOLE_LINKS, number, digest)
@@ -106,20 +112,20 @@ def use_link(transaction: Transaction, number: int, digest: bytes, now_ms: int) 
 
 
 def note_session_use(transaction: Transaction, number: int, digest: bytes, now_ms: int) -> None:
-    """Write the last use of a session; nothing where it is gone, or was written by another request meanwhile."""
+    """Write when a session was last used; do nothing if it is deleted, or another request wrote it meanwhile."""
     session = transaction.get(SESSIONS, number, digest)
     if session is not None and session.touch_is_due(now_ms):
         transaction.put(SESSIONS, (number, digest), msgspec.structs.replace(session, last_used_at_ms=now_ms))
 
 
 def end_session(transaction: Transaction, number: int, digest: bytes, now_ms: int) -> bool:
-    """As `end`, of a session."""
+    """End a session for good, as `end` does."""
     return end(transaction, SESSIONS, number, digest, now_ms)
 
 
 def end(transaction: Transaction, table: Table[Any], number: int, digest: bytes, now_ms: int) -> bool:
-    """End a session, or a link or invitation that was not used, for good, with the key that was made for it alone;
-    `False` if there is none.
+    """Delete a session, or an unused link or invitation, and revoke the key that was made for it alone; return `False`
+    if there is none.
     """
     ended: SignIn | None = transaction.get(table, number, digest)
     if ended is None:
@@ -131,7 +137,7 @@ def end(transaction: Transaction, table: Table[Any], number: int, digest: bytes,
 
 
 def end_sessions_of(transaction: Transaction, number: int, member_id: str) -> tuple[bytes, ...]:
-    """End the sessions of a member and take back its invitations; the digests of the sessions."""
+    """End the sessions of a member, withdraw its invitations, and return the digests of the sessions."""
     for (_, digest), invitation in list(transaction.scan(INVITATIONS, number)):
         if invitation.member_id == member_id:
             transaction.delete(INVITATIONS, number, digest)
@@ -144,8 +150,8 @@ def end_sessions_of(transaction: Transaction, number: int, member_id: str) -> tu
 
 
 def put_link(transaction: Transaction, number: int, digest: bytes, link: ConsoleLink, now_ms: int) -> None:
-    """Store a new link. Those that have expired are deleted first, and where the organization still has `MOST_LINKS`,
-    the one that expires first: each with the key that was made for it alone.
+    """Store a new link. Delete expired links first and, if the organization still has `MOST_LINKS`, the one that
+    expires first; each with the key that was made for it alone.
     """
     links = sorted((known.expires_at_ms, found) for (_, found), known in transaction.scan(CONSOLE_LINKS, number))
     for index, (expires_at_ms, found) in enumerate(links):

@@ -20,40 +20,42 @@ REPORTS = (DOCUMENTS, DEFERRED_REPORTS)
 
 
 def holding(snapshot: Snapshot, number: int) -> Holding:
-    """Return what an organization holds, by its number; zeros where nothing was counted yet. For the counts of today
-    see `Holding.on`.
-    """
+    """Return what an organization holds; zeros if nothing was counted yet. For the counts of today see `Holding.on`."""
     return snapshot.get(HOLDINGS, number) or Holding()
 
 
 def holdings(snapshot: Snapshot, after: int, count: int) -> list[tuple[int, Holding]]:
-    """Pairs of an organization's number and what it holds of the store, for the next `count` organizations with a
-    number above `after`.
+    """Return (organization number, what it holds of the store) of the next `count` organizations with numbers above
+    `after`.
     """
     return [(number, held) for (number,), held in islice(snapshot.scan(HOLDINGS, start=(after + 1,)), count)]
 
 
 def keep(transaction: Transaction, number: int, changed: Holding) -> None:
-    """Write an organization's row of `holdings`, in the transaction that made the change."""
+    """Write an organization's row of `HOLDINGS`, in the transaction that made the change."""
     transaction.put(HOLDINGS, (number,), changed)
 
 
 def ask(transaction: Transaction, number: int, at_ms: int, question: Callable[[Holding], T]) -> T:
-    """Return what `question` says of what the organization holds, with the counts of the UTC day of `at_ms`; as
-    `Transaction.ask`.
+    """Return the answer of `question` about what the organization holds, with the counts of the UTC day of `at_ms`. As
+    with `Transaction.ask`, only the answer is recorded as read.
     """
     return transaction.ask(HOLDINGS, (number,), lambda held: question((held or Holding()).on(at_ms)))
 
 
 def add(transaction: Transaction, number: int, at_ms: int, change: Callable[[Holding], Holding]) -> None:
-    """Change what the organization holds, with the counts of the UTC day of `at_ms`; as `Transaction.update`."""
+    """Change what the organization holds, with the counts of the UTC day of `at_ms`. As with `Transaction.update`,
+    nothing is recorded as read.
+    """
     transaction.update(HOLDINGS, (number,), lambda held: change((held or Holding()).on(at_ms)))
 
 
 def release(
     transaction: Transaction, number: int, *, events: int = 0, visitors: int = 0, report_bytes: int = 0
 ) -> None:
-    """Subtract what was deleted from what an organization holds: counts of rows, and `row_bytes` of reports."""
+    """Subtract deleted rows from what an organization holds: numbers of events and visitors, and the `row_bytes` of
+    reports.
+    """
     transaction.update(
         HOLDINGS,
         (number,),
@@ -62,13 +64,13 @@ def release(
 
 
 def report_bytes(snapshot: Snapshot, number: int, request_id: bytes) -> int:
-    """`row_bytes` of the archived reports of one event; 0 without any."""
+    """Return the `row_bytes` of the archived reports of an event; 0 if it has none."""
     return sum(row_bytes(snapshot.length(table, number, request_id)) for table in REPORTS)
 
 
 def counted(snapshot: Snapshot, number: int) -> Holding:
-    """Return what an organization holds, by looking at every row; the counts of the day are zero, and its keys
-    uncounted.
+    """Return what an organization holds, by reading every row; the counts of the day are zero, and keys are not
+    counted.
     """
     found = Holding()
     for table in REPORTS:

@@ -15,7 +15,7 @@ from svc.store.views.lookups import balance, known_balance
 
 
 def add_credit(transaction: Transaction, number: int, *, entry_id: UUID, micros: int, now_ms: int, note: str) -> int:
-    """Enter credit (`micros`, micro-dollars) on the ledger; returns the new balance. A negative amount takes credit
+    """Add a credit (`micros`, micro-dollars) to the ledger and return the new balance. A negative amount takes credit
     back.
     """
     enter(transaction, number, entry_id, LedgerEntry("credit", micros, now_ms, note))
@@ -23,10 +23,9 @@ def add_credit(transaction: Transaction, number: int, *, entry_id: UUID, micros:
 
 
 def enter(transaction: Transaction, number: int, entry_id: UUID, entry: LedgerEntry) -> None:
-    """Add one line to the ledger and to the balance. The only way to change a balance (decisions 5.1).
-
-    It counts for the UTC day of its own time, or for the day for which its organization has counted already where that
-    is later (decisions 17.2).
+    """Add one line to the ledger and to the balance; balances change in no other way (decisions 5.1). The line counts
+    for the UTC day of its own time, or for the last day that its organization has counted, if that is later (decisions
+    17.2).
     """
     day = holdings.ask(transaction, number, entry.at_ms, lambda held: held.day)
     if day != made_at_ms(entry_id.bytes) // DAY_MS:

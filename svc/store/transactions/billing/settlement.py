@@ -31,7 +31,7 @@ LINES_A_STEP = 256
 
 
 class DueDay(NamedTuple):
-    """A UTC day that is to be settled, and which lines of the ledger to read for it."""
+    """A UTC day that is to be settled, and the days whose ledger lines are read for it."""
 
     day: int
     """Since 1970."""
@@ -42,8 +42,8 @@ class DueDay(NamedTuple):
 
 
 class LinePosition(NamedTuple):
-    """Where reading the lines of some days goes on: first those that count for the day of their id, in the order of
-    ids, then the others in the order of `LEDGER_DAYS`.
+    """Where to resume reading the ledger lines of some days: first the lines that count for the day of their id, in the
+    order of ids, then the others in the order of `LEDGER_DAYS`.
     """
 
     moved_day: int | None
@@ -96,7 +96,9 @@ def due_day(snapshot: Snapshot, number: int, now_ms: int) -> DueDay | None:
 
 
 def close_day(transaction: Transaction, number: int, day: int) -> None:
-    """From now on nothing counts for this UTC day or an earlier one, however late it comes (decisions 17.2)."""
+    """Close a UTC day (counted since 1970): from now on no line of the ledger counts for it or an earlier day, however
+    late it comes (decisions 17.2).
+    """
     holdings.add(transaction, number, (day + 1) * DAY_MS, lambda held: held)
 
 
@@ -106,8 +108,8 @@ def is_open(snapshot: Snapshot, number: int, day: int) -> bool:
 
 
 def read_usage(snapshot: Snapshot, number: int, due: DueDay, resume: LinePosition | None = None) -> SettlementStep:
-    """Sum the next `LINES_A_STEP` lines of the ledger that count for the days from `due.from_day` up to `due.day`,
-    which is closed.
+    """Return the sum of the next `LINES_A_STEP` lines of the ledger that count for the days from `due.from_day` to
+    `due.day`, which is closed.
     """
     own: Iterable[_Line] = ()
     if resume is None or resume.moved_day is None:
@@ -125,7 +127,7 @@ def read_usage(snapshot: Snapshot, number: int, due: DueDay, resume: LinePositio
 def settle(
     transaction: Transaction, number: int, due: DueDay, usage: Usage, now_ms: int
 ) -> tuple[EndpointKey, ...] | None:
-    """Return record the totals of a closed day and queue `usage.daily_settled` (decisions 5.4, 8.9); `None` if it was
+    """Record the totals of a closed day and queue `usage.daily_settled` (decisions 5.4, 8.9); `None` if it was
     settled before. `usage` is the sum of all steps of `read_usage`. Returns the endpoint queues to wake.
     """
     if transaction.has(SETTLEMENTS, number, due.day):

@@ -40,8 +40,8 @@ EVENTS_A_STEP = 32
 
 
 def erase_account(transaction: Transaction, number: int, account_id: str) -> Refusal | bool:
-    """Begin to erase an account, or go on; `False` = `continue_account_erasure` must follow. `404 not_found` where
-    nothing is known of it; `account_id` may be any text.
+    """Begin or continue to erase an account; `account_id` may be any text. Return `False` if `continue_account_erasure`
+    must follow, and `404 not_found` if nothing is known of the account.
     """
     if not ACCOUNT_ID.fullmatch(account_id):
         return Refusal("not_found")
@@ -62,8 +62,8 @@ def erase_account(transaction: Transaction, number: int, account_id: str) -> Ref
 
 
 def continue_account_erasure(transaction: Transaction, number: int, digest: int) -> bool:
-    """Take the account with this digest out of at most `EVENTS_A_STEP` more events; `True` = nothing is left, also
-    where no erasure is pending.
+    """Take the account with this digest out of at most `EVENTS_A_STEP` more events. Return `True` if nothing is left,
+    or no erasure is pending.
     """
     raw = transaction.get(ACCOUNT_ERASURES, number, digest)
     if raw is None:
@@ -80,7 +80,7 @@ def continue_account_erasure(transaction: Transaction, number: int, digest: int)
 
 
 def pending_account_erasures(snapshot: Snapshot, number: int) -> list[int]:
-    """Return the digest of the account of each erasure of an organization that has begun and has not ended."""
+    """Return the digests of the accounts whose erasure has begun and has not ended."""
     return [digest for _, digest in snapshot.scan_keys(ACCOUNT_ERASURES, (number,), (number + 1,))]
 
 

@@ -43,10 +43,8 @@ kept by organization, go with `organization_keys` and `members`."""
 
 
 def drop_documents(transaction: Transaction, number: int, beyond: bytes) -> int:
-    """Delete the archived reports of the next events whose request ids are below `beyond`; returns how many events had
-    any, 0 when nothing is left.
-
-    The events stay, with `has_document: false`.
+    """Delete the archived reports of the next events whose request ids are below `beyond`. Return how many events had
+    any, 0 if nothing is left. The events stay, with `has_document: false`.
     """
     found: set[bytes] = set()
     for table in (DOCUMENTS, DEFERRED_REPORTS):
@@ -64,13 +62,15 @@ def drop_documents(transaction: Transaction, number: int, beyond: bytes) -> int:
 
 
 def before(at_ms: int) -> bytes:
-    """Return the smallest request id after this millisecond: ids of all that arrived up to then are below it."""
+    """Return the smallest request id after this millisecond: the ids of all events that arrived up to then are below
+    it.
+    """
     return first_id(at_ms + 1)
 
 
 def remove_organization(transaction: Transaction, number: int, now_ms: int) -> bool:
-    """Mark an organization as removed and end its webhooks; `False` if it was removed before. Its rows are left to
-    `continue_removal`. Raises `LookupError` for an unknown organization.
+    """Mark an organization as removed and end its webhooks; return `False` if it was removed before. `continue_removal`
+    deletes its rows. Raises `LookupError` for an unknown organization.
     """
     found = organization(transaction, number)
     if found.removed_at_ms is not None:

@@ -58,8 +58,8 @@ BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
 
 
 def by_key(tables: Sequence[Table[Any]]) -> dict[str, tuple[Table[Any], ...]]:
-    """Part of a key -> the tables whose rows of one visitor it finds. Raises `PolicyError` for a table that names a
-    function which does not erase it.
+    """Return, for each part of a key, the tables whose rows of one visitor it finds. Raises `PolicyError` for a table
+    that names a function which does not erase it.
     """
     for table in tables:
         if isinstance(table.personal, ErasedBy) and table not in BY_FUNCTION.get(table.personal.function, ()):
@@ -71,8 +71,8 @@ ERASED_BY_KEY = by_key(TABLES)
 
 
 def stems(snapshot: Snapshot, table: Table[Any], number: int) -> Iterator[tuple[int, ...]]:
-    """Yield what stands before the visitor in the keys of a table that a key leads to: the organization, and where a
-    period follows it each of which there is any row.
+    """Yield the key parts before the visitor, in a table that a key leads to: the organization, and where a period
+    follows, each period that has any row.
     """
     _, second, *_ = table.key.parts.values()
     if not second.period_ms:
@@ -85,7 +85,7 @@ def stems(snapshot: Snapshot, table: Table[Any], number: int) -> Iterator[tuple[
 
 
 def rows_by(snapshot: Snapshot, number: int, part: str, *lead: Any) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
-    """Yield (table, key) of each row that may be there and that this part of a key leads to. `lead`: the part, and with
+    """Yield (table, key) of each possible row that this part of a key leads to. `lead`: the value of the part, and with
     `subject` the digest of its id.
     """
     for table in ERASED_BY_KEY[part]:
@@ -97,7 +97,7 @@ def rows_by(snapshot: Snapshot, number: int, part: str, *lead: Any) -> Iterator[
 
 
 def purge(transaction: Transaction, number: int, part: str, *lead: Any) -> bool:
-    """Delete the rows of `rows_by`; whether there were any."""
+    """Delete the rows of `rows_by`; return whether there were any."""
     rows = list(rows_by(transaction, number, part, *lead))
     return sum(transaction.delete(table, *key) for table, key in rows) > 0
 
@@ -105,10 +105,10 @@ def purge(transaction: Transaction, number: int, part: str, *lead: Any) -> bool:
 def rows_by_subject(
     snapshot: Snapshot, number: int, subject: Subject, subject_id: str
 ) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
-    """Return (table, key) of each row that the id of a visitor or an account leads to by its digest."""
+    """Yield (table, key) of each possible row that the id of a visitor or an account leads to by its digest."""
     return rows_by(snapshot, number, "subject", *subject_stem(number, subject, subject_id))
 
 
 def purge_subject(transaction: Transaction, number: int, subject: Subject, subject_id: str) -> bool:
-    """Delete the rows of `rows_by_subject`; whether there were any."""
+    """Delete the rows of `rows_by_subject`; return whether there were any."""
     return purge(transaction, number, "subject", *subject_stem(number, subject, subject_id))

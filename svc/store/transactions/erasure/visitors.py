@@ -70,8 +70,9 @@ EVENTS_A_STEP = 32
 
 
 def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms: int) -> Refusal | bool:
-    """Begin to erase a visitor, or go on (decisions 7.6); `False` = `continue_erasure` must follow. `404 not_found`
-    where there is no such visitor, nor any list, review or note of it; `visitor_id` may be any text.
+    """Begin or continue to erase a visitor (decisions 7.6); `visitor_id` may be any text. Return `False` if
+    `continue_erasure` must follow, and `404 not_found` if neither the visitor nor a list entry, review or note of it
+    exists.
     """
     if not is_visitor_id(visitor_id):
         return Refusal("not_found")
@@ -97,7 +98,7 @@ def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms
 
 
 def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bool:
-    """Erase at most `EVENTS_A_STEP` more events of a visitor; `True` = nothing is left, also where no erasure is
+    """Erase at most `EVENTS_A_STEP` more events of a visitor. Return `True` if nothing is left, or no erasure is
     pending.
     """
     visitor_number = transaction.get(ERASURES, number, raw_id)
@@ -119,13 +120,13 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bo
 
 
 def pending_erasures(snapshot: Snapshot, number: int) -> list[bytes]:
-    """Return 20 bytes of the visitor id of each erasure of an organization that has begun and has not ended."""
+    """Return the visitor ids (20 bytes each) whose erasure has begun and has not ended."""
     return [raw_id for _, raw_id in snapshot.scan_keys(ERASURES, (number,), (number + 1,))]
 
 
 def purge_event(transaction: Transaction, number: int, request_id: bytes) -> None:
-    """Delete every row of one event, take it out of the index, and subtract it from what the organization holds and
-    from the counters of its hour; nothing where it is gone already.
+    """Delete every row of an event, remove it from the index, and subtract it from the organization's holdings and the
+    counters of its hour; do nothing if it is deleted already.
     """
     event = transaction.get(EVENTS, number, request_id)
     if event is not None:
@@ -136,8 +137,8 @@ def purge_event(transaction: Transaction, number: int, request_id: bytes) -> Non
 
 
 def purge_visitor(transaction: Transaction, number: int, visitor_number: int, now_ms: int) -> None:
-    """Delete every row of a visitor but its events; nothing where it has none. Its number goes to `deleted_visitors`,
-    by which retention takes it out of the blocks, and is not given again.
+    """Delete every row of a visitor except its events; do nothing if it has none. Its number is added to
+    `deleted_visitors`, by which retention takes it out of the blocks, and is never reused.
     """
     visitor = transaction.get(VISITORS, number, visitor_number)
     if visitor is None:
@@ -152,7 +153,7 @@ def purge_visitor(transaction: Transaction, number: int, visitor_number: int, no
 
 
 def remove_from_block(transaction: Transaction, number: int, block_key: BlockKey, block: Block) -> None:
-    """Write a block that visitors were taken out of; delete it where it lists nobody and counts for less than one
+    """Write a block from which visitors were removed; delete it if it lists no visitor and counts for less than one
     device.
     """
     if block.numbers or block.count >= 1:
@@ -164,14 +165,14 @@ def remove_from_block(transaction: Transaction, number: int, block_key: BlockKey
 def has_events(
     snapshot: Snapshot, number: int, raw_id: bytes, environments: Sequence[Environment] = ENVIRONMENTS
 ) -> bool:
-    """Return whether a visitor has any event in these environments. `raw_id`: the 20 bytes of its id."""
+    """Return whether a visitor has any event in these environments. `raw_id`: the 20 bytes of the visitor's id."""
     return next(events_of(snapshot, number, raw_id, environments), None) is not None
 
 
 def events_of(
     snapshot: Snapshot, number: int, raw_id: bytes, environments: Sequence[Environment] = ENVIRONMENTS
 ) -> Iterator[bytes]:
-    """Request ids (16 bytes) of a visitor's events. `raw_id`: the 20 bytes of its id."""
+    """Yield the request ids (16 bytes) of a visitor's events. `raw_id`: the 20 bytes of the visitor's id."""
     visitor_id = raw_id.decode()
     digest = digest_of("visitor", visitor_id)
     for environment_index in map(ENVIRONMENTS.index, environments):
@@ -182,7 +183,9 @@ def events_of(
 
 
 def leave_blocks(transaction: Transaction, number: int, visitor_number: int) -> None:
-    """Take a visitor out of the blocks that its record names; retention finds those of its earlier values."""
+    """Remove a visitor from the blocks that its record names; retention removes it from the blocks of its earlier
+    values.
+    """
     visitor = transaction.get(VISITORS, number, visitor_number)
     if visitor is None:
         return
@@ -193,7 +196,7 @@ def leave_blocks(transaction: Transaction, number: int, visitor_number: int) -> 
 
 
 def blocks_of(visitor: Visitor) -> set[BlockKey]:
-    """Return the blocks in which the visitor's record would be looked for."""
+    """Return the keys of the blocks in which the visitor's record would be looked for."""
     return {
         *attribute_keys(visitor.family, visitor.collector, visitor.values),
         *(exact_key(exact) for exact in visitor.exact_hashes),
@@ -203,8 +206,8 @@ def blocks_of(visitor: Visitor) -> set[BlockKey]:
 
 
 def purge_report(transaction: Transaction, number: int, request_id: bytes, visitor_number: int) -> None:
-    """Delete the fingerprint by which the report of one event would be recognized, and take the visitor out of the
-    history of its address. To be called before the event is purged, from which both are found.
+    """Delete the fingerprint by which the report of an event would be recognized, and take the visitor out of the
+    history of its address. Call this before `purge_event`: both are found from the event.
     """
     event = transaction.get(EVENTS, number, request_id)
     if event is None:
@@ -224,8 +227,8 @@ def purge_report(transaction: Transaction, number: int, request_id: bytes, visit
 
 
 def purge_velocity(transaction: Transaction, number: int, request_id: bytes, visitor_number: int) -> None:
-    """Take an event of a visitor out of what its account and its address count, and delete what the visitor counts. To
-    be called before the event is purged.
+    """Take an event of a visitor out of the velocity rows of its account and address, and delete the visitor's own
+    rows. Call this before `purge_event`.
     """
     event = transaction.get(EVENTS, number, request_id)
     if event is not None:
@@ -234,7 +237,7 @@ def purge_velocity(transaction: Transaction, number: int, request_id: bytes, vis
 
 def fingerprint_key(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> tuple[Any, ...] | None:
     """Return the key of the row by which the report of an event would be recognized; `None` if there is no such row, or
-    if it is of an event that sent the same before.
+    it belongs to an earlier event with the same report.
     """
     fingerprint = fingerprint_of(snapshot, number, request_id, event)
     if fingerprint is None:
@@ -251,8 +254,8 @@ def address_key(number: int, event: Event) -> tuple[Any, ...]:
 
 
 def fingerprint_of(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> bytes | None:
-    """Return the digest in `REPORT_FINGERPRINTS` of an event's report, from its archive where there is one; `None` if
-    the report has none. A corrupt archive is passed over.
+    """Return the digest of an event's report in `REPORT_FINGERPRINTS`, from its archive if there is one; `None` if the
+    report has none. A corrupt archive is ignored.
     """
     try:
         document = snapshot.get(DOCUMENTS, number, request_id)

@@ -44,21 +44,21 @@ MOST_IN_SEGMENT = 512
 
 
 class Labeled(NamedTuple):
-    """The label that an event has now."""
+    """The present label of an event."""
 
     label: Label | None
     reason: str | None
 
 
 class LabelChange(msgspec.Struct, frozen=True):
-    """What is to be changed of a label; `UNSET` stays."""
+    """A change of a label; `UNSET` leaves a field as it is."""
 
     label: Label | msgspec.UnsetType | None = msgspec.UNSET
     reason: str | msgspec.UnsetType | None = msgspec.UNSET
 
     def upon(self, before: Labeled) -> Labeled | Refusal:
-        """Return the label afterwards. A reason belongs to its label: it goes with it, and `422` refuses one without
-        any.
+        """Return the label after this change of `before`. A reason goes with its label: it is removed with it, and
+        `422` refuses a reason without a label.
         """
         label = before.label if self.label is msgspec.UNSET else self.label
         kept = before.reason if label == before.label else None
@@ -76,9 +76,9 @@ def label_request(
     now_ms: int,
     environment: Environment | None = None,
 ) -> Labeled | Refusal:
-    """Change the label of an event of the organization, stored or archived, in one environment or in any. `404
-    event_not_found` where it is unknown, or arrived more than 400 days ago. Raises `CorruptionError` if a corrupt table
-    hides it.
+    """Change the label of an event of the organization, stored or archived; with `environment`, only if it is of that
+    one. Refuses with `404 event_not_found` an event that is unknown or arrived more than 400 days ago. Raises
+    `CorruptionError` if a corrupt table hides it.
     """
     event = transaction.get(EVENTS, number, request_id)
     if event is not None:
@@ -106,7 +106,7 @@ def label_request(
 
 
 def rewrite_labeled(transaction: Transaction, number: int, request_id: bytes, before: Event, after: Event) -> None:
-    """Write an event that is stored with other values, and its label where it has or had one."""
+    """Replace a stored event, and update its label rows if it has or had a label."""
     if after == before:
         return
     rewrite_event(transaction, number, UUID(bytes=request_id), before, after)
@@ -119,8 +119,8 @@ def rewrite_labeled(transaction: Transaction, number: int, request_id: bytes, be
 
 
 def archive(transaction: Transaction, number: int, request_ids: Sequence[bytes]) -> None:
-    """Put the outcomes of these events, which are about to be deleted, into the archive; nothing for what is gone
-    already. Visitors and accounts that are erased have no number any more.
+    """Put the outcomes of these events, which are about to be deleted, into the archive; events that are deleted
+    already are skipped. Erased visitors and accounts have no number in it.
     """
     outcomes: list[Outcome] = []
     for request_id in request_ids:
@@ -151,7 +151,7 @@ def _target(transaction: Transaction, number: int, request_id: bytes, day: int) 
 
 
 def purge_outcomes(transaction: Transaction, number: int, newest: bytes) -> None:
-    """Delete a segment of the archive, and take its outcomes out of what is counted."""
+    """Delete a segment of the archive, and subtract its outcomes from the counts."""
     segment = transaction.get(OUTCOMES, number, newest)
     if segment is None:
         return
@@ -162,15 +162,15 @@ def purge_outcomes(transaction: Transaction, number: int, newest: bytes) -> None
 
 
 def forget_labels(transaction: Transaction, number: int, subject: Subject, known_as: int) -> None:
-    """Delete the counts of labels of a visitor or an account that is erased, by its number, which leads nowhere from
-    then on. The labels stay with their events and outcomes (decisions 14.1).
+    """Delete the label counts of a visitor or an account that is being erased, by its number, which leads nowhere
+    afterwards. The labels stay with their events and outcomes (decisions 14.1).
     """
     for kind in range(len(KINDS)):
         transaction.delete(SUBJECT_LABELS, number, kind, SUBJECTS.index(subject), known_as)
 
 
 def forget_account_number(transaction: Transaction, number: int, digest: int) -> None:
-    """Delete the number of an account, by its digest, with what it counts."""
+    """Delete the number of an account, found by its digest, and its counts."""
     known_as = transaction.get(ACCOUNT_NUMBERS, number, digest)
     if known_as is not None:
         forget_labels(transaction, number, "account", known_as)
@@ -181,7 +181,7 @@ def forget_account_number(transaction: Transaction, number: int, digest: int) ->
 def delete_unnamed_account(
     now_ms: int, transaction: Transaction, key: tuple[int, int], account: NumberedAccount
 ) -> bool:
-    """Delete the number of an account that no outcome names any more; whether it was so."""
+    """Delete the number of an account if no outcome names it any more; return whether it was deleted."""
     if account.last_day * DAY_MS >= now_ms - OUTCOME_MS - 2 * DAY_MS:
         return False
     forget_account_number(transaction, key[0], account.digest)

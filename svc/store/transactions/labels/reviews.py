@@ -69,8 +69,8 @@ def open_review(  # noqa: PLR0913  what is told, and to whom
     notify: bool = True,
     trace: TraceContext | None = None,
 ) -> Reviewed:
-    """Return the open review of the visitor and account of an event, made of this event where there is none. `entropy`
-    makes its id; `notify`: whether webhooks tell of it, with the `trace`.
+    """Return the open review of the visitor and account of an event; create it for this event if there is none.
+    `entropy`: random bytes for its id; `notify`: whether to send webhooks about it, with the `trace`.
     """
     raw_id = transaction.get(OPEN_CASES, number, case_of(event.environment, event.verdict.visitor_id, event.account_id))
     if raw_id is not None:
@@ -84,8 +84,8 @@ def open_review(  # noqa: PLR0913  what is told, and to whom
 
 
 def assign_review(transaction: Transaction, number: int, review_id: str, assignee: str | None) -> Review | Refusal:
-    """Give an open review to a member of the organization, or to nobody. `404 not_found`, `409 review_closed`, `422`
-    (`invalid_value`) for anybody else.
+    """Assign an open review to a member of the organization, or to nobody with `None`. Refusals: `404 not_found`, `409
+    review_closed`, `422` (`invalid_value`) if the assignee is not a member.
     """
     review = find_review(transaction, number, review_id)
     refusal = _unchangeable(review)
@@ -112,8 +112,8 @@ class Closing(NamedTuple):
 def close_review(
     transaction: Transaction, number: int, review_id: str, closing: Closing, now_ms: int
 ) -> Reviewed | Refusal:
-    """Close a review and label its event, and no other. `404 not_found`, `409 review_closed`. Nothing is labeled where
-    the event arrived over 400 days ago.
+    """Close a review and label its event, and no other event. Refusals: `404 not_found`, `409 review_closed`. An event
+    that arrived more than 400 days ago is not labeled.
     """
     review = find_review(transaction, number, review_id)
     refusal = _unchangeable(review)
@@ -158,7 +158,7 @@ def _tell(
 
 
 def webhook_event_ids(review: Review) -> Iterator[bytes]:
-    """Yield 16 bytes of each webhook event about a review."""
+    """Yield the ids (16 bytes) of the webhook events about a review."""
     yield derived_event_id("review.opened", review.raw_id, review.opened_at_ms).bytes
     if review.closed_at_ms is not None:
         yield derived_event_id("review.closed", review.raw_id, review.closed_at_ms).bytes
@@ -189,11 +189,11 @@ def _delete(transaction: Transaction, number: int, review: Review) -> None:
 
 
 def forget_reviews(transaction: Transaction, number: int, subject: Subject, subject_id: str) -> bool:
-    """Delete the reviews of a visitor that is erased, or take an account that is erased out of its reviews; the same of
-    webhooks about them that are still to be sent. Whether there were any.
+    """Delete the reviews of a visitor that is being erased, or remove an account that is being erased from its reviews;
+    do the same with webhooks about them that are still to be sent. Return whether there were any.
 
-    Where the visitor has an open review without an account, too, an open one that loses its account goes: of a visitor
-    and account one is open at a time.
+    A visitor and account have at most one open review: an open one that loses its account is deleted if the visitor has
+    an open review without an account too.
     """
     found = list(reviews_of(transaction, number, subject, subject_id))
     for review in found:
@@ -212,7 +212,9 @@ def forget_reviews(transaction: Transaction, number: int, subject: Subject, subj
 
 
 def delete_old_reviews(transaction: Transaction, number: int, now_ms: int, most: int) -> int:
-    """Delete up to `most` reviews that were opened over 400 days ago, the earliest first; returns how many."""
+    """Delete up to `most` reviews that were opened more than 400 days ago, the oldest first; return how many were
+    deleted.
+    """
     beyond = first_ordered_id(now_ms - REVIEW_MS)
     keys = transaction.scan_keys(REVIEWS, (number,), (number, beyond))
     old = [review for _, key in zip(range(most), keys, strict=False) if (review := transaction.get(REVIEWS, *key))]
@@ -231,7 +233,7 @@ def add_note(
     entropy: bytes,
     author: str | None = None,
 ) -> Note | Refusal:
-    """Write a note about a visitor or an account that is known, which the caller has made sure of. `409 note_limit`
+    """Write a note about a visitor or an account; the caller has checked that it exists. Refuses with `409 note_limit`
     beyond `MOST_NOTES`.
     """
     if count_notes(transaction, number, subject, subject_id) >= MOST_NOTES:
@@ -246,7 +248,7 @@ def add_note(
 def delete_note(
     transaction: Transaction, number: int, subject: Subject, subject_id: str, note_id: str
 ) -> Refusal | None:
-    """Delete a note; `404 not_found` where there is no such note about it."""
+    """Delete a note about a visitor or an account; `404 not_found` if there is no such note."""
     raw_id = raw_ordered_id(note_id) if note_id.startswith("note_") else None
     if raw_id is None or not transaction.delete(NOTES, number, *subject_stem(number, subject, subject_id), raw_id):
         return Refusal("not_found")

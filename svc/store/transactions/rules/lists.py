@@ -54,8 +54,8 @@ class Added(NamedTuple):
 def create_list(
     transaction: Transaction, number: int, list_id: str, name: str, kind: ListKind, now_ms: int
 ) -> StoredList | Refusal:
-    """Make an empty list. `409 list_exists` for a name that is taken, `409 list_limit` beyond `MOST_LISTS`. Raises
-    `CorruptionError` if a list is hidden: the name may be its own.
+    """Create an empty list. Refusals: `409 list_exists` if the name is taken, `409 list_limit` beyond `MOST_LISTS`.
+    Raises `CorruptionError` if a list is hidden, since it may have this name.
     """
     if named_list(transaction, number, name) is not None:
         return Refusal("list_exists")
@@ -68,8 +68,8 @@ def create_list(
 
 
 def rename_list(transaction: Transaction, number: int, list_id: str, name: str, now_ms: int) -> StoredList | Refusal:
-    """Give a list another name; its own changes nothing. `404 not_found`, `409 list_permanent`, `list_in_use` or
-    `list_exists`.
+    """Rename a list; its present name changes nothing. Refusals: `404 not_found`, `409 list_permanent`, `list_in_use`
+    or `list_exists`.
     """
     found = find_list(transaction, number, list_id)
     if found is None:
@@ -88,8 +88,8 @@ def rename_list(transaction: Transaction, number: int, list_id: str, name: str, 
 
 
 def delete_list(transaction: Transaction, number: int, list_id: str) -> bool | Refusal:
-    """Delete a list; `False` = it is gone, and `continue_deletion` must follow for the rest of its entries. `404
-    not_found`, `409 list_permanent` or `list_in_use`.
+    """Delete a list. Return `False` if it is deleted and `continue_deletion` must follow for the rest of its entries.
+    Refusals: `404 not_found`, `409 list_permanent` or `list_in_use`.
     """
     found = find_list(transaction, number, list_id)
     if found is None:
@@ -103,8 +103,8 @@ def delete_list(transaction: Transaction, number: int, list_id: str) -> bool | R
 
 
 def continue_deletion(transaction: Transaction, number: int, list_id: str) -> bool:
-    """Delete up to `ENTRIES_A_STEP` entries of a deleted list; `True` = nothing is left. Where it is not called,
-    retention deletes them.
+    """Delete up to `ENTRIES_A_STEP` entries of a deleted list; return `True` if nothing is left. If this is never
+    called, retention deletes them.
     """
     return _purge(transaction, number, raw_id(list_id), ENTRIES_A_STEP) < ENTRIES_A_STEP
 
@@ -129,9 +129,9 @@ def add_entries(
     now_ms: int,
     by: str | None = None,
 ) -> Added | Refusal:
-    """Add entries; that of a value which is in the list is replaced but for when it was made and by whom. `by`: the id
-    of the member who adds them. `404 not_found`, or `409
-    list_limit` where there would be more than `MOST_ENTRIES` living ones; then none is added.
+    """Add entries. An entry whose value is in the list already is replaced, but keeps its time of creation and author.
+    `by`: the id of the member who adds them. Refusals: `404 not_found`; `409 list_limit`, without adding any, if more
+    than `MOST_ENTRIES` would not have expired.
     """
     found = find_list(transaction, number, list_id)
     if found is None:
@@ -162,8 +162,8 @@ def add_entries(
 
 
 def has_room(snapshot: Snapshot, number: int, added: int, now_ms: int) -> bool:
-    """Return whether this number of entries may be added to the organization's lists. What has expired is counted only
-    where that matters.
+    """Return whether `added` more entries fit in the organization's lists. Expired entries are counted only if that
+    decides.
     """
     stored = sum(found.entries for found in lists_of(snapshot, number).values())
     return stored + added <= MOST_ENTRIES or living_entries(snapshot, number, now_ms) + added <= MOST_ENTRIES
@@ -172,7 +172,9 @@ def has_room(snapshot: Snapshot, number: int, added: int, now_ms: int) -> bool:
 def remove_entries(
     transaction: Transaction, number: int, list_id: str, values: Iterable[str], now_ms: int
 ) -> StoredList | Refusal:
-    """Remove the entries of these values, in their canonical spelling, as far as there are any. `404 not_found`."""
+    """Remove the entries of these values, given in canonical spelling; values without an entry are ignored. `404
+    not_found` for an unknown list.
+    """
     found = find_list(transaction, number, list_id)
     if found is None:
         return Refusal("not_found")
@@ -188,8 +190,8 @@ def remove_entries(
 
 
 def listed(snapshot: Snapshot, number: int, kind: ListKind, value: str) -> Iterator[tuple[bytes, ListEntry]]:
-    """Yield (list as in keys, entry) of every entry of a visitor or an account in the lists of the organization,
-    expired ones included.
+    """Yield (id of the list as in keys, entry) of every entry for a visitor or an account in the organization's lists,
+    including expired ones.
     """
     raw_lists = {raw_id(found.id): found.kind for found in lists_of(snapshot, number).values()}
     for raw_list in dict.fromkeys([*raw_lists, *_stored_lists(snapshot, number)]):
@@ -200,7 +202,7 @@ def listed(snapshot: Snapshot, number: int, kind: ListKind, value: str) -> Itera
 
 
 def purge_listed(transaction: Transaction, number: int, kind: ListKind, value: str) -> bool:
-    """Take a visitor or an account out of all lists of the organization; whether it was in any."""
+    """Remove a visitor or an account from all lists of the organization; return whether it was in any."""
     gone = list(listed(transaction, number, kind, value))
     for raw_list, entry in gone:
         _delete(transaction, number, raw_list, entry)

@@ -50,8 +50,8 @@ MOST_REVISIONS = 100
 
 
 def ruleset_in_force(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> Ruleset:
-    """That of an organization for one kind of environment. Raises `CorruptionError` if it is missing, and one before it
-    is there.
+    """Return the ruleset in force for one kind of environment of an organization. Raises `CorruptionError` if it is
+    missing although an earlier revision exists.
     """
     place = KINDS.index(kind)
     found = snapshot.get(RULESETS, number, place)
@@ -61,7 +61,9 @@ def ruleset_in_force(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> 
 
 
 def note_deciding(transaction: Transaction, number: int) -> None:
-    """From now on the organization has rules or lists of its own, which its identifications ask."""
+    """Record that the organization has rules or lists of its own, so that its identifications evaluate them from now
+    on.
+    """
     found = organization(transaction, number)
     if not found.has_rules:
         transaction.put(ORGANIZATIONS, (number,), msgspec.structs.replace(found, has_rules=True))
@@ -76,8 +78,9 @@ def facts_of(
     *,
     in_force: bool = True,
 ) -> Facts:
-    """Return what conditions are asked about. The times say since when the visitor and the account are known. Each list
-    that any of them names is looked up once; conditions `in_force` name no other than those that are there.
+    """Return the facts about an event that conditions are evaluated on. The times are those since when the visitor and
+    the account are known (Unix seconds). Each list that a condition names is looked up once; conditions `in_force` name
+    only lists that exist.
     """
     at_s = event.occurred_at_ms // 1000
     ages = Ages(_days(visitor_first_s, at_s), _days(account_first_s, at_s))
@@ -105,19 +108,21 @@ def _labels(snapshot: Snapshot, number: int, event: Event, subject: Literal["vis
 
 
 def decide_event(snapshot: Snapshot, number: int, facts: Facts) -> Decided:
-    """Return what the ruleset in force makes of an event."""
+    """Return the decision of the ruleset in force on these facts."""
     if not organization(snapshot, number).has_rules:
         return NOTHING_DECIDED
     return evaluate(ruleset_in_force(snapshot, number, kind_of(facts.event.environment)), facts)
 
 
 def decide_by(snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event) -> Decided:
-    """Return what a ruleset would make of a stored event now."""
+    """Return the decision that a ruleset would make now on a stored event."""
     return evaluate(ruleset, facts_now(snapshot, number, event))
 
 
 def facts_now(snapshot: Snapshot, number: int, event: Event) -> Facts:
-    """Of a stored event, with its velocity and the lists as they are: one that was deleted meanwhile has nothing."""
+    """Return the facts of a stored event, with its velocity and the lists as they are now; a visitor that was deleted
+    meanwhile contributes none.
+    """
     visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
     found = None if visitor is None else snapshot.get(VISITORS, number, visitor)
     at_s = event.occurred_at_ms // 1000
@@ -129,7 +134,7 @@ def facts_now(snapshot: Snapshot, number: int, event: Event) -> Facts:
 
 
 class ExplainedRule(NamedTuple):
-    """What a rule makes of a stored event."""
+    """The result of a rule for a stored event."""
 
     rule: Rule
     is_true: bool | None
@@ -141,8 +146,9 @@ class ExplainedRule(NamedTuple):
 def explained(
     snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event, wanted: str | None, most: int
 ) -> list[ExplainedRule]:
-    """Return what each rule of a ruleset makes of a stored event, also one that is off; with the terms of the rule with
-    the id `wanted`, of the one that decided, and of the first `most` others that match. Blocks for some milliseconds.
+    """Return the result of each rule of a ruleset, including rules that are off, for a stored event. Terms are included
+    for the rule with the id `wanted`, for the rule that decided, and for the first `most` others that match. Blocks the
+    loop for some milliseconds.
     """
     conditions = [(rule, known(rule.condition)) for rule in ruleset.rules]
     names = frozenset[str]().union(*(condition.names for _, condition in conditions))
@@ -194,9 +200,9 @@ def save_rules(
     saved_by: str,
     now_ms: int,
 ) -> Ruleset | Refusal:
-    """Return the ruleset with these rules, in force from the next transaction on. A rule without an id gets one before.
-
-    `409 revision_conflict` where another revision is in force; `422`: see `checked_rules`.
+    """Store these rules as the next revision, in force from the next transaction on, and return the ruleset. Rules
+    without an id get one. Refusals: `409 revision_conflict` if another revision is in force; `422`: see
+    `checked_rules`.
     """
     before = ruleset_in_force(transaction, number, kind)
     if before.revision != revision:
@@ -255,7 +261,7 @@ def _faults(rule_id: str | None, rule: Rule, ids: set[str], names: set[str]) -> 
 
 
 def condition_problem(snapshot: Snapshot, number: int, condition: str) -> str | None:
-    """Why a condition cannot be saved, with line and column where they are known; `None` if it can."""
+    """Return why a condition cannot be saved, with line and column if they are known; `None` if it can be saved."""
     return _problem(condition, list_names(snapshot, number))
 
 
@@ -269,22 +275,22 @@ def _problem(condition: str, lists: Collection[str]) -> str | None:
 
 
 def revisions(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> list[Ruleset]:
-    """Those that were in force, newest first, without the present one."""
+    """Return the earlier rulesets that are kept, newest first, without the present one."""
     return list(_before(snapshot, number, kind, None))
 
 
 def some_revisions(
     snapshot: Snapshot, number: int, kind: EnvironmentKind, before: int | None, limit: int
 ) -> list[Ruleset]:
-    """Return at most `limit` rulesets below the revision `before`, newest first; with `None` the present one is the
-    first.
+    """Return at most `limit` rulesets with revisions below `before`, newest first; with `None`, starting with the
+    present one.
     """
     present = [ruleset_in_force(snapshot, number, kind)] if before is None else []
     return [*present, *islice(_before(snapshot, number, kind, before), limit - len(present))]
 
 
 def ruleset_at(snapshot: Snapshot, number: int, kind: EnvironmentKind, at_ms: int) -> Ruleset | None:
-    """Return the ruleset that was in force at a time; `None` if it is not kept any more."""
+    """Return the ruleset that was in force at a time (Unix ms); `None` if it is no longer kept."""
     present = ruleset_in_force(snapshot, number, kind)
     if present.saved_at_ms <= at_ms:
         return present
@@ -308,7 +314,7 @@ class RuleNames(NamedTuple):
 
 
 def rule_names(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> RuleNames:
-    """Of the ruleset in force and of the revisions that are kept."""
+    """Return the names of the rules in the ruleset in force and in the revisions that are kept."""
     ruleset = ruleset_in_force(snapshot, number, kind)
     rulesets = [*reversed(revisions(snapshot, number, kind)), ruleset]
     known = {rule.id: rule.name for each in rulesets for rule in each.rules}
@@ -316,7 +322,9 @@ def rule_names(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> RuleNa
 
 
 def is_named(snapshot: Snapshot, number: int, name: str) -> bool:
-    """Return whether a rule names a list, also one in shadow mode or off, or the filter of a webhook endpoint does."""
+    """Return whether a list is named by a rule, including rules in shadow mode or off, or by the filter of a webhook
+    endpoint.
+    """
     rules = (rule.condition for kind in KINDS for rule in ruleset_in_force(snapshot, number, kind).rules)
     filters = (found.endpoint.filter for found in endpoints_of(snapshot, number))
     return any(name in compiled(text).lists for text in (*rules, *filter(None, filters)))

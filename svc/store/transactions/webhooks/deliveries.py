@@ -79,7 +79,7 @@ _OLD_COUNTS_PER_ATTEMPT = 2
 
 
 class AttemptRecord(NamedTuple):
-    """One attempt that was made, with all that `log_attempt` needs to write."""
+    """One attempt that was made, with everything that `log_attempt` writes."""
 
     attempt_id: UUID
     queue: EndpointKey
@@ -101,7 +101,7 @@ class AttemptOutcome(NamedTuple):
 
 
 class Notified(NamedTuple):
-    """What a refusal, or the end of its minute, has queued and keeps."""
+    """The queues to which a refusal, or the end of its minute, added an event, and the refusals that are kept."""
 
     queues: tuple[EndpointKey, ...]
     """Those in which an event of them is due."""
@@ -118,11 +118,11 @@ def enqueue(
     at_ms: int,
     trace: TraceContext | None = None,
 ) -> tuple[EndpointKey, ...]:
-    """Queue an event, of a type without filters, for every endpoint that subscribes to it now; returns the queues to
-    wake after the commit.
+    """Queue an event, of a type without filters, for every endpoint that subscribes to it now. Return the endpoint
+    queues to wake after the commit. Call this once per fact, in the transaction that stores it.
 
-    To be called in the transaction of the fact itself, once for each fact. `organization` is its number, `data` a
-    struct of `svc.domain.webhooks.payloads`. Without a subscriber it costs one read and writes nothing.
+    `organization`: its number; `data`: a struct of `svc.domain.webhooks.payloads`. Without a subscriber it costs one
+    read and writes nothing.
     """
     to = subscribers(transaction, organization, environment, event_type)
     if not to:
@@ -149,8 +149,8 @@ def enqueue_about(  # noqa: PLR0913  an event, field by field
     *,
     trace: TraceContext | None = None,
 ) -> tuple[EndpointKey, ...]:
-    """As `enqueue`, of what happened to an identification: its `facts` are what filters are asked about. Where they are
-    gone, no filter is true. The webhook event has an id of its own, by which it can be found again.
+    """Queue an event about an identification, as `enqueue` does, for endpoints whose filter is true for its `facts`. If
+    the facts are deleted, no filter is true. The webhook event has an id of its own, by which it can be found again.
     """
     to: Sequence[Registered] = subscribers(transaction, organization, environment, event_type)
     if any(found.endpoint.filter is not None for found in to):
@@ -170,10 +170,12 @@ def enqueue_about(  # noqa: PLR0913  an event, field by field
 def enqueue_identification(
     transaction: Transaction, submission: Submission, event: Event, threshold: int, endpoints: Sequence[Registered]
 ) -> tuple[EndpointKey, ...]:
-    """Queue `identification.completed`, and `visitor.suspect` when the score reaches the threshold (decisions 8.9), for
-    those of `identification_receivers` that subscribe to it; returns the endpoint queues to wake after the commit.
+    """Queue `identification.completed`, and `visitor.suspect` if the score reaches the threshold (decisions 8.9), for
+    those of `endpoints` that subscribe to it. Return the endpoint queues to wake after the commit. `endpoints`: the
+    result of `identification_receivers`.
 
-    One read where there are any; one row for each event and two for each endpoint that it goes to, so 42 rows at most.
+    It costs one read if there are any endpoints, one row for each event, and two for each endpoint that it goes to: 42
+    rows at most.
     """
     if not endpoints:
         return ()
@@ -192,17 +194,16 @@ def enqueue_identification(
 
 
 def open_delivery(transaction: Transaction, queue: EndpointKey, key: DeliveryKey, now_ms: int) -> None:
-    """Queue a delivery that is due at once. An ended one of the same event and kind is replaced."""
+    """Queue a delivery that is due at once. It replaces an ended one of the same event and kind."""
     transaction.put(DELIVERIES, (*queue, key.event_id, key.kind_index), Delivery("pending", 0, now_ms, now_ms))
     transaction.put(DUE, (*queue, now_ms, key.event_id, key.kind_index), b"")
 
 
 def log_attempt(transaction: Transaction, made: AttemptRecord) -> AttemptOutcome:
     """Write everything that an attempt changes: the log, the delivery and its schedule, the endpoint's health and
-    status (decisions 8.3, 8.4).
-
-    Where the delivery was erased or its endpoint removed while it was in flight, the attempt is logged and nothing else
-    changes. One that is logged already changes nothing: a caller that was not told of its commit hands it in again.
+    status (decisions 8.3, 8.4). If the delivery was erased or its endpoint removed meanwhile, only the log is written.
+    An attempt that is in the log already changes nothing: a caller that does not know whether its commit succeeded
+    passes it again.
     """
     queue, key = made.queue, made.key
     endpoint = transaction.get(ENDPOINTS, *queue)
@@ -241,8 +242,8 @@ def log_attempt(transaction: Transaction, made: AttemptRecord) -> AttemptOutcome
 
 
 def bring_forward(transaction: Transaction, queue: EndpointKey, now_ms: int, limit: int) -> int:
-    """Have up to `limit` deliveries that are due later than a full step from `now_ms` due after one; how many there
-    were (decisions 17.1).
+    """Reschedule up to `limit` deliveries that are due later than the longest step after `now_ms` (Unix ms) to be due
+    after that step, and return how many there were (decisions 17.1).
     """
     ahead = transaction.scan(DUE, *queue, start=(*queue, now_ms + LONGEST_WAIT_MS + 1))
     rows = [row for row, _ in islice(ahead, limit)]
@@ -259,7 +260,7 @@ def bring_forward(transaction: Transaction, queue: EndpointKey, now_ms: int, lim
 
 
 def sweep_removed(transaction: Transaction, queue: EndpointKey, limit: int) -> None:
-    """Delete up to `limit` rows that a removed endpoint has left."""
+    """Delete up to `limit` remaining rows of a removed endpoint."""
     deliveries = list(islice(transaction.scan(DELIVERIES, *queue), limit))
     for (*_, event_id, kind_index), delivery in deliveries:
         for table, row in _delivery_rows(queue, DeliveryKey(event_id, DELIVERY_KINDS[kind_index]), delivery):
@@ -281,13 +282,15 @@ def erase_identification(transaction: Transaction, organization: int, request_id
 
 
 def remove_account(transaction: Transaction, organization: int, request_id: UUID) -> None:
-    """Take the account out of what the webhooks about an identification say from now on (decisions 11.6)."""
+    """Remove the account from the bodies of the webhooks about an identification (decisions 11.6)."""
     for event_type in OF_IDENTIFICATION:
         remove_account_of(transaction, organization, identification_event_id(event_type, request_id).bytes)
 
 
 def remove_account_of(transaction: Transaction, organization: int, event_id: bytes) -> None:
-    """The same of one webhook event, by its id of 16 bytes; nothing where there is none."""
+    """Remove the account from the body of one webhook event, given its 16-byte id; do nothing if there is no such
+    event.
+    """
     event = transaction.get(WEBHOOK_EVENTS, organization, event_id)
     if event is not None:
         body = without_account(event.body)
@@ -295,7 +298,7 @@ def remove_account_of(transaction: Transaction, organization: int, event_id: byt
 
 
 def purge_webhook_event(transaction: Transaction, organization: int, event_id: bytes) -> None:
-    """Delete an event (16-byte id) and every delivery of it; nothing where there is none. An attempt in flight is still
+    """Delete an event (16-byte id) and every delivery of it; do nothing if there is none. An attempt in flight is still
     logged when it ends.
     """
     for table, key in list(webhook_event_rows(transaction, organization, event_id)):
@@ -305,8 +308,8 @@ def purge_webhook_event(transaction: Transaction, organization: int, event_id: b
 def webhook_event_rows(
     snapshot: Snapshot, organization: int, event_id: bytes
 ) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
-    """Yield (table, key) of an event (16-byte id), of every delivery of it, and of the schedule of open ones; nothing
-    where there is none.
+    """Yield (table, key) of an event (16-byte id), of its deliveries, and of the schedule of open ones; nothing if
+    there is no such event.
     """
     if not snapshot.has(WEBHOOK_EVENTS, organization, event_id):
         return
@@ -323,7 +326,7 @@ def webhook_event_rows(
 
 def note_refusal(transaction: Transaction, request: RefusedRequest) -> Notified:
     """Count a refused identification (or several alike), and queue `identification.refused` if a minute has passed
-    since the last (decisions 8.9).
+    since the last such event (decisions 8.9).
     """
     row = (request.organization, request.name)
     noted = note(transaction.get(REFUSALS, *row), request)
@@ -331,8 +334,8 @@ def note_refusal(transaction: Transaction, request: RefusedRequest) -> Notified:
 
 
 def notify_refusals(transaction: Transaction, organization: int, name: str, now_ms: int) -> Notified:
-    """At the end of a minute: queue `identification.refused` with what was counted since the last, or stop counting
-    where nothing was. `name` is that of `RefusedRequest.name`.
+    """At the end of a minute, queue `identification.refused` with the refusals counted since the last such event, or
+    stop counting if there were none. `name`: see `RefusedRequest.name`.
     """
     before = transaction.get(REFUSALS, organization, name)
     if before is None:

@@ -61,7 +61,7 @@ MAX_OVERLAP_HOURS = 168
 
 
 class Issued(NamedTuple):
-    """An endpoint with its new signing secret, which is shown only now."""
+    """An endpoint with its new signing secret, which is shown only once."""
 
     registered: Registered
     secret: str
@@ -104,8 +104,8 @@ class EndpointChange(msgspec.Struct, frozen=True, kw_only=True):
 def create_endpoint(
     transaction: Transaction, number: int, new: NewEndpoint, secrets_key: bytes, now_ms: int
 ) -> Issued | Refusal:
-    """Register an active endpoint and make its first secret. `409 webhook_limit` beyond ten (interface 8), `422` as of
-    `faulty_events` and `faulty_filter`. `secrets_key` as in `signature.secrets_key`.
+    """Register an active endpoint and create its first secret. `secrets_key`: see `signature.secrets_key`. Refusals:
+    `409 webhook_limit` beyond ten endpoints (interface 8); `422`: see `faulty_events` and `faulty_filter`.
     """
     refusal = faulty_events(new.events, new.environment) or faulty_filter(transaction, number, new.filter)
     if refusal is not None:
@@ -134,8 +134,8 @@ def create_endpoint(
 def change_endpoint(
     transaction: Transaction, number: int, endpoint_id: str, change: EndpointChange
 ) -> Registered | Refusal:
-    """Change an endpoint. A changed URL or `paused: false` gives a failing one a new start (decisions 8.4). `404
-    not_found`, or `422`: see `faulty_events` and `faulty_filter`.
+    """Change an endpoint. If it is failing, a changed URL or `paused: false` resets its health (decisions 8.4).
+    Refusals: `404 not_found`; `422`: see `faulty_events` and `faulty_filter`.
     """
     found = find_endpoint(transaction, number, endpoint_id)
     if found is None:
@@ -173,8 +173,8 @@ def change_endpoint(
 
 
 def remove_endpoint(transaction: Transaction, number: int, endpoint_id: str) -> EndpointKey | Refusal:
-    """Remove an endpoint: no delivery to it begins after this commit. Its other rows, which may be a million, are
-    deleted by `sweep_removed`. `404 not_found`.
+    """Remove an endpoint: no delivery to it begins after this commit. `sweep_removed` deletes its other rows, of which
+    there may be a million. `404 not_found` for an unknown endpoint.
     """
     found = find_endpoint(transaction, number, endpoint_id)
     if found is None:
@@ -188,8 +188,9 @@ def remove_endpoint(transaction: Transaction, number: int, endpoint_id: str) -> 
 def rotate_secret(
     transaction: Transaction, number: int, endpoint_id: str, *, overlap_hours: int, secrets_key: bytes, now_ms: int
 ) -> Issued | Refusal:
-    """Make the next secret; the one before still signs for `overlap_hours`, any older one no more (decisions 8.1). `404
-    not_found`, `409 webhook_unsigned` for a chat format, or `422` (`out_of_range`) outside 0 to 168 hours.
+    """Create the next signing secret. The previous one also signs for `overlap_hours`, older ones do not (decisions
+    8.1). Refusals: `404 not_found`, `409 webhook_unsigned` for a chat format, `422` (`out_of_range`) outside 0 to 168
+    hours.
     """
     if not 0 <= overlap_hours <= MAX_OVERLAP_HOURS:
         return invalid("previous_secret_valid_hours", "out_of_range")
@@ -255,9 +256,9 @@ def queue_redelivery(
     transaction: Transaction, number: int, endpoint_id: str, *, event_id: UUID, now_ms: int
 ) -> Queued | Refusal:
     """Queue one more delivery, with the same id, of an event that was queued for this endpoint in the last 30 days
-    (decisions 8.5). `404 not_found`, `409 webhook_paused`, or `409 webhook_busy` while a test or redelivery is queued.
-    Raises `CorruptionError` if the event or its delivery is missing, and a row that goes with it is there: a corrupt
-    table hides it (decisions 17.5).
+    (decisions 8.5). Refusals: `404 not_found`, `409 webhook_paused`, or `409 webhook_busy` while a test or redelivery
+    is queued. Raises `CorruptionError` if the event or its delivery is missing although a row that belongs to it exists
+    (decisions 17.5).
     """
     found = find_endpoint(transaction, number, endpoint_id)
     if found is None or made_at_ms(event_id.bytes) < now_ms - HISTORY_MS:
@@ -278,8 +279,8 @@ def queue_redelivery(
 
 
 def faulty_events(events: Sequence[str], environment: WebhookEnvironment) -> Refusal | None:
-    """`422` for a type that does not exist (`unknown_event_type`) or needs a `live` endpoint (`requires_live`,
-    interface 6); `None` if the endpoint may subscribe to all.
+    """Return `422` for a type that does not exist (`unknown_event_type`) or needs a `live` endpoint (`requires_live`,
+    interface 6); `None` if the endpoint may subscribe to all of them.
     """
     if not set(events) <= set(EVENT_TYPES):
         return invalid("events", "unknown_event_type")
@@ -287,8 +288,8 @@ def faulty_events(events: Sequence[str], environment: WebhookEnvironment) -> Ref
 
 
 def faulty_filter(snapshot: Snapshot, number: int, condition: str | None) -> Refusal | None:
-    """`422` (`invalid_condition`) for a condition that cannot be saved, with line and column in the message; `None` if
-    it can, or where there is none (decisions 16.2).
+    """Return `422` (`invalid_condition`) for a condition that cannot be saved, with line and column in the message;
+    `None` if it can be saved, or there is none (decisions 16.2).
     """
     problem = None if condition is None else condition_problem(snapshot, number, condition)
     if problem is None:

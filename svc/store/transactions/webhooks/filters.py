@@ -32,7 +32,7 @@ NOBODY = Receivers(())
 
 
 def receivers(subscribed: Iterable[Registered], facts: Facts) -> Receivers:
-    """Of these endpoints those without a filter, and those whose filter is true of the event."""
+    """Return those of the endpoints that have no filter, or whose filter is true of the facts."""
     endpoints = tuple(subscribed)
     filters = [found.endpoint.filter for found in endpoints if found.endpoint.filter is not None]
     if not filters:
@@ -45,8 +45,8 @@ def receivers(subscribed: Iterable[Registered], facts: Facts) -> Receivers:
 
 
 def identification_receivers(snapshot: Snapshot, number: int, facts: Facts, threshold: int) -> Receivers:
-    """Return the endpoints that an identification is told to. One range read of at most ten endpoints; with filters,
-    what the module says.
+    """Return the endpoints to which an identification is sent. It costs one range read of at most ten endpoints; for
+    the cost of filters see the module.
     """
     environment, types = webhook_environment(facts.event.environment), identification_types(facts.event, threshold)
     return receivers(
@@ -60,5 +60,5 @@ def identification_receivers(snapshot: Snapshot, number: int, facts: Facts, thre
 
 
 def identification_types(event: Event, threshold: int) -> tuple[EventType, ...]:
-    """Return what an identification gives rise to (decisions 8.9)."""
+    """Return the event types that an identification causes (decisions 8.9)."""
     return tuple(name for name, arising in OF_IDENTIFICATION.items() if arising.arises(event, threshold))

@@ -121,10 +121,9 @@ _RENDERING: Final = bytes((RENDERING,))
 
 @lru_cache(maxsize=64)
 def attribute_keys(family: int, collector: int, values: tuple[int, ...]) -> tuple[BlockKey, ...]:
-    """Return the keys over attributes, in the order E A B C D, without those that cover fewer reported attributes than
-    they need. `values` holds one hash per `Attribute`, 0 = not reported.
-
-    Those of the latest reports are remembered: one identification asks for them up to three times, 9 µs each.
+    """Return the block keys over attributes, in the order E A B C D, without those that cover too few reported
+    attributes. `values`: one hash for each `Attribute`, 0 = not reported. Recent results are cached: one identification
+    asks for them up to three times, 9 µs each.
     """
     keys: list[BlockKey] = []
     for letter, select, spared, pack in _RECIPES:
@@ -136,33 +135,33 @@ def attribute_keys(family: int, collector: int, values: tuple[int, ...]) -> tupl
 
 
 def same_attribute_keys(ours: tuple[int, ...], theirs: tuple[int, ...]) -> set[int]:
-    """Return kinds of the keys over attributes that two devices of one class and collector have in common, given the
-    values of both: those of which no covered attribute differs.
+    """Return the kinds of attribute keys that two devices of one class and collector share, given the hashes of both:
+    those whose covered attributes are all equal.
     """
     return {kind for kind, select in _SELECT.items() if select(ours) == select(theirs)}
 
 
 def exact_key(exact: int) -> BlockKey:
-    """Return key X: the same report, by its 64-bit hash."""
+    """Return the block key of kind X: the same report, by its 64-bit hash."""
     return b"X" + exact.to_bytes(8, "big")
 
 
 def network_key(family: int, near_network: int) -> BlockKey:
-    """Return key N: devices of one class (`family`) in one near network, both as 32-bit hashes."""
+    """Return the block key of kind N: devices of one class (`family`) in one near network, both as 32-bit hashes."""
     return b"N" + family.to_bytes(4, "big") + near_network.to_bytes(4, "big")
 
 
 def token_key(token: int) -> BlockKey:
-    """Return key T of a client token or a device id by its 64-bit hash, whose lowest bit does not count: visitors keep
-    `CAME_BACK` there.
+    """Return the block key of kind T: a client token or a device id, by its 64-bit hash, whose lowest bit is ignored
+    since visitors store `CAME_BACK` there.
     """
     return b"T" + (token & ~1).to_bytes(8, "big")
 
 
 def block_keys(features: Features) -> tuple[BlockKey, ...]:
-    """Return every key of a report: X, those over attributes, N, and T where it has a token, of an app's report also of
-    its device id; at most nine. N of the network 0 gathers the devices that came from addresses which tell nothing of
-    where they are.
+    """Return all block keys of a report, at most nine: X, those over attributes, N, and T if it has a token, for an
+    app's report also of its device id. N of the network 0 collects the devices whose addresses say nothing about where
+    they are.
     """
     keys = (
         exact_key(features.exact),
@@ -177,7 +176,7 @@ _WORDS: Final = tuple(struct.Struct(f"<{words}I") for words in range(BLOCK_LENGT
 
 
 class Block(msgspec.Struct, frozen=True, gc=False):
-    """What is stored under one key: how many devices look like this, and which visitors they are."""
+    """The value stored under one block key: how many devices share it, and which visitors they are."""
 
     count: float = 0.0
     """Expected number of devices: a doubtful new visitor counts less than one. Kept in sixteenths."""
@@ -185,21 +184,21 @@ class Block(msgspec.Struct, frozen=True, gc=False):
     """Visitor numbers, newest first, at most 32 (`BLOCK_LENGTH`)."""
 
     def with_posting(self, number: int, weight: float) -> Block:
-        """Return the block with one more visitor, counted as `weight` devices (0 to 1); the same object when it lists
-        the visitor already.
+        """Return the block with one more visitor, which counts as `weight` devices (0 to 1); the same object if it
+        lists the visitor already.
         """
         if number in self.numbers:
             return self
         return Block(self.count + round(weight * 16) / 16, (number, *self.numbers[: BLOCK_LENGTH - 1]))
 
     def without(self, number: int) -> Block:
-        """Return the block with one visitor fewer; the same object when it does not list the visitor."""
+        """Return the block without a visitor; the same object if it does not list the visitor."""
         if number not in self.numbers:
             return self
         return Block(max(self.count - 1.0, 0.0), tuple(other for other in self.numbers if other != number))
 
     def pack(self) -> bytes:
-        """Return the count in sixteenths, then the visitor numbers, each as a little-endian u32."""
+        """Return the block as bytes: the count in sixteenths, then the visitor numbers, each a little-endian u32."""
         sixteenths = min(round(self.count * 16), 0xFFFFFFFF)
         return _WORDS[len(self.numbers) + 1].pack(sixteenths, *self.numbers)
 
@@ -224,20 +223,20 @@ _ALWAYS_LISTED: Final = (EXACT, NETWORK)
 
 
 class Index(Protocol):
-    """What the store offers inside a transaction, bound to one organization. What was read once costs nothing again."""
+    """What the store offers to matching inside a transaction, for one organization. Repeated reads cost nothing."""
 
     def block(self, key: BlockKey) -> Block:
-        """Return the block under this key; an empty one when there is none."""
+        """Return the block under this key; an empty one if there is none."""
         ...
 
     def visitor(self, number: int) -> Visitor | None:
-        """Return the record of a visitor; `None` for a number that is not taken, or whose visitor was deleted."""
+        """Return the record of a visitor; `None` if no visitor has this number, or it was deleted."""
         ...
 
 
 def likely_visitors(features: Features, read: Mapping[BlockKey, Block]) -> list[int]:
-    """Return numbers of the visitors whose records `match_visitor` will most likely read, the likeliest first, given
-    every block of a report. It may read others.
+    """Return the numbers of the visitors whose records `match_visitor` will most likely read, the likeliest first,
+    given every block of a report. It may read others.
     """
     for key in features.keys:
         known = read.get(token_key(key))
@@ -251,12 +250,12 @@ def likely_visitors(features: Features, read: Mapping[BlockKey, Block]) -> list[
 
 
 def read_blocks(index: Index, features: Features) -> dict[int, Block]:
-    """Return the blocks of a report by kind, without that of the token, which proves and is not compared."""
+    """Return the blocks of a report by kind, except that of the token, which is proof and not compared."""
     return {key[0]: index.block(key) for key in block_keys(features) if key[0] != TOKEN}
 
 
 def device_counts(read: dict[int, Block]) -> dict[int, float]:
-    """By kind, how many devices a block stands for."""
+    """Return how many devices each block counts, by kind."""
     return {kind: block.count for kind, block in read.items()}
 
 
@@ -266,11 +265,11 @@ def read_records(index: Index, numbers: Iterable[int]) -> list[tuple[int, Visito
 
 
 def likely_numbers(read: dict[int, Block], most: int) -> list[int]:
-    """Return numbers of the visitors that stand in most of these blocks, then in the order in which blocks list them:
-    at most `most`.
+    """Return the numbers of the visitors that most of these blocks list, at most `most`; ties in the order in which
+    blocks list them.
 
-    A block of more devices than it lists says that its values are common; it is counted but not searched. The few
-    devices of the report's network go before others, so that no flood of copies from elsewhere crowds out its owner.
+    A block that counts more devices than it lists has common values: it is counted but not searched. The few devices of
+    the report's own network come first, so that a flood of copies from elsewhere cannot crowd out the owner.
     """
     votes: dict[int, int] = {}
     for kind, block in read.items():

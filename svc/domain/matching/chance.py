@@ -72,8 +72,8 @@ def _weights(agreement: int) -> Weights:
 
 
 class Chance:
-    """How many other devices agree with a report by chance. `counts` are the counts of the report's blocks that were
-    read, by kind of block.
+    """The number of other devices that agree with a report by chance. `counts`: the counts of the report's blocks that
+    were read, by kind of block.
     """
 
     def __init__(self, features: Features, counts: Mapping[int, float], statistics: Statistics) -> None:
@@ -85,19 +85,18 @@ class Chance:
         self._known: dict[tuple[int, bool, bool], float] = {}
 
     def distinct(self) -> bool:
-        """Return whether the report tells devices apart: fewer than e^-3 (0.05) other devices of its class are expected
-        to report all the same.
+        """Return whether the report distinguishes devices: fewer than e^-3 (0.05) other devices of its class are
+        expected to have all its values.
         """
         return self._by_frequency(ALL_AGREE) < -3.0
 
     def log_share(self, agreement: int, *, same_version: bool) -> float:
-        """Log of the share of the class's devices that agree on the attributes of this bit mask."""
+        """Return the log of the share of the class's devices that agree on the attributes of this bit mask."""
         return self._by_frequency(agreement) - self._log_devices + (self._log_version if same_version else 0.0)
 
     def log_twins(self, agreement: int, *, same_version: bool, exact: bool) -> float:
-        """Log of the expected number of *other* devices of the organization that agree on these attributes.
-
-        Class size times the frequencies of the agreed values, kept close to what the block counts show.
+        """Return the log of the expected number of *other* devices of the organization that agree on these attributes:
+        class size times the frequencies of the agreed values, kept close to what the block counts show.
         """
         key = (agreement, same_version, exact)
         known = self._known.get(key)

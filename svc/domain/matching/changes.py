@@ -47,8 +47,8 @@ _GONE: Final = (_gone(CHANGE_DESKTOP), _gone(CHANGE_MOBILE))
 
 
 def change_table(mobile: int, scale: list[float]) -> ChangeTable:
-    """Log probabilities that attributes keep or change their value, by releases and days between two visits. `scale`
-    corrects the built-in rates, one factor for each attribute.
+    """Return the log probabilities that attributes keep or change their value, by the releases and days between two
+    visits. `scale`: one factor per attribute, which corrects the built-in rates.
     """
 
     def row(gone: tuple[float, ...]) -> ChangeRow:
@@ -59,7 +59,9 @@ def change_table(mobile: int, scale: list[float]) -> ChangeTable:
 
 
 def releases_between(features: Features, visitor: Visitor) -> int:
-    """Return how many releases of its browser or system a visitor moved: at least 1 when any known version differs."""
+    """Return how many releases of its browser or system separate the report from the visitor's last: at least 1 if any
+    known version differs.
+    """
     browser = features.browser_version - visitor.browser_version
     if not features.browser_version or not visitor.browser_version:
         browser = 0
@@ -87,11 +89,10 @@ _NAMES: Final = tuple(attribute.name.lower() for attribute in Attribute)
 
 
 def changes(features: Features, visitor: Visitor) -> tuple[str, ...]:
-    """Return what is another than at the visitor's last report that was surely its own (decisions 7.3).
-
-    Names of `Attribute` in lower case and in its order, then `browser_version`, `os_version`, and `device_class` where
-    system or browser is another one. What either side did not report is not a difference. Values of two collectors
-    cannot be compared: then `collector` stands for the attributes.
+    """Return what differs from the last report that was surely this visitor's (decisions 7.3): names of `Attribute` in
+    lower case and in its order, then `browser_version`, `os_version`, and `device_class` if system or browser is
+    another one. Values that either side did not report are ignored. Values of two collectors cannot be compared: then
+    `collector` stands for the attributes.
     """
     found: list[str] = []
     if features.collector == visitor.collector:

@@ -33,7 +33,7 @@ _HARD_BITS: Final = (
 
 
 class Claim(NamedTuple):
-    """Who a report is by the token, or by the identifier of a device, that it brings."""
+    """The visitor that a report claims to be by its token or its device id."""
 
     number: int
     visitor: Visitor
@@ -45,7 +45,7 @@ class Claim(NamedTuple):
 
 
 class Split(NamedTuple):
-    """A visitor, and a token that passed for its own until it showed to be another device's."""
+    """A visitor, and a token that was taken for its own until it proved to be another device's."""
 
     number: int
     visitor: Visitor
@@ -56,8 +56,8 @@ Standing = Literal["proven", "doubted", "doubted in conflict", "conflict", "unsi
 
 
 def claim_of(index: Index, features: Features, identifier: int) -> Claim | None:
-    """Return the claim that a report makes by its token or its device id (`identifier`); `None` if that
-    names nobody.
+    """Return the claim that a report makes by its token or its device id (`identifier`); `None` if no
+    visitor has it.
     """
     numbers = index.block(token_key(identifier)).numbers
     visitor = index.visitor(numbers[0]) if numbers else None
@@ -70,7 +70,7 @@ def claim_of(index: Index, features: Features, identifier: int) -> Claim | None:
 
 
 def standing_of(statistics: Statistics, features: Features, claim: Claim, now_s: int) -> tuple[Standing, int]:
-    """Return what a claim is worth, and how many attributes differ from the visitor's."""
+    """Return how far a claim is to be believed, and how many attributes differ from the visitor's."""
     visitor, token = claim.visitor, claim.token
     if not claim.is_device and features.fixed_device and visitor.is_other_device(features):
         return "conflict", 0
@@ -111,7 +111,7 @@ def _is_on_probation(features: Features, visitor: Visitor, token: Token | None, 
 
 
 class TokenStanding(msgspec.Struct, frozen=True, gc=False):
-    """What a known token proves about a visit, beside what the device says."""
+    """What a known token proves about a visit, given what the device reports."""
 
     believed: bool
     """The visit is the token's visitor, all things considered."""
@@ -130,10 +130,10 @@ def token_standing(
     signed: bool = False,
     device: bool = False,
 ) -> TokenStanding:
-    """Return whether a token that is known was presented by the device that it was given to. `signed`: by something
-    that cannot be copied with it, a key or the system's own identifier; `device`: it is that identifier. What a person
-    changes does not count beside that: nobody but the system's leader can give a device another's, and then the
-    hardware is what differs.
+    """Return whether a known token was presented by the device that it was given to. `signed`: by something that cannot
+    be copied with it, a key or the system's own identifier; `device`: it is that identifier. What a person changes is
+    then ignored: only somebody with full control of a system can give it another device's identifier, and then the
+    hardware differs.
 
     A token can be copied: by an injected script, with a profile, from a log. So it is evidence like the rest, strong on
     a network that the visitor used before and weaker elsewhere, and the likelihood of the differences is weighed

@@ -32,8 +32,8 @@ INDEPENDENT: Final = sum(BIT[attribute] for attribute in Attribute if attribute 
 
 
 def differences(features: Features, visitor: Visitor) -> int:
-    """Return bit mask over `Attribute` of what changed or is no longer reported; a value that the visitor had before is
-    no change.
+    """Return the bit mask over `Attribute` of the values that changed or are no longer reported; a value that the
+    visitor had before is not a change.
     """
     differing, attribute = 0, -1
     for new, old in zip(features.values, visitor.values, strict=True):
@@ -44,8 +44,9 @@ def differences(features: Features, visitor: Visitor) -> int:
 
 
 def compare(features: Features, visitor: Visitor, logs: ChangeRow, leaders: tuple[int, ...]) -> tuple[float, int]:
-    """Log likelihood of the differences if it is the same device, and the agreeing attributes as a bit mask. `logs` as
-    of `change_table`; `leaders` has for each attribute the mask of those it follows from, 0 = none.
+    """Return the log likelihood of the differences if it is the same device, and the bit mask of the agreeing
+    attributes. `logs`: a row of `change_table`; `leaders`: for each attribute the mask of those that it follows from, 0
+    = none.
     """
     log_kept, log_changed = logs
     former = visitor.former
@@ -89,13 +90,13 @@ def _set_correction(features: Features, visitor: Visitor, attribute: int) -> flo
 
 
 def row_of(gap_days: int) -> int:
-    """Return the index in a `ChangeTable`, within one number of releases, of the row for a gap of so many days."""
+    """Return the index in a `ChangeTable`, within one number of releases, of the row for a gap of `gap_days`."""
     return ROW_OF_DAY[min(gap_days, len(ROW_OF_DAY) - 1)]
 
 
 def is_other_program(features: Features, visitor: Visitor, gap_s: int) -> bool:
-    """Return whether the browser fell by releases since that visitor came, or leapt within days: then it is another
-    program of the same engine, as apps that bring one of their own.
+    """Return whether the browser version fell by releases since the visitor's last visit, or rose by many within days:
+    then it is another program with the same engine, such as an app with an engine of its own.
     """
     ours, theirs = features.browser_version, visitor.browser_version
     if not ours or not theirs:
@@ -105,8 +106,8 @@ def is_other_program(features: Features, visitor: Visitor, gap_s: int) -> bool:
 
 
 def other_version(features: Features, visitor: Visitor) -> float:
-    """Log likelihood of another version of browser or system on the same device, lower for each that went back; what it
-    changes in the report is not in it.
+    """Return the log likelihood of another browser or system version on the same device, lower for each version that
+    decreased. The changes that a version causes in the report are not included.
     """
     downgrades = (0 < features.browser_version < visitor.browser_version) + (
         0 < features.os_release < visitor.os_release

@@ -43,7 +43,7 @@ _CANVAS_BIT, _TIMEZONE_BIT = BIT[Attribute.CANVAS], BIT[Attribute.TIMEZONE]
 
 
 class LinkDecision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Which known visitor a report most probably belongs to, and whether it is linked to it."""
+    """The known visitor that a report most probably belongs to, and whether the report is linked to it."""
 
     number: int | None = None
     """The most probable known visitor, linked or not."""
@@ -77,8 +77,8 @@ class _Candidate(msgspec.Struct, gc=False):
 
 
 def by_token(number: int, changed: int, *, exact: bool) -> LinkDecision:
-    """Return the decision for a token that is believed: confidence 100 where the report is the same (`exact`), else 99
-    less one for each changed attribute, at least 90 (decisions 3.5).
+    """Return the decision for a token that is believed. The confidence is 100 if the report is the same (`exact`), else
+    99 less one for each changed attribute, at least 90 (decisions 3.5).
     """
     return LinkDecision(
         number=number,
@@ -91,8 +91,8 @@ def by_token(number: int, changed: int, *, exact: bool) -> LinkDecision:
 
 
 def by_doubted_token(number: int) -> LinkDecision:
-    """Return the decision for a token that is believed although something that devices hardly ever change contradicts
-    it.
+    """Return the decision for a token that is believed although an attribute that hardly ever changes
+    contradicts it.
     """
     probability = parameters.DOUBTED_PROBABILITY
     return LinkDecision(
@@ -107,15 +107,15 @@ def by_doubted_token(number: int) -> LinkDecision:
 
 def proven_by_network(decision: LinkDecision) -> bool:
     """Return whether a link from the visitor's own network counts as proven: its probability is at least
-    `parameters.PROVEN_PROBABILITY`, which is wrong once in ten thousand visits.
+    `parameters.PROVEN_PROBABILITY`, so that it is wrong once in ten thousand visits.
     """
     near = decision.kind % SURROUNDINGS == NEAR
     return decision.linked and near and decision.probability >= parameters.PROVEN_PROBABILITY
 
 
 def rank(features: Features, candidates: Sequence[tuple[int, Visitor]]) -> list[tuple[int, Visitor]]:
-    """Return the candidates of the report's class and collector that come close to the likeliest, that one first, at
-    most `parameters.RECORDS_SCORED`: those that are scored in full.
+    """Return the candidates to score in full: those of the report's class and collector that are about as likely as the
+    likeliest one, which comes first; at most `parameters.RECORDS_SCORED`.
     """
     family, collector = features.family, features.collector
     comparable = [pair for pair in candidates if pair[1].family == family and pair[1].collector == collector]
@@ -265,10 +265,9 @@ def decide(
     exact_numbers: Sequence[int],
     statistics: Statistics,
 ) -> LinkDecision:
-    """Return which candidate the report belongs to, by device and network context alone: the token is not looked at.
-
-    `counts`: devices by kind of block; `candidates`: the visitors that were read; `exact_numbers`: those that sent this
-    very report before.
+    """Decide which candidate the report belongs to, from device and network context alone, without the token. `counts`:
+    devices by kind of block; `candidates`: the visitors that were read; `exact_numbers`: those that sent this very
+    report before.
     """
     weighing = _Weighing(features, now_ms // 1000, counts, statistics)
     distinct = weighing.chance.distinct()
@@ -356,11 +355,9 @@ def _link_probability(
 
 
 def reported_probability(kind: int, probability: float) -> float:
-    """Return the probability to report: where the report comes from a network that the visitor did not use before,
-    lowered to one that holds in every population.
-
-    Calibration is right on average, and a population full of factory copies is worse than the average. Who trusts a
-    number with money must find at least that share right.
+    """Return the probability to report: for a network that the visitor did not use before, it is lowered so that it
+    holds in every population. Calibration is right on average, but a population full of factory copies is worse than
+    the average; users who rely on the number must find at least that share right.
     """
     if kind % SURROUNDINGS < WIDE:
         return probability

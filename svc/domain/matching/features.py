@@ -55,7 +55,7 @@ _JOINT = {len(parts): struct.Struct(f"<{len(parts)}I") for parts in (_HARDWARE, 
 
 
 class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One report as matching sees it. Hashes are never 0; 0 says that the thing was not reported."""
+    """One report as matching sees it. Hashes are never 0; 0 means "not reported"."""
 
     values: tuple[int, ...]
     """A 32-bit hash for each attribute, in the order of `Attribute`."""
@@ -111,8 +111,9 @@ class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def keys(self) -> tuple[int, ...]:
-        """The token and the device id, those that there are, the one that counts more first: Android gives a device one
-        identifier for good, while Apple's belongs to the maker's apps and is given anew when the last was removed.
+        """Return the token and the device id, as far as they are reported, the stronger one first: Android gives a
+        device a permanent identifier, while Apple's belongs to the maker's apps and changes when the last one is
+        removed.
         """
         if not self.device:
             return (self.token,) if self.token else ()
@@ -148,11 +149,12 @@ def extract(
     origin: str | None = None,
     key: bytes | None = None,
 ) -> Features:
-    """Return what matching needs of one report: pure, about 20 µs, so it is done before any transaction is opened.
+    """Return the features of one report. This is pure and takes about 20 µs, so it is done before a transaction is
+    opened.
 
-    `network` is what is known of the address. Behind Tor, a VPN, a relay or a proxy anybody may be: such an address
-    tells nothing but that the visitor hides, as it may have done before. `origin` is the site that the report comes
-    from; `key` the public key that verifiably signed it.
+    `network`: what is known about the address. Anybody may be behind Tor, a VPN, a relay or a proxy: such an address
+    says only that the visitor hides, as it may have done before. `origin`: the site that the report comes from; `key`:
+    the public key that verifiably signed it.
     """
     values = [0] * ATTRIBUTE_COUNT
     bits, informative = 0.0, 0
@@ -221,8 +223,8 @@ def _embedding(report: Report, agent: Agent) -> str:
 
 
 def sketch(members: Iterable[str]) -> int:
-    """Return a 64-bit sketch of a set: one bit for each member, so that sets that share most members share most bits.
-    Only the first `_SKETCHED_MEMBERS` count.
+    """Return a 64-bit sketch of a set, with one bit for each member: sets that share most members share most bits. Only
+    the first `_SKETCHED_MEMBERS` members count.
     """
     bits = 0
     for count, member in enumerate(members):
@@ -239,8 +241,8 @@ def _bit_of_short(member: str) -> int:
 
 
 def networks(address: str) -> tuple[int, int, int]:
-    """Hashes of an address's near network (/24, /48), its wide one (/16, /32) and itself (IPv6: its /64); zeros when it
-    is not an address.
+    """Return hashes of an address's near network (/24, /48), its wide network (/16, /32) and itself (for IPv6 its /64);
+    zeros if the text is not an address.
     """
     try:
         parsed = ipaddress.ip_address(address)

@@ -60,7 +60,7 @@ Outcome: TypeAlias = Linkage | Literal["replayed"]
 
 
 class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Which visitor a report belongs to, and what is to be written because of it."""
+    """The visitor that a report belongs to, and the writes that follow."""
 
     number: int | None = None
     """The visitor's number; `None` = a new visitor."""
@@ -87,9 +87,7 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """For `Statistics.learn`, once the transaction is committed and never before."""
 
     def without_writes(self) -> Recognition:
-        """Return the same decision on a report that was sent before, of which nothing is written and
-        nothing learned.
-        """
+        """Return the same decision for a report that was sent before: nothing is written or learned."""
         return Recognition(
             number=self.number,
             confidence=self.confidence,
@@ -119,11 +117,12 @@ def match_visitor(
     replayed: bool = False,
 ) -> Recognition:
     """Find the visitor that a report belongs to. Reads the index within the bounds of the module's docstring and writes
-    nothing; the caller applies what comes back.
+    nothing; the caller applies the result.
 
-    `flooding`: so many new visitors with known reports came from this address today that most may be copies. Another is
-    not `listed`, and a known visitor, unless more than a likeness proves it, stays as it was (ADR 77). `replayed`: the
-    report was sent before; nothing is learned from it, no token joins, and a visitor it would make is not kept.
+    `flooding`: so many new visitors with known reports came from this address today that most may be copies. Then a new
+    visitor is not `listed`, and a known one stays unchanged unless more than a likeness proves it (ADR 77). `replayed`:
+    the report was sent before: nothing is learned from it, no token joins, and a visitor that it would create is not
+    kept.
     """
     if not features.identifiable:
         return UNIDENTIFIABLE
@@ -245,8 +244,8 @@ def _is_enough(decision: LinkDecision, refuted: _Refuted) -> bool:
 def likeliest_visitor(
     index: Index, statistics: Statistics, features: Features, now_ms: int, split: Split | None = None
 ) -> Found:
-    """Return the link decision on a report by device and network context alone, linked or not. Reads as
-    `match_visitor`.
+    """Return the link decision on a report by device and network context alone, whether it is linked or not. Reads as
+    `match_visitor` does.
     """
     sole = None if split else _sole_sender(index, statistics, features, now_ms)
     return sole or _likeliest(index, statistics, features, now_ms, split)

@@ -44,7 +44,7 @@ KEY_LENGTH: Final = _KEY_LAYOUT.size
 
 
 class Token(msgspec.Struct, frozen=True, gc=False):
-    """What is kept of a token. Times are seconds since 1970, hashes as in `Features`."""
+    """The record of a token. Times are seconds since 1970, hashes as in `Features`."""
 
     hash: int
     origin: int
@@ -63,11 +63,13 @@ class Token(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_live(self) -> bool:
-        """Whether a browser of this visitor is known to keep it."""
+        """Whether a browser of this visitor is known to have stored it."""
         return self.came_back and self.probation != STRANGERS
 
     def needs_key(self, now_s: int) -> bool:
-        """Return whether its browser has signed for so long that a report without a signature is another's."""
+        """Return whether its browser has signed reports for so long that a report without a signature is from another
+        browser.
+        """
         return self.key != 0 and now_s - self.key_s >= KEY_NEEDED_AFTER_S
 
 
@@ -75,7 +77,7 @@ KEY_NEEDED_AFTER_S: Final = 7 * DAY_S
 
 
 def joining(features: Features, now_s: int, probation: int) -> Token:
-    """Return the report's token as it joins a visitor."""
+    """Return the record of the report's token as it joins a visitor."""
     return Token(
         features.token,
         features.origin,
@@ -90,13 +92,13 @@ def joining(features: Features, now_s: int, probation: int) -> Token:
 
 
 def joining_device(features: Features, now_s: int) -> Token:
-    """Return the identifier of the report's device as it joins a visitor."""
+    """Return the record of the report's device id as it joins a visitor."""
     return Token(features.device, DEVICE, now_s, now_s, came_back=True)
 
 
 def come_back(token: Token, features: Features, now_s: int, *, at_home: bool, others: tuple[Token, ...]) -> Token:
-    """Return the token after a visit that brought it back and is surely its visitor's. `at_home`: from a network that
-    the visitor used before; `others`: its other tokens.
+    """Return the token after a visit that presented it again and is surely its visitor's. `at_home`: the visit is from
+    a network that the visitor used before; `others`: the visitor's other tokens.
     """
     new_day = now_s // DAY_S > token.last_s // DAY_S
     key, key_s = token.key, token.key_s
@@ -127,9 +129,9 @@ def _is_silent(token: Token, tokens: tuple[Token, ...], now_s: int) -> bool:
 
 
 def rivals_of(token: Token, tokens: tuple[Token, ...], now_s: int) -> tuple[Token, ...]:
-    """Return the other tokens that are of other browsers, now that this one came back: they joined in its storage after
-    it, which was not cleared then. Those of a private window may still be open; those of an unknown origin may be of
-    another site.
+    """Return the other tokens that must belong to other browsers, now that this one came back: they joined in its
+    storage after it, which was therefore not cleared. Tokens of a private window that may still be open are left out,
+    and those of an unknown origin, which may be of another site.
     """
     if len(tokens) == 1 or token.origin == UNKNOWN_ORIGIN:
         return ()
@@ -148,15 +150,15 @@ def _index(token: Token, tokens: tuple[Token, ...]) -> int:
 
 
 def without_strangers(tokens: tuple[Token, ...], strangers: tuple[Token, ...]) -> tuple[Token, ...]:
-    """Return the tokens, those of other browsers marked as such."""
+    """Return the tokens, with `strangers` marked as tokens of other browsers."""
     return tuple(
         msgspec.structs.replace(token, probation=STRANGERS) if token in strangers else token for token in tokens
     )
 
 
 def older_beside(token: Token, tokens: tuple[Token, ...]) -> Token | None:
-    """Return the token of the same origin, of those that are this visitor's own, that was there before and came last;
-    `None` if there was none.
+    """Return the visitor's own token of the same origin that is older than this one and was seen last; `None` if there
+    is none.
     """
     if len(tokens) == 1:
         return None
@@ -180,7 +182,9 @@ def kept(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
 
 
 def replaced(tokens: tuple[Token, ...], token: Token) -> tuple[Token, ...]:
-    """Return the tokens with this one in place of the one with its hash, or as the newest of those that are kept."""
+    """Return the tokens with `token` in place of the one with the same hash, or added as the newest; at most `TOKENS`
+    are kept.
+    """
     for index, known in enumerate(tokens):
         if known.hash == token.hash:
             return (*tokens[:index], token, *tokens[index + 1 :])
@@ -188,7 +192,7 @@ def replaced(tokens: tuple[Token, ...], token: Token) -> tuple[Token, ...]:
 
 
 def told_apart(after: tuple[Token, ...], before: tuple[Token, ...]) -> bool:
-    """Return whether more changed than the times of last visits."""
+    """Return whether anything but the times of last visits changed."""
     if after is before:
         return False
     if len(after) != len(before):
@@ -207,7 +211,7 @@ def told_apart(after: tuple[Token, ...], before: tuple[Token, ...]) -> bool:
 
 
 def pack(tokens: tuple[Token, ...]) -> bytes:
-    """Return 22 bytes for each token, then 12 for each that has a key; little-endian."""
+    """Return the tokens as little-endian bytes: 22 for each token, then 12 for each that has a key."""
     rows = [
         _LAYOUT.pack(
             token.hash | token.came_back,
@@ -224,7 +228,9 @@ def pack(tokens: tuple[Token, ...]) -> bytes:
 
 
 def unpack(raw: bytes, at: int, count: int) -> tuple[tuple[Token, ...], int]:
-    """So many tokens from the bytes of `pack`, which begin at this offset, and the offset behind them."""
+    """Read `count` tokens from the bytes of `pack`, which begin at offset `at`; return them and the offset
+    after them.
+    """
     tokens: list[Token] = []
     keys_at = at + count * LENGTH
     for offset in range(at, keys_at, LENGTH):
@@ -250,7 +256,7 @@ def unpack(raw: bytes, at: int, count: int) -> tuple[tuple[Token, ...], int]:
 
 
 def of_version_4(tokens: tuple[int, ...], probation: tuple[int, ...], first_s: int, last_s: int) -> tuple[Token, ...]:
-    """Return tokens as records of store version 4 have them: hashes, newest first, of unknown origin."""
+    """Return the tokens of a record of store version 4, which has only hashes, newest first, and no origins."""
     return tuple(
         Token(token & ~CAME_BACK, UNKNOWN_ORIGIN, first_s, last_s, left, came_back=bool(token & CAME_BACK))
         for token, left in zip(tokens, probation, strict=True)

@@ -51,7 +51,7 @@ VARIES: Final = 1
 
 
 class Visitor(msgspec.Struct, frozen=True, gc=False):
-    """What is kept of one visitor. Times are whole seconds since 1970, hashes as in `Features`."""
+    """The record of one visitor. Times are whole seconds since 1970, hashes as in `Features`."""
 
     visitor_id: str
     """20 letters and digits; empty only until the caller gives a new visitor its id."""
@@ -89,7 +89,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
     """
 
     def has_near_network(self, near_network: int) -> bool:
-        """Return whether it used this network before; never where the network is not known (0)."""
+        """Return whether the visitor used this near network before; `False` for an unknown network (0)."""
         if near_network:
             for near, _ in self.networks:
                 if near == near_network:
@@ -98,18 +98,18 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def was_hidden(self) -> bool:
-        """Whether it came before from an address that tells nothing of where it is. Records of earlier versions without
-        any network never came from another.
+        """Whether it came before from an address that says nothing about where it is. Records of earlier versions
+        without any network are of visitors that came only from such addresses.
         """
         return NOWHERE in self.networks or not self.networks
 
     @property
     def was_seen(self) -> bool:
-        """Whether it came before from an address that tells where it is."""
+        """Whether it came before from an address that says where it is."""
         return any(near for near, _ in self.networks)
 
     def disowning(self, strangers: tuple[Token, ...]) -> Visitor:
-        """Return the record after these tokens showed to be other browsers'."""
+        """Return the record after these tokens proved to be other browsers'."""
         return msgspec.structs.replace(self, tokens=of_tokens.without_strangers(self.tokens, strangers))
 
     def is_proven_address(self, features: Features) -> bool:
@@ -129,16 +129,17 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         return None
 
     def alive(self, token: Token, since_s: int, now_s: int) -> float:
-        """Return how likely a token of this visitor is to be silent since then and still alive, against certainty that
-        it is gone: visits come by chance, at a rate of which the visitor's own ones tell little (Poisson and gamma).
+        """Return the likelihood that a token of this visitor has been silent since `since_s` and is still in use,
+        relative to certainty that it is gone: visits come by chance, at a rate estimated from the visitor's own visits
+        (Poisson and gamma).
         """
         silent_s = max(now_s - max(token.last_s, since_s), 0)
         known_s = max(since_s - self.first_seen_s, 0) + RATE_DAYS * DAY_S
         return (known_s / (known_s + silent_s)) ** self.visits
 
     def has_replaced(self, token: Token, now_s: int) -> bool:
-        """Return whether the older token of its origin has been silent for so long, beside how often this visitor
-        comes, that this one has taken its place.
+        """Return whether the older token of the same origin has been silent for so long, compared with how often this
+        visitor comes, that this one has replaced it.
         """
         older = of_tokens.older_beside(token, self.tokens)
         if older is None:
@@ -149,9 +150,9 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         return silent_s >= SILENT_DAYS * DAY_S and self.alive(older, token.first_s, now_s) < REPLACED_BELOW
 
     def hidden(self, now_s: int) -> float:
-        """Return how many further devices are expected to hide behind this visitor, 0 to 1: one where a token joined
-        lately beside an older one of its storage that may be alive, and nothing is known of it since. Who left such
-        tokens before uses private windows or clears the storage often, and this one counts for less.
+        """Return how many further devices are expected behind this visitor, 0 to 1: one if a token joined lately,
+        beside an older one of its storage that may still be in use, and nothing more is known about it. It counts for
+        less if the visitor left such tokens before, since it then uses private windows or clears its storage often.
         """
         expected, closed = 0.0, 0
         for token in self.tokens:
@@ -178,13 +179,13 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def device(self) -> int:
-        """The identifier of its device, as `Features.device`; 0 if none is known."""
+        """The id of its device, as `Features.device`; 0 if none is known."""
         return next((token.hash for token in self.tokens if token.origin == DEVICE), 0)
 
     def is_other_device(self, features: Features) -> bool:
-        """Return whether identifiers prove that the report is from another device, however alike it is: its system
-        gives each device an id that stays, and this is another; or both the id and the token are others, of which an
-        app that is installed anew keeps one.
+        """Return whether ids prove that the report is from another device, however alike it is: the system gives each
+        device a permanent id, and this one differs; or both the device id and the token differ, of which an app that is
+        reinstalled keeps one.
         """
         device = self.device if features.device else 0
         if not device or device == features.device:
@@ -195,10 +196,8 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         return features.token != 0 and has_tokens and self.token(features.token) is None
 
     def counted(self, features: Features, now_ms: int, *, remembered: bool = True) -> Visitor:
-        """Return the record after a visit that is not sure enough to change its template: at most the report is
-        remembered.
-
-        The time of the template stays with it: changes are judged by how long it has had to age.
+        """Return the record after a visit that is not certain enough to change its template: at most the report is
+        remembered. The template keeps its time, since changes are judged by its age.
         """
         tokens = self.tokens
         if features.token and self.token(features.token) is None:
@@ -212,9 +211,8 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         )
 
     def updated(self, features: Features, now_ms: int, *, proven: bool = False) -> Visitor:
-        """Return the record after a visit that is surely its own: the template follows, what it replaces is remembered.
-
-        `proven`: more than a likeness says that it is, down to the address that is remembered.
+        """Return the record after a visit that is surely its own: the template is replaced, and its former values are
+        remembered. `proven`: more than a likeness proves the visit, so that the address is remembered too.
         """
         if features.collector == self.collector:
             values, former = _follow(self.values, self.former, features.values)
@@ -273,7 +271,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         return of_tokens.replaced(tokens, of_tokens.come_back(token, features, now_s, at_home=at_home, others=tokens))
 
     def pack(self) -> bytes:
-        """Format byte, fixed part, four counts, then the lists; little-endian."""
+        """Return the record as little-endian bytes: a format byte, the fixed part, four counts, then the lists."""
         former, networks, tokens, exact_hashes = self.former, self.networks, self.tokens, self.exact_hashes
         return b"".join(
             (
@@ -375,8 +373,8 @@ def first_record(
     token_since_s: int | None = None,
 ) -> Visitor:
     """Return the record of a new visitor; the caller gives it its id. `parent`: the number of the visitor that it was
-    split from in doubt, with the probability (0 to 1) that it is that one after all. `token_since_s`: when its token
-    was seen first, where that is not now.
+    split from in doubt, with the probability (0 to 1) that the two are the same after all. `token_since_s`: when its
+    token was first seen, if that is not now.
     """
     return Visitor(
         visitor_id="",

@@ -51,7 +51,7 @@ def _is_nobodys(_: Address) -> bool:
 
 
 class TargetPolicy(NamedTuple):
-    """Which targets webhooks may have beyond public addresses and the usual ports (decisions 8.7)."""
+    """The targets that webhooks may have besides public addresses and the usual ports (decisions 8.7)."""
 
     networks: Networks = ()
     """Opened by the operator."""
@@ -77,10 +77,9 @@ _FORM = re.compile(r"(https://[^/?#]+)([/?][^#]*)?", re.IGNORECASE)
 
 
 def read_target(url: str) -> Target | None:
-    """Return an `https` URL without user info and fragment, of at most 2,048 characters; `None` for anything else.
-
-    Odd spellings of an address (`2130706433`, `0x7f.1`) are names like any other here: they are judged by what they
-    resolve to.
+    """Parse an `https` URL without user info and fragment, of at most 2,048 characters; return `None` for anything
+    else. Unusual spellings of an address (`2130706433`, `0x7f.1`) are treated as names here: they are judged by what
+    they resolve to.
     """
     if len(url) > MAX_URL_LENGTH or any(character <= " " or character == "\x7f" for character in url):
         return None
@@ -111,9 +110,8 @@ def may_use(port: int, policy: TargetPolicy) -> bool:
 
 
 def addresses_to_dial(answers: Iterable[str], policy: TargetPolicy) -> tuple[Address, ...] | None:
-    """Return the addresses to dial, in the order of the answers; `None` when any single one must not be dialed.
-
-    One bad answer spoils the name: a name that also leads inside is either a mistake or an attack.
+    """Return the addresses to dial, in the order of the DNS answers; `None` if any of them must not be dialed, since a
+    name that also resolves to an internal address is a mistake or an attack.
     """
     addresses: list[Address] = []
     for answer in answers:
@@ -134,8 +132,8 @@ def may_dial(address: Address, policy: TargetPolicy) -> bool:
 
 
 def metadata_opened(networks: Networks) -> str | None:
-    """Return the first metadata address, in any spelling, that these networks would open, and whose; `None`
-    for none.
+    """Return the first metadata address, in any spelling, that these networks would open, and its owner; `None` if
+    there is none.
     """
     for address, whose in _NEVER.items():
         if any(address in network for network in networks):

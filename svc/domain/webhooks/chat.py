@@ -51,7 +51,7 @@ Data = dict[str, Any]
 
 
 def message_of(body: bytes, public_url: str | None) -> Message:
-    """Return the message of an envelope. `public_url` as of the setting, without a slash at its end."""
+    """Return the chat message for an envelope. `public_url`: the setting, without a slash at its end."""
     envelope: Data = msgspec.json.decode(body)
     event_type, data = envelope["type"], envelope["data"]
     said = _SAID.get(event_type, _unknown)(data)

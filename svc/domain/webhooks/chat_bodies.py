@@ -21,7 +21,7 @@ CARD_COLORS: Final[dict[Tone, str]] = {"calm": "Default", "warning": "Warning", 
 
 
 def chat_body(chat: ChatFormat, envelope: bytes, public_url: str | None) -> bytes:
-    """Return the body that a chat is sent for an envelope. `public_url` as of the setting."""
+    """Return the request body that sends an envelope to a chat. `public_url`: the setting."""
     return msgspec.json.encode(_SHAPES[chat](message_of(envelope, public_url)))
 
 

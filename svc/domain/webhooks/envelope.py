@@ -48,8 +48,8 @@ def seal(
     at_ms: int,
     trace: TraceContext | None = None,
 ) -> WebhookEvent:
-    """Return an event with its envelope in the bytes that are signed and sent (interface 6). `data` is a struct or a
-    dict, `at_ms` when the fact happened, `trace` that of the request that caused it.
+    """Return an event with its envelope, in the bytes that are signed and sent (interface 6). `data`: a struct or a
+    dict; `at_ms`: when the fact happened, in Unix ms; `trace`: the trace context of the request that caused it.
     """
     envelope = Envelope(
         id=str(event_id),
@@ -63,7 +63,7 @@ def seal(
 
 
 def without_account(body: bytes) -> bytes:
-    """Return an envelope whose data is an event row or a review, without the account and what it counts (decisions
+    """Return the envelope of an event row or a review without the account and the values that it determines (decisions
     11.6).
     """
     envelope = msgspec.json.decode(body)
@@ -75,8 +75,8 @@ def without_account(body: bytes) -> bytes:
 
 
 def derived_event_id(event_type: EventType, subject: bytes, at_ms: int) -> UUID:
-    """Return a UUIDv7 (RFC 9562) of this time whose other 74 bits are a digest of the type and of the
-    fact's own name.
+    """Return a UUIDv7 (RFC 9562) of this time whose other 74 bits are a digest of the event type and of `subject`,
+    which names the fact.
     """
     noise = int.from_bytes(hashlib.blake2b(event_type.encode() + b"\n" + subject, digest_size=10).digest())
     return UUID(
@@ -89,7 +89,5 @@ def derived_event_id(event_type: EventType, subject: bytes, at_ms: int) -> UUID:
 
 
 def identification_event_id(event_type: EventType, request_id: UUID) -> UUID:
-    """Return the id of the event of this type that an identification gives rise to; it carries the time of the request
-    id.
-    """
+    """Return the id of the event of this type that an identification causes; it has the time of the request id."""
     return derived_event_id(event_type, request_id.bytes, request_id.int >> 80)

@@ -20,17 +20,17 @@ apart and in different processes.
 
 
 def partition_of(queue: EndpointKey) -> int:
-    """Return the partition of an endpoint, the same for ever."""
+    """Return the partition of an endpoint, which never changes."""
     return (crc32(queue.organization.to_bytes(8)) + _STEP * queue.endpoint) % PARTITIONS
 
 
 def part_of(rank: int, living: int) -> int:
-    """Return how many partitions one of `living` processes may have, `rank` being how many of them come before it. The
-    parts of all add up to `PARTITIONS`.
+    """Return how many partitions a process may have. `living`: the number of processes; `rank`: how many of them come
+    before it. The shares of all processes add up to `PARTITIONS`.
     """
     return PARTITIONS // living + (rank < PARTITIONS % living)
 
 
 def above_part(held: Collection[int], part: int) -> frozenset[int]:
-    """Return the partitions that a process has to give back: the last ones."""
+    """Return the partitions that a process has to give back, the highest ones, to hold no more than `part`."""
     return frozenset(sorted(held)[part:])

@@ -25,7 +25,7 @@ class Suspect(EventBody, frozen=True, kw_only=True):
 
 
 class RefusedIdentification(msgspec.Struct, frozen=True, kw_only=True):
-    """`identification.refused`: the first refusal of its kind, or how many there were since the event before."""
+    """`identification.refused`: the first refusal of its kind, or the number of refusals since the previous event."""
 
     request_id: Annotated[
         str, about("Of the latest refusal, like the fields below.", "019b8d2f-3c40-7a51-9d0e-6f1b2c3d4e5f")
@@ -98,8 +98,8 @@ DATA: dict[EventType, tuple[type[msgspec.Struct], str]] = {
 
 
 class Arising(NamedTuple):
-    """When an identification gives rise to a type of event, by the stored event and the threshold in force; and what
-    its `data` is, by these and the request id.
+    """A type of event that an identification may cause: the condition on the stored event and the threshold in force,
+    and a function that makes its `data` from these and the request id.
     """
 
     arises: Callable[[Event, int], bool]

@@ -35,7 +35,9 @@ LONGEST_PROBE_MS = 300_000
 
 
 class ConcurrencyLimit(NamedTuple):
-    """How many deliveries to one endpoint may be in flight: raised by successes, halved by overload (AIMD)."""
+    """The number of deliveries to one endpoint that may be in flight: raised by successes, halved by
+    overload (AIMD).
+    """
 
     slots: int = FIRST_SLOTS
     successes: int = 0
@@ -62,7 +64,7 @@ class ConcurrencyLimit(NamedTuple):
 
 
 class EndpointQueue(msgspec.Struct, Generic[H], kw_only=True, eq=False):
-    """The queue of one endpoint with work. `H` is what the sender keeps of an attempt in flight."""
+    """The queue of one endpoint with work. `H`: the type of the sender's handle of an attempt in flight."""
 
     key: EndpointKey
     in_flight: dict[DeliveryKey, H] = {}
@@ -85,12 +87,12 @@ class EndpointQueue(msgspec.Struct, Generic[H], kw_only=True, eq=False):
 
     @property
     def slots(self) -> int:
-        """Deliveries that may be in flight now: one while the endpoint is failing."""
+        """The number of deliveries that may be in flight now: one while the endpoint is failing."""
         return 1 if self.failing else self.limit.slots
 
 
 class DeliveryScheduler(Generic[H]):
-    """The queues of all endpoints with work, and whose turn it is."""
+    """The queues of all endpoints with work, and the order in which they take turns."""
 
     def __init__(self) -> None:
         self._by_endpoint: dict[EndpointKey, EndpointQueue[H]] = {}
@@ -107,16 +109,16 @@ class DeliveryScheduler(Generic[H]):
         self.organization_slots = ORGANIZATION_SLOTS
 
     def find(self, key: EndpointKey) -> EndpointQueue[H] | None:
-        """Return the queue of this endpoint, `None` if it has neither work nor anything learned."""
+        """Return the queue of this endpoint; `None` if it has neither work nor a learned concurrency limit."""
         return self._by_endpoint.get(key)
 
     def all(self) -> list[EndpointQueue[H]]:
-        """Return every queue there is, in no promised order."""
+        """Return all queues, in no particular order."""
         return list(self._by_endpoint.values())
 
     def offer(self, key: EndpointKey, due_ms: int) -> None:
-        """Something may be due in this queue from `due_ms` on; creates the queue where needed. Too early a time costs
-        one poll, too late a time delays the delivery.
+        """Note that a delivery in this queue may be due from `due_ms` (Unix ms) on; create the queue if needed. A time
+        that is too early costs one poll, one that is too late delays the delivery.
         """
         queue = self._by_endpoint.get(key)
         if queue is None:
@@ -126,7 +128,7 @@ class DeliveryScheduler(Generic[H]):
             self._due(queue, due_ms)
 
     def remove(self, key: EndpointKey) -> EndpointQueue[H] | None:
-        """Send nothing more to this endpoint and drop what was learned of it. Returns its queue, whose deliveries in
+        """Stop sending to this endpoint, and drop what was learned about it. Return its queue, whose deliveries in
         flight still have to `end`; `None` if there is none.
         """
         queue = self._by_endpoint.get(key)
@@ -136,8 +138,8 @@ class DeliveryScheduler(Generic[H]):
         return queue
 
     def take(self, now_ms: int) -> EndpointQueue[H] | None:
-        """Return the next queue in turn that may send at `now_ms`; `None` while no queue may. It must be handed back:
-        to `start`, `wait` or `again`. Several may be taken before the first is handed back.
+        """Return the next queue in turn that may send at `now_ms` (Unix ms); `None` if no queue may. The caller must
+        hand it back with `start`, `wait` or `again`; it may take several queues before.
         """
         while self._asleep and self._asleep[0][0] <= now_ms:
             due_ms, key = heapq.heappop(self._asleep)
@@ -166,8 +168,8 @@ class DeliveryScheduler(Generic[H]):
         return None
 
     def start(self, queue: EndpointQueue[H], delivery: DeliveryKey, handle: H) -> None:
-        """A delivery of a queue that `take` returned is in flight, `handle` being what the sender keeps of it; the
-        queue goes to the end of the line.
+        """Note that a delivery of a queue from `take` is in flight, and move the queue to the end of the line.
+        `handle`: what the sender keeps of the attempt.
         """
         del self._taken[queue.key]
         queue.in_flight[delivery] = handle
@@ -178,15 +180,13 @@ class DeliveryScheduler(Generic[H]):
         self._queue(queue)
 
     def again(self, queue: EndpointQueue[H]) -> None:
-        """Hand back a queue that `take` returned and that must be looked at once more; it goes to the end of the
-        line.
-        """
+        """Hand back a queue from `take` that must be looked at once more; it moves to the end of the line."""
         self._hand_back(queue)
         self._queue(queue)
 
     def wait(self, queue: EndpointQueue[H], due_ms: int | None) -> None:
-        """Hand back a queue that `take` returned and that has nothing to send before `due_ms`; `None` = before `end` or
-        `offer` brings it back.
+        """Hand back a queue from `take` that has nothing to send before `due_ms` (Unix ms); with `None`, before `end`
+        or `offer` is called for it.
         """
         self._hand_back(queue)
         queue.due_ms = None
@@ -196,7 +196,9 @@ class DeliveryScheduler(Generic[H]):
             self._due(queue, due_ms)
 
     def end(self, queue: EndpointQueue[H], delivery: DeliveryKey) -> None:
-        """A delivery in flight has ended and its outcome is on disk. Raises `KeyError` for one that was not started."""
+        """Note that a delivery in flight has ended and its outcome is on disk. Raises `KeyError` if it was
+        not started.
+        """
         del queue.in_flight[delivery]
         self.in_flight -= 1
         if (queue.key, delivery) in self._failing_in_flight:
@@ -214,7 +216,7 @@ class DeliveryScheduler(Generic[H]):
             self._queue(queue)
 
     def wake_at_ms(self) -> int | None:
-        """Return unix ms when the next queue that waits for a time has work; `None` = no queue waits for one."""
+        """Return the time (Unix ms) at which the next waiting queue has work; `None` if no queue waits for a time."""
         while self._asleep:
             due_ms, key = self._asleep[0]
             queue = self._by_endpoint.get(key)
@@ -258,9 +260,8 @@ class DeliveryScheduler(Generic[H]):
 
 
 def adjust_concurrency(queue: EndpointQueue[H], result: AttemptResult, now_ms: int, *, failing: bool) -> None:
-    """Update a queue after an attempt: its concurrency limit, and while it fails when the next probe is due.
-
-    `failing` is what the store says of the endpoint after the attempt.
+    """Update a queue after an attempt: its concurrency limit and, while it fails, the time of the next probe.
+    `failing`: whether the endpoint is failing after the attempt, according to the store.
     """
     queue.limit = queue.limit.after(result, recovered=result.error is None and queue.failing)
     queue.failing, queue.backlogged = failing, False
@@ -272,14 +273,14 @@ def adjust_concurrency(queue: EndpointQueue[H], result: AttemptResult, now_ms: i
 
 
 def organization_slots(senders: int) -> int:
-    """Return deliveries of one organization that one of so many processes may have in flight: a part of what all may
-    have together, and what one endpoint may have at least.
+    """Return how many deliveries of one organization one of `senders` processes may have in flight: its share of the
+    limit for all, but at least as many as one endpoint may have.
     """
     return max(-(-ORGANIZATION_SLOTS // senders), ENDPOINT_SLOTS)
 
 
 def is_failing(endpoint: Endpoint, health: Health) -> bool:
-    """Return whether the endpoint has one slot and is only probed: it has status `failing`, or `OUTAGE_FAILURES` failed
-    attempts in a row.
+    """Return whether the endpoint is only probed, with one delivery at a time: its status is `failing`, or it had
+    `OUTAGE_FAILURES` failed attempts in a row.
     """
     return endpoint.status == "failing" or health.failures >= OUTAGE_FAILURES

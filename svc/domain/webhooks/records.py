@@ -66,19 +66,19 @@ HISTORY_MS = 30 * 24 * 3600 * 1000
 
 
 def webhook_environment(environment: Environment) -> WebhookEnvironment:
-    """Production traffic goes to `live` endpoints, all other to `test` ones (decisions 8.9)."""
+    """Return the webhook environment of an event: `live` for production traffic, else `test` (decisions 8.9)."""
     return "live" if environment == "production" else "test"
 
 
 class EndpointKey(NamedTuple):
-    """An endpoint by its numbers in the store: its deliveries have one queue."""
+    """An endpoint by its numbers in the store; its deliveries form one queue."""
 
     organization: int
     endpoint: int
 
 
 class DeliveryKey(NamedTuple):
-    """One delivery of a queue. A test or a redelivery is a delivery of its own beside the automatic one."""
+    """One delivery of a queue. A test or a redelivery is separate from the automatic delivery of its event."""
 
     event_id: bytes
     """UUIDv7, 16 bytes."""
@@ -86,11 +86,11 @@ class DeliveryKey(NamedTuple):
 
     @property
     def kind_index(self) -> int:
-        """Index of the kind in `DELIVERY_KINDS`: one byte of the key."""
+        """The index of the kind in `DELIVERY_KINDS`: one byte of the key."""
         return DELIVERY_KINDS.index(self.kind)
 
     def pack(self) -> bytes:
-        """Return 17 bytes: the event's id and the index of the kind."""
+        """Return the key in 17 bytes: the event's id and the index of the kind."""
         return self.event_id + bytes([self.kind_index])
 
     @classmethod
@@ -100,7 +100,7 @@ class DeliveryKey(NamedTuple):
 
 
 class Endpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """A registered receiver (interface 2.9). Its secret is derived from `generation` and kept nowhere."""
+    """A registered receiver (interface 2.9). Its secret is derived from `generation` and never stored."""
 
     id: str
     url: str
@@ -121,12 +121,14 @@ class Endpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     @property
     def is_signed(self) -> bool:
-        """Whether what is sent to it is signed. Without, it has no secret that anybody has seen."""
+        """Whether deliveries to it are signed. If not, its secret was never shown to anybody."""
         return self.format == "json"
 
 
 class Health(msgspec.Struct, frozen=True, array_like=True):
-    """How an endpoint has responded of late. Kept apart from the endpoint, since it changes with every attempt."""
+    """How an endpoint has responded recently. It is stored apart from the endpoint, since it changes with every
+    attempt.
+    """
 
     failures: int = 0
     """Failed attempts since the last delivered one."""
@@ -136,7 +138,7 @@ class Health(msgspec.Struct, frozen=True, array_like=True):
 
 
 class WebhookEvent(msgspec.Struct, frozen=True, array_like=True):
-    """An event, stored once however many endpoints it goes to."""
+    """An event, stored once for all endpoints that it goes to."""
 
     type: str
     """An `EventType`, also one of a later version."""
@@ -149,7 +151,7 @@ class WebhookEvent(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Delivery(msgspec.Struct, frozen=True, array_like=True):
-    """One event on its way to one endpoint, and how far it is."""
+    """The delivery of one event to one endpoint, and its progress."""
 
     state: DeliveryState
     attempts: int
@@ -204,7 +206,7 @@ class Attempted(NamedTuple):
 
 
 class Transport(Protocol):
-    """Sends to addresses that may be sent to, within the time that an attempt has (decisions 8.2, 8.7)."""
+    """Sends to addresses that webhooks may use, within the time of one attempt (decisions 8.2, 8.7)."""
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
         """Make one attempt, which ends after ten seconds at the latest. Expected failures are values, never exceptions.

@@ -21,7 +21,7 @@ NOTIFIABLE = frozenset({401, 402, 413, 422, 429})
 
 
 class Refusals(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """Refusals of one key and code since the last event about them, with the particulars of the latest."""
+    """The refusals of one key and code since the last event about them, with the details of the latest."""
 
     told_at_ms: int
     """When the last event was made."""
@@ -36,16 +36,18 @@ class Refusals(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     @property
     def due_ms(self) -> int:
-        """When the next event may be made: a minute after the last."""
+        """The time (Unix ms) from which the next event may be created: a minute after the last."""
         return self.told_at_ms + INTERVAL_MS
 
     def must_wait(self, now_ms: int) -> bool:
-        """Return whether the minute is not over; it is where the clock was set back by more than that."""
+        """Return whether the minute since the last event has not passed; `False` if the clock was set back by more than
+        that.
+        """
         return abs(now_ms - self.told_at_ms) < INTERVAL_MS
 
 
 class RefusedRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One refused request of a recognized key, or the latest of `count` alike."""
+    """One refused request of a recognized key, or the latest of `count` similar ones."""
 
     organization: int
     key_id: str
@@ -62,12 +64,14 @@ class RefusedRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """`key_id/code`: the kind of refusal within the organization, by which refusals are counted together."""
+        """`key_id/code`: the kind of refusal within the organization; refusals of one kind are counted together."""
         return f"{self.key_id}/{self.code}"
 
 
 class Noted(NamedTuple):
-    """What one refusal, or the end of a minute, leads to."""
+    """The result of a refusal or of the end of a minute: the event to queue, if any, and the refusals to
+    keep, if any.
+    """
 
     event: RefusedIdentification | None
     """To be queued now, if any."""
@@ -76,7 +80,7 @@ class Noted(NamedTuple):
 
 
 def note(before: Refusals | None, request: RefusedRequest) -> Noted:
-    """Count one more refusal (or `count` of them). The event is made at once, unless one was made less than a minute
+    """Count one more refusal (or `count` of them). Return the event at once, unless the last one was less than a minute
     before.
     """
     kept = body_of(

@@ -50,7 +50,7 @@ def standard_secret(secret: str) -> str:
 
 def secrets_in_force(key: bytes, endpoint: Endpoint, now_ms: int) -> tuple[str, ...]:
     """Return the secrets that sign at `now_ms`, the newest first: one, or two while a rotation lasts (decisions 8.1).
-    `key` as of `secrets_key`.
+    `key`: see `secrets_key`.
     """
     current = signing_secret(key, endpoint.id, endpoint.generation)
     until = endpoint.previous_secret_expires_at_ms
@@ -60,10 +60,9 @@ def secrets_in_force(key: bytes, endpoint: Endpoint, now_ms: int) -> tuple[str, 
 
 
 def signed_headers(event_id: UUID, event: WebhookEvent, secrets: tuple[str, ...], now_s: int) -> dict[str, str]:
-    """Return the headers of one attempt, signed for this very second.
-
-    Beside the service's own stand those of Standard Webhooks (standardwebhooks.com, 1.0), so that its libraries verify
-    deliveries too; they are given `standard_secret`.
+    """Return the headers of one attempt, signed for the second `now_s` (Unix time). Besides the service's own they
+    include those of Standard Webhooks (standardwebhooks.com, 1.0), so that its libraries, given `standard_secret`,
+    verify deliveries too.
     """
     at = str(now_s)
     keys = [secret.encode() for secret in secrets]
@@ -93,8 +92,9 @@ class AttemptRequest(NamedTuple):
 def attempt_request(
     endpoint: Endpoint, event_id: bytes, event: WebhookEvent, secrets_key: bytes, public_url: str | None, now_ms: int
 ) -> AttemptRequest:
-    """For a JSON endpoint the stored envelope, signed for this second; for a chat its message, unsigned. `event_id` has
-    16 bytes, `secrets_key` is that of `secrets_key`. Either has the trace of the request that caused it.
+    """Return the POST request of an attempt: for a JSON endpoint the stored envelope, signed for this second; for a
+    chat its message, unsigned. `event_id`: 16 bytes; `secrets_key`: see the function of that name. Both forms have the
+    trace headers of the request that caused the event.
     """
     trace = {} if event.trace is None else event.trace.headers
     if endpoint.format == "json":

@@ -30,7 +30,7 @@ SETTLED_MS = 1000
 
 
 async def run(store: Store, world: World, corrupt: CorruptRows | None = None) -> None:
-    """Index until cancelled. A store that takes no writes is logged and tried again."""
+    """Build the event index until cancelled. If the store takes no writes, log it and try again."""
     rest_s = SHORTEST_REST_S
     while True:
         await trio.sleep(rest_s)
@@ -43,9 +43,9 @@ async def run(store: Store, world: World, corrupt: CorruptRows | None = None) ->
 
 
 async def index(store: Store, before_ms: int, corrupt: CorruptRows | None = None) -> int:
-    """Do what there is to do for events that arrived before then; how many segments were written. Raises
-    `StoreFullError` and `UnavailableError`, and what a step raises; a corrupt row is noted, and what cannot be indexed
-    for it is passed over.
+    """Index the events that arrived before `before_ms` (Unix ms), and return how many segments were written. A corrupt
+    row is noted in `corrupt`, and the scope that it blocks is skipped. Raises `StoreFullError` and `UnavailableError`,
+    and what a step raises.
     """
     corrupt = corrupt or CorruptRows()
     try:

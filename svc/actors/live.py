@@ -52,8 +52,8 @@ class LiveStatistics(msgspec.Struct, frozen=True):
 
 
 class Viewer:
-    """One subscriber: its filters, and the channel of what it has not read. Made by `LiveHub.watch`; `close` it in the
-    end.
+    """One subscriber: its filters, and the channel of the identifications that it has not read. `LiveHub.watch` creates
+    it; the caller closes it with `close`.
     """
 
     def __init__(
@@ -76,8 +76,8 @@ class Viewer:
         self._has_ended = False
 
     def offer(self, found: LiveEvent) -> bool | None:
-        """Put an identification into the channel without waiting: `False` if that is full, and the identification is
-        dropped and counted; `None` if it does not pass the filters.
+        """Put an identification into the channel without waiting. Return `False` if the channel is full: the
+        identification is then dropped and counted. Return `None` if it does not pass the filters.
         """
         if self._has_ended or not self._filters.matches(found.event):
             return None
@@ -89,13 +89,13 @@ class Viewer:
         return True
 
     async def next(self) -> LiveEvent:
-        """Return the next identification; waits while there is none. Raises `trio.EndOfChannel` when the hub has ended
-        the viewer and nothing is left.
+        """Return the next identification; wait until there is one. Raises `trio.EndOfChannel` after the hub has ended
+        the viewer and everything was read.
         """
         return await self._receive.receive()
 
     def waiting(self) -> list[LiveEvent]:
-        """Return what has come since, without waiting, oldest first."""
+        """Return, oldest first, the identifications that are in the channel now; do not wait."""
         found: list[LiveEvent] = []
         while True:
             try:
@@ -109,7 +109,7 @@ class Viewer:
         return missed
 
     def end(self) -> None:
-        """Send it nothing more: `next` ends."""
+        """Send nothing more to the viewer: `next` ends."""
         self._has_ended = True
         self._send.close()
 
@@ -125,7 +125,9 @@ async def _always() -> bool:
 
 
 class LiveHub:
-    """The viewers of one service, at most `most` of all organizations: each holds a connection that nothing evicts."""
+    """The viewers of one service, at most `most` over all organizations: each holds a connection that is
+    never evicted.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -137,8 +139,8 @@ class LiveHub:
         """Viewers of an organization, by number, in other workers."""
 
     def publish(self, number: int, request_id: UUID, event: Event) -> None:
-        """Offer an identification to the viewers of its environment; `number` is its organization's. To be called only
-        after its commit.
+        """Offer an identification to the viewers of its organization (`number`) and environment. Call this only after
+        its commit.
         """
         viewers = self._viewers.get((number, event.environment))
         if viewers is None:
@@ -152,7 +154,7 @@ class LiveHub:
 
     @property
     def is_full(self) -> bool:
-        """Whether there are as many viewers as there may be."""
+        """Whether the hub has its maximum number of viewers."""
         return sum(map(len, self._viewers.values())) >= self._most
 
     def watch(
@@ -163,9 +165,9 @@ class LiveHub:
         credential: bytes,
         holds: Callable[[], Awaitable[bool]] = _always,
     ) -> Viewer | None:
-        """Subscribe a new viewer of the organization; `None` if that has `MOST_VIEWERS`, or where the hub is full.
-        `credential` is the digest of the session token or key that it was opened with; `holds` says whether that is
-        valid now.
+        """Subscribe a new viewer of the organization. Return `None` if the organization has `MOST_VIEWERS`, or the hub
+        is full. `credential`: the digest of the session token or key that it was opened with; `holds`: returns whether
+        that is valid now.
         """
         here = sum(len(viewers) for (watched, _), viewers in self._viewers.items() if watched == number)
         if self.is_full or here + self.elsewhere(number) >= MOST_VIEWERS:
@@ -193,7 +195,7 @@ class LiveHub:
                     viewer.end()
 
     def remove(self, viewer: Viewer) -> None:
-        """Take a viewer out; nothing where it is out already."""
+        """Remove a viewer; do nothing if it was removed before."""
         watch_key = viewer.number, viewer.environment
         left = [other for other in self._viewers.get(watch_key, ()) if other is not viewer]
         if left:

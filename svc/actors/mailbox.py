@@ -52,7 +52,7 @@ class MailboxStatistics(msgspec.Struct, frozen=True):
 
 
 class Mailbox(Generic[M]):
-    """The bounded inbox of one actor. Its messages are read by one task; owners take turns."""
+    """The bounded inbox of one actor. One task reads its messages; owners take turns."""
 
     def __init__(
         self,
@@ -81,12 +81,12 @@ class Mailbox(Generic[M]):
 
     @property
     def taken(self) -> int:
-        """Messages that the reader has taken out since the start."""
+        """Number of messages that the reader has taken out since the start."""
         return self.accepted - len(self._turns)
 
     def offer(self, message: M) -> None:
-        """Hand over a message without waiting. Raises `OverloadedError` when the mailbox is full or closed, or the
-        owner has used up `owner_capacity`.
+        """Add a message without waiting. Raises `OverloadedError` if the mailbox is full or closed, or the owner has
+        used up `owner_capacity`.
         """
         owner = self._owner(message)
         is_full = len(self._turns) >= self._capacity or self._turns.waiting(owner) >= self._owner_capacity
@@ -96,8 +96,8 @@ class Mailbox(Generic[M]):
         self._add(owner, (trio.current_time(), message))
 
     async def put(self, message: M) -> None:
-        """Hand over a message, waiting while the mailbox is full; `owner_capacity` does not apply. Raises
-        `trio.ClosedResourceError` when the mailbox is closed, also while waiting.
+        """Add a message, waiting while the mailbox is full; `owner_capacity` does not apply. Raises
+        `trio.ClosedResourceError` if the mailbox is closed, even while waiting.
         """
         handed_over_at = trio.current_time()
         while len(self._turns) >= self._capacity and not self._is_closed:
@@ -107,8 +107,9 @@ class Mailbox(Generic[M]):
         self._add(self._owner(message), (handed_over_at, message))
 
     async def batch(self, limit: int) -> list[M]:
-        """Return at least one message and at most `limit`, from each owner in turn; waits while there is none. Raises
-        `trio.EndOfChannel` when closed and empty. Gives other tasks a turn when the reader has run for `SLICE_S`.
+        """Return at least one message and at most `limit`, of each owner in turn; wait while there is none. If the
+        reader has run for `SLICE_S`, other tasks run first. Raises `trio.EndOfChannel` if the mailbox is closed and
+        empty.
         """
         if self._turns and trio.current_time() - self._running_since >= SLICE_S:
             await self._give_a_turn()
@@ -128,7 +129,9 @@ class Mailbox(Generic[M]):
         return [message for _, message in taken]
 
     def close(self) -> None:
-        """Accept no more messages; those inside are still read. Wakes every task that waits in `put` or `batch`."""
+        """Accept no more messages; those in the mailbox are still read. Wake every task that waits in `put`
+        or `batch`.
+        """
         self._is_closed = True
         self._reader.unpark_all()
         self._writers.unpark_all()
@@ -173,7 +176,7 @@ class Mailbox(Generic[M]):
 
 
 class Reply(Generic[R]):
-    """One response to one caller. Setting it never blocks and never fails, also when the caller has gone."""
+    """The response to one caller. Setting it never blocks and never fails, even if the caller is gone."""
 
     __slots__ = ("_event", "_value")
 
@@ -193,7 +196,7 @@ class Reply(Generic[R]):
         return self._value is not None
 
     async def wait(self) -> R:
-        """Return the response, once it is set. There is no time limit: the caller brings its own."""
+        """Wait until the response is set, and return it. There is no time limit: the caller sets its own."""
         await self._event.wait()
         assert self._value is not None
         return self._value

@@ -45,7 +45,7 @@ class PipelineResult(NamedTuple):
 
 
 class Identify(NamedTuple):
-    """A request at the front door of the pipeline: its key is valid and its body could be read."""
+    """A request at the entry of the pipeline: its key is valid and its body could be read."""
 
     submission: Submission
     limit_per_s: int
@@ -56,19 +56,21 @@ class Identify(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """An `Identify` that the rate limits let pass."""
+    """An `Identify` that passed the rate limits."""
 
     submission: Submission
     admission: Admission
     reply: Reply[PipelineResult]
 
     def respond(self, outcome: Identified | Duplicate | Refused | Failed) -> None:
-        """Send the outcome to the caller, with the rate limit as it was at admission. To be called once."""
+        """Send the outcome to the caller, with the rate limit as it was at admission. Call this once."""
         self.reply.set(PipelineResult(self.admission, outcome))
 
 
 class Assessed(NamedTuple):
-    """An `Admitted` with everything that its report says by itself; what is left is the transaction."""
+    """An `Admitted` with everything that can be derived from its report without the store; the transaction is still to
+    be made.
+    """
 
     assessment: Assessment
     admitted: Admitted

@@ -33,9 +33,7 @@ ADMISSION_PARTS = 4
 
 
 class Pipeline:
-    """The three actors and their mailboxes; `admission` is the front door. `run` returns when it is closed and
-    everything behind it has its reply.
-    """
+    """The three actors and their mailboxes. `admission` is the entry."""
 
     def __init__(  # noqa: PLR0913  what it is made of, and its limits
         self,
@@ -79,7 +77,7 @@ class Pipeline:
         )
 
     async def run(self) -> None:
-        """Run the three actors; returns when `admission` is closed and every message behind it has its reply."""
+        """Run the three actors. Return when `admission` is closed and every message has its reply."""
         async with trio.open_nursery() as nursery:
             for actor in self._actors:
                 nursery.start_soon(actor)
@@ -100,13 +98,14 @@ async def run_admission(
     now_ms: Callable[[], int],
     buckets: Buckets | None = None,
 ) -> None:
-    """Admission: apply the rate limits until the inbox is closed and empty; then close the scorer's.
+    """Apply the rate limits to messages until the inbox is closed and empty; then close the scorer's mailbox.
 
     It receives `Identify`, of each organization in turn, and sends `Admitted` to the scorer, or the refusal to the
-    caller. It never reads the store. `buckets` are the token buckets of organizations and of what has a part of their
-    limits; where none are given they are this process's own, in memory, and a restart refills them (decisions 4).
+    caller. It never reads the store. `buckets`: the token buckets of organizations and of those that share their
+    limits; if `None`, they are this process's own, in memory, and a restart refills them (decisions 4).
 
-    Time is that of now, not of arrival: a body may come long after its head, and would refill the bucket a second time.
+    `now_ms` is read when a message is handled, not when it arrived: a body may come long after its head, and its time
+    would refill the bucket twice.
     """
     limiter = Limiter("identify", shares, buckets or MemoryBuckets())
     try:
@@ -132,12 +131,12 @@ async def run_scorer(
     ranges: Callable[[], Ranges | None],
     trust: Trust | None,
 ) -> None:
-    """The scorer: assess messages until the inbox is closed and empty; then close the visitor index's.
+    """Assess messages until the inbox is closed and empty; then close the visitor index's mailbox.
 
     It receives `Admitted`, and sends `Assessed` to the visitor index, or the failure of one hostile report to its
     caller alone. It never reads the store or the clock, and takes one message at a time, so that others can overtake
-    the rest. `ranges()` are the network ranges in force, asked for again for each report, since they may be replaced in
-    between; `trust`: see `assess`.
+    the rest. `ranges()` returns the network ranges in force; it is called for each report, since they may be replaced.
+    `trust`: see `assess`.
     """
     try:
         while True:

@@ -55,8 +55,8 @@ class RefusalLog:
         self._something = trio.Event()
 
     def note(self, request: RefusedRequest) -> None:
-        """Count one refused request of a recognized key. Returns at once; written to disk within about a second, where
-        the organization has a subscriber.
+        """Count one refused request of a recognized key, without waiting. It is written to disk within about a second
+        if the organization has a subscriber.
         """
         name = request.organization, request.name
         earlier = self._gathered.get(name)
@@ -66,8 +66,8 @@ class RefusalLog:
         self._something.set()
 
     async def run(self) -> None:
-        """Write what was noted until cancelled; first reads from the store which minutes are still running. Raises what
-        a transaction raised, but for a store that is full or away, which is tried again.
+        """Write what was noted, until cancelled; first read from the store which minutes are still running. If the
+        store is full or unavailable, try again. Raises any other exception of a transaction.
         """
         self._due = await read(
             self._store,

@@ -64,8 +64,8 @@ class RetentionStatistics(msgspec.Struct, frozen=True):
 
 
 class Progress:
-    """What retention has deleted since the start. `began_at_ms` stands for the end of the last sweep until there is
-    one.
+    """The counts of what retention has deleted since the start. Until the first sweep ends, `began_at_ms` (Unix ms) is
+    reported as the end of the last one.
     """
 
     def __init__(self, began_at_ms: int = 0, corrupt: CorruptRows | None = None) -> None:
@@ -90,8 +90,8 @@ async def run(
     event_ms: int = RETENTION_MS,
 ) -> None:
     """Sweep every `interval_s` seconds until cancelled, and count in `progress`. `visitor_days`: days without a visit
-    after which a visitor is deleted; `event_ms`: for how long events are kept; `watch` says whether the clock is
-    believed. A step that fails is logged and made again by the next sweep.
+    after which a visitor is deleted; `event_ms`: how long events are kept, in milliseconds; `watch`: tells whether the
+    clock is trusted. A step that fails is logged and repeated by the next sweep.
     """
     progress = progress or Progress()
     while True:
@@ -107,7 +107,7 @@ async def sweep_if_believed(
     progress: Progress,
     event_ms: int = RETENTION_MS,
 ) -> None:
-    """`sweep` now, where the clock is believed; else only finish what was interrupted (decisions 17.3)."""
+    """Run `sweep` now if the clock is trusted; otherwise only finish what was interrupted (decisions 17.3)."""
     held = await is_ahead(store, world, watch)
     now_ms = world.now_ms()
     _note_hold(progress, now_ms, held=held)
@@ -153,9 +153,9 @@ async def sweep(
     with_passes: bool | None = None,
     event_ms: int = RETENTION_MS,
 ) -> None:
-    """Delete what has expired at `now_ms`, in every organization, and finish what was interrupted.
-    `with_passes`: also from the tables whose keys do not say the age of a row; without it, in organizations where a
-    pass is due. Failures are logged and counted, never raised.
+    """Delete what has expired at `now_ms` (Unix ms), in every organization, and finish what was interrupted.
+    `with_passes`: whether to also scan the tables whose keys do not tell the age of a row; `None` = in organizations
+    where a pass is due. Failures are logged and counted, never raised.
     """
     progress = progress or Progress()
     await finish_interrupted(store, progress)

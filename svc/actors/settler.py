@@ -50,9 +50,9 @@ async def run(
     corrupt: CorruptRows | None = None,
     interval_s: float = INTERVAL_S,
 ) -> None:
-    """Settle every `interval_s` seconds until cancelled; `wake` gets the queues that a commit added to, and `watch`
-    says whether the clock is believed. A full store is logged and tried again; any other exception is raised after
-    `interval_s`.
+    """Settle every `interval_s` seconds until cancelled. `wake` is called with the endpoint queues that a commit added
+    to; `watch` tells whether the clock is trusted. If the store is full, log it and try again; any other exception is
+    raised after `interval_s`.
     """
     while True:
         try:
@@ -69,9 +69,8 @@ async def run(
 async def settle_all(
     store: Store, world: World, wake: Wake, corrupt: CorruptRows | None = None, *, may_block: bool = True
 ) -> None:
-    """Settle every day that is due now, and block every organization that is overdue (decisions 5.3, 5.4) unless
-    `may_block` forbids it. One with a corrupt row is noted in `corrupt` and left for the next look. Raises
-    `StoreFullError`.
+    """Settle every day that is due, and block every organization that is overdue (decisions 5.3, 5.4) if `may_block`.
+    An organization with a corrupt row is noted in `corrupt` and tried again at the next call. Raises `StoreFullError`.
     """
     corrupt = corrupt or CorruptRows()
     now_ms = world.now_ms()

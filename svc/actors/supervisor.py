@@ -34,11 +34,11 @@ async def supervise(
     restarts: Counter[str] | None = None,
     corrupt: CorruptRows | None = None,
 ) -> None:
-    """Run an actor to its end, restarting it after a failure at most three times a minute; the fourth failure is
-    raised. While the store is not available it is restarted every `PAUSE_S` seconds, and that is not a failure of its
-    own. Nor is a corrupt row, which would end every process that is started: after one it rests for `CORRUPT_S`.
+    """Run an actor to its end; restart it after a failure, at most three times a minute. The fourth failure is raised.
 
-    `restarts` counts the restarts by `name`.
+    Two causes are not counted as failures of the actor: while the store is unavailable it is restarted every `PAUSE_S`
+    seconds, and after a corrupt row, which would fail every new process too, after `CORRUPT_S`. `restarts` counts the
+    restarts by `name`.
     """
     failures: list[float] = []
     while True:
@@ -65,7 +65,7 @@ async def supervise(
 
 
 def corruption_in(error: BaseException) -> CorruptionError | None:
-    """Return the corrupt row that is the only cause; `None` if there is another."""
+    """Return the `CorruptionError` if it is the only cause of an exception; `None` if there is another cause."""
     if isinstance(error, BaseExceptionGroup):
         of_rows, others = cast("BaseExceptionGroup[BaseException]", error).split(CorruptionError)
         first = None if of_rows is None or others is not None else _first(of_rows)
@@ -74,7 +74,7 @@ def corruption_in(error: BaseException) -> CorruptionError | None:
 
 
 def is_unavailable(error: BaseException) -> bool:
-    """Return whether the only cause is that the store is not available."""
+    """Return whether the only cause of an exception is that the store is unavailable."""
     if isinstance(error, BaseExceptionGroup):
         return cast("BaseExceptionGroup[BaseException]", error).split(UnavailableError)[1] is None
     return isinstance(error, UnavailableError)

@@ -75,7 +75,7 @@ Publish = Callable[[int, UUID, Event], None]
 
 
 class VisitorIndex:
-    """Records what was assessed. `wake` and `publish` are called after its commit; `numbers_at_once`: see
+    """Records assessed identifications. `wake` and `publish` are called after their commit; `numbers_at_once`: see
     `VisitorNumbers`.
     """
 
@@ -261,8 +261,8 @@ class Frequencies:
         """Updates that are not stored yet; each of these classes is held."""
 
     async def of(self, key: ClassKey) -> Statistics:
-        """Return the statistics of a scope with this class loaded, from the store where needed. Only to be read;
-        `learn` changes them.
+        """Return the statistics of a scope with this class loaded, from the store if needed. The caller must not change
+        them: `learn` does.
         """
         if key not in self._held:
             async with self._loading:  # a second load would forget what was learned since the first
@@ -288,8 +288,8 @@ class Frequencies:
         self._held[key] = None
 
     async def learn(self, key: ClassKey, recorded: Recorded) -> None:
-        """Apply what a committed identification adds. Only after the commit: a transaction that is undone teaches
-        nothing.
+        """Apply the statistics update of a committed identification. Call this only after the commit: nothing is
+        learned from a transaction that is undone.
         """
         if recorded.statistics_update is None:
             return

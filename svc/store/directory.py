@@ -50,7 +50,7 @@ class DirectoryError(OperatorError):
 
 
 class NotInitializedError(DirectoryError):
-    """The service was started on a directory without data: status 2, since the same start would fail again."""
+    """The service was started on a directory without data. The exit status is 2, since another start would fail too."""
 
     exit_status = 2
 
@@ -65,7 +65,7 @@ class NotInitializedError(DirectoryError):
 
 
 class Opened(NamedTuple):
-    """An open data directory: its store, which the caller closes, its pepper, and where it is."""
+    """An open data directory: its path, its pepper, and its store, which the caller closes."""
 
     store: Store
     pepper: bytes
@@ -88,12 +88,12 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
     open_engine: OpenEngine | None = None,
     database: StoreUrl | None = None,
 ) -> Opened:
-    """Open a data directory, made first when it is not there yet and `create` says so; with the store in it, or in a
-    `database`.
+    """Open a data directory, with the store in it or in a `database`; create it first if it is missing and `create` is
+    set. `durable=False` skips the fsync of each commit, for stores that are thrown away. `open_engine`: opens the
+    engine that the store runs on.
 
-    `durable=False` leaves out the fsync of each commit: for stores that are thrown away. `open_engine` opens the engine
-    that the store runs on. Raises `DirectoryError`, `codec.CorruptionError`, `migrations.NewerStoreError`, and
-    `migrations.OlderStoreError`: `maintenance/upgrade.py` brings one up to date.
+    Raises `DirectoryError`, `codec.CorruptionError`, `migrations.NewerStoreError`, and `migrations.OlderStoreError` for
+    a store that `maintenance/upgrade.py` has to upgrade first.
     """
     location = directory / "store" if database is None else database
     exists = has_store(directory) if database is None else is_initialized(database)
@@ -135,8 +135,8 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
 
 
 def last_write_ms(directory: Path) -> int | None:
-    """Return when the store in a data directory was last written to, Unix ms by the clock of that moment; `None`
-    without a store.
+    """Return when the store in a data directory was last written to, in Unix ms by the clock of that moment; `None` if
+    there is no store.
     """
     try:
         return (directory / "store" / "data.mdb").stat().st_mtime_ns // 1_000_000
@@ -145,25 +145,25 @@ def last_write_ms(directory: Path) -> int | None:
 
 
 def has_store(directory: Path) -> bool:
-    """Return whether the data directory has a store's file, whatever its state."""
+    """Return whether the data directory has a store file, in whatever state."""
     return (directory / "store" / "data.mdb").exists()
 
 
 def has_lost_store(directory: Path) -> bool:
-    """Return whether a data directory without a store has a pepper of its own, which is made together with its store:
-    that was lost, or is in a database. A pepper that a setting names may be there before any store.
+    """Return whether a data directory without a store has a pepper of its own. A pepper is created together with its
+    store, so that the store was lost, or is in a database. A pepper that a setting names may exist before any store.
     """
     return (directory / "pepper").exists() and not has_store(directory)
 
 
 def is_initialized(database: StoreUrl) -> bool:
-    """Return whether a database holds a store, of whatever version. Raises `EngineError`."""
+    """Return whether a database holds a store of any version. Raises `EngineError`."""
     with closing(engine_at(database)) as engine:
         return version_of(engine) > 0
 
 
 def refuse_without_data(directory: Path) -> None:
-    """Raises `DirectoryError`, which says what to do, where the directory has no store."""
+    """Raise `DirectoryError`, which says what to do, if the directory has no store."""
     if not has_store(directory):
         raise DirectoryError(_without_store(directory, _NO_DATA.format(directory)))
 
@@ -174,8 +174,8 @@ def _without_store(directory: Path, if_new: str) -> str:
 
 
 def find_pepper(directory: Path, pepper_file: Path | None, *, with_store: bool = True) -> Path:
-    """Return the path of the pepper of a directory, with a store in it unless that is in a database. Raises
-    `DirectoryError` if either is missing.
+    """Return the path of the pepper of a directory; with `with_store`, check that a store is in the directory too.
+    Raises `DirectoryError` if either is missing.
     """
     if with_store:
         refuse_without_data(directory)
@@ -226,14 +226,13 @@ def _refuse_writable_by_others(*directories: Path) -> None:
 
 
 def refused_modes(directory: Path, pepper_file: Path | None = None) -> list[str]:
-    """Return a sentence for each mode with which no directory is opened."""
+    """Return a sentence for each file mode with which a directory is not opened."""
     paths = (directory, directory / "store", pepper_file or directory / "pepper")
     return [_WRITABLE.format(path) for path in paths if path.exists() and path.stat().st_mode & stat.S_IWOTH]
 
 
 def risky_modes(directory: Path, pepper_file: Path | None = None) -> list[str]:
-    """Return a sentence for each mode that gives more than is needed, and that a volume or a secret may come with.
-
+    """Return a sentence for each file mode that permits more than is needed, but may be given by a volume or a secret.
     A pepper that `pepper_file` names may be readable by all, as an orchestrator mounts secrets.
     """
     found = [

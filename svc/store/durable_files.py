@@ -31,15 +31,15 @@ def write(path: Path, content: bytes) -> None:
 
 
 def rename(partial: Path, path: Path) -> None:
-    """Rename a file that is durable already, replacing what has the name; durable on return. Both are on one file
-    system. Raises `OSError`.
+    """Rename a durable file, replacing the file with the new name; the new name is durable on return. Both must be on
+    one file system. Raises `OSError`.
     """
     partial.replace(path)
     sync(path.parent)
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Write a file with mode 0600 instead of what is there: after a crash it is the old one or the new one. Raises
+    """Write a file with mode 0600 in place of the present one: after a crash it has the old or the new content. Raises
     `OSError`.
     """
     partial = path.with_name(path.name + ".partial")

@@ -37,8 +37,8 @@ class MissingTableError(EngineError):
 
 
 class UnavailableError(EngineError):
-    """The engine cannot be reached, or has not answered in time: worth trying again soon. Nothing was acknowledged;
-    what was to be written is stored as a whole or not at all.
+    """The engine cannot be reached, or did not respond in time; trying again soon may succeed. Nothing was
+    acknowledged: the changes are stored completely or not at all.
     """
 
 
@@ -51,7 +51,7 @@ class StoreFullError(OperatorError):
 
 
 class CheckDepth(IntEnum):
-    """How much of its own structure an engine checks; each depth includes those before it."""
+    """How thoroughly an engine checks its own structure; each depth includes the ones before it."""
 
     COMMIT = 0
     """The list of free pages, which says of which commit it is."""
@@ -63,7 +63,7 @@ class CheckDepth(IntEnum):
 
 
 class Space(NamedTuple):
-    """The size of an engine, and what keeps it from shrinking."""
+    """The size of an engine, and what prevents it from shrinking."""
 
     used_bytes: int
     """Pages in use, free pages inside the file included."""
@@ -94,30 +94,30 @@ class KeyRange(NamedTuple):
 
 
 class Reader(Protocol):
-    """One committed state, until it is closed. Belongs to the thread that opened it.
-
-    Every method raises `EngineError` where the engine fails and `KeyError` where the table was not opened.
+    """A committed state, readable until it is closed. It belongs to the thread that opened it. Every method raises
+    `EngineError` if the engine fails and `KeyError` if the table was not opened.
     """
 
     @property
     def commit(self) -> int:
-        """The number of the last commit in this state, whichever process made it; of a writer, that of the state that
-        it began with. Two states of one number are equal.
+        """The number of the last commit in this state, by any process; of a writer, that of the state it began with.
+        Two states with the same number are equal.
         """
         ...
 
     def get(self, table: str, key: bytes, /) -> bytes | None:
-        """Return the value under a key; `None` if there is none. It is not checked."""
+        """Return the value under a key, without verifying it; `None` if there is none."""
         ...
 
     def get_many(self, table: str, keys: Sequence[bytes], /) -> list[bytes | None]:
-        """Return the values under these keys, in the keys' order; `None` for each that is missing. None is checked."""
+        """Return the values under these keys, in the order of the keys and without verifying them; `None` for each that
+        is missing.
+        """
         ...
 
     def range(self, asked: KeyRange, /) -> Iterator[tuple[bytes, bytes]]:
-        """Return (key, value) of the rows of a range, in key order.
-
-        Raises `codec.CorruptionError`. Nothing may be written to the table until the caller is done with the range.
+        """Return (key, value) of the rows of a range, in key order. The table must not be written to until the caller
+        is done with the range. Raises `codec.CorruptionError`.
         """
         ...
 
@@ -130,26 +130,24 @@ class Reader(Protocol):
         ...
 
     def close(self) -> None:
-        """Give the state up, so that its pages can be used again. Nothing may be read afterwards."""
+        """Release the state, so that its pages can be reused. Nothing may be read afterwards."""
         ...
 
 
 class Writer(Reader, Protocol):
-    """The next state while it is being made; reads see what was written before them. Only for the thread of
-    `Engine.write`.
-    """
+    """The next state while it is being made; reads see earlier writes. Only for the thread of `Engine.write`."""
 
     def put(self, table: str, key: bytes, value: bytes, /) -> None:
         """Insert or replace a row. The key has 1 to `MAX_KEY_BYTES` bytes. Raises `StoreFullError` as well."""
         ...
 
     def put_many(self, table: str, rows: Sequence[tuple[bytes, bytes]], /) -> None:
-        """`put` for rows of one table; fastest in the order of their keys. Raises `StoreFullError` as well."""
+        """Insert or replace rows of one table, as `put` does; fastest in key order. Raises `StoreFullError` as well."""
         ...
 
     def delete(self, table: str, key: bytes, /) -> bool:
-        """Delete a row; whether there was one. Raises `StoreFullError` as well: a delete takes pages before it frees
-        any.
+        """Delete a row; return whether it existed. Raises `StoreFullError` as well: a delete takes pages before it
+        frees any.
         """
         ...
 
@@ -175,17 +173,19 @@ class Engine(Protocol):
         ...
 
     def read(self) -> Reader:
-        """Return a reader of the last committed state. Close it soon: it keeps the pages of that state from being used
-        again.
+        """Return a reader of the last committed state. Close it soon: it prevents the pages of that state from being
+        reused.
         """
         ...
 
     def lost(self) -> str | None:
-        """Why what is written now is stored nowhere: the file was replaced, removed or cut. `None` = it is there."""
+        """Return why writes are no longer stored anywhere: the file was replaced, removed or cut. `None` if the file is
+        in place.
+        """
         ...
 
     def why_stalled(self) -> str:
-        """Return what is known of a commit that does not end, in one line."""
+        """Return one line about the possible cause of a commit that has not finished."""
         ...
 
     def write(
@@ -196,34 +196,34 @@ class Engine(Protocol):
         may_use_reserve: bool = False,
         inside: AbstractContextManager[object] = OUTSIDE,
     ) -> T:
-        """Run `group` on the calling thread and commit, with one fsync, what it wrote; returns its result once that is
-        durable.
+        """Run `group` on the calling thread, commit what it wrote with one fsync, and return its result once that is
+        durable. There is one writer at a time, across processes; others wait. If `group` raises, nothing is stored and
+        the exception is passed on.
 
-        One writer at a time, across processes: others wait. If `group` raises, nothing is stored and the exception
-        passes on. `may_use_reserve`: the commit may use the space that is kept for deletes. `inside` is entered
-        from when it is this writer's turn until only the commit is left. Raises `StoreFullError` where it does not fit,
-        and then nothing is stored, and `EngineError`.
+        `may_use_reserve`: the commit may use the space that is kept for deletes. `inside`: a context that is entered
+        when it is this writer's turn, and left when only the commit remains. Raises `EngineError`, and `StoreFullError`
+        if the changes do not fit: then nothing is stored.
         """
         ...
 
     def space(self) -> Space:
-        """Sizes and readers as they are now: asks the disk and reads every reader slot."""
+        """Return the sizes and readers as they are now: asks the disk and reads every reader slot."""
         ...
 
     def capacity_bytes(self) -> int:
-        """Return how large the engine can become: its own limit, or the whole disk where that is smaller."""
+        """Return how many bytes the engine can hold: its own limit, or the whole disk if that is smaller."""
         ...
 
     def is_low(self) -> bool:
-        """Return whether ordinary writes are rejected for want of free space, or soon will be."""
+        """Return whether ordinary writes are rejected for lack of free space, or soon will be."""
         ...
 
     def check(self, depth: CheckDepth, steps: Steps = QUIET) -> None:
-        """Check the engine's own structure to this depth, not the rows. Raises `codec.CorruptionError`."""
+        """Check the engine's own structure to this depth, but not the rows. Raises `codec.CorruptionError`."""
         ...
 
     def clear_stale_readers(self) -> int:
-        """Free the reader slots of processes that died; returns how many there were."""
+        """Free the reader slots of processes that died; return how many there were."""
         ...
 
     def close(self) -> None:
@@ -243,6 +243,6 @@ class OpenEngine(Protocol):
 
 
 def after_prefix(prefix: bytes) -> bytes | None:
-    """Return the smallest bytes that are larger than everything that begins with `prefix`; `None` = there are none."""
+    """Return the smallest key that is larger than every key that begins with `prefix`; `None` if there is none."""
     stem = prefix.rstrip(b"\xff")
     return stem[:-1] + bytes((stem[-1] + 1,)) if stem else None

@@ -31,7 +31,7 @@ Close = Callable[[int], Awaitable[int | None]]
 
 
 class FeedPage(NamedTuple, Generic[R]):
-    """Events, and what the next page is behind."""
+    """A page of events, and the position after which the next page begins."""
 
     rows: list[R]
     behind: Position
@@ -40,7 +40,9 @@ class FeedPage(NamedTuple, Generic[R]):
 
 
 class FeedPages:
-    """The feed of one environment. `close` closes it. `in_turn()` is entered for a search that is long."""
+    """Reads the feed of one environment. `close` closes the feed up to a time; `in_turn()` is a context that is entered
+    for a long search.
+    """
 
     def __init__(
         self,
@@ -54,8 +56,9 @@ class FeedPages:
     async def page(
         self, feed: Feed, now_ms: int, read: Callable[[Sequence[FeedPosition]], Awaitable[Sequence[R]]]
     ) -> FeedPage[R]:
-        """Return the next page, of at most `feed.limit` events. `now_ms`: the time, or a little earlier. `read` gives
-        what `views.feed.read` leaves of some places: where they are fewer, more are looked for.
+        """Return the next page, of at most `feed.limit` events. `now_ms`: the time, or a little earlier; `read`:
+        returns what `views.feed.read` returns for some positions. If that is fewer events than asked for, more
+        positions are read.
         """
         found: list[R] = []
         reads, left = 0, feed

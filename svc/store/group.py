@@ -26,14 +26,14 @@ OF_THE_COMMIT = (EngineError, StoreFullError, CorruptPageError)
 
 
 class LeaseEpoch(NamedTuple):
-    """A lease as it was held: the next holder has another epoch."""
+    """A lease as it was held: each new holder has another epoch."""
 
     name: str
     epoch: int
 
 
 class LeaseLostError(UnavailableError):
-    """Another process has the lease. Nothing was written."""
+    """Another process holds the lease; nothing was written."""
 
     def __init__(self, lost: Iterable[LeaseEpoch]) -> None:
         self.lost = frozenset(lost)
@@ -49,7 +49,7 @@ Hint = Callable[[Snapshot], Iterator[None]]
 
 
 class Write(NamedTuple, Generic[T]):
-    """A job that is to be committed, and what a store that nodes share wants to know of it."""
+    """A job to commit, and what a store that nodes share has to know about it."""
 
     job: Job[T]
     organization: int | None = None
@@ -77,7 +77,7 @@ class _Ran(NamedTuple):
 
 
 class Group(Generic[T]):
-    """Jobs of one commit. `settle` is called once at most."""
+    """The jobs of one commit. `settle` may be called once."""
 
     def __init__(self, jobs: Sequence[Job[T]]) -> None:
         self._jobs = jobs
@@ -97,9 +97,9 @@ class Group(Generic[T]):
         """Run the first phase and return its outcomes and changes. Nothing may be read from `reader` afterwards. Raises
         `EngineError` and `CorruptPageError`.
 
-        It may be called again, with a reader that gives other answers: jobs that would read the same do not run again.
-        `changed`: only these rows differ from those of the last call. `must_wait`: asked of the place of a job that has
-        to run again, whether that is of no use yet; then this is to be called once more.
+        It may be called again with a newer reader: only jobs whose reads differ run again. `changed`: the only rows
+        that differ from those of the last call. `must_wait`: called with the index of a job that has to run again; if
+        it returns true, the job is left for one more call of this method.
         """
         self._commit = reader.commit
         state = Overlay(reader)

@@ -50,7 +50,9 @@ HISTORIES = 3
 
 
 def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]:
-    """Yield what `transactions.identification.identify` will read."""
+    """Read the rows that `transactions.identification.identify` will probably read; yield where the rows requested so
+    far are needed to go on.
+    """
     submission, features = assessment.submission, assessment.features
     number, day = submission.organization, assessment.history.at_s // DAY_S
     _account(snapshot, submission)

@@ -34,10 +34,8 @@ def region_of(snapshot: Snapshot) -> str | None:
 
 
 def claim_region(transaction: Transaction, region: str) -> None:
-    """Keep the region at the first use of a store, and refuse any other from then on.
-
-    A store without an active key of its region takes another one: nobody is refused by that. Raises
-    `WrongRegionError`.
+    """Record the region at the first use of a store, and refuse any other from then on. A store without an active key
+    of its region may change it, since no key is refused by that. Raises `WrongRegionError`.
     """
     known = region_of(transaction)
     if known == region:
@@ -53,9 +51,8 @@ def claim_region(transaction: Transaction, region: str) -> None:
 
 
 def derive_region(transaction: Transaction) -> None:
-    """Keep the region of a store that was made before regions were kept: that of its active keys, if all have one.
-
-    Keys of several regions say nothing about the server; then the next use decides.
+    """Record the region of a store that was created before regions were recorded: that of its active keys, if all have
+    the same. Otherwise the next use decides.
     """
     regions = _active_regions(transaction)
     if len(regions) == 1:
@@ -67,21 +64,20 @@ def _active_regions(snapshot: Snapshot) -> set[str]:
 
 
 def pepper_mark(pepper: bytes) -> int:
-    """Return 32 bits of a pepper's digest, which the store keeps: with another pepper it would refuse every key, so
-    opening it fails.
+    """Return a 32-bit digest of a pepper, which the store keeps so that it cannot be opened with another pepper, which
+    would make every key invalid.
     """
     return int.from_bytes(hmac.digest(pepper, b"svc store mark 1", "sha256")[:4])
 
 
 def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes]) -> None:
-    """Make a pepper for a store whose own is lost or known to others, have the store take no other, and write it to
-    `path`, mode 0600.
+    """Create a pepper for a store whose own is lost or compromised, bind the store to it, and write it to `path` with
+    mode 0600.
 
     Nothing that was made with the old one is valid afterwards: keys, signing secrets of webhooks, deferred tokens,
-    cursors. The caller has revoked every key before, so that a store never names keys as active that can never verify.
-
-    After an interruption it must be run again: until its end the store refuses to be opened with the pepper that is
-    there.
+    cursors. The caller must have revoked every key, so that the store never names a key as active that cannot be
+    verified. After an interruption, run it again: until it completes, the store cannot be opened with the present
+    pepper.
     """
     pepper = entropy(PEPPER_BYTES)
     beside = path.with_name(path.name + ".new")
@@ -99,7 +95,7 @@ _CAPACITY, _SHARE = "served_capacity_bytes", "served_share_millionths"
 
 
 class ServedLimits(NamedTuple):
-    """The limits from which one organization's share of the store follows, for commands that run beside the service and
+    """The limits from which an organization's share of the store follows, for commands that run beside the service
     without its settings.
     """
 
@@ -116,7 +112,7 @@ def served_limits(snapshot: Snapshot) -> ServedLimits | None:
 
 
 def record_limits(transaction: Transaction, limits: ServedLimits) -> None:
-    """Store the limits of a service that starts; writes nothing where they are stored already."""
+    """Store the limits of a service that starts; write nothing if they are stored already."""
     if served_limits(transaction) != limits:
         transaction.put(META, (_CAPACITY,), limits.capacity_bytes)
         transaction.put(META, (_SHARE,), round(limits.store_share * 1e6))

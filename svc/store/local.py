@@ -22,7 +22,7 @@ from svc.world import RunSync, Undisturbed, elapsed_s
 
 
 class WriteTurn:
-    """A lock that goes to the first urgent waiter, else to the first of the others."""
+    """A lock that is given to the first urgent waiter, else to the first of the others."""
 
     def __init__(self) -> None:
         self._is_taken = False
@@ -30,7 +30,7 @@ class WriteTurn:
 
     @asynccontextmanager
     async def held(self, *, urgent: bool) -> AsyncGenerator[None]:
-        """Hold the lock for a block. May be cancelled while it waits; not reentrant."""
+        """Hold the lock for a `with` block. Waiting can be cancelled; the lock is not reentrant."""
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._is_taken:
             await (self._urgent if urgent else self._others).park()
@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 class LocalStore(Store):
-    """See `Store`. A query runs inline and at once, without a checkpoint; a commit runs on a thread."""
+    """Implements `Store`. A query runs on the loop, at once and without a checkpoint; a commit runs on a thread."""
 
     def __init__(
         self,

@@ -140,7 +140,7 @@ class OlderStoreError(OperatorError):
 
 
 def refuse_newer(version: int, known: int) -> None:
-    """Raises `NewerStoreError` if the store's version is above `known`, the latest that this program knows."""
+    """Raise `NewerStoreError` if the store's version is above `known`, the latest that this program knows."""
     if version > known:
         raise NewerStoreError(
             f"the store has version {version} and this program knows {known}: "
@@ -149,8 +149,8 @@ def refuse_newer(version: int, known: int) -> None:
 
 
 def migrate(transaction: Transaction, migrations: Sequence[Migration]) -> None:
-    """Run the migrations that the store still needs, in the caller's transaction. Version N is the result of the first
-    N. Raises `NewerStoreError`.
+    """Run the missing migrations of the store in the caller's transaction. Version N is the result of the first N
+    migrations. Raises `NewerStoreError`.
     """
     version = transaction.get(META, "version") or 0
     refuse_newer(version, len(migrations))

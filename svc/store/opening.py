@@ -30,11 +30,11 @@ def open_store(
     now_ms: Callable[[], int] = wall_clock_ms,
     open_engine: OpenEngine | None = None,
 ) -> Store:
-    """Open, or create, the store in a directory or a database. An older one is upgraded, unless `upgrade` is false.
+    """Open or create the store in a directory or a database; upgrade an older one unless `upgrade` is false.
+    `durable=False` skips the fsync, for stores that are thrown away. `now_ms`: the clock for the time of a commit,
+    while changes are recorded for a follower.
 
-    `durable=False` leaves out the fsync: for stores that are thrown away. `now_ms` is asked for the moment of a
-    commit while its changes are written down for a follower.
-    Raises `migrations.NewerStoreError` when a later version of the service has written it,
+    Raises `migrations.NewerStoreError` if a later version of the service has written the store,
     `migrations.OlderStoreError`, `EngineError` and `CorruptionError`.
     """
     engine = engine_at(location, map_bytes=map_bytes, durable=durable, open_engine=open_engine)
@@ -69,8 +69,8 @@ def engine_at(
     durable: bool = True,
     open_engine: OpenEngine | None = None,
 ) -> Engine:
-    """Return the engine of the store in a directory, opened by `open_engine` if given, or in a database. Raises as it
-    does.
+    """Open and return the engine of the store in a directory, with `open_engine` if given, or in a database. Raises
+    what opening raises.
     """
     if isinstance(location, Path):
         return (open_engine or LmdbEngine.open)(location, map_bytes=map_bytes, durable=durable, check_row=check_row)
@@ -80,7 +80,7 @@ def engine_at(
 
 
 def version_of(engine: Engine) -> int:
-    """Return the version of the store in an engine; 0 = nothing was ever committed. Creates nothing. Raises
+    """Return the version of the store in an engine; 0 if nothing was ever committed. Nothing is created. Raises
     `EngineError` and `CorruptionError`.
     """
     try:

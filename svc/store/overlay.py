@@ -94,7 +94,7 @@ class Overlay:
             self._set(table, key, None)
 
     def take(self, changes: Changes) -> None:
-        """Make these changes on top of what there is."""
+        """Add these changes to the present ones; later ones replace earlier ones."""
         for table, rows in changes.items():
             self.changes.setdefault(table, {}).update(rows)
 
@@ -132,7 +132,7 @@ class _Range(NamedTuple):
 
 
 class Recording(Overlay):
-    """An overlay that keeps what was read of the state below, missing rows and ranges included."""
+    """An overlay that records what was read from the state below, including missing rows and ranges."""
 
     __slots__ = ("_asked", "_counts", "_ranges", "_reads", "_updates")
 
@@ -145,8 +145,8 @@ class Recording(Overlay):
         self._updates: dict[tuple[str, bytes], _Update] = {}
 
     def update(self, table: str, key: bytes, step: Callable[[Raw], Raw], /) -> None:
-        """Replace a row by what `step` makes of it, without reading it: over another state, the step is made again.
-        `step` is a pure function, and may raise for a row that it cannot read.
+        """Replace a row by the result of `step` without recording a read: over another state, `step` runs again. `step`
+        must be a pure function, and may raise for a row that it cannot read.
         """
         row_key, own = (table, key), self.changes.get(table, {})
         if key in own:  # after an update it is one more step, after a put there is nothing to repeat
@@ -162,8 +162,8 @@ class Recording(Overlay):
         super()._set(table, key, step(before))
 
     def ask(self, table: str, key: bytes, question: Callable[[Raw], Any], /) -> Any:
-        """Return what `question`, a pure function, says of a row: over another state, its answer has to be the same,
-        and the row may differ.
+        """Return the answer of `question`, a pure function, for a row. Only the answer is recorded: over another state
+        it has to be the same, but the row may differ.
         """
         row_key = table, key
         if row_key in self._reads or key in self.changes.get(table, {}):
@@ -176,9 +176,7 @@ class Recording(Overlay):
         return answer
 
     def holds_over(self, state: Reader) -> bool:
-        """Return whether all that was read would have been the same in this state. Raises what a question
-        raises there.
-        """
+        """Return whether all reads would have the same results over this state. Raises what a question raises."""
         return (
             all(state.get(*row_key) == raw for row_key, raw in self._reads.items())
             and all(_is_answered(asked, state.get(*row_key)) for row_key, asked in self._asked.items())
@@ -187,8 +185,8 @@ class Recording(Overlay):
         )
 
     def holds_but_for(self, changed: Collection[RowKey], state: Reader) -> bool:
-        """`holds_over` for a state that differs in the rows `changed` alone, of which none is in a range that was read,
-        and in what steps make of them.
+        """Return the result of `holds_over` for a state that differs only in the rows `changed`, of which none is in a
+        range that was read, and in the results of steps.
         """
         return all(
             (row_key not in self._reads or state.get(*row_key) == self._reads[row_key])
@@ -197,7 +195,7 @@ class Recording(Overlay):
         )
 
     def changes_over(self, state: Reader) -> Changes:
-        """Return the changes for this state, where `holds_over` is true: those of `update` are made again where its row
+        """Return the changes for this state, for which `holds_over` is true: steps of `update` run again if their row
         differs. Raises what a step raises.
         """
         moved = [(row_key, made) for row_key, made in self._updates.items() if state.get(*row_key) != made.before]
@@ -217,7 +215,7 @@ class Recording(Overlay):
         self.changes.setdefault(table, {})[key] = raw
 
     def get(self, table: str, key: bytes, /) -> Raw:
-        """See `Reader.get`. Who reads a row that was updated depends on what it was before."""
+        """See `Reader.get`. Reading a row that was updated records a read of the row below."""
         own = self.changes.get(table)
         if own is None or key not in own:
             return self._get_below(table, key)

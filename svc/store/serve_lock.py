@@ -26,7 +26,7 @@ POLL_INTERVAL_S = 0.1
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """The content of the lock file: which process holds it, since when (Unix milliseconds)."""
+    """The content of the lock file: the process that holds the lock, and since when (Unix ms)."""
 
     command: str
     pid: int
@@ -49,11 +49,11 @@ def sole_process(
     on_wait: Callable[[str], None] | None = None,
     pause: Callable[[float], None] = pause,
 ) -> Generator[None]:
-    """Hold the lock of a data directory that exists, for this command (`svc serve`).
+    """Hold the lock of an existing data directory for this command (`svc serve`), for a `with` block. `reason`: tells
+    an operator who is refused what would go wrong if two commands ran. Wait at most `wait_s` seconds for a predecessor
+    that is still draining; `on_wait` is called once with its name.
 
-    `reason` says to an operator who is refused why this command must be alone: what would go wrong beside another.
-    Waits at most `wait_s` seconds for a predecessor that is still draining; `on_wait` gets its name once. Raises
-    `DirectoryInUseError`, which names the holder, and `DirectoryError` where the lock file cannot be written.
+    Raises `DirectoryInUseError`, which names the holder, and `DirectoryError` if the lock file cannot be written.
     """
     path = directory / NAME
     holder = Holder(command, os.getpid(), socket.gethostname(), now_ms())
@@ -72,7 +72,7 @@ def sole_process(
 
 
 def holder_of(directory: Path) -> str | None:
-    """Return the process that holds the lock of a data directory now, for people; `None` if none does. Raises
+    """Return a description of the process that holds the lock of a data directory now; `None` if there is none. Raises
     `DirectoryError` if the lock file cannot be opened.
     """
     content = _content_of_holder(directory)

@@ -44,8 +44,8 @@ MessageHandler = Callable[[Message], Awaitable[None]]
 
 
 class Bus(Protocol):
-    """How a worker reaches the others. Nothing here waits but `run`, and nothing fails; any message may be lost. What
-    is defined here is right where one leader sends all webhooks.
+    """Sends messages to the other workers. Only `run` waits, nothing fails, and any message may be lost. The methods of
+    this class are right where one leader sends all webhooks.
     """
 
     index: int | None = None
@@ -54,19 +54,19 @@ class Bus(Protocol):
     """Whether this worker is the leader."""
 
     def keep(self) -> None:
-        """Be the leader from now on: what is for the leader comes here."""
+        """Become the leader: receive the messages to the leader from now on."""
         self.is_leader = True
 
     def resign(self) -> None:
-        """Be the leader no longer."""
+        """Stop being the leader."""
         self.is_leader = False
 
     def to_leader(self, message: Message) -> None:
-        """Send to the leader, which may be this worker: then it is handled in `run` as well."""
+        """Send a message to the leader, which may be this worker: its own `run` handles it then."""
         ...
 
     def partition_of(self, queue: EndpointKey) -> int:  # noqa: ARG002  the leader sends all
-        """Return the partition of an endpoint: what is for its sender is sent once for each partition."""
+        """Return the partition of an endpoint: messages to the sender are sent once for each partition."""
         return 0
 
     def sends(self, partition: int) -> bool:  # noqa: ARG002  as above
@@ -74,15 +74,15 @@ class Bus(Protocol):
         return self.is_leader
 
     def to_sender(self, partition: int, message: Message) -> None:  # noqa: ARG002  as above
-        """Send to the worker that sends the webhooks of a partition."""
+        """Send a message to the worker that sends the webhooks of a partition."""
         self.to_leader(message)
 
     def to_worker(self, index: int, message: Message) -> None:
-        """Send to another worker."""
+        """Send a message to another worker."""
         ...
 
     def to_others(self, message: Message) -> None:
-        """Send to all other workers."""
+        """Send a message to all other workers."""
         ...
 
     async def run(self, handle: MessageHandler) -> None:
@@ -91,7 +91,7 @@ class Bus(Protocol):
 
 
 class Alone(Bus):
-    """The bus of a worker that has none: it is the leader, and nobody sends it anything."""
+    """The bus of a worker without others: it is the leader, and receives no messages."""
 
     is_leader = True
 
@@ -99,7 +99,7 @@ class Alone(Bus):
         """As in `Bus`: it stays the leader."""
 
     def to_leader(self, message: Message) -> None:
-        """Not to be called: who is the leader need not send."""
+        """Raise `AssertionError`: the only worker is the leader and must not send to itself."""
         raise AssertionError(message)
 
     def to_worker(self, index: int, message: Message) -> None:
@@ -114,8 +114,8 @@ class Alone(Bus):
 
 
 class SocketBus(Bus):
-    """As `Bus`, over the sockets of a data directory; the link to the last leader stays until the next one
-    replaces it. `close` it in the end.
+    """A `Bus` over the sockets of a data directory. The link to the last leader stays until the next one replaces it.
+    The caller closes it with `close`.
     """
 
     def __init__(self, directory: Path, slot: WorkerSlot) -> None:
@@ -130,12 +130,12 @@ class SocketBus(Bus):
         self.index = slot.index if slot.workers > 1 else None
 
     def close(self) -> None:
-        """Close the socket, when `run` has ended; its name stays, and the next worker of the slot takes it over."""
+        """Close the socket, after `run` has ended; its file stays, and the next worker of the slot takes it over."""
         self._plain.close()
         os.close(self._folder)
 
     def keep(self) -> None:
-        """See `Bus`. To be called with the leader's lock alone."""
+        """See `Bus`. Call this only while holding the leader's lock."""
         own, new = name_of(self._slot.index), f"{LEADER}.new"
         with suppress(FileNotFoundError):
             os.unlink(new, dir_fd=self._folder)
@@ -159,7 +159,7 @@ class SocketBus(Bus):
                 self._hold(name_of(index), packed)
 
     def dropped(self) -> int:
-        """Messages that could not be sent, since the start."""
+        """Number of messages since the start that could not be sent."""
         return self._dropped
 
     async def run(self, handle: MessageHandler) -> None:
@@ -221,8 +221,8 @@ class SocketBus(Bus):
 
 @contextmanager
 def reach(directory: Path, slot: WorkerSlot) -> Generator[Bus]:
-    """The bus of a worker that serves this data directory. Raises `OperatorError` if several workers could not reach
-    each other; one alone goes on, and finds what commands commit when it looks.
+    """Return the bus of a worker that serves this data directory, for a `with` block. Raises `OperatorError` if several
+    workers could not reach each other; a single worker goes on without, and finds what commands commit when it polls.
     """
     try:
         bus = SocketBus(directory, slot)
@@ -238,8 +238,8 @@ def reach(directory: Path, slot: WorkerSlot) -> Generator[Bus]:
 
 
 def announce(directory: Path) -> None:
-    """Say to the workers that serve a data directory that another process has committed. Where nobody serves it, or it
-    cannot be reached, nothing happens: the workers look by themselves now and then.
+    """Notify the workers that serve a data directory that another process has committed. Do nothing if no worker serves
+    it or can be reached: they also poll.
     """
     with suppress(OSError), _folder_of(directory) as folder:
         content = pack([Committed()])
@@ -260,8 +260,8 @@ def name_of(index: int) -> str:
 
 
 def open_folder(directory: Path) -> int:
-    """Return a descriptor of DATA/run, which is made first where it is missing; only its owner may look into it. Raises
-    `OSError`, also where it is a link: in a data directory that a group can write to, that would lead anywhere.
+    """Return a descriptor of DATA/run, which is created if missing; only its owner may look into it. Raises `OSError`,
+    also if it is a link: in a data directory that a group can write to, a link could lead anywhere.
     """
     path = directory / DIRECTORY
     path.mkdir(mode=0o700, exist_ok=True)

@@ -20,7 +20,7 @@ WatchKey = tuple[int, Environment]
 
 
 class Due(msgspec.Struct, frozen=True, array_like=True, tag="due"):
-    """To the sender: a commit has made something due in these queues, which are of one partition."""
+    """To the sender: a commit has made deliveries due in these queues, which are of one partition."""
 
     queues: tuple[EndpointKey, ...]
 
@@ -72,17 +72,17 @@ _decoder: msgspec.msgpack.Decoder[list[Message]] = msgspec.msgpack.Decoder(list[
 
 
 def pack(messages: list[Message]) -> bytes:
-    """Return the content of one datagram, MessagePack."""
+    """Return the content of one datagram with these messages, as MessagePack."""
     return _encoder.encode(messages)
 
 
 def pack_one(message: Message) -> bytes:
-    """Return a message as a part of `pack_parts`."""
+    """Return one packed message, for `pack_parts`."""
     return _encoder.encode(message)
 
 
 def pack_parts(parts: list[bytes]) -> bytes:
-    """As `pack`, of messages that are packed one by one."""
+    """Return the content of one datagram with messages that `pack_one` packed."""
     return _encoder.encode([msgspec.Raw(part) for part in parts])
 
 

@@ -25,18 +25,18 @@ LEADER: Final = "svc_keeper"
 
 
 def channel_of(index: int) -> str:
-    """Return the channel of one node."""
+    """Return the name of the channel of one node."""
     return f"svc_node_{index:x}"
 
 
 def channel_of_partition(partition: int) -> str:
-    """Return the channel of the node that has a partition of the outbox."""
+    """Return the name of the channel of the node that has a partition of the outbox."""
     return f"svc_share_{partition}"
 
 
 def announce_to_nodes(engine: Engine) -> None:
-    """Say to the nodes that serve a database that another process has committed. It may be lost: then the nodes find
-    out when they look, some seconds later.
+    """Notify the nodes that serve a database that another process has committed. The notice may be lost: then the nodes
+    find out when they poll, some seconds later.
     """
     assert isinstance(engine, PostgresqlEngine), engine
     with suppress(EngineError):
@@ -44,7 +44,7 @@ def announce_to_nodes(engine: Engine) -> None:
 
 
 class NodeBus(Bus):
-    """As `Bus`, over the notices of a node. `index` is its number among all nodes that there ever were."""
+    """A `Bus` over the notices of a node. `index`: its number among all nodes that ever existed."""
 
     def __init__(self, notices: Notices, index: int, partitions: PartitionLeases) -> None:
         self.index = index
@@ -88,7 +88,7 @@ class NodeBus(Bus):
         self._send(ALL, message)
 
     async def run(self, handle: MessageHandler) -> None:
-        """See `Bus`. Where messages may have been missed, it is as if another process had committed."""
+        """See `Bus`. If messages may have been missed, act as if another process had committed."""
 
         async def heard(channel: str, content: bytes) -> None:
             try:

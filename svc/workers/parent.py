@@ -45,9 +45,10 @@ def pause_s(failures: int) -> float:
 
 
 def failures_after(failures: int, served_s: float, *, was_killed: bool) -> int:
-    """Return the failures that count after one more death. Each second of service makes an earlier one good, so that a
-    worker that is killed now and then is back at once, and one that dies as soon as it serves is not. Of a worker that
-    ends by itself, as where the disk fails, it takes `GOOD_AFTER_S`: each start sends again what was not recorded.
+    """Return the number of failures to count after one more death. Each second of service cancels an earlier failure,
+    so that a worker that is killed now and then restarts at once, but one that dies as soon as it serves does not. For
+    a worker that ends by itself, for example because the disk fails, it takes `GOOD_AFTER_S`: each start sends again
+    what was not recorded.
     """
     return max(0, failures - int(served_s / (1.0 if was_killed else GOOD_AFTER_S))) + 1
 
@@ -61,11 +62,12 @@ class _Worker(msgspec.Struct):
 
 
 class Parent:
-    """Runs `workers` processes until SIGTERM or SIGINT, and then waits until they have drained.
+    """Runs `workers` processes until SIGTERM or SIGINT, and then waits until they have drained. `drain_s`: seconds
+    after which a worker that still runs is killed. `on_stop`: called first, in the parent, to close what it holds open
+    for the workers.
 
-    `drain_s` is how long that may take; a worker that still runs then is killed. `on_stop` is called first, in the
-    parent, to close what it holds open for the workers. A worker whose loop has not run for `hang_s` is killed and
-    replaced, unless `state_of` says of its pid that it waits for the disk: the next one would wait, too.
+    A worker whose loop has not run for `hang_s` seconds is killed and replaced, unless `state_of` reports that its pid
+    waits for the disk: the next worker would wait too.
     """
 
     def __init__(
@@ -92,8 +94,9 @@ class Parent:
         self._signaled, self._signal = os.pipe()
 
     def run(self) -> WorkerSlot | int:
-        """In each worker: return its slot at once, with SIGTERM, SIGINT and SIGHUP blocked until it handles them. In
-        the parent: return the exit status when every worker has ended, 0 if each ended well after the signal.
+        """In each worker, return its slot at once, with SIGTERM, SIGINT and SIGHUP blocked until the worker handles
+        them. In the parent, return the exit status when every worker has ended: 0 if each ended without an error after
+        the signal.
         """
         self._listen_to_signals()
         while True:
@@ -222,7 +225,7 @@ class Parent:
 
 
 def ignore_signals() -> None:
-    """For a worker that has drained: from here to its end no signal changes how it ends."""
+    """Ignore all signals in a worker that has drained, so that none changes its exit status."""
     for number in _HANDLED - {signal.SIGCHLD}:
         signal.signal(number, signal.SIG_IGN)
 

@@ -23,7 +23,7 @@ from svc.world import World
 
 
 class PulseBoard:
-    """Memory that a parent and its workers share: whether each worker serves and lives, and how often it was
+    """Memory that a parent and its workers share: whether each worker serves and is alive, and how often it was
     replaced.
     """
 
@@ -35,7 +35,7 @@ class PulseBoard:
         self._restarts = memory[8 * workers * 4 :].cast("Q")
 
     def mark_serving(self, index: int, now_s: float) -> None:
-        """Note that the worker of this index serves from now on."""
+        """Record that the worker with this index serves from now on."""
         self._serving_since[index] = self._beaten_at[index] = now_s
 
     def are_all_serving(self) -> bool:
@@ -43,31 +43,31 @@ class PulseBoard:
         return all(self._serving_since)
 
     def beat(self, index: int, now_s: float, commit_since_s: float | None) -> None:
-        """Note that the worker's loop runs, and since when a commit of it is under way."""
+        """Record a heartbeat of the worker's loop, and since when a commit of it is under way."""
         self._beaten_at[index] = now_s
         self._commit_since[index] = commit_since_s or 0.0
 
     def mark_leader(self, index: int, now_s: float) -> None:
-        """Note that this worker is the leader from now on, and no other."""
+        """Record that this worker, and no other, is the leader from now on."""
         for other in range(len(self._leader_since)):
             self._leader_since[other] = now_s if other == index else 0.0
 
     def silent_s(self, index: int, now_s: float) -> float:
-        """For how long the loop of a worker that serves has not run; 0 for one that does not serve yet."""
+        """Return the seconds for which the loop of a worker that serves has not run; 0 if it does not serve yet."""
         return max(0.0, now_s - self._beaten_at[index]) if self._serving_since[index] else 0.0
 
     def silences_s(self, now_s: float) -> list[float]:
-        """`silent_s` of every worker."""
+        """Return `silent_s` of every worker, in order of index."""
         return [self.silent_s(index, now_s) for index in range(len(self._beaten_at))]
 
     def leader_silent_s(self, now_s: float) -> float:
-        """`silent_s` of the leader; 0 while there is none yet."""
+        """Return `silent_s` of the leader; 0 while there is none."""
         return max(
             (self.silent_s(index, now_s) for index, since_s in enumerate(self._leader_since) if since_s), default=0.0
         )
 
     def oldest_commit_s(self, now_s: float) -> float:
-        """Return the age of the oldest commit that is under way in any worker; 0 without one."""
+        """Return the age in seconds of the oldest commit that is under way in any worker; 0 if there is none."""
         return max((now_s - since_s for since_s in self._commit_since if since_s), default=0.0)
 
     def restarts(self) -> list[int]:
@@ -75,7 +75,7 @@ class PulseBoard:
         return list(self._restarts)
 
     def note_death(self, index: int, now_s: float, *, replaced: bool) -> float:
-        """Note that a worker died; for the parent. Returns for how many seconds it had served."""
+        """Record that a worker died; only the parent calls this. Return for how many seconds it had served."""
         since = self._serving_since[index]
         self._serving_since[index] = self._beaten_at[index] = self._commit_since[index] = 0.0
         self._restarts[index] += replaced
@@ -90,10 +90,9 @@ HANG_S = 10.0
 
 
 class HangWatch:
-    """Logs the stack of an event loop that hangs, before the process is replaced and the stack is lost.
-
-    A thread checks every second, since nothing on the loop can. It needs the GIL: a call into C that holds it is not
-    logged, and the process is replaced all the same. The loop is that of the thread that makes this.
+    """Logs the stack of an event loop that hangs, before the process is replaced and the stack is lost. The loop is
+    that of the thread that creates the object. A separate thread checks every second. It needs the GIL: a call into C
+    that holds the GIL is not logged, but the process is still replaced.
     """
 
     def __init__(self, world: World, hang_s: float = HANG_S, look_s: float = LOOK_S) -> None:
@@ -130,8 +129,8 @@ class HangWatch:
 
 
 def notify(state: str) -> None:
-    """Tell systemd a state of the service, such as `READY=1` (sd_notify(3), `Type=notify`), in one datagram. Without
-    NOTIFY_SOCKET nothing happens. Never raises: a manager that does not listen is no reason to end.
+    """Send a state of the service, such as `READY=1`, to systemd (sd_notify(3), `Type=notify`) in one datagram. Do
+    nothing without NOTIFY_SOCKET. Never raises: a manager that does not listen is no reason to end.
     """
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:

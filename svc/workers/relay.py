@@ -46,7 +46,7 @@ class _WorkerState(NamedTuple):
 
 
 class Relay:
-    """The relay of one worker. The refusal log runs in the leader alone, and so does the outbox of LMDB workers."""
+    """The relay of one worker. The refusal log runs only in the leader, and so does the outbox of LMDB workers."""
 
     def __init__(self, bus: Bus, outbox: Outbox, refusals: RefusalLog, live: LiveHub) -> None:
         self._bus = bus
@@ -58,15 +58,15 @@ class Relay:
         self._others: dict[int, _WorkerState] = {}
 
     def keep(self) -> None:
-        """Do from now on what only the leader does. To be called with its lock or lease alone."""
+        """Start what only the leader does. Call this only while holding its lock or lease."""
         self._bus.keep()
 
     def resign(self) -> None:
-        """Leave to another process what only the leader does."""
+        """Stop what only the leader does."""
         self._bus.resign()
 
     def due(self, queues: Iterable[EndpointKey]) -> None:
-        """A commit has made deliveries due in these queues: wake their senders, in any process. Never waits."""
+        """Wake the senders, in any process, of queues in which a commit has made deliveries due. Never waits."""
         by_partition: dict[int, list[EndpointKey]] = {}
         for queue in queues:
             by_partition.setdefault(self._bus.partition_of(queue), []).append(queue)
@@ -77,7 +77,7 @@ class Relay:
                 self._bus.to_sender(partition, Due(tuple(named)))
 
     def removed(self, queue: EndpointKey) -> None:
-        """A commit has removed an endpoint: notify its sender, in any process. Never waits."""
+        """Notify the sender, in any process, that a commit has removed an endpoint. Never waits."""
         partition = self._bus.partition_of(queue)
         if self._bus.sends(partition):
             self._outbox.removed(queue)

@@ -20,9 +20,9 @@ BEHIND_MS = HOUR_MS
 
 
 class ClockWatch:
-    """Compares the wall clock with what it showed earlier and the time that has passed since.
-
-    `expected_ms` is what a right clock shows now at least: its own time, or that of the last write to the store.
+    """Detects a wall clock that has jumped ahead, by comparing it with its earlier time plus the monotonic time that
+    has passed. `expected_ms`: the least that a correct clock shows now (Unix ms): its own time, or that of the last
+    write to the store.
     """
 
     def __init__(self, expected_ms: int, at_s: float) -> None:
@@ -33,8 +33,8 @@ class ClockWatch:
         self._confirmation: int | None = None
 
     def is_ahead(self, now_ms: int, at_s: float, confirmation: int = 0) -> bool:
-        """Return whether the clock has jumped ahead and nothing may be deleted. `at_s` is the monotonic clock; a
-        `confirmation` that has changed since the last look says that the clock is right.
+        """Return whether the clock has jumped ahead, so that nothing may be deleted. `at_s`: the monotonic time; a
+        `confirmation` that has changed since the last call means that an operator confirmed the clock.
         """
         confirmed = self._confirmation is not None and confirmation != self._confirmation
         self._confirmation = confirmation
@@ -73,11 +73,12 @@ STEP_MS = 1_000
 
 
 class SteadyClock:
-    """Unix milliseconds of a wall clock that nobody sets back (decisions 17.1).
+    """A clock in Unix milliseconds that is never set back (decisions 17.1).
 
-    It is the wall clock's time, and after that was set back as much more than before as the monotonic clock says: so
-    nothing is put off. A clock that jumps ahead is followed, since what is stored by its time is due then. What is
-    scheduled by this clock and stored may lie ahead of the wall clock for as long as the process lives.
+    It shows the wall clock's time; after the wall clock was set back, it continues from its own time at the rate of the
+    monotonic clock, so that nothing is delayed. It follows a wall clock that jumps ahead, since what is stored by that
+    time is due then. Times that are scheduled by this clock and stored may be ahead of the wall clock as long as the
+    process lives.
     """
 
     def __init__(self, world: World) -> None:
@@ -85,7 +86,7 @@ class SteadyClock:
         self._ms, self._at_s = world.now_ms(), world.elapsed_s()
 
     def now_ms(self) -> int:
-        """Return the time now."""
+        """Return the present time in Unix ms."""
         at_s, wall_ms = self._world.elapsed_s(), self._world.now_ms()
         expected_ms = self._ms + (at_s - self._at_s) * 1000
         if wall_ms > expected_ms - STEP_MS:

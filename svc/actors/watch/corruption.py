@@ -20,7 +20,7 @@ MOST_LOGGED = 10_000
 
 
 class CorruptRows:
-    """What was found corrupt since the start."""
+    """The corrupt rows that were found since the start."""
 
     def __init__(self) -> None:
         self.found: Counter[str] = Counter()
@@ -28,7 +28,7 @@ class CorruptRows:
         self._logged: set[str] = set()
 
     def note(self, doing: str, organization: int | None, error: CorruptionError) -> None:
-        """Count a corrupt row, met while `doing` something for an organization; log it where it is news."""
+        """Count a corrupt row that was met while `doing` something for an organization; log it the first time."""
         self.found[doing] += 1
         if str(error) not in self._logged:
             if len(self._logged) < MOST_LOGGED:

@@ -27,7 +27,7 @@ INTERVAL_S = 300.0
 
 
 class CreditWatch:
-    """What is known of the credit of all organizations of a store."""
+    """The state of the credit of all organizations of a store."""
 
     def __init__(self, store: Store, world: World, corrupt: CorruptRows) -> None:
         self._store = store
@@ -43,13 +43,13 @@ class CreditWatch:
         return Counter(self._states.values())
 
     async def run(self, interval_s: float = INTERVAL_S) -> None:
-        """Look every `interval_s` seconds until cancelled."""
+        """Check all organizations every `interval_s` seconds until cancelled."""
         while True:
             await self.look()
             await trio.sleep(interval_s)
 
     async def look(self) -> None:
-        """Look at every organization once; one with a corrupt row is noted, and left for the next look."""
+        """Check every organization once; one with a corrupt row is noted and checked again next time."""
         found: dict[int, CreditState] = {}
         now_ms = self._world.now_ms()
         for number in await self._store.query(organizations):

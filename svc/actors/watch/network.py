@@ -39,26 +39,26 @@ class NetworkWatch:
 
     @property
     def ranges(self) -> Ranges | None:
-        """The look-up to use for the next address, `None` while there is nothing to look in. Never keep it: it is
-        replaced whole when a file changes.
+        """The look-up to use for the next address; `None` if there is no network data. Do not keep it: it is replaced
+        as a whole when a file changes.
         """
         return self.data or None
 
     def read_now(self) -> None:
-        """Read the folder once, on the calling thread: before the first request. Files that cannot be used are logged,
-        and so is having no network data at all.
+        """Read the folder once, on the calling thread, before the first request. Log files that cannot be used, and the
+        absence of any network data.
         """
         self._take_up(self._read_again(self._reading))
         if self.ranges is None:
             log.warning("no network data: every identification is unavailable and free", reason="no_network_data")
 
     def look_now(self) -> None:
-        """Have `run` look at the folder now and not at the end of the interval."""
+        """Make `run` check the folder now instead of at the end of the interval."""
         self._soon.set()
 
     async def run(self, run_sync: RunSync, interval_s: float) -> None:
-        """Look at the folder every `interval_s` seconds, and after `look_now`, until cancelled; returns at once where
-        there is no folder to watch.
+        """Check the folder every `interval_s` seconds, and after `look_now`, until cancelled; return at once if there
+        is no folder to watch.
         """
         while self._directory is not None:
             with trio.move_on_after(interval_s):

@@ -31,7 +31,7 @@ PROBE_S = 5.0
 
 
 class Pulse(Protocol):
-    """The pulse of all processes that serve the store, as `svc.workers.pulse.PulseBoard`."""
+    """The heartbeats of all processes that serve the store; see `svc.workers.pulse.PulseBoard`."""
 
     def beat(self, index: int, now_s: float, commit_since_s: float | None) -> None:
         """Note that this process's loop runs."""
@@ -40,15 +40,15 @@ class Pulse(Protocol):
         """Note that this process is the leader from now on."""
 
     def oldest_commit_s(self, now_s: float) -> float:
-        """Return the age of the oldest commit that is under way."""
+        """Return the age in seconds of the oldest commit that is under way."""
         ...
 
     def leader_silent_s(self, now_s: float) -> float:
-        """For how long the leader has been silent."""
+        """Return the seconds since the leader's last heartbeat."""
         ...
 
     def silences_s(self, now_s: float) -> list[float]:
-        """For how long each process has been silent."""
+        """Return the seconds since the last heartbeat of each process."""
         ...
 
 
@@ -56,26 +56,26 @@ StoreState = Literal["ok", "stalled", "lost"]
 
 
 class StoreWatch:
-    """Watches one store for one process. `index` is that of its worker."""
+    """Watches the store for one process. `index`: the index of its worker."""
 
     def __init__(self, store: Store, world: World, pulse: Pulse, index: int) -> None:
         self._store, self._world, self._pulse, self._index = store, world, pulse, index
         self._logged: StoreState = "ok"
 
     def state(self) -> StoreState:
-        """Return how the store is now: `lost` where its file was replaced, removed or cut, `stalled` where a commit of
-        any process takes longer than `STALLED_S`.
+        """Return the state of the store: `lost` if its file was replaced, removed or cut, `stalled` if a commit of any
+        process takes longer than `STALLED_S`, else `ok`.
         """
         if self._store.lost() is not None:
             return "lost"
         return "stalled" if self.oldest_commit_s() > STALLED_S else "ok"
 
     def may_commit(self) -> bool:
-        """Whether `state` is `ok`, as far as is known without asking the system: of the file within `INTERVAL_S`."""
+        """Whether `state` is `ok`, without a system call: the state of the file is that of at most `INTERVAL_S` ago."""
         return self._logged != "lost" and self.oldest_commit_s() <= STALLED_S
 
     def oldest_commit_s(self) -> float:
-        """Return the age of the oldest commit that is under way in any process; 0 without one."""
+        """Return the age in seconds of the oldest commit that is under way in any process; 0 if there is none."""
         now_s = self._store.elapsed_s()
         since_s = self._store.commit_since_s
         return max(0.0 if since_s is None else now_s - since_s, self._pulse.oldest_commit_s(now_s))
@@ -85,11 +85,11 @@ class StoreWatch:
         return self._pulse.leader_silent_s(self._store.elapsed_s()) > STALLED_S
 
     def silences_s(self) -> list[float]:
-        """For how many seconds the loop of each process has not run."""
+        """Return the seconds for which the loop of each process has not run."""
         return self._pulse.silences_s(self._store.elapsed_s())
 
     async def run(self) -> None:
-        """Every `INTERVAL_S` until cancelled: send a heartbeat, and log once when the state changes."""
+        """Send a heartbeat every `INTERVAL_S` until cancelled, and log each change of the state once."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._probe)
             while True:
@@ -129,8 +129,8 @@ BEHIND_MS = 60_000
 
 
 async def maintain(store: Store) -> None:
-    """Every `MAINTENANCE_INTERVAL_S` until cancelled: free the reader slots of processes that died, since a forgotten
-    reader makes the file grow for good, and log that the follower of the operation log is behind or was cut off.
+    """Every `MAINTENANCE_INTERVAL_S` until cancelled, free the reader slots of processes that died, since a forgotten
+    reader makes the file grow without limit, and log if the follower of the operation log is behind or was cut off.
     """
     while True:
         await trio.sleep(MAINTENANCE_INTERVAL_S)
@@ -141,8 +141,8 @@ async def maintain(store: Store) -> None:
 
 
 async def clear_full_flag(store: Store) -> None:
-    """Every `MAINTENANCE_INTERVAL_S` until cancelled: let writes try a full store again. For every process, since each
-    has a flag of its own.
+    """Every `MAINTENANCE_INTERVAL_S` until cancelled, let writes try a full store again. Every process runs this, since
+    each has a flag of its own.
     """
     while True:
         await trio.sleep(MAINTENANCE_INTERVAL_S)
@@ -169,8 +169,8 @@ LAG_INTERVAL_S = 0.1
 
 
 class EventLoopLag:
-    """Measures every `LAG_INTERVAL_S` how late the event loop wakes a task that is due. While it sleeps the loop serves
-    everybody else; what makes it wake late has held everybody up.
+    """Measures every `LAG_INTERVAL_S` how late the event loop wakes a task that is due: whatever delays that task has
+    delayed all others.
     """
 
     def __init__(self) -> None:
@@ -184,5 +184,5 @@ class EventLoopLag:
             self._lag_s.observe(trio.current_time() - due)
 
     def statistics(self) -> HistogramStatistics:
-        """Histogram of the lag since the start, in seconds."""
+        """Return the histogram of the lag since the start, in seconds."""
         return self._lag_s.statistics()

@@ -86,8 +86,8 @@ _Queue = EndpointQueue[InFlight]
 
 
 class Outbox:
-    """Sends webhook deliveries to the endpoints of these partitions. `transport` does the HTTP; `secrets_key` as in
-    `signature.secrets_key`; `public_url` as of the setting, for links to the console.
+    """Sends webhook deliveries to the endpoints of its partitions. `transport`: makes the HTTP requests; `secrets_key`:
+    see `signature.secrets_key`; `public_url`: the setting, for links to the console.
     """
 
     def __init__(
@@ -124,13 +124,13 @@ class Outbox:
         self._found_late = False
 
     def wake(self, queues: Iterable[EndpointKey]) -> None:
-        """Send what is due in these queues now. To be called after the commit that queued it."""
+        """Send what is due in these queues now. Call this after the commit that queued it."""
         for queue in queues:
             self._queues.offer(queue, 0)
             self._awake.set()
 
     def removed(self, key: EndpointKey) -> None:
-        """Cancel what is in flight to a removed endpoint, and delete its rows in the background. To be called after the
+        """Cancel what is in flight to a removed endpoint, and delete its rows in the background. Call this after the
         commit that removed it.
         """
         queue = self._queues.remove(key)
@@ -140,23 +140,22 @@ class Outbox:
         self._swept.set()
 
     def poll(self) -> None:
-        """Look now at what another process may have committed, in every queue."""
+        """Check every queue now for what another process may have committed."""
         self._poll_at_s = -inf
         self._swept.set()
         self._awake.set()
 
     async def drain(self) -> None:
-        """Begin no more attempts; returns when those in flight are written down, or after `DRAIN_S`."""
+        """Begin no more attempts; return when those in flight are written down, or after `DRAIN_S`."""
         self._draining = True
         if self._queues.in_flight:
             with trio.move_on_after(DRAIN_S):
                 await self._drained.wait()
 
     def is_behind(self) -> bool:
-        """Return whether at the last poll a delivery to an endpoint that responds was over `LATE_S` late, or that poll
-        itself was so long ago. Before the first one, whether the outbox was made so long ago.
-
-        Deliveries that wait for a paused or failing endpoint are not late: nothing here could send them.
+        """Return whether, at the last poll, a delivery to an endpoint that responds was more than `LATE_S` late, or
+        whether that poll itself was longer ago than that; before the first poll, whether the outbox was created longer
+        ago than that. Deliveries to a paused or failing endpoint are not late: the outbox cannot send them.
         """
         return self._found_late or self._world.elapsed_s() - self._polled_at_s > LATE_S
 
@@ -171,7 +170,7 @@ class Outbox:
         )
 
     async def run(self) -> None:
-        """Deliver until cancelled. Starts from what is on disk, also when it is called again after a failure."""
+        """Deliver until cancelled. It starts from what is on disk, also when it is called again after a failure."""
         self._queues = DeliveryScheduler()
         self._ended_attempts = Mailbox[EndedAttempt](BATCH)
         async with trio.open_nursery() as nursery:
@@ -191,7 +190,7 @@ class Outbox:
                 await self._rest()
 
     async def stand_by(self) -> None:
-        """Know whether deliveries are late, and send nothing, until cancelled: while another process sends them."""
+        """Until cancelled, check whether deliveries are late and send nothing, while another process sends them."""
         while True:
             await self._poll()
             await trio.sleep(POLL_INTERVAL_S)

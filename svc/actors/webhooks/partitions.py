@@ -12,13 +12,13 @@ from svc.store.group import LeaseEpoch
 
 
 class Partitions(Protocol):
-    """The partitions of one process (`svc.domain.webhooks.partitions`). What is defined here is right for a process
-    that sends to all endpoints.
+    """The partitions of one process (`svc.domain.webhooks.partitions`). The methods of this class are right for a
+    process that sends to all endpoints.
     """
 
     @property
     def senders(self) -> int:
-        """How many processes send, this one among them."""
+        """The number of processes that send, including this one."""
         return 1
 
     def sends(self, queue: EndpointKey) -> bool:  # noqa: ARG002  any
@@ -26,13 +26,11 @@ class Partitions(Protocol):
         return True
 
     def lease(self, queue: EndpointKey) -> LeaseEpoch | None:  # noqa: ARG002  any
-        """Return what an attempt in this queue, and what is written of it, is made under; `None` if no
-        lease is needed.
-        """
+        """Return the lease under which an attempt in this queue is made and recorded; `None` if no lease is needed."""
         return None
 
     def is_lost(self, lease: LeaseEpoch | None) -> bool:  # noqa: ARG002  there is none
-        """Return whether this process can no longer count on a lease."""
+        """Return whether this process may have lost a lease."""
         return False
 
     def drop(self, lost: Iterable[LeaseEpoch]) -> None:
@@ -40,14 +38,14 @@ class Partitions(Protocol):
 
     @property
     def leaving(self) -> Collection[int]:
-        """Partitions that others wait for: no attempt begins in them."""
+        """Partitions that other processes wait for: no attempt begins in them."""
         return ()
 
     def give_back(self, partitions: Iterable[int]) -> None:
         """Release partitions to the processes that wait for them. The caller has recorded what was in flight there."""
 
     async def changed(self) -> None:
-        """Wait until the partitions of this process, or the number of senders, have changed."""
+        """Wait until the partitions of this process or the number of senders change."""
         await trio.sleep_forever()
 
 

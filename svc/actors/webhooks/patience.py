@@ -26,7 +26,7 @@ RETRY_S = 1.0
 
 
 async def read(store: Store, query: Callable[[Snapshot], T]) -> T:
-    """Return what the query returns, however long the store is away."""
+    """Return the result of the query; wait for the store as long as it is unavailable."""
     while True:
         try:
             return await store.query(query)
@@ -35,7 +35,7 @@ async def read(store: Store, query: Callable[[Snapshot], T]) -> T:
 
 
 async def wait_for_store(error: UnavailableError) -> None:
-    """Log what a read met, and wait until the next try."""
+    """Log why a read failed, and wait until the next try."""
     log.warning("store not available, read again soon", reason=str(error))
     await trio.sleep(RETRY_S)
 
@@ -43,9 +43,9 @@ async def wait_for_store(error: UnavailableError) -> None:
 async def write(
     store: Store, jobs: Sequence[Write[T]], drop: Callable[[Iterable[LeaseEpoch]], None]
 ) -> list[T | LeaseLostError | CorruptionError]:
-    """Commit, however long there is no space. The outcome of a job whose lease is lost is `LeaseLostError`, and `drop`
-    gets the leases that are lost; that of one that met a corrupt row is `CorruptionError`. Raises what another job
-    raised.
+    """Commit the jobs and return their outcomes; wait as long as the store is full or unavailable. The outcome of a job
+    whose lease is lost is `LeaseLostError`, and `drop` gets the lost leases; that of a job that met a corrupt row is
+    `CorruptionError`. Raises any other exception of a job.
     """
     written: dict[int, T | LeaseLostError | CorruptionError] = {}
     while left := {index: job for index, job in enumerate(jobs) if index not in written}:

@@ -189,11 +189,6 @@ class HttpProtocol:
         return self._written is not _NOTHING
 
     @property
-    def is_response_complete(self) -> bool:
-        """Whether all of the response has been written."""
-        return self._written is _ALL
-
-    @property
     def can_continue(self) -> bool:
         """Whether the response is complete and another request may follow on this connection."""
         is_over = self._written is _ALL and not self._is_last and self._part is _COMPLETE

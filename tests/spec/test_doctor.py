@@ -54,6 +54,24 @@ def test_permissions_of_existing_and_missing_directories_are_checked(data: Path,
 
 
 @pytest.mark.slow
+def test_a_directory_that_somebody_named_has_to_be_there(
+    run: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A misspelled name passed as sound; where nothing is named there may be nothing yet."""
+    monkeypatch.setenv("SVC_BIND", f"127.0.0.1:{free_port()}")
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    assert run("doctor", "--data", tmp_path / "none").status == 1
+    assert f"{tmp_path / 'none'} is not there" in run("doctor", "--data", tmp_path / "none").out
+    monkeypatch.setenv("SVC_DATA", str(tmp_path / "none"))
+    assert run("doctor").status == 1
+    monkeypatch.setenv("SVC_DATA", str(data))
+    assert run("doctor").status == 0
+    monkeypatch.delenv("SVC_DATA")
+    assert run("doctor").status == 0
+
+
+@pytest.mark.slow
 def test_what_a_service_would_refuse_is_a_problem(data: Path):
     for path, mode in ((data / "pepper", 0o602), (data / "store", 0o702), (data, 0o777)):
         path.chmod(mode)

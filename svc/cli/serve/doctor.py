@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import msgspec
+from click.core import ParameterSource
 
 from svc.cli.data_directory import Readable, reading_directory
 from svc.cli.help import examples
@@ -42,7 +43,8 @@ def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -
     in the data directory is changed: the sample goes to a temporary store. It may run while the service runs.
     """
     found: dict[str, Finding] = {}
-    for check, finding in findings(directory, file, url):
+    is_named = click.get_current_context().get_parameter_source("directory") is not ParameterSource.DEFAULT
+    for check, finding in findings(directory, file, url, is_named=is_named):
         found[check] = finding
         if not as_json:
             click.echo(_line(check, finding))
@@ -58,14 +60,16 @@ def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -
         click.echo(f"\nno problems, {warnings} warning{'s' * (warnings != 1)}")
 
 
-def findings(directory: Path, file: Path | None, url: str | None) -> Iterator[tuple[str, Finding]]:
+def findings(
+    directory: Path, file: Path | None, url: str | None, *, is_named: bool = False
+) -> Iterator[tuple[str, Finding]]:
     """Yield each check and what it found. Only the settings, where they have mistakes: the other checks
     depend on them.
     """
     first = settings_file(file)
     yield "settings", first
     if first.status == "ok":
-        examined = Examined(directory, file, settings(file), url, World.real())
+        examined = Examined(directory, file, settings(file), url, World.real(), is_named)
         yield from ((name, check(examined)) for name, check in (*CHECKS.items(), *OF_ORGANIZATIONS.items()))
 
 

@@ -93,6 +93,8 @@ class Examined(NamedTuple):
     url: str | None
     """Where the running service is; at its `bind` when `None`."""
     world: World
+    is_named: bool = False
+    """Whether somebody named the directory, so that it should be there."""
 
 
 def settings_file(file: Path | None) -> Finding:
@@ -108,14 +110,14 @@ def settings_file(file: Path | None) -> Finding:
 
 def permissions(examined: Examined) -> Finding:
     """Return whether this user can use the data directory, and nobody else: a problem where files are not readable and
-    writable, a warning where there is no directory yet or others may read the pepper.
+    writable or a named directory is not there, a warning where there is none yet or others may read the pepper.
     """
     directory = examined.directory
     if not directory.exists():
         parent = next(folder for folder in directory.absolute().parents if folder.exists())
         if not os.access(parent, os.W_OK | os.X_OK):
             return _problem(f"{directory} cannot be made", f"make {parent} writable")
-        return _warning(f"{directory} is not there yet", BEGIN)
+        return (_problem if examined.is_named else _warning)(f"{directory} is not there", BEGIN)
     if (unusable := _unusable_file(directory, examined.config.pepper_path() or directory / "pepper")) is not None:
         return unusable
     if refused := refused_modes(directory, examined.config.pepper_path()):

@@ -21,8 +21,8 @@ _CHECKS = {table.name: table.verify_checksum for table in TABLES}
 
 
 def check_row(table: str, key: bytes, value: bytes) -> None:
-    """The `CheckRow` of the store: verifies the checksum of a row. A table that this version does not have passes.
-    Raises `CorruptionError`.
+    """Verify the checksum of a row; this is the store's `CheckRow`. A row of a table that this version does not have
+    passes. Raises `CorruptionError`.
     """
     check = _CHECKS.get(table)
     if check is not None:
@@ -30,8 +30,8 @@ def check_row(table: str, key: bytes, value: bytes) -> None:
 
 
 class Snapshot:
-    """One consistent state of the store. Keys go in and come out as tuples of their parts; every value that is read is
-    checked. All methods that read values raise `codec.CorruptionError`.
+    """One consistent state of the store. Keys are passed and returned as tuples of their parts; every value that is
+    read is verified. All methods that read values raise `codec.CorruptionError`.
     """
 
     def __init__(self, reader: Reader) -> None:
@@ -44,14 +44,14 @@ class Snapshot:
         return None if raw is None else table.decode(packed, raw)
 
     def has(self, table: Table[Any], *key: Any) -> bool:
-        """Return whether there is a row under this key. That there is none is believed without a look at the rows
-        beside it (ADR 18).
+        """Return whether there is a row under this key. If not, neighboring rows are not checked for one with a corrupt
+        key (ADR 18).
         """
         return self.reader.get(table.name, table.key.pack(*key)) is not None
 
     def length(self, table: Table[Any], *key: Any) -> int:
         """Return the number of bytes stored under a key, checksum included; 0 if there is nothing. The value is not
-        checked.
+        verified.
         """
         raw = self.reader.get(table.name, table.key.pack(*key))
         return 0 if raw is None else len(raw)
@@ -80,7 +80,9 @@ class Snapshot:
     def scan_keys(
         self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...] | None = None
     ) -> Iterator[tuple[Any, ...]]:
-        """As `scan_keys_reverse`, smallest first; without `end`, to the end of the table."""
+        """Yield keys below `end` and not below `start`, smallest first; without `end`, to the end of the table.
+        Otherwise as `scan_keys_reverse`.
+        """
         beyond = None if end is None else table.key.prefix(*end)
         for raw, _ in self._range(table, table.key.prefix(*start), beyond, keys_only=True):
             yield table.key.unpack(raw)
@@ -102,8 +104,8 @@ class Snapshot:
         return self._range(table, table.key.prefix(*start), table.key.prefix(*end))
 
     def unchecked(self, table: Table[Any], start: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Return (packed key, stored bytes with their checksum) from this packed key on, as found: for callers that
-        look for corruption.
+        """Return (packed key, stored bytes with their checksum) of the rows from this packed key on, without verifying
+        them: for callers that look for corruption.
         """
         return self._range(table, start, None, checked=False)
 
@@ -116,7 +118,9 @@ class Snapshot:
         return self.reader.size(table.name)
 
     def with_progress(self, steps: Steps) -> Snapshot:
-        """Return the same state; `steps` gets how many rows the scans have read, `ROWS_A_STEP` at a time."""
+        """Return the same state as a snapshot that reports to `steps` how many rows its scans have read, `ROWS_A_STEP`
+        at a time.
+        """
         return _Watched(self.reader, steps)
 
     def _range(
@@ -143,7 +147,7 @@ class _Watched(Snapshot):
 
 
 class Transaction(Snapshot):
-    """A snapshot that may be changed."""
+    """A snapshot that can be changed."""
 
     def __init__(self, writer: Writer) -> None:
         super().__init__(writer)
@@ -157,7 +161,9 @@ class Transaction(Snapshot):
         return len(encoded)
 
     def delete(self, table: Table[Any], *key: Any) -> bool:
-        """Delete a row; whether there was one. Raises `StoreFullError`: a delete takes pages before it frees any."""
+        """Delete a row; return whether it existed. Raises `StoreFullError`: a delete takes pages before it
+        frees any.
+        """
         return self.writer.delete(table.name, table.key.pack(*key))
 
     def clear(self, table: Table[Any]) -> None:
@@ -165,30 +171,30 @@ class Transaction(Snapshot):
         self.writer.clear(table.name)
 
     def update(self, table: Table[V], key: tuple[Any, ...], step: Callable[[V | None], V]) -> None:
-        """Replace a row by what `step`, a pure function, makes of it (`None` = there is none), without seeing it.
-
-        For rows that many jobs add to, such as sums: jobs that only update a row do not conflict, in whatever process
-        they run. Raises `codec.CorruptionError` and `StoreFullError`.
+        """Replace a row by the result of `step`, a pure function of its value (`None` if there is no row), without
+        reading it. This is for rows that many jobs add to, such as sums: jobs that only update a row do not conflict,
+        in whatever process they run. Raises `codec.CorruptionError` and `StoreFullError`.
         """
         self.put(table, key, step(self.get(table, *key)))
 
     def ask(self, table: Table[V], key: tuple[Any, ...], question: Callable[[V | None], T]) -> T:
-        """Return the answer of `question`, a pure function, to a row (`None` = there is none), without seeing the row.
-
-        The job depends on the answer and not on the row: "is it above the limit?" of a row that others update. Answers
-        are compared by `==`. Raises `codec.CorruptionError`.
+        """Return the answer of `question`, a pure function, for a row (`None` if there is none), without reading the
+        row: the job depends on the answer but not on the row. An example is "is it above the limit?" for a row that
+        other jobs update. Answers are compared by `==`. Raises `codec.CorruptionError`.
         """
         return question(self.get(table, *key))
 
 
 class DecodedSums:
-    """Rows that the jobs of a group update, as they were decoded last: each job would decode the same bytes again."""
+    """A cache of the decoded rows that the jobs of a group update: each job would otherwise decode the same bytes
+    again.
+    """
 
     def __init__(self) -> None:
         self._latest: dict[tuple[str, bytes], tuple[bytes, Any]] = {}
 
     def decode(self, table: Table[V], key: bytes, raw: bytes | None) -> V | None:
-        """As `Table.decode`; `None` if there is no row."""
+        """Return the decoded value, as `Table.decode` does; `None` if there is no row."""
         if raw is None:
             return None
         latest = self._latest.get((table.name, key))
@@ -204,7 +210,7 @@ class DecodedSums:
 
 
 class RecordedTransaction(Transaction):
-    """What a job sees that may have to run again (`group.py`)."""
+    """The transaction of a job that may have to run again (`group.py`): it records what the job reads."""
 
     def __init__(self, recording: Recording, sums: DecodedSums) -> None:
         super().__init__(recording)
@@ -212,7 +218,7 @@ class RecordedTransaction(Transaction):
         self._sums = sums
 
     def update(self, table: Table[V], key: tuple[Any, ...], step: Callable[[V | None], V]) -> None:
-        """As `Transaction.update`, and recorded as such."""
+        """Update a row as `Transaction.update` does, and record the step instead of a read."""
         packed, sums = table.key.pack(*key), self._sums
 
         def on_bytes(raw: bytes | None) -> bytes:
@@ -233,9 +239,8 @@ class RecordedTransaction(Transaction):
 
 
 class Late(Generic[T]):
-    """What a job returns whose outcome shows rows that it did not see, such as a sum that it has updated.
-
-    `finish` makes the outcome from the state that this job, and no later one, has left. It may run more than once.
+    """The return value of a job whose outcome depends on rows that it did not read, such as a sum that it has updated.
+    `finish` makes the outcome from the state after this job and before any later one; it may be called more than once.
     """
 
     __slots__ = ("finish",)

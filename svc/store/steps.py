@@ -12,7 +12,7 @@ ROWS_A_STEP = 1000
 
 
 class Steps:
-    """Progress of a long job. This one ignores it; the command line has one that shows it."""
+    """The progress of a long job. This class ignores it; the command line has one that shows it."""
 
     def stage(self, label: str, length: int) -> None:
         """A stage begins that takes `length` steps: rows or bytes, as `label` says."""
@@ -25,7 +25,7 @@ QUIET = Steps()
 
 
 def counted(rows: Iterable[T], steps: Steps) -> Iterator[T]:
-    """Yield the same rows; `steps` gets how many were read, `ROWS_A_STEP` at a time and the rest at the end."""
+    """Yield the same rows; report to `steps` how many were read, `ROWS_A_STEP` at a time and the rest at the end."""
     count = 0
     for count, row in enumerate(rows, start=1):
         if not count % ROWS_A_STEP:

@@ -42,7 +42,9 @@ T = TypeVar("T")
 
 
 class ReadTransaction:
-    """The context manager of `store.read()`. Synchronous on purpose: no `await` can hold a snapshot open unnoticed."""
+    """The context manager of `store.read()`. It is synchronous on purpose: no `await` can hold a snapshot open
+    unnoticed.
+    """
 
     __slots__ = ("_engine", "_reader")
 
@@ -58,7 +60,7 @@ class ReadTransaction:
 
 
 class StoreStatistics(msgspec.Struct, frozen=True):
-    """What the writer has done since the store was opened, and the store's size now."""
+    """What the writer has done since the store was opened, and the present size of the store."""
 
     commits: int
     jobs: int
@@ -79,7 +81,7 @@ class StoreStatistics(msgspec.Struct, frozen=True):
 
 
 class StoreSpace(msgspec.Struct, frozen=True):
-    """How large the store is, and what makes it grow."""
+    """The size of the store, and what makes it grow."""
 
     disk_free_bytes: int
     """Left on the disk of the data directory, for this user."""
@@ -92,8 +94,8 @@ class StoreSpace(msgspec.Struct, frozen=True):
 
 
 class Store(ABC):
-    """An open store: what a store of one machine (`local.py`) and one that nodes share (`postgresql/store.py`) have in
-    common. Reading and writing at once blocks the loop where the store is not on this machine.
+    """An open store: what a store on one machine (`local.py`) and one that nodes share (`postgresql/store.py`) have in
+    common. `read` and `write_now` block the loop if the store is on another machine.
     """
 
     groups_at_once = 1
@@ -124,16 +126,16 @@ class Store(ABC):
         self.engine.close()
 
     def read(self) -> ReadTransaction:
-        """Return a snapshot for a `with` block, about a microsecond to begin. Never await inside: a forgotten reader
-        makes the file grow.
+        """Return a snapshot for a `with` block; it takes about a microsecond to begin. Never await inside: a forgotten
+        reader makes the file grow.
         """
         return ReadTransaction(self.engine)
 
     @abstractmethod
     async def query(self, read: Callable[[Snapshot], T], *, recent: bool = False) -> T:
-        """Return what `read` returns, or raises, of one snapshot. It is a pure function, which a store may have to call
-        more than once: it awaits nothing, changes nothing, and does not keep the snapshot. `recent`: rows may be those
-        of a second ago. Raises `UnavailableError` if the store is away.
+        """Return the result of `read` on one snapshot, or raise its exception. `read` must be a pure function that does
+        not await and does not keep the snapshot; a store may call it more than once. `recent`: rows may be up to a
+        second old. Raises `UnavailableError` if the store is unavailable.
         """
 
     @abstractmethod
@@ -169,17 +171,19 @@ class Store(ABC):
         """`space`, for a caller that can wait."""
 
     async def write_one(self, job: Job[T], organization: int, *, may_use_reserve: bool = False) -> T:
-        """`write` of one job, which reads and writes rows of this organization: what it returned. Raises what it
-        raised.
+        """Commit one job, which reads and writes rows of this organization, as `write` does. Return what the job
+        returned, or raise its exception.
         """
         return _only(await self.write([Write(job, organization)], may_use_reserve=may_use_reserve))
 
     def write_now(self, jobs: Sequence[Job[T]], *, may_use_reserve: bool = False) -> list[T | Exception]:
-        """As `write`, on the calling thread and without a turn, all inside the lock: for the command line."""
+        """Commit the jobs as `write` does, but on the calling thread, without waiting for a turn, and entirely inside
+        the lock: for the command line.
+        """
         return self._write_now(Group(jobs), may_use_reserve=may_use_reserve)
 
     def write_one_now(self, job: Job[T], *, may_use_reserve: bool = False) -> T:
-        """`write_now` of one job: what it returned. Raises what it raised."""
+        """Commit one job as `write_now` does. Return what the job returned, or raise its exception."""
         return _only(self.write_now([job], may_use_reserve=may_use_reserve))
 
     def _write_now(
@@ -213,16 +217,18 @@ class Store(ABC):
             raise UnavailableError(problem)
 
     def lost(self) -> str | None:
-        """Why what is written now is stored nowhere: the file was replaced, removed or cut. `None` = it is there."""
+        """Return why writes are no longer stored anywhere: the file was replaced, removed or cut. `None` if the file is
+        in place.
+        """
         return self.engine.lost()
 
     def why_stalled(self) -> str:
-        """Return what is known of a commit that does not end, in one line."""
+        """Return one line about the possible cause of a commit that has not finished."""
         return self.engine.why_stalled()
 
     @property
     def commits(self) -> int:
-        """How many there were since the store was opened."""
+        """Number of commits since the store was opened."""
         return self._commits
 
     @property
@@ -233,12 +239,12 @@ class Store(ABC):
         return self.engine.is_low()
 
     def capacity_bytes(self) -> int:
-        """Return how large the store can become: the size of its map, or of the whole disk where that is smaller."""
+        """Return how many bytes the store can hold: the size of its map, or of the whole disk if that is smaller."""
         return self.engine.capacity_bytes()
 
     def clear_full_flag(self) -> None:
-        """Let the next write find out whether the store is full. The cause may be invisible from here, such as a disk
-        quota, and clients that see "not ready" send nothing that could find out.
+        """Let the next write find out whether the store is full. The process may not see the cause, such as a disk
+        quota, and clients that see "not ready" send no writes that could find out.
         """
         self._full = False
 
@@ -249,7 +255,7 @@ class Store(ABC):
         self.engine.check(depth)
 
     def reader_check(self) -> int:
-        """Free the reader slots of processes that died; returns how many there were."""
+        """Free the reader slots of processes that died; return how many there were."""
         return self.engine.clear_stale_readers()
 
     def _statistics(self, commits: int, jobs: int, repeated: int, used_bytes: int, map_bytes: int) -> StoreStatistics:
@@ -266,8 +272,8 @@ class Store(ABC):
         )
 
     def change_log(self, job: Callable[[Transaction], T]) -> T:
-        """Run one change of the operation log itself, durable on return, and not recorded in the log. Raises what the
-        job raises.
+        """Run one change of the operation log itself, which is not recorded in the log; it is durable on return. Raises
+        what the job raises.
         """
         return self.engine.write(lambda writer: job(Transaction(writer)), may_use_reserve=True)
 

@@ -50,7 +50,7 @@ _AT_ONCE = ("23505", "42P06", "42P07", "XX000")
 
 
 class PostgresqlEngine:
-    """A store in a database. Implements `svc.store.engine.Engine`, which says what its methods do."""
+    """A store in a database. Implements `svc.store.engine.Engine`, where the methods are described."""
 
     def __init__(self, url: StoreUrl, capacity_bytes: int) -> None:
         self._url = url
@@ -64,10 +64,9 @@ class PostgresqlEngine:
     def open(
         cls, url: StoreUrl, /, *, map_bytes: int = 1 << 60, durable: bool = True, check_row: CheckRow | None = None
     ) -> PostgresqlEngine:
-        """Connect. Nothing is created before `open_tables` is asked to. Raises `EngineError`.
-
-        `map_bytes` is what the store may become, as far as this program is concerned. `durable` is the database's own
-        affair (`synchronous_commit`), and so are checksums of what lies beside a range: `check_row` is not called.
+        """Connect to the database. Nothing is created before `open_tables` is called with `create`. `map_bytes`: the
+        size limit of the store for this program. `durable` and `check_row` are not used: the database decides by itself
+        (`synchronous_commit`) and checks the rows of a range itself. Raises `EngineError`.
         """
         del durable, check_row
         engine = cls(url, map_bytes)
@@ -75,11 +74,11 @@ class PostgresqlEngine:
         return engine
 
     def tables(self) -> set[str]:
-        """See `Engine.tables`. Raises `DatabaseError` where the schema is another program's."""
+        """See `Engine.tables`. Raises `DatabaseError` if the schema is another program's."""
         return self._names() - statements.INTERNAL
 
     def open_tables(self, names: Iterable[str], /, *, create: bool = False) -> None:
-        """See `Engine.open_tables`. `create` makes the schema first where there is none."""
+        """See `Engine.open_tables`. With `create`, first create the schema if it is missing."""
         names, existing = list(names), self._names()
         missing = [name for name in names if name not in existing]
         if missing and not create:
@@ -135,18 +134,18 @@ class PostgresqlEngine:
         return result
 
     def space(self) -> Space:
-        """See `Engine.space`. The size of the whole database, without its log; nobody knows how large its disk is, so
-        that is given as what the store may become. Readers are those of this engine, and hold nobody up.
+        """See `Engine.space`. The size is that of the whole database, without its log. The size of its disk is unknown,
+        so the limit is `map_bytes`. Readers are those of this engine, and block nobody.
         """
         (size,) = self._once([Statement(statements.DATABASE_SIZE)])
         return Space(integer(size.rows[0][0]), self._capacity_bytes, self._capacity_bytes, self._readers, 0)
 
     def capacity_bytes(self) -> int:
-        """See `Engine.capacity_bytes`: as the engine was opened; the database knows no limit."""
+        """See `Engine.capacity_bytes`: the `map_bytes` with which the engine was opened; the database has no limit."""
         return self._capacity_bytes
 
     def is_low(self) -> bool:
-        """See `Engine.is_low`: never; a database whose disk is full says so when it is written to."""
+        """See `Engine.is_low`: always `False`; a database whose disk is full fails the write."""
         return False
 
     def check(self, depth: CheckDepth, steps: Steps = QUIET) -> None:
@@ -162,8 +161,9 @@ class PostgresqlEngine:
 
     @contextmanager
     def transaction(self, begin: bytes = statements.BEGIN) -> Generator[Callable[[list[Statement]], list[Result]]]:
-        """A transaction that takes no fence by itself, for statements beside the tables of the store: what sends some,
-        in one round trip. Committed at the end of the block, undone where that raises.
+        """Begin a transaction that takes no fence, for statements outside the tables of the store. The `with` block
+        gets a function that sends statements in one round trip and returns their results. The transaction is committed
+        at the end of the block, and rolled back if the block raises.
         """
         wire, _ = self._begun([Statement(begin)])
         try:
@@ -285,8 +285,8 @@ class PostgresqlReader:
         return [rows.get(key) for key in keys]
 
     def range(self, asked: KeyRange, /) -> Iterator[tuple[bytes, bytes]]:
-        """See `Reader.range`: a round trip for every few thousand rows. The database keeps the order: there is nothing
-        to be `checked`.
+        """See `Reader.range`: one round trip for every few thousand rows. The database keeps the order, so nothing is
+        `checked`.
         """
         self._known(asked.table)
         return self._pages(asked)
@@ -331,8 +331,8 @@ class PostgresqlReader:
 
 
 class PostgresqlWriter(PostgresqlReader):
-    """The next state while it is made. Implements `svc.store.engine.Writer`; what is put is sent when it is read, or
-    when much of it is together.
+    """The next state while it is being made. Implements `svc.store.engine.Writer`; writes are sent before a read, or
+    when enough have accumulated.
     """
 
     def __init__(self, wire: Wire, tables: set[str], commit: int, *, sql_events: bool) -> None:
@@ -371,11 +371,11 @@ class PostgresqlWriter(PostgresqlReader):
         self._changed = True
 
     def end(self) -> None:
-        """Commit; where nothing was written, there is no commit."""
+        """Commit, unless nothing was written."""
         self.flush([Statement(statements.COMMIT if self._held or self._changed else statements.ROLLBACK)])
 
     def flush(self, then: Sequence[Statement] = ()) -> list[Result]:
-        """Send what is held back and `then` these, whose results are returned."""
+        """Send the accumulated writes and then the statements `then`; return the results of the latter."""
         held, self._held = self._held, defaultdict(dict)
         self._held_rows = self._held_bytes = 0
         writes = [Statement(statements.write(table), _columns(table, rows)) for table, rows in held.items() if rows]

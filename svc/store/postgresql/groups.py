@@ -70,7 +70,7 @@ _BEGIN, _COMMIT, _ROLLBACK = Statement(statements.BEGIN), Statement(statements.C
 
 
 class UnfencedError(Exception):
-    """Jobs touched rows whose fence is not held. Nothing was written."""
+    """Jobs touched rows whose fence the transaction does not hold. Nothing was written."""
 
     def __init__(self, fences: frozenset[int]) -> None:
         super().__init__("rows were touched whose fence is not held")
@@ -79,7 +79,7 @@ class UnfencedError(Exception):
 
 
 class Part(NamedTuple, Generic[T]):
-    """Jobs of a group, and what they need."""
+    """Jobs of a group for one organization, and what they need."""
 
     jobs: Sequence[Job[T]]
     hints: Sequence[Hint]
@@ -87,7 +87,7 @@ class Part(NamedTuple, Generic[T]):
 
 
 class Written(NamedTuple, Generic[T]):
-    """What a group came to, and what its commit writes."""
+    """The result of a group, and what its commit writes."""
 
     outcomes: list[T | Exception]
     rows: dict[RowKey, Raw]
@@ -99,7 +99,7 @@ class Written(NamedTuple, Generic[T]):
 
 
 class UncertainCommitError(Exception):
-    """The connection was lost during the commit: it has happened, or it has not. `has_happened` finds out."""
+    """The connection was lost during the commit, so it is unknown whether it happened. `has_happened` finds out."""
 
     def __init__(self, written: Written[Any]) -> None:
         super().__init__("the connection was lost during the commit")
@@ -139,13 +139,12 @@ class Transactions:
         ahead: bool = False,
         limit: trio.CancelScope | None = None,
     ) -> Written[T]:
-        """Run jobs and commit what they write; with `leases`, only while they are this node's. `free`: only the parts
-        whose fences nobody has; the others are left out, as `Written.turns` says. `ahead`: the jobs run before the
-        fences are taken. The deadline of `limit` holds until the commit is sent.
+        """Run jobs and commit their writes; with `leases`, only while this node holds them. `free`: run only the parts
+        whose fences are free; the others are left out, as `Written.turns` tells. `ahead`: run the jobs before the
+        fences are taken. The deadline of `limit` applies until the commit is sent.
 
-        Raises `UnfencedError`, `LeaseLostError`, `OtherVersionError`, `SqlError` and `ConnectionLostError`, and then
-        nothing is written; and `UncertainCommitError`. No transaction is open on the connection afterwards, unless it
-        is closed.
+        Raises `UnfencedError`, `LeaseLostError`, `OtherVersionError`, `SqlError` and `ConnectionLostError`, after which
+        nothing is written; and `UncertainCommitError`. Afterwards the connection has no open transaction, or is closed.
         """
         rows = Rows(self.immutable.get, of_several=free, versioned=ahead)
         try:
@@ -207,11 +206,12 @@ class Transactions:
         return _Ran(group, settled, turns, fences, early)
 
     async def has_happened(self, wire: Wire, written: Written[Any]) -> bool:
-        """Whether the commit of a transaction whose answer was lost has happened.
+        """Return whether a transaction was committed although the answer to its commit was lost.
 
-        It takes the transaction's fences, and so waits until that has ended. Where a fence then has the turn that the
-        transaction had, it was undone. Else somebody may have held the fence since, and rows under ids of their own
-        tell: all that is billed or answered has one. Raises `UnavailableError` where there is none: nobody knows.
+        It takes the transaction's fences, and so waits until that has ended. If a fence then has the turn that the
+        transaction had, it was rolled back. Otherwise another transaction may have held the fence since, and rows with
+        unique ids decide: everything that is billed or answered has one. Raises `UnavailableError` if there is no such
+        row: then nobody knows.
         """
         rows = Rows()
         for row_key in written.proof_rows:
@@ -312,10 +312,8 @@ class Transactions:
 
 
 class GroupAttempt(Generic[T]):
-    """A group on its way to be committed once, over as many connections as that takes.
-
-    One that organizations share is made again only where it lost its connection: what fails it otherwise may be of one
-    of them.
+    """A group that is to be committed once, over as many connections as that takes. A group that organizations share is
+    repeated only if it lost its connection: any other failure may be due to one of them.
     """
 
     def __init__(
@@ -328,9 +326,9 @@ class GroupAttempt(Generic[T]):
         self._uncertain: Written[T] | None = None
 
     async def run(self, wire: Wire, limit: trio.CancelScope | None = None) -> Written[T] | None:
-        """Commit the jobs, unless an earlier attempt turns out to have done so; `None` where a shared group has failed,
-        and nothing was written. Raises what `Transactions.run` does: for a shared group only what another attempt may
-        not meet, and `OtherVersionError`. `limit` is as of `Transactions.run`.
+        """Commit the jobs, unless an earlier attempt turns out to have done so. Return `None` if a shared group failed
+        and nothing was written. Raises as `Transactions.run`; for a shared group only errors that another attempt may
+        avoid, and `OtherVersionError`. `limit`: see `Transactions.run`.
         """
         if self._uncertain is not None and await self._transactions.has_happened(wire, self._uncertain):
             return self._uncertain

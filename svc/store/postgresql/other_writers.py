@@ -25,14 +25,14 @@ class _Fence(NamedTuple):
 
 
 class OtherWriters:
-    """Whose fences other nodes take."""
+    """The organizations whose fences other nodes take."""
 
     def __init__(self) -> None:
         self._fences: dict[int, _Fence] = {}
 
     def note(self, turns: Mapping[int, int], *, clashed: bool = False) -> None:
-        """A transaction of this node was committed that had these turns of its fences. `clashed`: it ran ahead, and
-        many of its jobs ran again.
+        """Record the turns of the fences of a committed transaction of this node. `clashed`: it ran ahead, and many of
+        its jobs had to run again.
         """
         if len(self._fences) > MOST:
             self._fences.clear()
@@ -46,12 +46,12 @@ class OtherWriters:
                 self._fences[fence] = _Fence(turn, left, met)
 
     def write_for(self, organization: int) -> bool:
-        """Whether another node has written for it lately."""
+        """Return whether another node has written for this organization recently."""
         fence = self._fences.get(organization)
         return fence is not None and fence.shared_for > 0
 
     def may_pass(self, organization: int) -> bool:
-        """Whether its groups gain by running ahead of their fence: not where all write the same rows, as of one crowded
-        address.
+        """Return whether groups of this organization gain by running before their fence is taken. They do not if all of
+        them write the same rows, for example of one crowded address.
         """
         return self.write_for(organization) and not self._fences[organization].clashed_for

@@ -51,8 +51,8 @@ _OTHER_VERSION = bytes(4)
 
 
 class TooMuchMissingError(BaseException):
-    """Ends a run that has asked for `MOST_MISSING` rows that are not here. Not an `Exception`, so that what runs does
-    not handle it.
+    """Ends a run that has asked for `MOST_MISSING` rows that were not fetched. It is not an `Exception`, so that the
+    code that runs does not handle it.
     """
 
 
@@ -66,14 +66,14 @@ class _Page(NamedTuple):
 
 
 class Rows:
-    """A `Reader`, which says what its methods do, over what was fetched of one state."""
+    """A `Reader` over rows that were fetched from one state of the database."""
 
     def __init__(
         self, known: Callable[[RowKey], Raw] | None = None, *, of_several: bool = False, versioned: bool = False
     ) -> None:
         """`known` gives rows that need not be fetched, `None` for others. `of_several`: one statement may fetch rows of
         several organizations, which a database that spreads rows by organization could not run in one place.
-        `versioned`: rows can be looked at again, as of `look_again`; not together with `of_several`.
+        `versioned`: rows can be read again (see `look_again`); not together with `of_several`.
         """
         self._known = known
         self._of_several = of_several
@@ -140,12 +140,12 @@ class Rows:
 
     @property
     def is_missing(self) -> bool:
-        """Whether something was asked for that is not here."""
+        """Whether a row was asked for that was not fetched."""
         return self._missing > 0
 
     def begin_reading(self) -> set[RowKey] | None:
-        """What is read from now on is what `look_again` is about. Returns the rows that a second look has found to be
-        others, where nothing else differs from what was read before; else `None`.
+        """Begin to track reads for `look_again`. Return the rows that a second look has found changed, if nothing else
+        that was read before differs; else `None`.
         """
         self._read.clear()
         self._read_ranges.clear()
@@ -153,9 +153,9 @@ class Rows:
         return changed
 
     def look_again(self) -> None:
-        """What was read is asked for once more, as far as it is not what it was: rows that have another version or are
-        no longer there, and all pages. What was fetched and not read is forgotten. Numbers are not: who reads one
-        has every fence, and has had it from the first.
+        """Request again what was read, as far as it has changed: rows that have another version or were deleted, and
+        all pages. Rows that were fetched but not read are dropped. Numbers are not fetched again: their reader has held
+        every fence from the start.
         """
         fetched, self._rows = self._rows, defaultdict(dict)
         for table, key in self._read:
@@ -168,11 +168,11 @@ class Rows:
         self.has_changed, self._changed = False, set()
 
     def fetches(self) -> list[Statement]:
-        """What fetches all that is missing; the results are for `take`."""
+        """Return the statements that fetch everything that is missing; pass their results to `take`."""
         return [statement for statement, _ in self._asked()]
 
     def take(self, results: Sequence[Result], but: frozenset[int] = frozenset()) -> None:
-        """Add the results of `fetches`, in their order, but the rows of these organizations."""
+        """Add the results of `fetches`, in their order, except the rows of the organizations in `but`."""
         for (_, take), result in zip(self._asked(), results, strict=True):
             take(result, but)
         self._missing_keys.clear()
@@ -280,7 +280,9 @@ class Rows:
         self.fences.add(EVERY)
 
     def again(self) -> Rows:
-        """The same request for another state of the store: every row that is here or missing is to be fetched again."""
+        """Return the same request for another state of the store: every row that was fetched or is missing is to be
+        fetched.
+        """
         other = Rows(self._known)
         for table, rows in self._rows.items():
             for key in rows:
@@ -294,11 +296,11 @@ class Rows:
         return other
 
     def found(self, table: str, key: bytes) -> Raw:
-        """A row as it was fetched; `None` also where it was not."""
+        """Return the fetched value of a row; `None` if it does not exist or was not fetched."""
         return self._rows[table].get(key)
 
     def found_everywhere(self) -> Iterator[tuple[RowKey, bytes]]:
-        """Every row that was fetched."""
+        """Yield every row that was fetched."""
         for table, rows in self._rows.items():
             for key, raw in rows.items():
                 if raw is not None:
@@ -324,13 +326,13 @@ class Rows:
 
 
 def is_immutable(table: str) -> bool:
-    """Whether rows of this table never change once they are there."""
+    """Return whether rows of this table never change after they were written."""
     return table in _IMMUTABLE
 
 
 def fence_of(table: str, organization: int) -> int:
-    """The fence that is held by what writes such a row, or what stands in its place. `organization` is that of its key,
-    0 where there is none.
+    """Return the fence that a transaction which writes such a row has to hold. `organization`: that of the row's key, 0
+    if it has none.
     """
     match _FENCED_BY[table]:
         case "key":
@@ -354,8 +356,8 @@ def _fence_of_range(key_range: KeyRange) -> int:
 
 
 def writes(changed: Mapping[RowKey, Raw]) -> Iterator[Statement]:
-    """Statements that write rows, and delete those that are `None`, in the order of keys: two transactions that write
-    the same rows of no fence do not wait for each other.
+    """Yield the statements that write the rows, and delete those that are `None`, in key order, so that two
+    transactions which write the same rows of no fence do not wait for each other.
     """
     put: defaultdict[str, list[tuple[bytes, bytes]]] = defaultdict(list)
     deleted: defaultdict[tuple[str, int], list[bytes]] = defaultdict(list)
@@ -374,7 +376,7 @@ def writes(changed: Mapping[RowKey, Raw]) -> Iterator[Statement]:
 
 
 def page_of(key_range: KeyRange, limit: int) -> Statement:
-    """Fetches the first rows of a range, so many at most."""
+    """Return the statement that fetches the first rows of a range, at most `limit`."""
     table, first, beyond, reverse, keys_only, _ = key_range
     sql = statements.page(table, has_end=beyond is not None, reverse=reverse, keys_only=keys_only)
     bounds = (first,) if beyond is None else (first, beyond)
@@ -388,7 +390,7 @@ def _select_several(table: str, key_ranges: list[KeyRange], limit: int, *, rever
 
 
 class RecentRows:
-    """Rows that were fetched lately, for `for_s` seconds at most. That there is no row is not remembered."""
+    """A cache of fetched rows, for at most `for_s` seconds. Rows found to be missing are not cached."""
 
     def __init__(self, for_s: float) -> None:
         self._half_s = for_s / 2
@@ -397,18 +399,18 @@ class RecentRows:
         self._since_s = 0.0
 
     def get(self, key_range: RowKey) -> Raw:
-        """The row; `None` where it was not fetched lately."""
+        """Return the cached row; `None` if it is not cached."""
         self._turn_over()
         raw = self._new.get(key_range)
         return self._old.get(key_range) if raw is None else raw
 
     def add(self, rows: Rows) -> None:
-        """Keep what was fetched."""
+        """Cache the fetched rows for at most `for_s` seconds; rows found to be missing are not cached."""
         self._turn_over()
         self._new.update(rows.found_everywhere())
 
     def invalidate(self, key_ranges: Iterable[RowKey]) -> None:
-        """These were written: what was fetched of them is old."""
+        """Drop these rows from the cache: they were written."""
         for key_range in key_ranges:
             self._new.pop(key_range, None)
             self._old.pop(key_range, None)

@@ -157,12 +157,14 @@ _NULL = b"\\u0000"
 
 
 def add_column(name: str) -> str:
-    """Adds a column of this version to a table of an earlier one."""
+    """Return the SQL statement that adds a column of this version to a table of an earlier version."""
     return f"alter table svc.sql_events add column {name} {COLUMNS[name]}"
 
 
 def grant(role: str) -> tuple[str, ...]:
-    """Lets a role read events and the names of organizations, and nothing else of the store."""
+    """Return the SQL statements that let a role read events and organization names, and nothing else.
+    Execute nothing.
+    """
     quoted = '"' + role.replace('"', '""') + '"'
     return (
         f"grant usage on schema svc to {quoted}",
@@ -171,14 +173,16 @@ def grant(role: str) -> tuple[str, ...]:
 
 
 def additions(rows: Iterable[tuple[bytes, bytes]]) -> list[Statement]:
-    """What adds the rows of these events, given as (key, value) of the store; at most one statement."""
+    """Return the statement that adds the rows of these events, given as (key, value) of the store; an empty list if
+    there are none.
+    """
     encoded = encoded_rows(rows)
     return [Statement(ADD_ROWS, (encoded,))] if encoded != b"[]" else []
 
 
 def encoded_rows(rows: Iterable[tuple[bytes, bytes]]) -> bytes:
-    r"""Rows as `ADD_ROWS` takes them. PostgreSQL has no zero character in a text: it is written as `\x00`, as in CSV.
-    A corrupt event is left out; `svc check` reports it.
+    r"""Return these rows as `ADD_ROWS` takes them, in JSON. PostgreSQL text has no zero character: it is written as
+    `\x00`, as in CSV. A corrupt event is left out; `svc check` reports it.
     """
     found: list[dict[str, Any]] = []
     for key, value in rows:

@@ -31,7 +31,7 @@ class SqlEventsError(OperatorError):
 
 
 class Installation(NamedTuple):
-    """What there is of the table."""
+    """The state of the table."""
 
     installed: bool
     events: int = 0
@@ -44,8 +44,8 @@ class Installation(NamedTuple):
 
 
 def install(engine: PostgresqlEngine, reader: str | None = None, steps: Steps = QUIET) -> Installation:
-    """Make the table where there is none, with the columns of this version, let the role `reader` read it, and bring
-    its rows up to date. May be repeated. Raises `SqlEventsError` and `EngineError`.
+    """Create the table if it is missing, with the columns of this version, let the role `reader` read it, and bring its
+    rows up to date. May be repeated. Raises `SqlEventsError` and `EngineError`.
     """
     with engine.transaction() as send:
         _refuse_unusable(send, reader)
@@ -59,7 +59,7 @@ def install(engine: PostgresqlEngine, reader: str | None = None, steps: Steps = 
 
 
 def remove(engine: PostgresqlEngine) -> None:
-    """Drop the table and what belongs to it, where it is there. Raises `SqlEventsError` and `EngineError`."""
+    """Drop the table and what belongs to it, if it exists. Raises `SqlEventsError` and `EngineError`."""
     with engine.transaction() as send:
         _take_every_fence(send)
         _send(send, sql_events.STOP)
@@ -68,7 +68,9 @@ def remove(engine: PostgresqlEngine) -> None:
 
 
 def installation(engine: PostgresqlEngine) -> Installation:
-    """Reads the index of the events, and the table's: about a second for ten million. Raises `EngineError`."""
+    """Return the state of the table. Reads its index and that of the events: about a second for ten million. Raises
+    `EngineError`.
+    """
     with engine.transaction(statements.BEGIN_READING) as send:
         if not _has_table(send):
             return Installation(installed=False)
@@ -78,8 +80,8 @@ def installation(engine: PostgresqlEngine) -> Installation:
 
 
 def faults(engine: PostgresqlEngine) -> Iterator[str]:
-    """A sentence for each way in which the rows are not those of the events, all of one state; none where there is no
-    table. Raises `EngineError`.
+    """Yield a sentence for each difference between the rows and the events, in one state of the database; nothing if
+    there is no table. Raises `EngineError`.
     """
     with engine.transaction(statements.BEGIN_READING) as send:
         if not _has_table(send):

@@ -20,7 +20,7 @@ FENCES = "writers"
 """The rows that a writer locks before anything else: one per organization, and 0 for rows of none, which is also the
 lock of migrations."""
 INTERNAL = frozenset({FENCES, "leases", "nodes", "sql_events"})
-"""Tables of the schema that are no tables of the store; no table of the store may have such a name."""
+"""Tables of the schema that are not tables of the store; no table of the store may have such a name."""
 LARGEST_ORGANIZATION = 0x7FFFFFFF
 
 BY_ORGANIZATION = frozenset(table.name for table in TABLES if table.by_organization)
@@ -82,20 +82,20 @@ DATABASE_SIZE = b"select pg_database_size(current_database())"
 
 
 def organization_of(table: str, key: bytes) -> int:
-    """The value of the column `organization` for a key, or for a bound of a range of keys."""
+    """Return the value of the column `organization` for a key, or for a bound of a range of keys."""
     if table not in BY_ORGANIZATION:
         return 0
     return min(int.from_bytes(key[:4].ljust(4, b"\0")), LARGEST_ORGANIZATION)
 
 
 def key_columns(table: str, keys: Sequence[bytes]) -> tuple[bytes, bytes]:
-    """The values of the columns `organization` and `key` for these keys, as arrays."""
+    """Return the values of the columns `organization` and `key` for these keys, as arrays."""
     return int4s([organization_of(table, key) for key in keys]), byteas(keys)
 
 
 def create_table(table: str) -> tuple[bytes, bytes]:
-    """Two statements, in their order, that make a table of the store where there is none. Large values lie outside the
-    row, uncompressed: documents are compressed already.
+    """Return two statements, to be executed in order, that create a table of the store if it is missing. Large values
+    are stored outside the row and uncompressed: documents are compressed already.
     """
     columns = "organization int4 not null, key bytea not null, value bytea not null, primary key (organization, key)"
     name = _name(table)
@@ -107,10 +107,11 @@ def create_table(table: str) -> tuple[bytes, bytes]:
 
 @lru_cache
 def fetch(table: str) -> bytes:
-    """(key, value) of the rows with the keys `$2::bytea[]` of organization `$1::int4`, no key twice, in no order.
+    """Return the query for (key, value) of the rows with the keys `$2::bytea[]` of organization `$1::int4`, no key
+    twice, in no order.
 
-    `offset 0` keeps each a look into the index. Of `key = any(...)` and of a join, whose sizes the planner guesses, it
-    may read all rows of the organization, or the whole table: it did so where a table had not been analyzed yet.
+    `offset 0` makes each an index look-up. With `key = any(...)` or a join, whose sizes the planner guesses, it may
+    read all rows of the organization or the whole table: it did so for a table that had not been analyzed yet.
     """
     return (
         "select wanted.key, found.value from unnest($2::bytea[]) as wanted (key), "
@@ -121,8 +122,8 @@ def fetch(table: str) -> bytes:
 
 @lru_cache
 def fetch_versions(table: str) -> bytes:
-    """(key, value, version) of the rows that `fetch` finds. A version is the transaction that wrote the row: one that
-    was written again has another.
+    """Return the query for (key, value, version) of the rows that `fetch` finds. The version is the transaction that
+    wrote the row: a row that was written again has another.
     """
     return (
         "select wanted.key, found.value, found.version from unnest($2::bytea[]) as wanted (key), "
@@ -133,8 +134,9 @@ def fetch_versions(table: str) -> bytes:
 
 @lru_cache
 def fetch_changed(table: str) -> bytes:
-    """(key, value, version) of those of the rows of organization `$1::int4` with the keys `$2::bytea[]` whose versions
-    are not `$3::xid[]` any more, null for a key that had no row. Value and version are null where there is none now.
+    """Return the query for (key, value, version) of those rows of organization `$1::int4` with the keys `$2::bytea[]`
+    whose versions differ from `$3::xid[]`, which is null for a key that had no row. Value and version are null if there
+    is no row now.
     """
     return (
         "select wanted.key, found.value, found.version from unnest($2::bytea[], $3::xid[]) as wanted (key, version) "
@@ -146,9 +148,9 @@ def fetch_changed(table: str) -> bytes:
 
 @lru_cache
 def page(table: str, *, has_end: bool, reverse: bool, keys_only: bool) -> bytes:
-    """(key, value), or (key,), of up to `$1::int8` rows from the bound (`$2::int4`, `$3::bytea`) on, in order.
-
-    `has_end`: and below the bound (`$4::int4`, `$5::bytea`). `reverse`: those that are last, largest first.
+    """Return the query for (key, value), or (key,) with `keys_only`, of up to `$1::int8` rows from the bound
+    (`$2::int4`, `$3::bytea`) on, in order. `has_end`: only those below the bound (`$4::int4`, `$5::bytea`); `reverse`:
+    the last ones, largest first.
     """
     end = " and (organization, key) < ($4::int4, $5::bytea)" if has_end else ""
     order = "organization desc, key desc" if reverse else "organization, key"
@@ -160,7 +162,7 @@ def page(table: str, *, has_end: bool, reverse: bool, keys_only: bool) -> bytes:
 
 @lru_cache
 def fetch_of_several(table: str) -> bytes:
-    """`fetch` of the rows (`$1::int4[]`, `$2::bytea[]`)."""
+    """Return the query that is `fetch` for the rows (`$1::int4[]`, `$2::bytea[]`) of several organizations."""
     return (
         "select found.key, found.value from unnest($1::int4[], $2::bytea[]) as wanted (organization, key), "
         f"lateral (select t.key, t.value from {_name(table)} t "
@@ -170,9 +172,8 @@ def fetch_of_several(table: str) -> bytes:
 
 @lru_cache
 def pages_of_several(table: str, *, reverse: bool) -> bytes:
-    """(number, key, value) of the pages of up to `$1::int8` rows, the first of which has number 1, in order.
-
-    Each is from (`$2::int4[]`, `$3::bytea[]`) to below (`$4::int4[]`, `$5::bytea[]`).
+    """Return the query for (number, key, value) of several pages, in order. Each has up to `$1::int8` rows, from
+    (`$2::int4[]`, `$3::bytea[]`) to below (`$4::int4[]`, `$5::bytea[]`); the first has number 1.
     """
     order = "organization desc, key desc" if reverse else "organization, key"
     return (
@@ -189,25 +190,29 @@ def pages_of_several(table: str, *, reverse: bool) -> bytes:
 
 @lru_cache
 def count(table: str) -> bytes:
-    """Rows of a table, as int8."""
+    """Return the query for the number of rows of a table, as int8."""
     return f"select count(*) from {_name(table)}".encode()
 
 
 @lru_cache
 def size(table: str) -> bytes:
-    """Bytes that a table takes, indexes and large values included, as int8."""
+    """Return the query for the bytes of a table, indexes and large values included, as int8."""
     return f"select pg_total_relation_size('{_name(table)}')".encode()
 
 
 @lru_cache
 def write(table: str) -> bytes:
-    """Insert or replace the rows (`$1::int4[]`, `$2::bytea[]`, `$3::bytea[]`), no key twice."""
+    """Return the statement that inserts or replaces the rows (`$1::int4[]`, `$2::bytea[]`, `$3::bytea[]`), no key
+    twice.
+    """
     return add(table).replace(b"do nothing", b"(organization, key) do update set value = excluded.value")
 
 
 @lru_cache
 def add(table: str) -> bytes:
-    """Insert the rows (`$1::int4[]`, `$2::bytea[]`, `$3::bytea[]`) that are not there: for rows that never change."""
+    """Return the statement that inserts those of the rows (`$1::int4[]`, `$2::bytea[]`, `$3::bytea[]`) that do not
+    exist: for rows that never change.
+    """
     return (
         f"insert into {_name(table)} select * from unnest($1::int4[], $2::bytea[], $3::bytea[]) on conflict do nothing"
     ).encode()
@@ -215,13 +220,13 @@ def add(table: str) -> bytes:
 
 @lru_cache
 def delete(table: str) -> bytes:
-    """Delete the rows with the keys `$2::bytea[]` of organization `$1::int4`."""
+    """Return the statement that deletes the rows with the keys `$2::bytea[]` of organization `$1::int4`."""
     return f"delete from {_name(table)} where organization = $1::int4 and key = any($2::bytea[])".encode()
 
 
 @lru_cache
 def clear(table: str) -> bytes:
-    """Delete every row."""
+    """Return the statement that deletes every row of a table."""
     return f"delete from {_name(table)}".encode()
 
 

@@ -8,10 +8,10 @@ import msgspec
 
 
 class NodeStatistics(NamedTuple):
-    """What a node knows of itself and the others."""
+    """What a node knows about itself and the other nodes."""
 
     living: int
-    """Nodes, this one among them, at its last beat."""
+    """Nodes, this one among them, at its last heartbeat."""
     beats: int
     """Answered."""
     beats_failed: int

@@ -62,7 +62,7 @@ GIVE_UP_S = 4.0
 FIRST_PAUSE_S = 0.02
 """Before the second attempt; doubled for each further one."""
 SERVING = Timeouts(statement_s=10.0, lock_s=5.0, idle_s=2.0, answer_s=12.0)
-"""A node that stands still inside a transaction holds the fence of its organization: for `idle_s`, which is less than
+"""A node that is blocked inside a transaction holds the fence of its organization: for `idle_s`, which is less than
 `GIVE_UP_S`, so that those who wait for it in other nodes outlast it."""
 _PASSING = frozenset(("53300", "55P03", "57014", READ_ONLY))
 """What may be otherwise in a moment, beside conflicts: no connection left, a timeout, a standby."""
@@ -106,16 +106,17 @@ class PostgresqlStore(Store):
         self._other_version = _OtherVersion()
 
     def kept_by(self, lease: Lease) -> PostgresqlStore:
-        """The same store for what only the holder of a lease does: what it writes is refused in its transaction where
-        another node has the lease, with `LeaseLostError`. It shares connections and counts; only this one is closed.
+        """Return the same store for work that only the holder of a lease does: its writes fail in their transaction
+        with `LeaseLostError` if another node has the lease. It shares connections and counts with this store; only this
+        one has to be closed.
         """
         kept = copy(self)
         kept._lease = lease  # noqa: SLF001  of this class
         return kept
 
     async def other_version(self) -> str:
-        """Returns when a transaction has found that the store has another version than this program, with what to do.
-        From then on nothing is read or written.
+        """Wait until a transaction finds that the store has another version than this program, and return a message
+        that says what to do. From then on nothing is read or written.
         """
         await self._other_version.found.wait()
         return self._other_version.problem
@@ -127,7 +128,7 @@ class PostgresqlStore(Store):
         super().close()
 
     async def query(self, read: Callable[[Snapshot], T], *, recent: bool = False) -> T:
-        """See `Store.query`. Each round trip fetches, of one state, all that the function is known to read."""
+        """See `Store.query`. Each round trip fetches, from one state, all rows that the function is known to read."""
         self._counts.queries += 1
         rows = Rows(self._recent_row if recent else self._transactions.immutable.get)
         for _ in range(MOST_FETCHES):
@@ -150,8 +151,9 @@ class PostgresqlStore(Store):
     async def write(
         self, writes: Sequence[Write[T]], *, may_use_reserve: bool = False, urgent: bool = False
     ) -> list[T | Exception]:
-        """See `Store.write`. Jobs of one organization are committed together; where there are several, what a commit
-        raises is the outcome of its jobs. Where one has no organization, all are one group whose fences are found out.
+        """See `Store.write`. Jobs of one organization are committed together; if there are several organizations, the
+        exception of a commit is the outcome of its jobs. If a job has no organization, all jobs form one group, whose
+        fences are determined by running it.
         """
         del may_use_reserve
         positions: defaultdict[int, list[int]] = defaultdict(list)
@@ -296,7 +298,7 @@ class PostgresqlStore(Store):
         return self._space
 
     def space(self) -> StoreSpace:
-        """As it was last `measured`."""
+        """Return the result of the last `measured`."""
         return self._space
 
     def statistics(self) -> StoreStatistics:
@@ -306,7 +308,7 @@ class PostgresqlStore(Store):
         return self._statistics(counts.commits, counts.outcomes, repeated, self._used_bytes, self.capacity_bytes())
 
     def exchanges(self) -> PostgresqlStatistics:
-        """A copy of the counts of what went to the database."""
+        """Return a copy of the counts of round trips and what they carried."""
         waiting = self._turns.waiting + self._writers.waiting + self._readers.waiting
         return msgspec.structs.replace(self._counts, waiting=waiting)
 

@@ -43,7 +43,7 @@ ALONE_AT_FIRST, ALONE_AT_MOST = 4, 256
 
 @dataclass(eq=False)
 class Waiting(Generic[T]):
-    """Jobs of one organization that wait, and then what they came to."""
+    """Jobs of one organization that wait, and later their outcomes."""
 
     organization: int
     jobs: Sequence[Job[T]]
@@ -69,23 +69,23 @@ class Waiting(Generic[T]):
 
 
 class Turn(NamedTuple):
-    """What one organization has in a group, in order."""
+    """The jobs of one organization in a group, in order."""
 
     organization: int
     waiting: list[Waiting[Any]]
 
     @property
     def jobs(self) -> list[Job[Any]]:
-        """The jobs of all that wait, in the order in which `end` takes their outcomes."""
+        """The jobs of all callers that wait, in the order in which `end` takes their outcomes."""
         return [job for one in self.waiting for job in one.jobs]
 
     @property
     def hints(self) -> list[Hint]:
-        """The hints of all that wait, in the order of `jobs`; none where none of them has any."""
+        """The hints of all callers that wait, in the order of `jobs`; none if no caller has any."""
         return [hint for one in self.waiting for hint in one.hints]
 
     def end(self, outcomes: Sequence[Any]) -> None:
-        """Each has its part of the outcomes."""
+        """Give each caller its outcomes."""
         index = 0
         for one in self.waiting:
             one.outcomes = outcomes[index : index + len(one.jobs)]
@@ -93,7 +93,7 @@ class Turn(NamedTuple):
             one.called.set()
 
     def fail(self, error: Exception) -> None:
-        """Each of them raises it."""
+        """Raise the error in each caller."""
         for one in self.waiting:
             one.failure = error
             one.called.set()
@@ -143,7 +143,7 @@ class _Queue:
 
 
 class GroupTurns:
-    """The turns of all organizations, on so many connections."""
+    """The turns of all organizations, on a limited number of connections."""
 
     def __init__(
         self, connections: int, organizations: int, is_written_elsewhere: Callable[[int], bool] = lambda _: False
@@ -162,13 +162,12 @@ class GroupTurns:
 
     @property
     def waiting(self) -> int:
-        """Organizations that could write if there were a connection."""
+        """Number of organizations that could write if there were a free connection."""
         return len(list(self._ready()))
 
     async def outcomes(self, waiting: Waiting[T], run: RunGroup) -> Sequence[T | Exception]:
-        """What the jobs came to, in a group that others may share: `run` commits it. Raises what that raises.
-
-        A caller that is cancelled while it waits takes its jobs back; a group that is on its way comes to its end.
+        """Return the outcomes of the jobs, which `run` commits in a group that others may share. Raises what `run`
+        raises. A caller that is cancelled while it waits takes its jobs back; a group that is under way is completed.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         self._queue(waiting.organization, waiting.lane).waiting.append(waiting)

@@ -20,14 +20,14 @@ READ_VERSION = Statement(statements.VERSION, (_KEY,))
 
 
 class OtherVersionError(UnavailableError):
-    """Another program has upgraded the store, or an older one was put back. This one has to end: nothing was written,
-    and nothing that was read may be used.
+    """Another program has upgraded the store, or an older store was put back. This program has to end: nothing was
+    written, and nothing that was read may be used.
     """
 
 
 def refuse_other(found: Result) -> bool:
-    """Whether events are written as rows for SQL, too (`sql_events`). Raises `OtherVersionError` where the result of
-    `READ_VERSION` is another version than this program's. No row is none: so it is in a store that is being made.
+    """Raise `OtherVersionError` if the result of `READ_VERSION` is another version than this program's; no row is
+    accepted, for a store that is being created. Return whether events are also written as rows for SQL (`sql_events`).
     """
     if not found.rows:
         return False

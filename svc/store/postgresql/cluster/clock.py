@@ -1,6 +1,6 @@
 """How far the clock of this machine is from the database's, which leases and heartbeats go by.
 
-Events and webhooks have the time of their node. So a node looks with every beat, and says where it is far off.
+Events and webhooks have the time of their node. So a node looks with every heartbeat, and says where it is far off.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ NEXT_STEP = "synchronize the clocks of this machine and the database's (NTP): we
 
 
 class ClockOffset:
-    """The clock of one node. `ask` and `learn` belong to its beat."""
+    """The offset of one node's clock. `ask` and `learn` belong to its heartbeat."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
         self._sent_ms = 0
         self.offset_s = 0.0
-        """As of the last beat; see `offset_s`."""
+        """At the last heartbeat; see `offset_s`."""
 
     def ask(self) -> Statement:
-        """The statement that reads the database's clock. Notes when it is sent: at once."""
+        """Return the statement that reads the database's clock, and note the time: it must be sent at once."""
         self._sent_ms = self._now_ms()
         return READ_CLOCK
 
     def learn(self, answer: Result) -> None:
-        """Set `offset_s` by the result of `ask`. Logs once where the clock turns out to be far off, and once where it
-        is right again.
+        """Set `offset_s` from the result of `ask`. Log once if the clock turns out to be far off, and once when it is
+        right again.
         """
         was_far, self.offset_s = self.is_far, offset_s(self._sent_ms, integer(answer.rows[0][0]), self._now_ms())
         if self.is_far and not was_far:
@@ -48,20 +48,21 @@ class ClockOffset:
 
     @property
     def is_far(self) -> bool:
-        """Whether it is wrong beyond doubt."""
+        """Whether the clock is certainly wrong."""
         return abs(self.offset_s) >= FAR_S
 
 
 def offset_s(sent_ms: int, database_ms: int, answered_ms: int) -> float:
-    """Seconds that a clock is ahead of the database's at least, negative = behind, which was asked and answered at
-    these times. 0 where it may be right: the database looked at some time in between.
+    """Return the seconds by which a clock is at least ahead of the database's (negative = behind), from the times at
+    which it was asked, read by the database, and answered (Unix ms). 0 if the clock may be right, since the database
+    read its clock at an unknown time in between.
     """
     return (max(0, sent_ms - database_ms) + min(0, answered_ms - database_ms)) / 1000
 
 
 def offset_now_s(url: StoreUrl, now_ms: Callable[[], int]) -> float:
-    """Seconds that the clock of this machine is ahead of the database's, as `offset_s`, by one question on a connection
-    of its own. Blocks the thread. Raises `EngineError` where the database does not answer.
+    """Return the seconds by which the clock of this machine is ahead of the database's, as `offset_s` does, with one
+    query on its own connection. Blocks the thread. Raises `EngineError` if the database does not answer.
     """
     with closing(Wire.connect_now(url)) as wire:
         sent_ms = now_ms()

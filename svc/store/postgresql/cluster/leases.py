@@ -1,7 +1,7 @@
 """Leases: work that one node at a time may do, held for a term by the clock of the database.
 
 A lease is a row (name, holder, epoch, expires_at). A node that finds it expired takes it, and the epoch grows by one;
-its holder renews it at every beat (`nodes.py`). No clock of a node is compared with another's:
+its holder renews it at every heartbeat (`nodes.py`). No clock of a node is compared with another's:
 
 - Whether a lease has expired is decided by the database, with its own clock.
 - What a holder believes is counted on its monotonic clock from before it asked, and ends a fifth of the term early.
@@ -59,39 +59,42 @@ on l.name = held.name and l.epoch = held.epoch order by l.name for key share of 
 
 
 def lease_fence(leases: Collection[LeaseEpoch]) -> Statement:
-    """To be sent in the transaction of a write that only the holder of these leases may make, before it commits. While
-    that is open, nobody can take them.
+    """Return the statement for a transaction that only the holder of these leases may make: sent before the commit, it
+    prevents others from taking them until the transaction ends.
     """
     return Statement(_FENCE, _parameters(sorted(leases)))
 
 
 def lost_leases(leases: Collection[LeaseEpoch], answer: Result) -> set[LeaseEpoch]:
-    """Those that are another's by now, as `lease_fence` was answered: then its transaction must not be committed."""
+    """Return the leases that another node has, according to the answer to `lease_fence`; if there are any, the
+    transaction must not be committed.
+    """
     held = {name for (name,) in answer.rows}
     return {lease for lease in leases if lease.name.encode() not in held}
 
 
 def add_leases(names: Sequence[str]) -> Statement:
-    """Makes the rows of these leases, where there are none."""
+    """Return the statement that creates the rows of these leases, as far as they are missing."""
     return Statement(_ADD, (texts(names),))
 
 
 def take_leases(names: Sequence[str], holder: str, term_s: float, most: int, *, wait: bool) -> Statement:
-    """Takes those of these leases that have expired, at most so many, for a term. Returns their names and epochs.
-    `wait`: also for those that another node writes under, or takes, at this moment.
+    """Return the statement that takes at most `most` of these leases that have expired, for a term of `term_s` seconds;
+    it returns their names and epochs. `wait`: also wait for leases that another node is writing under, or taking, at
+    this moment.
     """
     return Statement(_TAKE if wait else _TAKE_FREE, (texts(names), holder.encode(), float8(term_s), int8(most)))
 
 
 def renew_leases(leases: Sequence[LeaseEpoch], term_s: float) -> Statement:
-    """The statement that begins another term of these leases, as far as they are still held. It returns the names and
-    epochs of those that are.
+    """Return the statement that begins another term of `term_s` seconds of these leases, as far as they are still held;
+    it returns the names and epochs of those.
     """
     return Statement(_RENEW, (*_parameters(leases), float8(term_s)))
 
 
 def end_leases(leases: Sequence[LeaseEpoch]) -> Statement:
-    """Leaves these to others at once, as far as they are held."""
+    """Return the statement that releases these leases to others at once, as far as they are held."""
     return Statement(_END, _parameters(leases))
 
 
@@ -100,14 +103,14 @@ def _parameters(leases: Sequence[LeaseEpoch]) -> tuple[bytes, bytes]:
 
 
 def believed_until_s(sent_s: float, term_s: float) -> float:
-    """How long a lease may be counted on that was asked for at `sent_s`, by the monotonic clock. The database began
-    the term later than that.
+    """Return until when, by the monotonic clock, a lease that was asked for at `sent_s` may be counted on: the database
+    began its term later than that.
     """
     return sent_s + BELIEVED * term_s
 
 
 class Lease:
-    """One lease as one node knows it. `ask` and `learn` belong to the node's beat."""
+    """One lease from the view of one node. `ask` and `learn` belong to the node's heartbeat."""
 
     def __init__(self, name: str, holder: str, term_s: float = TERM_S) -> None:
         self.name = name
@@ -119,37 +122,37 @@ class Lease:
 
     @property
     def held(self) -> LeaseEpoch | None:
-        """What this node's writes under the lease carry; `None` where it does not have the lease."""
+        """The epoch that this node's writes under the lease carry; `None` if it does not have the lease."""
         if self._epoch is None or trio.current_time() >= self._until_s:
             return None
         return LeaseEpoch(self.name, self._epoch)
 
     def is_held(self) -> bool:
-        """Whether this node may count on having the lease now."""
+        """Return whether this node may rely on having the lease now."""
         return self.held is not None
 
     async def lost(self) -> None:
-        """Returns when this node can no longer count on the lease."""
+        """Wait until this node can no longer rely on the lease."""
         while self.is_held():
             changed, until_s = self._changed, self._until_s
             with trio.move_on_at(until_s):
                 await changed.wait()
 
     def setup(self) -> Statement:
-        """Makes the row, where there is none."""
+        """Return the statement that creates the row of the lease if it is missing."""
         return add_leases([self.name])
 
     def ask(self) -> Statement:
-        """Renews the lease, or takes it where it has expired. One that was held and has expired unseen is renewed all
-        the same: while the epoch is the same, nobody else has had it.
+        """Return the statement that renews the lease, or takes it if it has expired. A lease that this node held and
+        that expired unnoticed is renewed: as long as the epoch is the same, no other node has had it.
         """
         if self._epoch is None:
             return take_leases([self.name], self._holder, self._term_s, 1, wait=True)
         return renew_leases([LeaseEpoch(self.name, self._epoch)], self._term_s)
 
     def learn(self, answer: Result, sent_s: float) -> None:
-        """Note what the result of `ask`, sent at `sent_s` by the clock of the loop, says: the lease is this node's for
-        another term, or, where there is no row, another's.
+        """Update the lease from the result of `ask`, sent at `sent_s` by the clock of the loop: this node has it for
+        another term or, if there is no row, another node has it.
         """
         if not answer.rows:
             self.drop()
@@ -160,7 +163,9 @@ class Lease:
         self._note_change()
 
     def end(self) -> list[Statement]:
-        """Leaves the lease to others at once, where this node has it."""
+        """Give up the lease, and return the SQL statements that release it to other nodes; an empty list if not held.
+        The caller sends them.
+        """
         epoch = self._epoch
         self.drop()
         return [] if epoch is None else [end_leases([LeaseEpoch(self.name, epoch)])]

@@ -1,8 +1,8 @@
 """Nodes: the processes that serve one database, and what each does to be known.
 
-A node has a row that it renews at every beat, with the clock of the database. Rows that were renewed within a term are
-the living nodes: rate limits are divided among so many. The beat carries the node's leases too, so that both take one
-round trip on a connection of their own, which no large transaction holds up.
+A node has a row that it renews at every heartbeat, with the clock of the database. Rows that were renewed within a term
+are the living nodes: rate limits are divided among them. The heartbeat carries the node's leases too, so that both take
+one round trip on a connection of their own, which no large transaction holds up.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HURRIES = 20
 LEAVE_S = 2.0
 """For the last words of a node that ends."""
 BEAT_TIMEOUTS = Timeouts(statement_s=2.0, lock_s=2.0, idle_s=5.0, answer_s=3.0)
-"""A beat that takes longer is given up, and tried again on another connection while there is time."""
+"""A heartbeat that takes longer is given up, and tried again on another connection while there is time."""
 
 _BEAT = b"""
 insert into svc.nodes (node, started_at, seen_at) values ($1::text, clock_timestamp(), clock_timestamp())
@@ -58,14 +58,14 @@ Connect = Callable[[Timeouts], Awaitable[Wire]]
 
 
 def pause_s(failures: int, jitter: float) -> float:
-    """Seconds until the next attempt after so many that failed in a row; `jitter` from 0 to 1 spreads those of many
-    nodes, which a restart of the database would else bring together.
+    """Return the seconds until the next attempt after `failures` failed in a row. `jitter`, from 0 to 1, spreads the
+    attempts of many nodes, which a restart of the database would otherwise synchronize.
     """
     return min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures, 20)) * (0.5 + jitter / 2)
 
 
 def living_nodes(url: StoreUrl) -> list[str]:
-    """The names of the nodes that serve a database now: host, process id and a number of their own. Raises
+    """Return the names of the nodes that serve a database now: host, process id and a number of their own. Raises
     `EngineError`.
     """
     with closing(Wire.connect_now(url)) as wire:
@@ -81,19 +81,19 @@ class PepperReplacedError(OperatorError):
 
 
 class PepperMark:
-    """Whether a node still has the pepper of its database. It is compared with every heartbeat: `svc pepper replace`
-    may run on another node, and a node that was suspended meanwhile would go on with the old one.
+    """Checks whether a node still has the pepper of its database, with every heartbeat: `svc pepper replace` may run on
+    another node, and a node that was suspended meanwhile would continue with the old one.
     """
 
     def __init__(self, pepper: bytes) -> None:
         self._mark = pepper_mark(pepper)
 
     def ask(self) -> Statement:
-        """The statement that reads the mark that is there now."""
+        """Return the statement that reads the present mark."""
         return Statement(statements.fetch(META.name), (int4(0), byteas([_PEPPER_MARK])))
 
     def learn(self, answer: Result) -> None:
-        """Compare the result of `ask` with this node's mark. Raises `PepperReplacedError` where it is another; a store
+        """Compare the result of `ask` with this node's mark. Raises `PepperReplacedError` if it is another; a store
         without a mark passes.
         """
         for key, value in answer.rows:
@@ -104,7 +104,7 @@ class PepperMark:
 
 
 class Node:
-    """One node, for the process that it is."""
+    """The node that this process is."""
 
     def __init__(
         self,
@@ -135,23 +135,26 @@ class Node:
 
     @property
     def living(self) -> int:
-        """How many nodes there are; while the database does not answer, as many as there were."""
+        """The number of living nodes; while the database does not answer, the last known number."""
         return self._living
 
     def is_answered(self) -> bool:
-        """Whether the database has answered a beat within the last `term_s` seconds; `False` before the first one."""
+        """Return whether the database has answered a heartbeat within the last `term_s` seconds; `False` before the
+        first one.
+        """
         return trio.current_time() - self._answered_s < self._term_s
 
     def statistics(self) -> NodeStatistics:
-        """A copy of the counts."""
+        """Return a copy of the counts."""
         held = sum(lease.is_held() for lease in self._leases)
         partitions = 0 if self._partitions is None else len(self._partitions.held)
         offset_s = 0.0 if self._clock is None else self._clock.offset_s
         return NodeStatistics(self._living, self._beats, self._failed, held, partitions, offset_s)
 
     async def beat(self) -> None:
-        """Say once that this node lives, count the living, renew its leases and take those that are free. Raises
-        `EngineError`; the connection is then closed, and the next beat makes another. Raises `PepperReplacedError`.
+        """Send one heartbeat: renew this node's row and leases, count the living nodes, and take leases that are free.
+        Raises `EngineError`; the connection is then closed, and the next heartbeat makes another. Raises
+        `PepperReplacedError`.
         """
         try:
             if self._wire is None or not self._wire.is_open:
@@ -183,8 +186,8 @@ class Node:
             self._pepper.learn(answers.pop())
 
     async def run(self) -> None:
-        """Beat until cancelled, and then leave: what this node has is free for the others at once. Raises
-        `PepperReplacedError`.
+        """Send heartbeats until cancelled, and then deregister: the leases of this node are free for others at once.
+        Raises `PepperReplacedError`.
         """
         failures = 0
         try:
@@ -223,11 +226,11 @@ class Node:
         words = [statement for lease in self._leases for statement in lease.end()]
         words += [] if self._partitions is None else self._partitions.end()
         try:
-            # A beat that was cancelled has closed its connection, and leases must not wait for their end.
+            # A heartbeat that was cancelled has closed its connection, and leases must not wait for their end.
             wire = self._wire if self._wire is not None and self._wire.is_open else await self._connect(BEAT_TIMEOUTS)
             self._wire = wire
             await wire.exchange([*words, Statement(_LEAVE, (self._name.encode(),))])
         except EngineError as error:
-            log.warning("this node could not say that it leaves", because=str(error))
+            log.warning("this node could not deregister", because=str(error))
         finally:
             self.close()

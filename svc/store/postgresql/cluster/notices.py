@@ -50,7 +50,7 @@ NoticeHandler = Callable[[str, bytes], Awaitable[None]]
 
 
 def notification(channel: str, content: bytes) -> Statement:
-    """Sends one notice. Not to be sent in a transaction that writes."""
+    """Return the statement that sends one notice. It must not be sent in a transaction that writes."""
     return Statement(_NOTIFY, (channel.encode(), b64encode(content)))
 
 
@@ -72,21 +72,23 @@ class Notices:
         self._listening = False
 
     def statistics(self) -> NoticeStatistics:
-        """A copy of the counts."""
+        """Return a copy of the counts."""
         return NoticeStatistics(self._sent, self._received, self._dropped, self._listening)
 
     def listen(self, channel: str) -> None:
-        """Hear what is sent to a channel, from some moment soon on. A name is lower-case letters, digits and `_`."""
+        """Subscribe to a channel; it takes effect soon. A channel name has lower-case letters, digits and `_`."""
         self._channels[channel] = None
         self._change_channels()
 
     def unlisten(self, channel: str) -> None:
-        """Hear it no longer."""
+        """Unsubscribe from a channel."""
         self._channels.pop(channel, None)
         self._change_channels()
 
     def send(self, channel: str, content: bytes) -> None:
-        """Send soon; never waits. What is too long, or one too many, is dropped and counted."""
+        """Queue a notice to be sent soon; never waits. A notice that is too long, or exceeds the queue, is dropped and
+        counted.
+        """
         if len(content) > NOTICE_BYTES or len(self._held) >= MOST_HELD:
             self._dropped += 1
             return
@@ -94,8 +96,8 @@ class Notices:
         self._wake()
 
     async def run(self, handle: NoticeHandler, poll: Callable[[], Awaitable[None]]) -> None:
-        """Until cancelled: send what was handed over, and give `handle` what comes, in order. `poll` is called each
-        time that notices may have been missed, and every `POLL_INTERVAL_S` while none come.
+        """Until cancelled: send queued notices, and pass received ones to `handle`, in order. `poll` is called each
+        time that notices may have been missed, and every `POLL_INTERVAL_S` while none are received.
         """
         failures = 0
         while True:

@@ -2,7 +2,7 @@
 
 A node takes free partitions up to its part and gives back what is above it: first it begins no more attempts there,
 then the outbox says that what was in flight is written down, and then the lease ends. All partitions of a node are
-renewed together, by its beat (`nodes.py`).
+renewed together, by its heartbeat (`nodes.py`).
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _PREFIX = "outbox/"
 
 
 def lease_name(partition: int) -> str:
-    """The name of the lease of a partition; their order is that of the partitions."""
+    """Return the name of the lease of a partition; the names sort as the partitions do."""
     return f"{_PREFIX}{partition:02}"
 
 
 class NodeRank(NamedTuple):
-    """How many partitions a node may have, as of its last beat."""
+    """The number of partitions that a node may have, from the nodes at its last heartbeat."""
 
     living: int
     rank: int
 
     @property
     def partitions(self) -> int:
-        """So many."""
+        """That number."""
         return part_of(self.rank, self.living)
 
 
@@ -53,7 +53,9 @@ _LATE = "webhook partitions not renewed in time, their attempts are made again"
 
 
 class PartitionLeases:
-    """The partitions of one node, as the outbox takes them. `setup`, `ask`, `learn` and `end` belong to its beat."""
+    """The partitions of one node, as its outbox uses them. `setup`, `ask`, `learn` and `end` belong to its
+    heartbeat.
+    """
 
     def __init__(self, holder: str, term_s: float = TERM_S) -> None:
         self._holder = holder
@@ -64,48 +66,48 @@ class PartitionLeases:
         self._given_back: dict[int, int] = {}
         """Partition -> epoch of those whose lease is to be ended."""
         self._ending: dict[int, int] = {}
-        """Those of them that the beat under way ends."""
+        """Those of them that the heartbeat under way ends."""
         self.leaving: frozenset[int] = frozenset()
         self._changed = trio.Event()
         self._wanted = trio.Event()
 
     @property
     def senders(self) -> int:
-        """As in `Partitions`: the living nodes."""
+        """The number of living nodes; see `Partitions`."""
         return 1 if self._part is None else self._part.living
 
     @property
     def held(self) -> frozenset[int]:
-        """The partitions that this node may count on now."""
+        """The partitions that this node may rely on now."""
         return frozenset(self._epochs) if trio.current_time() < self._until_s else frozenset()
 
     def holds(self, partition: int) -> bool:
-        """Whether this node may count on a partition now."""
+        """Return whether this node may rely on a partition now."""
         return partition in self._epochs and trio.current_time() < self._until_s
 
     def sends(self, queue: EndpointKey) -> bool:
-        """As in `Partitions`."""
+        """See `Partitions`."""
         partition = partition_of(queue)
         return self.holds(partition) and partition not in self.leaving
 
     def lease(self, queue: EndpointKey) -> LeaseEpoch | None:
-        """As in `Partitions`. Raises `KeyError` for a queue whose partition this node does not have."""
+        """See `Partitions`. Raises `KeyError` for a queue whose partition this node does not have."""
         partition = partition_of(queue)
         return _lease(partition, self._epochs[partition])
 
     def is_lost(self, lease: LeaseEpoch | None) -> bool:
-        """As in `Partitions`."""
+        """See `Partitions`."""
         return lease is None or trio.current_time() >= self._until_s or lease not in _leases(self._epochs)
 
     def drop(self, lost: Iterable[LeaseEpoch]) -> None:
-        """As in `Partitions`."""
+        """See `Partitions`."""
         gone = set(lost)
         self._hold(
             {partition: epoch for partition, epoch in self._epochs.items() if _lease(partition, epoch) not in gone}
         )
 
     def give_back(self, partitions: Iterable[int]) -> None:
-        """As in `Partitions`: soon, at a beat that is made for it."""
+        """As in `Partitions`: soon, at a heartbeat that is made for it."""
         given = {partition: self._epochs[partition] for partition in partitions if partition in self._epochs}
         if given:
             self._given_back |= given
@@ -113,7 +115,7 @@ class PartitionLeases:
             self._wanted.set()
 
     async def changed(self) -> None:
-        """As in `Partitions`."""
+        """See `Partitions`."""
         while self.held:
             with trio.move_on_at(self._until_s):
                 await self._changed.wait()
@@ -124,20 +126,20 @@ class PartitionLeases:
 
     @property
     def is_below_part(self) -> bool:
-        """Whether there are partitions that this node should have and others have not given back yet."""
+        """Whether other nodes have not yet given back partitions that this node should have."""
         return self._part is None or len(self.held) < self._part.partitions
 
     async def wanted(self) -> None:
-        """Returns when a beat has something to tell others."""
+        """Wait until this node has given back partitions that an early heartbeat should release to other nodes."""
         await self._wanted.wait()
 
     def setup(self) -> Statement:
-        """Makes the rows that are missing."""
+        """Return the statement that creates the missing rows."""
         return add_leases(_EVERY)
 
     def ask(self) -> list[Statement]:
-        """Ends what is given back, renews what this node has, and takes what is free up to its part. Before the first
-        beat has told how many nodes there are, it takes nothing.
+        """Return the statements that release partitions which were given back, renew those that this node has, and take
+        free ones up to its share. Before the first heartbeat has told how many nodes there are, none is taken.
         """
         self._wanted = trio.Event()
         self._ending = dict(self._given_back)
@@ -149,7 +151,9 @@ class PartitionLeases:
         ]
 
     def learn(self, answers: Sequence[Result], sent_s: float, part: NodeRank) -> None:
-        """The answers to `ask`, which was sent at `sent_s` by the clock of the loop."""
+        """Update the partitions from the results of `ask`, which was sent at `sent_s` by the clock of the loop. `part`:
+        the node's rank now.
+        """
         _, renewed, taken = answers
         was = self.held, self.leaving, self._part
         for partition in self._ending:
@@ -166,7 +170,7 @@ class PartitionLeases:
             self._note_change()
 
     def end(self) -> list[Statement]:
-        """Leaves all partitions to others at once."""
+        """Return the statements that release all partitions to other nodes at once."""
         given = self._given_back | self._epochs
         self._hold({})
         return [end_leases(_leases(given))]

@@ -27,8 +27,8 @@ CONNECT_EACH_S = 3.0
 
 
 async def connected(url: StoreUrl) -> abc.PGconn:
-    """A connection in pipeline mode, for a trio task. Raises `ConnectionLostError`, and `DatabaseError` where the next
-    attempt would fail too.
+    """Connect, and return a connection in pipeline mode, for a trio task. Raises `ConnectionLostError`, and
+    `DatabaseError` if another attempt would fail too.
     """
     failures = list[ConnectionLostError | DatabaseError]()
     for host, limit_s in _hosts(await _with_addresses(url)):
@@ -40,7 +40,7 @@ async def connected(url: StoreUrl) -> abc.PGconn:
 
 
 def connected_now(url: StoreUrl) -> abc.PGconn:
-    """`connected`, blocking the calling thread."""
+    """Connect as `connected` does, blocking the calling thread."""
     failures = list[ConnectionLostError | DatabaseError]()
     for host, limit_s in _hosts(url):
         try:
@@ -78,7 +78,7 @@ def _failure(failures: list[ConnectionLostError | DatabaseError]) -> ConnectionL
 
 
 async def _with_addresses(url: StoreUrl) -> StoreUrl:
-    """The same with the addresses of its hosts, which libpq would look up while the loop stands still. Raises
+    """The same with the addresses of its hosts, which libpq would look up while the loop is blocked. Raises
     `ConnectionLostError` where there are none.
     """
     hosts = url.parameters.get("host", "").split(",")
@@ -120,7 +120,7 @@ def _connecting(url: StoreUrl) -> WireSteps[abc.PGconn]:
 
 
 def refuse_old_server(version: int) -> None:
-    """Raises `DatabaseError` where a server's version, as in 140003 for 14.3, is too old."""
+    """Raise `DatabaseError` if a server's version, such as 140003 for 14.3, is too old."""
     if version < OLDEST_SERVER * 10_000:
         raise DatabaseError(
             f"the database is PostgreSQL {version // 10_000}: this program needs {OLDEST_SERVER} or later"

@@ -36,17 +36,17 @@ _LOST = ("08", "57P", "25P03")
 
 
 class SqlError(OperatorError, EngineError):
-    """The database refused a statement. Nothing that was sent after it was run."""
+    """The database rejected a statement. Statements that were sent after it were not executed."""
 
     def __init__(self, state: str, message: str) -> None:
-        """`state` is the SQLSTATE of five characters, empty where the library failed; `message` the database's own."""
+        """`state` is the SQLSTATE of five characters, empty if the library failed; `message` the database's own."""
         hint = _HINTS.get(state)
         super().__init__(message if hint is None else f"{message}; {hint}")
         self.state = state
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether the same transaction may succeed when it is begun again."""
+        """Whether the same transaction may succeed if it is begun again."""
         return self.state in (SERIALIZATION_FAILURE, DEADLOCK)
 
 
@@ -59,13 +59,15 @@ class DatabaseError(OperatorError, EngineError):
 
 
 def error_of(state: str, message: str) -> SqlError | ConnectionLostError:
-    """The exception for what a database said."""
+    """Return the exception for an SQLSTATE and message of the database."""
     message = " ".join(message.split())
     return ConnectionLostError(message) if state.startswith(_LOST) else SqlError(state, message)
 
 
 def connecting_failed(message: str) -> DatabaseError | ConnectionLostError:
-    """The exception for a connection that was not made. libpq keeps its SQLSTATE to itself, so the words decide."""
+    """Return the exception for a connection that could not be made. libpq does not expose its SQLSTATE, so the message
+    decides.
+    """
     message = " ".join(message.split())
     known = next((known for words, known in _WORDS.items() if words in message), "")
     hint = _HINTS.get(known, known)

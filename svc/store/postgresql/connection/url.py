@@ -35,7 +35,7 @@ class StoreUrlError(OperatorError):
 
 @dataclass(frozen=True)
 class StoreUrl:
-    """A store on PostgreSQL. `str` shows it without its password."""
+    """The location of a store on PostgreSQL. `str` shows it without its password."""
 
     text: str
     """As it was given; it holds no password."""
@@ -46,17 +46,17 @@ class StoreUrl:
         return self.text
 
     def conninfo(self) -> bytes:
-        """What libpq connects with. Holds the password: never log it."""
+        """Return the connection string for libpq. It contains the password: never log it."""
         return " ".join(f"{name}={_quoted(value)}" for name, value in self.parameters.items()).encode()
 
 
 def is_store_url(text: str) -> bool:
-    """Whether a location of a store is a URL, and not a directory."""
+    """Return whether the location of a store is a URL rather than a directory."""
     return "://" in text
 
 
 def store_url(text: str, password_file: Path | None = None) -> StoreUrl:
-    """The location that a URL names. The password is the first line of `password_file`, where one is given.
+    """Return the location that a URL names. The password is the first line of `password_file`, where one is given.
 
     Raises `StoreUrlError`: for another scheme, a URL that libpq cannot read, a password in it, a file that cannot be
     read.

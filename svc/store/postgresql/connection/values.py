@@ -18,47 +18,47 @@ TRUE = b"\1"
 
 
 def int4(value: int) -> bytes:
-    """An `int4` of 4 bytes. Raises `OverflowError` for a number beyond them."""
+    """Return an `int4` of 4 bytes. Raises `OverflowError` for a number beyond them."""
     return value.to_bytes(4, signed=True)
 
 
 def int8(value: int) -> bytes:
-    """An `int8` of 8 bytes. Raises `OverflowError` for a number beyond them."""
+    """Return an `int8` of 8 bytes. Raises `OverflowError` for a number beyond them."""
     return value.to_bytes(8, signed=True)
 
 
 def float8(value: float) -> bytes:
-    """A `float8` of 8 bytes, the number itself (IEEE 754)."""
+    """Return a `float8` of 8 bytes (IEEE 754)."""
     return struct.pack(">d", value)
 
 
 def integer(raw: bytes) -> int:
-    """What an `int2`, `int4` or `int8` holds, by its 2, 4 or 8 bytes."""
+    """Return the value of an `int2`, `int4` or `int8`, given its 2, 4 or 8 bytes."""
     return int.from_bytes(raw, signed=True)
 
 
 def int4s(values: Sequence[int]) -> bytes:
-    """An `int4[]`, in the order of `values`. Raises as `int4`."""
+    """Return an `int4[]`, in the order of `values`. Raises as `int4`."""
     return _header(_INT4, len(values)) + b"".join(b"\0\0\0\4" + value.to_bytes(4, signed=True) for value in values)
 
 
 def int8s(values: Sequence[int]) -> bytes:
-    """An `int8[]`, in the order of `values`. Raises as `int8`."""
+    """Return an `int8[]`, in the order of `values`. Raises as `int8`."""
     return _header(_INT8, len(values)) + b"".join(b"\0\0\0\x08" + value.to_bytes(8, signed=True) for value in values)
 
 
 def texts(values: Sequence[str]) -> bytes:
-    """A `text[]` in UTF-8. A text with a zero character is refused by the database."""
+    """Return a `text[]` in UTF-8. The database rejects a text with a zero character."""
     return _array(_TEXT, [value.encode() for value in values])
 
 
 def byteas(values: Sequence[bytes]) -> bytes:
-    """A `bytea[]`, of values of any length."""
+    """Return a `bytea[]`, of values of any length."""
     return _array(_BYTEA, values)
 
 
 def xids(values: Sequence[bytes | None]) -> bytes:
-    """An `xid[]` of ids as results have them, of 4 bytes, or null."""
+    """Return an `xid[]` of transaction ids in the form of results, 4 bytes each, or null."""
     return _header(_XID, len(values)) + b"".join([_NULL if value is None else b"\0\0\0\4" + value for value in values])
 
 

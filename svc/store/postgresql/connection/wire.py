@@ -35,7 +35,7 @@ _FAILED = (pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.BAD_RESPONSE)
 
 
 class Statement(NamedTuple):
-    """SQL with `$1`, `$2` … and their values in PostgreSQL's binary format, which casts in the SQL declare."""
+    """SQL with `$1`, `$2` … and their values in PostgreSQL's binary format; casts in the SQL declare their types."""
 
     sql: bytes
     parameters: Sequence[bytes | None] = ()
@@ -44,7 +44,7 @@ class Statement(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a statement gave."""
+    """The result of a statement."""
 
     rows: list[tuple[Any, ...]]
     """Each value `bytes` in binary format, or `None`."""
@@ -53,7 +53,7 @@ class Result(NamedTuple):
 
 
 class Notice(NamedTuple):
-    """What `notify` sent."""
+    """A notice that `notify` sent."""
 
     channel: bytes
     payload: bytes
@@ -84,10 +84,9 @@ class Timeouts(NamedTuple):
 
 
 class Wire:
-    """One connection. One exchange at a time; `is_open` says whether another is possible.
-
-    An exchange that is cancelled, or that loses its connection, closes the connection: what was sent may still be
-    committed, and nobody reads the answer.
+    """One connection, which runs one exchange at a time; `is_open` says whether another is possible. An exchange that
+    is cancelled, or loses its connection, closes the connection: what was sent may still be committed, and its result
+    is lost.
     """
 
     def __init__(self, connection: abc.PGconn, timeouts: Timeouts) -> None:
@@ -101,14 +100,14 @@ class Wire:
 
     @classmethod
     async def connect(cls, url: StoreUrl, timeouts: Timeouts = Timeouts()) -> Wire:  # noqa: B008  an immutable tuple
-        """Connect, for a trio task. Raises `ConnectionLostError`, `SqlError`, `DatabaseError` for an old server."""
+        """Connect, for a trio task. Raises `ConnectionLostError`, `SqlError`, and `DatabaseError` for an old server."""
         wire = cls(await connected(url), timeouts)
         wire._note_session(await wire.exchange([_settings(timeouts, wire._process)]))
         return wire
 
     @classmethod
     def connect_now(cls, url: StoreUrl, timeouts: Timeouts = Timeouts()) -> Wire:  # noqa: B008  an immutable tuple
-        """`connect`, blocking the calling thread."""
+        """Connect as `connect` does, blocking the calling thread."""
         wire = cls(connected_now(url), timeouts)
         wire._note_session(wire.exchange_now([_settings(timeouts, wire._process)]))
         return wire
@@ -120,7 +119,7 @@ class Wire:
 
     @property
     def is_in_transaction(self) -> bool:
-        """Whether a transaction is open, failed ones among them."""
+        """Whether a transaction is open, even a failed one."""
         return self._connection.transaction_status in (
             pq.TransactionStatus.INTRANS,
             pq.TransactionStatus.INERROR,
@@ -128,12 +127,12 @@ class Wire:
 
     @property
     def process(self) -> int:
-        """Process id of the server's side of this session; behind a pooler, as it was when the connection was made."""
+        """The process id of the server's side of this session; behind a pooler, the one at the time of connecting."""
         return self._process
 
     @property
     def is_pooled(self) -> bool:
-        """Whether a pooler stands between: it made up the process id that it gave."""
+        """Whether the connection goes through a pooler, which made up the process id."""
         return self._is_pooled
 
     @property
@@ -142,30 +141,28 @@ class Wire:
         return self._connection.server_version // 10_000
 
     def statistics(self) -> WireStatistics:
-        """Counts since the connection was made."""
+        """Return counts since the connection was made."""
         return WireStatistics(self._round_trips, self._statements, self._waits)
 
     async def exchange(self, statements: Sequence[Statement]) -> list[Result]:
-        """Send all, wait once; a result for each, in order.
-
-        Outside `begin` and `commit` they are one transaction. Raises, when everything was read, `SqlError` of the first
-        that failed (those behind it were not run), and `ConnectionLostError`.
+        """Send all statements, wait once, and return a result for each, in order. Without `begin` and `commit` they are
+        one transaction. When everything was read, raises the `SqlError` of the first that failed (later ones were not
+        executed), and `ConnectionLostError`.
         """
         return await driven(self._exchanging(statements), self._timeouts.answer_s)
 
     def exchange_now(self, statements: Sequence[Statement]) -> list[Result]:
-        """`exchange`, blocking the calling thread."""
+        """Run an exchange as `exchange` does, blocking the calling thread."""
         return driven_now(self._exchanging(statements), self._timeouts.answer_s)
 
     async def notices(self) -> list[Notice]:
-        """Wait for what `notify` sent on channels that this connection listens to. Not during an exchange.
-
-        Raises `ConnectionLostError`. May be cancelled without loss.
+        """Wait for and return notices on channels that this connection listens to. Do not call this during an exchange.
+        It can be cancelled without loss. Raises `ConnectionLostError`.
         """
         return await driven(self._noticing(), None)
 
     def close(self) -> None:
-        """End the connection; the database undoes what was not committed. Never fails."""
+        """Close the connection; the database rolls back what was not committed. Never fails."""
         self._connection.finish()
 
     def _exchanging(self, statements: Sequence[Statement]) -> WireSteps[list[Result]]:
@@ -318,8 +315,8 @@ def _text(connection: abc.PGconn) -> str:
 
 
 class Pool:
-    """Lends the connections of a serving store to tasks: at most so many, made when they are needed and kept. A task
-    that finds none free waits in line.
+    """Lends the connections of a serving store to tasks. It creates connections when needed, up to a maximum, and keeps
+    them. A task that finds none free waits in line.
     """
 
     def __init__(self, connect: Callable[[], Awaitable[Wire]], most: int) -> None:
@@ -329,8 +326,8 @@ class Pool:
 
     @asynccontextmanager
     async def wire(self) -> AsyncGenerator[Wire]:
-        """A connection for a block, with no transaction open. One that was closed in the block, or has a transaction
-        open after it, is given up. Raises what connecting raises.
+        """Lend a connection for a `with` block, with no transaction open. A connection that was closed in the block, or
+        has a transaction open after it, is discarded. Raises what connecting raises.
         """
         async with self._free:
             wire = self._idle.pop() if self._idle else await self._connect()
@@ -346,11 +343,11 @@ class Pool:
                     wire.close()
 
     def close(self) -> None:
-        """Close the connections that nobody uses. Others are closed when they come back."""
+        """Close the connections that are not in use; others are closed when they are returned."""
         while self._idle:
             self._idle.pop().close()
 
     @property
     def waiting(self) -> int:
-        """Tasks in line."""
+        """Number of tasks in line."""
         return self._free.statistics().tasks_waiting

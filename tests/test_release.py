@@ -23,7 +23,7 @@ from tools import release
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-ZIZMOR = shutil.which("zizmor")
+ZIZMOR = shutil.which("zizmor", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
 PINNED = re.compile(r"uses: [a-z0-9-]+/[a-z0-9-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
 
 LOG = """# Changelog

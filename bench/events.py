@@ -72,6 +72,7 @@ COUNTRIES = tuple(sorted(COUNTRY_NAMES))[:120]
 class AttemptRecord(NamedTuple):
     """What the generator made, as far as the questions need it."""
 
+    organization_id: str
     secret: str
     visitors: list[str]
     """The busiest first."""
@@ -178,7 +179,7 @@ def fill(directory: Path, count: int) -> AttemptRecord:
         while found.store.write_now([partial(step, scope=scope, before_ms=World.real().now_ms())]) == [True]:
             pass  # as the indexer
     found.store.close()
-    return AttemptRecord(secret, visitors, request_ids, time.perf_counter() - began)
+    return AttemptRecord(organization.id, secret, visitors, request_ids, time.perf_counter() - began)
 
 
 def events(world: World, chance: random.Random, visitors: list[str], count: int) -> Iterator[tuple[UUID, Event]]:

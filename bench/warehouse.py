@@ -3,9 +3,10 @@
     python -m bench.warehouse compare [--events 100000]
     python -m bench.warehouse cost [--rounds 15]
 
-`compare` fills a store with events, moves it to a database, installs `svc.sql_events`, and compares every row with
-GET /events. `cost` writes events in groups, as a node does, into a database without the table and into one with it, in
-turn, and prints what an event takes of the node and of the database: everything but what comes before its transaction.
+`compare` fills a store with events, moves it to a database, installs `svc.sql_events`, and compares GET /events with
+the feed, with every row of the table and with hourly Parquet files, for which it takes the extra `parquet`. `cost`
+writes events in groups, as a node does, into a database without the table and into one with it, in turn, and prints
+what an event takes of the node and of the database: everything but what comes before its transaction.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -33,8 +35,8 @@ from bench.events import DAY_MS, event, fill, record
 from bench.identify import ENVIRONMENT
 from bench.nodes import DATABASE, server_cpu_of
 from bench.reports import device_report
+from svc.cli.records.exports.hourly import HOLD_MS, HOUR_MS
 from svc.domain.events.archive import deflate
-from svc.domain.events.columns import COLUMNS
 from svc.domain.records import Event, Organization
 from svc.domain.timestamps import read_timestamp, timestamp
 from svc.store.engine import Writer
@@ -46,6 +48,7 @@ from svc.store.postgresql.store import PostgresqlStore
 from svc.store.schema.tables import ORGANIZATIONS, TABLES
 from svc.store.snapshot import Transaction
 from svc.world import World, twenty_characters
+from tests.support.event_columns import as_columns
 from tests.support.postgresql import Cluster
 from tests.support.process import Served
 
@@ -147,12 +150,29 @@ def compare(count: int) -> None:
             read = partial(cluster.execute, database=database)
             server = Served(directory, SVC_STORE=str(url), SVC_LOG_REQUESTS="none", SVC_READ_RATE="0")
             try:
-                of_api = {row["request_id"]: as_columns(row) for row in api_rows(server.port, made.secret)}
+                of_api = once((row["request_id"], row) for row in api_rows(server.port, made.secret))
+                began = time.perf_counter()
+                of_feed = once((row["request_id"], row) for row in feed_rows(server.port, made.secret))
+                print(f"the feed was read in {time.perf_counter() - began:.1f} s")
+                assert_equal(of_api, of_feed)
+                assert list(of_feed) == sorted(of_api, key=lambda each: (of_api[each]["occurred_at"], each))
+                folder = directory / "hours"
+                command = ("export", "events", made.organization_id, "--format", "parquet", "--hourly", str(folder))
+                began, until_ms = time.perf_counter(), World.real().now_ms() - HOLD_MS
+                svc(*command, "--data", str(directory), "--store", str(url))
+                print(f"Parquet was written in {time.perf_counter() - began:.1f} s")
             finally:
                 server.kill_all(())
-            of_sql = dict(sql_rows(read))
-            assert_equal(of_api, of_sql)
-            print(f"compared: {len(of_api):,} events of the API, {len(of_sql):,} rows of SQL; equal, value by value")
+            columns = {request_id: as_columns(row) for request_id, row in of_api.items()}
+            of_sql = once(sql_rows(read))
+            assert_equal(columns, of_sql)
+            hours_end = timestamp(until_ms - until_ms % HOUR_MS)
+            of_files = once(parquet_rows(folder))
+            assert_equal({name: row for name, row in columns.items() if row["occurred_at"] < hours_end}, of_files)
+            print(
+                f"compared: {len(of_api):,} events of the API, {len(of_feed):,} of the feed, {len(of_sql):,} rows of "
+                f"SQL, {len(of_files):,} of Parquet; equal, value by value"
+            )
     finally:
         cluster.close()
 
@@ -181,24 +201,40 @@ def api_rows(port: int, secret: str) -> Iterator[dict[str, Any]]:
             page += 1
 
 
-def as_columns(row: dict[str, Any]) -> dict[str, Any]:
-    """An event of the API by the columns."""
-    decision = row.get("decision") or {}
-    shaped = {
-        "occurred_at": read_timestamp(row["occurred_at"]),
-        "signals": [fired["signal"] for fired in row["signals"]],
-        "triggers": [group["signal"] for group in row["triggers"]],
-        "decision": decision.get("action"),
-        "rule": decision.get("rule"),
-    }
-    return {name: shaped[name] if name in shaped else row.get(name) for name in COLUMNS}
+def feed_rows(port: int, secret: str) -> Iterator[dict[str, Any]]:
+    """Every event of production by the feed."""
+    connection, query = http.client.HTTPConnection("127.0.0.1", port), {"order": "oldest", "limit": PAGE}
+    while True:
+        connection.request("GET", "/api/v1/events?" + urlencode(query), headers={"x-api-key": secret})
+        response = connection.getresponse()
+        body = json.loads(response.read())
+        assert response.status == 200, body
+        yield from body["rows"]
+        query["after"] = body["next_cursor"]
+        if not body["has_more"]:
+            return
+
+
+def parquet_rows(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    parquet: Any = import_module("pyarrow.parquet")
+    for path in sorted(folder.glob("*.parquet")):
+        for row in parquet.read_table(path).to_pylist():
+            yield row["request_id"], {**row, "occurred_at": timestamp(round(row["occurred_at"].timestamp() * 1000))}
+
+
+def once(rows: Iterator[tuple[str, dict[str, Any]]]) -> Rows:
+    """By request id. Raises `AssertionError` where one is there twice."""
+    listed = list(rows)
+    found = dict(listed)
+    assert len(found) == len(listed), "an event is there twice"
+    return found
 
 
 def sql_rows(read: Callable[[str], list[tuple[str | None, ...]]]) -> Iterator[tuple[str, dict[str, Any]]]:
     for (text,) in read("select row_to_json(s) from svc.sql_events s where environment = 'production'"):
         row = json.loads(text or "")
         row.pop("organization")
-        yield row["request_id"], {**row, "occurred_at": read_timestamp(row["occurred_at"])}
+        yield row["request_id"], {**row, "occurred_at": timestamp(read_timestamp(row["occurred_at"]) or 0)}
 
 
 def assert_equal(of_api: Rows, others: Rows) -> None:

@@ -14,7 +14,6 @@ import trio
 from psycopg import pq
 
 from svc.actors.retention import sweep
-from svc.domain.events.columns import COLUMNS
 from svc.domain.ids import DAY_MS
 from svc.domain.rules.ruleset import Rule
 from svc.domain.timestamps import read_timestamp, timestamp
@@ -23,6 +22,7 @@ from tests.spec.automation import Automation
 from tests.spec.commands import ROOT, Ran, run_beside
 from tests.spec.responses import BROWSER, DRIVEN, PROGRAM, TOO_LITTLE, visit
 from tests.spec.test_erasure import marked
+from tests.support.event_columns import as_columns
 from tests.support.live import Live, live_service, report
 from tests.support.pgbouncer import pgbouncer, program
 from tests.support.postgresql import Cluster, shared_cluster
@@ -91,29 +91,21 @@ async def listed(live: Live, *secrets: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-def as_columns(row: dict[str, Any]) -> dict[str, Any]:
-    """An event of the API as the documentation says that it stands in the table."""
-    decision = row.get("decision") or {}
-    shaped = {
-        "occurred_at": read_timestamp(row["occurred_at"]),
-        "signals": [fired["signal"] for fired in row["signals"]],
-        "triggers": [group["signal"] for group in row["triggers"]],
-        "decision": decision.get("action"),
-        "rule": decision.get("rule"),
-        "tag": row["tag"].replace("\0", "\\x00") if "tag" in row else None,
-    }
-    return {name: shaped[name] if name in shaped else row.get(name) for name in COLUMNS}
+def in_table(row: dict[str, Any]) -> dict[str, Any]:
+    """An event of the API as it stands in the table, whose texts have no zero character."""
+    found = as_columns(row)
+    return found | {"tag": found["tag"] and found["tag"].replace("\0", "\\x00")}
 
 
 def plain(row: dict[str, Any], organization: int) -> dict[str, Any]:
     """A row of the table, of that organization."""
     assert row.pop("organization") == organization
-    return {**row, "occurred_at": read_timestamp(row["occurred_at"])}
+    return {**row, "occurred_at": timestamp(read_timestamp(row["occurred_at"]) or 0)}
 
 
 async def assert_equal(live: Live, there: Database, *secrets: str) -> int:
     """The table has the events of the API and no other, value by value; and `svc check` finds nothing wrong."""
-    events = {request_id: as_columns(row) for request_id, row in (await listed(live, *secrets)).items()}
+    events = {request_id: in_table(row) for request_id, row in (await listed(live, *secrets)).items()}
     assert {request_id: plain(row, live.organization.number) for request_id, row in there.rows().items()} == events
     assert (await there.svc("check", "--json")).json["ok"]
     return len(events)

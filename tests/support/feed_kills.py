@@ -15,7 +15,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import NamedTuple
 
@@ -94,9 +94,13 @@ class FeedKills:
         while not self._ended.is_set():
             device += WRITERS
             body = json.dumps({"sdk": {"platform": "web"}, "signals": report(device % 200)})
-            connection.request("POST", "/api/v1/identify", body, headers)
-            response = connection.getresponse()
-            answer = json.loads(response.read())
+            try:
+                connection.request("POST", "/api/v1/identify", body, headers)
+                response = connection.getresponse()
+                answer = json.loads(response.read())
+            except (OSError, HTTPException):  # a machine that stood still: whether it was stored is not known
+                connection.close()
+                continue
             if response.status == 200:
                 self._acknowledged.append(answer["request_id"])
             self._ended.wait(self._pause_s)

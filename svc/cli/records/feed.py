@@ -4,9 +4,10 @@ on where it was (ADR 130).
 
 from __future__ import annotations
 
+import fcntl
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import aclosing, closing, contextmanager
+from contextlib import ExitStack, aclosing, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -57,7 +58,7 @@ def tail_feed(
     """Write the events to standard output. The cursor is in each line of JSON, and is written to the file after what
     it stands behind was; without either, the last one goes to standard error. Raises `CommandError`.
     """
-    with opened(directory) as found, _store_of(found) as store:
+    with _alone(options.cursor_file), opened(directory) as found, feed_store(found) as store:
         number = number_of(store, organization_id)
         cursors = CursorScope(cursors_key(found.pepper), number, wanted.environment)
         after = _beginning(wanted, options, cursors)
@@ -71,7 +72,7 @@ def tail_feed(
 
 
 @contextmanager
-def _store_of(found: Opened) -> Generator[Store]:
+def feed_store(found: Opened) -> Generator[Store]:
     """The store such that closing the feed holds up nobody: in a database, by a transaction of one organization."""
     if found.database is None:
         yield found.store
@@ -85,10 +86,35 @@ def _store_of(found: Opened) -> Generator[Store]:
         yield store
 
 
+@contextmanager
+def _alone(cursor_file: Path | None) -> Generator[None]:
+    """Before anything is printed: what could not be noted would be printed again. Raises `CommandError`."""
+    with ExitStack() as stack:
+        if cursor_file is not None:
+            try:
+                lock = stack.enter_context(cursor_file.with_name(f"{cursor_file.name}.lock").open("ab"))
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise CommandError(f"another command keeps its cursor in {cursor_file}: name another file") from None
+            except OSError as error:
+                raise CommandError(f"the cursor cannot be written to {cursor_file}: {error.strerror}") from error
+        yield
+
+
+def _read_cursor(file: Path) -> str | None:
+    """What the file has; `None` = it is not there. Raises `CommandError`."""
+    try:
+        return file.read_bytes().decode("ascii", "replace").strip()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise CommandError(f"the cursor in {file} cannot be read: {error.strerror}") from error
+
+
 def _beginning(wanted: Wanted, options: FeedOptions, cursors: CursorScope) -> Position:
     text, source = options.cursor, "--from"
-    if text is None and options.cursor_file is not None and options.cursor_file.exists():
-        text, source = options.cursor_file.read_text().strip(), str(options.cursor_file)
+    if text is None and options.cursor_file is not None:
+        text, source = _read_cursor(options.cursor_file), str(options.cursor_file)
     if text is None:
         return Position(wanted.since_ms, bytes(16))
     after = read_feed_cursor(text, cursors)

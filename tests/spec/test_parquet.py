@@ -16,26 +16,17 @@ import trio
 
 from svc.cli.records.exports.hourly import HOLD_MS, HOUR_MS
 from svc.domain.events.columns import COLUMNS
+from svc.domain.timestamps import timestamp
 from svc.world import World
-from tests.spec.commands import ROOT, Run
+from tests.spec.commands import ROOT, Run, run_beside
 from tests.spec.responses import DRIVEN, PROGRAM, TOO_LITTLE, visit
 from tests.spec.test_erasure import marked
+from tests.support.event_columns import as_columns
 from tests.support.live import live_service, options_of, report
 
 pytestmark = pytest.mark.slow
 needs_pyarrow = pytest.mark.skipif(not importlib.util.find_spec("pyarrow"), reason="no pyarrow: the extra `parquet`")
 HOURS = 5
-
-
-def as_columns(row: dict[str, Any]) -> dict[str, Any]:
-    decision = row.get("decision") or {}
-    shaped = {
-        "signals": [fired["signal"] for fired in row["signals"]],
-        "triggers": [group["signal"] for group in row["triggers"]],
-        "decision": decision.get("action"),
-        "rule": decision.get("rule"),
-    }
-    return {name: shaped[name] if name in shaped else row.get(name) for name in COLUMNS}
 
 
 class Shop:
@@ -137,12 +128,70 @@ def test_hours_are_lines_of_json_as_well_and_none_is_written_before_it_is_over(s
     assert next_ms <= World.real().now_ms() - HOLD_MS
 
 
+@pytest.mark.every_case
+@pytest.mark.usefixtures("engine")
+async def test_an_event_that_is_stored_after_its_hour_was_written_is_in_a_later_file_once(tmp_path: Path):
+    """Beside the service, whose clock goes back: as on a node that is behind, or for a request that hung."""
+    now_ms, folder = World.real().now_ms(), tmp_path / "hours"
+    hour_ms = now_ms - now_ms % HOUR_MS - 4 * HOUR_MS
+    async with live_service(tmp_path / "data", now_ms=hour_ms) as live:
+        _, public = live.issue(environment="production")
+
+        async def visited() -> str:
+            return (await visit(live, public)).json()["request_id"]
+
+        async def exported(*options: str) -> None:
+            command = ("export", "events", live.organization.id, "--hourly", folder, *options)
+            assert (await run_beside(*command, *live.options)).status == 0
+
+        first = await visited()
+        live.clock.now_ms = hour_ms + HOUR_MS + 1
+        second = await visited()
+        await exported("--until", timestamp(hour_ms + HOUR_MS))
+        live.clock.now_ms = hour_ms
+        late = await visited()
+        await exported()
+        live.clock.now_ms = hour_ms
+        await visited()  # which is in the file of the hour that is now
+        await exported()
+    files = {
+        path.name[7:20]: [json.loads(line)["request_id"] for line in path.read_text().splitlines()]
+        for path in folder.glob("*.jsonl")
+    }
+    assert files == {timestamp(hour_ms)[:13]: [first], timestamp(hour_ms + HOUR_MS)[:13]: [late, second]}
+
+
+@pytest.mark.every_case
+@pytest.mark.usefixtures("engine")
+async def test_events_behind_a_clock_that_was_ahead_wait_for_the_next_file_alone(tmp_path: Path):
+    now_ms, folder = World.real().now_ms(), tmp_path / "hours"
+    async with live_service(tmp_path / "data", now_ms=now_ms) as live:
+        public, secret = live.issue(environment="production")[1], live.issue("secret", "production")[1]
+        live.clock.now_ms = now_ms + 5 * HOUR_MS
+        made = [(await visit(live, public)).json()["request_id"]]
+        live.clock.now_ms = now_ms
+        query = {"order": "oldest"}
+        page = await live.client.get("/api/v1/events", params=query, headers={"x-api-key": secret})
+        assert len(page.json()["rows"]) == 1, "the feed is closed up to that clock"
+        made.append((await visit(live, public)).json()["request_id"])
+        for _ in range(2):
+            command = ("export", "events", live.organization.id, "--hourly", folder)
+            assert (await run_beside(*command, *live.options)).status == 0
+    (path,) = folder.glob("*.jsonl")
+    assert [json.loads(line)["request_id"] for line in path.read_text().splitlines()] == made
+
+
 def test_what_cannot_be_exported_is_said(shop: Shop, run: Run, tmp_path: Path):
     folder = tmp_path / "hours"
     assert shop.export(run, "--hourly", folder).status == 0
     shop.export(run, "--hourly", folder, "--format", "csv").assert_refused("has other events")
     shop.export(run, "--hourly", folder, "--level", "high").assert_refused("has other events")
-    for wrong in (("--follow",), ("--hourly", folder, "--output", "x"), ("--hourly", folder, "--documents")):
+    for wrong in (
+        ("--follow",),
+        ("--hourly", folder, "--label", "fraud"),
+        ("--hourly", folder, "--output", "x"),
+        ("--hourly", folder, "--documents"),
+    ):
         shop.export(run, *wrong).assert_usage()
     shop.export(run, "--format", "parquet", "--output", "x.parquet.gz").assert_usage()
     (folder / ".svc-export.json").write_text("?")

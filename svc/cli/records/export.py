@@ -14,6 +14,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
+from svc.cli.data_directory import opened
 from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, data_option
 from svc.cli.records.event_source import (
@@ -28,8 +29,9 @@ from svc.cli.records.event_source import (
 )
 from svc.cli.records.events import Archives
 from svc.cli.records.exports.event_files import FORMS, Form, event_file
-from svc.cli.records.exports.hourly import export_hours
+from svc.cli.records.exports.hourly import HoursWanted, export_hours
 from svc.cli.records.exports.output_files import output_file
+from svc.cli.records.feed import feed_store
 from svc.cli.terminal import progress
 from svc.domain.events.listing import Filters
 from svc.domain.ids import is_visitor_id, made_at_ms
@@ -146,18 +148,21 @@ def export_events(
     columns with types and exact values. Events that arrive after the start are not in it.
 
     With --hourly, files such as events-2026-01-05T10Z.parquet are written two minutes after their hour (UTC), each
-    under its name when it is complete. The next run goes on behind the last one, wherever that was ended.
+    under its name when it is complete. The next run goes on behind the last one, wherever that was ended. They are the
+    feed of svc events tail --from, in parts: an event that is stored later is in a later file.
     """
     if folder is not None and (documents or output is not None):
         raise click.UsageError("--hourly names its files itself, and has no --documents")
     if follow and folder is None:
         raise click.UsageError("--follow goes with --hourly")
+    if folder is not None and wanted.filters.label is not None:
+        raise click.UsageError("--hourly has no --label: an event gets it after its file may be written")
     if documents and form != "jsonl":
         raise click.UsageError("--documents goes with JSON lines alone: a report has no columns")
     if folder is not None:
-        with reading(directory) as store:
-            number = number_of(store, organization_id)
-            export_hours(store, organization_id, number, wanted, form, folder, follow=follow)
+        with opened(directory) as found, feed_store(found) as store:
+            hours = HoursWanted(organization_id, number_of(store, organization_id), wanted, form)
+            export_hours(store, hours, folder, follow=follow)
         return
     if form == "parquet" and output is None and sys.stdout.isatty():
         raise click.UsageError("Parquet is not text: name a file with --output")

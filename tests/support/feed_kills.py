@@ -46,7 +46,7 @@ class FeedKills:
         self._chance = random.Random(seed)
         options = ("--rate-limit", "0", "--data", str(directory))
         self._organization = run_json("org", "create", "fed", *options, **settings)["organization_id"]
-        self._public, self._secret = self._key("public", "--origin", ORIGIN), self._key("secret")
+        self._public, self.secret = self._key("public", "--origin", ORIGIN), self._key("secret")
         self._output = directory.parent / "output.jsonl"
         self._output.touch()
         self._acknowledged: list[str] = []
@@ -83,6 +83,19 @@ class FeedKills:
     def _write(self, number: int) -> None:
         """Identify until the end, at a server in turn; what was acknowledged is noted."""
         connection = HTTPConnection("127.0.0.1", self._ports[number % len(self._ports)], timeout=30)
+        device = number
+        while not self._ended.is_set():
+            device += WRITERS
+            try:
+                self._acknowledged += filter(None, [self.identify(device, connection)])
+            except (OSError, HTTPException):  # a machine that stood still: whether it was stored is not known
+                connection.close()
+                continue
+            self._ended.wait(self._pause_s)
+        connection.close()
+
+    def identify(self, device: int, connection: HTTPConnection) -> str | None:
+        """The request id of an identification, where it was acknowledged."""
         headers = {
             "x-api-key": self._public,
             "origin": ORIGIN,
@@ -90,21 +103,11 @@ class FeedKills:
             "x-forwarded-for": PUBLIC_ADDRESS,
             "content-type": "application/json",
         }
-        device = number
-        while not self._ended.is_set():
-            device += WRITERS
-            body = json.dumps({"sdk": {"platform": "web"}, "signals": report(device % 200)})
-            try:
-                connection.request("POST", "/api/v1/identify", body, headers)
-                response = connection.getresponse()
-                answer = json.loads(response.read())
-            except (OSError, HTTPException):  # a machine that stood still: whether it was stored is not known
-                connection.close()
-                continue
-            if response.status == 200:
-                self._acknowledged.append(answer["request_id"])
-            self._ended.wait(self._pause_s)
-        connection.close()
+        body = json.dumps({"sdk": {"platform": "web"}, "signals": report(device % 200)})
+        connection.request("POST", "/api/v1/identify", body, headers)
+        response = connection.getresponse()
+        answer = json.loads(response.read())
+        return answer["request_id"] if response.status == 200 else None
 
     def _consumer(self, number: int) -> subprocess.Popen[str]:
         """Goes on behind the last whole line of the output; what was cut off is not of it."""
@@ -119,7 +122,7 @@ class FeedKills:
                 environment = {**ENVIRONMENT, **self._settings}
                 return start(*command, stdout=output, stderr=subprocess.DEVNULL, env=environment)
             port = str(self._ports[number // 2 % len(self._ports)])
-            program = [sys.executable, feed_consumer.__file__, port, self._secret, *([cursor] if cursor else [])]
+            program = [sys.executable, feed_consumer.__file__, port, self.secret, *([cursor] if cursor else [])]
             return subprocess.Popen(program, stdout=output, text=True)
 
     def _read_all(self) -> None:

@@ -109,7 +109,9 @@ SETTLED_AFTER_MS = 5 * 60 * 1000
 
 
 def counters(entries: Iterable[LedgerEntry]) -> Usage:
-    """Sums of these ledger lines. A charge of any other price than `UNIDENTIFIABLE_MICROS` counts as identifiable."""
+    """Return the sums of these ledger lines. A charge of any price other than `UNIDENTIFIABLE_MICROS` counts as
+    identifiable.
+    """
     identifiable = unidentifiable = free = charged = credited = 0
     for entry in entries:
         amount = entry.amount_micros

@@ -21,11 +21,9 @@ T = TypeVar("T")
 
 
 def body_of(body: type[B], *records: msgspec.Struct, **others: Any) -> B:
-    """Return a body from the fields and properties of `records`, which have no name in common.
-
-    A field of the same name is taken over, and `created_at` is written from `created_at_ms` (RFC 3339). `None` is left
-    out where the body may leave the field out, and else `null`. `others` are the fields that no record has in the form
-    of the body. Raises `TypeError` where a required field is in neither.
+    """Return a body from the fields and properties of `records`, whose names must differ, and from `others`, fields
+    that no record has in the form of the body. `created_at` is written from `created_at_ms` (RFC 3339). `None` is left
+    out if the field is optional, else `null`. Raises `TypeError` if a required field is missing.
     """
     fields = {
         name: None if value is None else shape(value)

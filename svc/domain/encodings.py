@@ -23,7 +23,7 @@ def base62(number: int, length: int) -> str:
 
 
 def base64url(content: bytes) -> str:
-    """Base64 for URLs, without padding (RFC 4648, 5)."""
+    """Return base64 for URLs, without padding (RFC 4648, 5)."""
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
 
 
@@ -40,15 +40,15 @@ def from_base64(text: Any, most: int) -> bytes | None:
 
 
 def seal(key: bytes, content: bytes, mac_bytes: int, context: bytes = b"") -> str:
-    """`content` with the first `mac_bytes` of an HMAC-SHA256 over `context` and it, as `base64url`. It can be read by
-    everybody, and made by those who know the key; the context must be known to open it.
+    """Return, as `base64url`, `content` with the first `mac_bytes` of an HMAC-SHA256 over `context` and `content`.
+    Anybody can read it; only holders of the key can make it. The same context is needed to open it.
     """
     return base64url(content + _mac(key, context + content, mac_bytes))
 
 
 def unseal(key: bytes, text: str, mac_bytes: int, context: bytes = b"") -> bytes | None:
-    """Return the content of a text that `seal` made with equal arguments; `None` for any other text, another spelling
-    of the same bytes included.
+    """Return the content of a text that `seal` made with the same arguments; `None` for any other text, including
+    another encoding of the same bytes.
     """
     try:
         raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -14,7 +14,7 @@ NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class OperatorError(Exception):
-    """An expected error. `svc` prints it as one line that says what to do next."""
+    """An expected error, which `svc` prints as one line that says what to do next."""
 
     exit_status: ClassVar[int] = 1
     """2 where the same command fails until somebody acts, so that a supervisor does not repeat it."""

@@ -34,11 +34,10 @@ OBJECT_FORM = {"type": "object", "additionalProperties": True}
 
 
 def about(description: str, *examples: Any, form: dict[str, Any] | None = None) -> Meta:
-    """Return what the published documents say of a field.
-
-    Without examples one is put together from those of its parts. `form` is JSON Schema that decoding does not check:
-    the service makes the value itself, or a rule of the domain checks it. A field whose type is shared and that may be
-    left out is `Annotated[VisitorId, about(...)] | UnsetType`: around the union, both would be merged.
+    """Return the description of a field for the published documents. Without `examples`, one is composed from those of
+    its parts. `form`: JSON Schema that decoding does not check, because the service makes the value itself or a rule of
+    the domain checks it. Write an optional field of a shared type as `Annotated[VisitorId, about(...)] | UnsetType`:
+    around the union, both would be merged.
     """
     return Meta(description=description, examples=[*examples] or None, extra_json_schema=form)
 
@@ -49,12 +48,14 @@ def bare(described: inspect.Type) -> inspect.Type:
 
 
 def open_to(*values: str) -> dict[str, list[str]]:
-    """JSON Schema of an open enumeration in responses, to which later versions may add values (decisions 1.10)."""
+    """Return the JSON Schema of an open enumeration in responses, to which later versions may add values (decisions
+    1.10).
+    """
     return {"x-extensible-enum": [*values]}
 
 
 def id_form(prefix: str) -> dict[str, str]:
-    """JSON Schema of an id: the prefix and twenty letters and digits (decisions 1.1)."""
+    """Return the JSON Schema of an id: the prefix and twenty letters and digits (decisions 1.1)."""
     return {"pattern": f"^{prefix}[0-9A-Za-z]{{20}}$"}
 
 

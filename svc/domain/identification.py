@@ -44,7 +44,9 @@ from svc.domain.useragent import read_agent
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """What was sent to identify, by whom, from where: made only after the key was authenticated and the body read."""
+    """A request to identify: what was sent, by whom and from where. It is made only after the key was authenticated and
+    the body was read.
+    """
 
     request_id: UUID
     new_visitor_id: str
@@ -191,8 +193,8 @@ def _verifiable(agent: Agent, ranges: Ranges | None) -> Agent:
 
 
 def may_have_original(submission: Submission, original: Event) -> bool:
-    """Return whether a duplicate is answered as its original was: it asks for that, soon, with the same key and from
-    the same origin (decisions 3.2).
+    """Return whether a duplicate gets the response of its original: it asks for that soon enough, with the same key and
+    from the same origin (decisions 3.2).
     """
     return (
         submission.wants_original

@@ -21,16 +21,16 @@ def first_id(at_ms: int) -> bytes:
 
 
 def made_at_ms(raw_id: bytes) -> int:
-    """Unix milliseconds at which a UUIDv7 of 16 bytes was made: its first 48 bits (RFC 9562, 5.7). Other bytes give a
+    """Return the Unix milliseconds in a UUIDv7 of 16 bytes: its first 48 bits (RFC 9562, 5.7). Other bytes give a
     number as well.
     """
     return int.from_bytes(raw_id[:6])
 
 
 def ordered_digest(text: str, digest: bytes) -> bytes:
-    """Return the 16-byte `digest` of a caller's text, as it stands in keys. That of a UUIDv7 in its usual form begins
-    with the id's 6 bytes of time, then 10 of the digest: rows of one moment lie together, where else each is on a page
-    of its own (ADR 45). It depends on the text alone.
+    """Return the 16-byte `digest` of a caller's text in the form for keys. For a UUIDv7 in its usual form, it begins
+    with the 6 bytes of the id's time, followed by 10 of the digest: rows of one moment are adjacent, instead of each on
+    a page of its own (ADR 45). It depends only on the text.
     """
     return bytes.fromhex(text[:8] + text[9:13]) + digest[:10] if _UUID_V7.fullmatch(text) else digest
 

@@ -179,8 +179,8 @@ class LastLook(msgspec.Struct, frozen=True, array_like=True):
     """When it looked."""
 
     def is_due(self, now_s: int, unseen_s: int) -> bool:
-        """Return whether one of the range may be unseen for `unseen_s` now; also where the clock was set back since the
-        look, so that a visitor who came afterwards may have an earlier time.
+        """Return whether a visitor of the range may have been unseen for `unseen_s` seconds now; also if the clock was
+        set back since the last look, so that a later visitor may have an earlier time.
         """
         return now_s < self.looked_s or now_s - self.seen_s >= unseen_s
 

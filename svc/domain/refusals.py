@@ -35,7 +35,7 @@ class Detail(msgspec.Struct, frozen=True):
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """An expected "no": a code of `CATALOGUE`, and what goes into the error body (interface 2.12)."""
+    """An expected refusal: a code of `CATALOGUE`, and the details for the error body (interface 2.12)."""
 
     code: str
     details: tuple[Detail, ...] = ()
@@ -90,8 +90,8 @@ def over_day(what: str, retry_after_s: int, reason: str = "") -> Refusal:
 
 
 def over_share() -> Refusal:
-    """`503 service_unavailable` of an organization that holds its share of the store (decisions 4). The message says
-    that sending again does not help, and what does.
+    """Return `503 service_unavailable` for an organization that holds its share of the store (decisions 4). The message
+    says that repeating the request does not help, and what does.
     """
     return Refusal(
         "service_unavailable",

@@ -21,8 +21,8 @@ _PASSWORD = re.compile(r"//[^/?#@]*:[^/?#]*@|[?&](?:ssl)?password=", re.IGNORECA
 
 
 def url_problem(url: str) -> str | None:
-    """Return what to do about the URL of a store that holds a password, which nothing may show; `None` = it
-    holds none.
+    """Return what to do about a store URL that contains a password, which must not be shown; `None` if it contains
+    none.
     """
     if _PASSWORD.search(url) is None:
         return None

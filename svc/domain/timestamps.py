@@ -14,15 +14,15 @@ _TIMESTAMP = re.compile(
 
 
 def timestamp(at_ms: int) -> str:
-    """RFC 3339 UTC with milliseconds and `Z` (decisions 1.2)."""
+    """Return a time (Unix ms) in RFC 3339, UTC with milliseconds and `Z` (decisions 1.2)."""
     seconds, milliseconds = divmod(at_ms, 1000)
     moment = datetime.fromtimestamp(seconds, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds:03}Z"
 
 
 def unix_ms(at: datetime) -> int:
-    """Unix milliseconds of a time with a time zone, rounded down; negative before 1970. Raises `TypeError` for a time
-    without a zone.
+    """Return the Unix milliseconds of a time with a time zone, rounded down; negative before 1970. Raises `TypeError`
+    for a time without a zone.
     """
     return (at - _EPOCH) // _MILLISECOND
 
@@ -33,13 +33,13 @@ def iso_day(day: int) -> str:
 
 
 def utc(at_ms: int) -> datetime:
-    """Unix milliseconds as a time in UTC."""
+    """Return a time (Unix ms) as a datetime in UTC."""
     return datetime.fromtimestamp(at_ms / 1000, UTC)
 
 
 def read_timestamp(text: str) -> int | None:
-    """RFC 3339 with any offset as Unix milliseconds, rounded up so that whatever is before it stays before; `None` for
-    other text.
+    """Return the Unix milliseconds of an RFC 3339 text with any offset, rounded up so that whatever is before it stays
+    before; `None` for other text.
     """
     found = _TIMESTAMP.fullmatch(text)
     if found is None:

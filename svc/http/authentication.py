@@ -80,8 +80,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuthRequest(NamedTuple):
-    """What a request is authenticated by: its headers, the address of its connection, and what is known and holds
-    now.
+    """What authenticates a request: its headers, the address of its connection, and the policy and keys now
+    in force.
     """
 
     policy: AuthPolicy
@@ -99,9 +99,9 @@ class FoundKey(NamedTuple):
 
 
 def authenticate(request: AuthRequest, kinds: Sequence[KeyKind]) -> Caller | Refusal:
-    """Authenticate a request by its key, before anything else is looked at (decisions 1.8, 2.7-2.11). `401
-    unauthorized` for any reason, `422 invalid_visitor_metadata` where a proxy or server forwarded malformed details.
-    `kinds`: the key kinds that the route takes.
+    """Authenticate a request by its key, before anything else is checked (decisions 1.8, 2.7-2.11). `kinds`: the key
+    kinds that the route accepts. Refusals: `401 unauthorized` for any reason, `422 invalid_visitor_metadata` if a proxy
+    or server forwarded malformed details.
     """
     headers = request.headers
     found = find_key(request, headers.get("x-api-key"), kinds)
@@ -146,8 +146,8 @@ def platform_refusal(caller: Caller, platform: str | None) -> Refusal | None:
 
 
 def forbidden(caller: Caller, organization_id: str | None, permission: Permission | None) -> Refusal | None:
-    """`404 not_found` where the path names another organization than the caller's, `403 insufficient_role` where the
-    caller's role does not have the `permission` (`None` = any may); `None` if it may.
+    """Return `404 not_found` if the path names another organization than the caller's, `403 insufficient_role` if the
+    caller's role lacks the `permission` (`None` = any role may), and `None` if the request is permitted.
     """
     if organization_id is not None and organization_id != caller.organization.id:
         return Refusal("not_found")
@@ -161,7 +161,9 @@ def claimed_platform(headers: HeaderMap) -> str | None:
 
 
 def sender(policy: AuthPolicy, headers: HeaderMap, peer: str) -> str:
-    """Return the address that a request came from: the peer's, or what a trusted proxy says (decisions 2.10)."""
+    """Return the address that a request came from: the peer's, or the one that a trusted proxy forwards (decisions
+    2.10).
+    """
     return client_address(peer, headers.get("x-forwarded-for"), policy.trusted_proxies)
 
 

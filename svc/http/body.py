@@ -81,10 +81,9 @@ def unpack(wire: bytes, content_type: str | None, content_encoding: str | None) 
 
 
 def beyond_bounds(text: bytes) -> Refusal | None:
-    """`422` for JSON beyond the limits on depth, number of values and size of numbers (decisions 1.4), counted in the
-    text before anything is made of it; `None` within them.
-
-    Exact for valid JSON; what is not valid, and passes, the decoder refuses.
+    """Return `422` for JSON that exceeds the limits on depth, number of values and size of numbers (decisions 1.4),
+    counted in the text before it is decoded; `None` within the limits. The result is exact for valid JSON; the decoder
+    refuses invalid JSON that passes.
     """
     structure = text.translate(_AS_LISTS, _NO_STRUCTURE)
     containers = structure.count(b"[")
@@ -159,8 +158,8 @@ _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def sdk_platform(text: bytes, body: msgspec.Struct | Refusal) -> str | None:
-    """`sdk.platform` of a body, given as its text and as what `decode` made of it: also that of a body that is refused,
-    which authorization comes before (decisions 2.7). `None` if it has none, or is not JSON.
+    """Return `sdk.platform` of a body, given its text and the result of `decode`, even if the body is refused, since
+    authorization comes before that (decisions 2.7). `None` if it has none, or is not JSON.
     """
     if not isinstance(body, Refusal):
         sdk: Any = getattr(body, "sdk", None)
@@ -170,8 +169,8 @@ def sdk_platform(text: bytes, body: msgspec.Struct | Refusal) -> str | None:
 
 
 def gunzip(wire: bytes) -> bytes | Refusal:
-    """Unpack exactly one gzip member. `413` where it unpacks to more than 1 MiB, which is found out after 1 MiB and a
-    byte; `422` (`malformed_encoding`) for a broken one or bytes behind it (decisions 1.9).
+    """Unpack exactly one gzip member. Refusals: `413` if it unpacks to more than 1 MiB, of which at most one byte more
+    is unpacked; `422` (`malformed_encoding`) if it is broken or followed by other bytes (decisions 1.9).
     """
     inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     try:
@@ -321,7 +320,7 @@ class BodyBudget:
         self.held_bytes = 0
 
     def take(self, client: str, size: int) -> bool:
-        """Count so many more bytes of a client; false where there is no space for them, and nothing is counted."""
+        """Count `size` more bytes of a client; if there is no space for them, count nothing and return false."""
         own = self._held[client] + size
         if self.held_bytes + size > self._most_bytes or own > CLIENT_SHARE * self._most_bytes:
             return False
@@ -330,7 +329,7 @@ class BodyBudget:
         return True
 
     def release(self, client: str, size: int) -> None:
-        """Bytes of a client that are not held any more."""
+        """Subtract `size` bytes of a client that are no longer held."""
         self.held_bytes -= size
         self._held[client] -= size
         if not self._held[client]:

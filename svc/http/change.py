@@ -39,11 +39,11 @@ T = TypeVar("T")
 async def change(
     services: Services, call: Call, job: Callable[[Transaction], T], *, may_use_reserve: bool = False
 ) -> T | Refusal:
-    """Return what the job returned, once it is durable; `503 service_unavailable` where the store has no free space.
-    `429 rate_limited` for a change by a management key beyond `AuditBudget`, unless it takes something away.
+    """Run a job and return its result once it is durable. A change by a management key is recorded in the audit log
+    with it, once per request. `may_use_reserve`: see `Store.write`; for jobs that delete. Raises what the job raised.
 
-    A management key's change is recorded with it, once for a request. `may_use_reserve` as in `Store.write`, for what
-    takes something away. Raises what the job raised.
+    Refusals: `503 service_unavailable` if the store has no free space; `429 rate_limited` for a change by a management
+    key beyond `AuditBudget`, unless it deletes.
     """
     caller = caller_of(call)
     if caller.key.kind != "management":
@@ -82,9 +82,9 @@ async def _commit(
 
 
 async def note_use(services: Services, call: Call) -> None:
-    """Write `last_used_at` of the caller's key, and that of its session, where it is due: at most one commit a minute
-    for each (decisions 2.3). Where there is no space for it, or the store takes nothing, the request goes on without.
-    An identification notes its own.
+    """Write `last_used_at` of the caller's key and of its session if it is due: at most one commit a minute for each
+    (decisions 2.3). If the store is full or takes no writes, the request continues without it. An identification
+    records the use of its key itself.
     """
     if call.caller is None or call.route.identifies:
         return

@@ -90,8 +90,8 @@ class Exchange:
         self._pages = pages
 
     async def respond(self, request: Request) -> Response:
-        """The one response to a request, `500 internal_error` after a fault of this program; counted and logged, a
-        stream when it is closed. Raises only cancellation, when the client has gone.
+        """Return the response to a request, `500 internal_error` after a fault of this program. It is counted and
+        logged; a stream when it is closed. Raises only cancellation, when the client is gone.
         """
         at_ms = self._services.world.now_ms()
         context = self._traffic.began(self._services.world.request_id(at_ms), at_ms)
@@ -365,8 +365,8 @@ def _repeated(request: Request, headers: dict[str, str]) -> frozenset[str]:
 
 
 def application(exchange: Exchange) -> Application:
-    """Handles one request through the exchange: head and body are sent only when the whole response is there, those of
-    a stream as they come.
+    """Return the application that handles one request through the exchange: head and body are sent when the whole
+    response is ready, the parts of a stream as they come.
     """
 
     async def respond(request: Request, reply: Reply) -> None:

@@ -105,7 +105,7 @@ class PasswordHasher:
         self._turn = trio.Lock()
 
     async def hash(self, email: str, password: str) -> bytes | Refusal:
-        """As of `password_hash`. `503 service_unavailable` where too many wait."""
+        """Return the `password_hash` of these arguments, or `503 service_unavailable` if too many callers wait."""
         if self._turn.statistics().tasks_waiting >= MOST_WAITING_PASSWORDS:
             return Refusal("service_unavailable", retry_after_s=RETRY_AFTER_S, reason="too many sign-ins at once")
         async with self._turn:
@@ -127,8 +127,8 @@ SITE_OPEN_READS_PER_S = 80
 
 
 class RequestLimits:
-    """The limits of one service. `allowances` are requests per second; `shares` bound what nonproduction keys and
-    single addresses take of the one for public keys; `buckets` are shared with other workers where there are any.
+    """The limits of one service. `allowances`: requests per second; `shares`: the parts of the public keys' limit that
+    nonproduction keys and single addresses may use; `buckets`: shared with other workers, if there are any.
     """
 
     def __init__(self, allowances: Allowances, shares: LimitShares, buckets: Buckets | None = None) -> None:
@@ -141,7 +141,7 @@ class RequestLimits:
         self.audit = AuditBudget()
 
     def allow(self, allowances: Allowances) -> None:
-        """Requests per second from now on; what was used up stays so."""
+        """Set the requests per second from now on; the fill levels of the buckets stay."""
         self._allowances = allowances
 
     def refusal(self, use: Use, caller: Caller, at_ms: int) -> Refusal | None:
@@ -170,8 +170,8 @@ class RequestLimits:
         return self._refusal_of_address("sign-in", address, (SIGN_INS_PER_S, SITE_SIGN_INS_PER_S), at_ms, too_many)
 
     def account_refusal(self, digest: bytes, at_ms: int) -> Refusal | None:
-        """`429 rate_limited` where too many attempts were made to sign in with one e-mail address, whether or not
-        anybody has it; `None` if not, and then a token was taken. `digest`: see `email_digest`.
+        """Return `429 rate_limited` if too many attempts were made to sign in with one e-mail address, whether or not a
+        member has it; otherwise take a token and return `None`. `digest`: see `email_digest`.
         """
         wanted = {BucketName("sign-in", 0, "account", digest.hex()): ACCOUNT_SIGN_INS}
         (taken,) = self._buckets.take(wanted, at_ms // ACCOUNT_SIGN_INS_S)
@@ -182,8 +182,8 @@ class RequestLimits:
         return Refusal("rate_limited", retry_after_s=wait_s, explanation=too_many)
 
     def open_read_refusal(self, address: str, at_ms: int) -> Refusal | None:
-        """`429 rate_limited` where this address or its site reads too often what the store holds for all; `None` if
-        not, and then a token was taken of both.
+        """Return `429 rate_limited` if this address or its site reads public data of the store too often; otherwise
+        take a token of both and return `None`.
         """
         too_many = "This address asks too often. Wait for the seconds in Retry-After, and keep what you read."
         return self._refusal_of_address(

@@ -40,8 +40,8 @@ class Response(NamedTuple):
 
 
 def edge_refusal(world: World, status: int) -> tuple[bytes, list[tuple[bytes, bytes]]]:
-    """Body and headers of a response with this status that the edge makes by itself, with a request id of its own
-    (decisions 1.7). Raises `StopIteration` for a status that no code has.
+    """Return body and headers of a response with this status that the edge makes by itself, with a request id of its
+    own (decisions 1.7). Raises `StopIteration` for a status without an error code.
     """
     code = next(code for code, (known, _) in CATALOGUE.items() if known == status)
     request_id = str(world.request_id(world.now_ms()))
@@ -54,7 +54,7 @@ def edge_refusal(world: World, status: int) -> tuple[bytes, list[tuple[bytes, by
 
 
 def preflight(request_id: UUID, origin: str | None, resource: Resource) -> Response:
-    """The response for any origin, without a key (decisions 3.11)."""
+    """Return the response to a CORS preflight, for any origin and without a key (decisions 3.11)."""
     headers = {"X-Request-Id": str(request_id), "Vary": "Origin", "Allow": resource.allow}
     if origin is not None:
         headers |= {"Access-Control-Allow-Origin": origin, **PREFLIGHT_HEADERS}
@@ -62,11 +62,9 @@ def preflight(request_id: UUID, origin: str | None, resource: Resource) -> Respo
 
 
 def render(request_id: UUID, outcome: Outcome, origin: str | None, *, has_key: bool = False) -> Response:
-    """Encode an outcome; `origin` is echoed for CORS where browsers may read the response, `None` = not (decisions
-    3.11).
-
-    No cache keeps it, unless the endpoint says otherwise and the request came without a key (decisions 9.3): the key is
-    in a header of which shared caches know nothing.
+    """Encode an outcome. `origin`: echoed for CORS if browsers may read the response, `None` if they may not (decisions
+    3.11). The response is not cacheable unless the endpoint says otherwise and the request had no key (decisions 9.3):
+    the key is in a header that shared caches ignore.
     """
     headers = {"X-Request-Id": str(request_id), "Cache-Control": NEVER_CACHED, **outcome.headers}
     if has_key:

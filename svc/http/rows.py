@@ -42,7 +42,7 @@ async def encoded(items: Sequence[T], make: Callable[[Sequence[T]], Iterable[msg
 async def read_and_encoded(
     items: Sequence[T], read: Callable[[Sequence[T]], Awaitable[Iterable[msgspec.Struct]]]
 ) -> tuple[Any, ...]:
-    """As `encoded`, for rows that have to be read."""
+    """Read rows, and return them as `encoded` does."""
 
     async def part(some: Sequence[T]) -> Iterable[msgspec.Raw]:
         return [msgspec.Raw(_encoder.encode(row)) for row in await read(some)]
@@ -53,11 +53,10 @@ async def read_and_encoded(
 async def page_of(
     read: Callable[[P, int], Awaitable[Sequence[tuple[P, T | None]]]], start: P, limit: int, at_once: int, most: int
 ) -> tuple[list[T], P | None]:
-    """Return up to `limit` rows that fit a filter, and the position of the last row that was looked at; `None` = no row
-    is behind it.
-
-    `read(position, count)` gives so many rows behind a position, each with its own position, and `None` for one that
-    does not fit. `at_once` are looked at between two checkpoints and `most` in all, so a page may be short.
+    """Return up to `limit` rows that pass a filter, and the position of the last row that was examined; `None` if there
+    are no rows after it. `read(position, count)` returns `count` rows after a position, each with its own position, and
+    `None` for a row that does not pass. `at_once` rows are examined between two checkpoints and `most` in all, so a
+    page may be short.
     """
     found: list[T] = []
     position = start

@@ -74,8 +74,8 @@ def _is_this_machine(text: str) -> bool:
 
 
 def authenticate_session(request: AuthRequest, site: Site, method: str) -> Caller | Refusal:
-    """Authenticate a request by its session cookie. `403 cross_origin_request` where it did not come from a page of
-    this service, `401 unauthorized` without a session that holds now.
+    """Authenticate a request by its session cookie. Refusals: `403 cross_origin_request` if it did not come from a page
+    of this service, `401 unauthorized` if it has no valid session.
     """
     policy, snapshot = request.policy, request.snapshot
     token = presented_token(request.headers, site)
@@ -105,10 +105,9 @@ def session_row(policy: AuthPolicy, snapshot: Snapshot, token: str) -> tuple[int
 
 
 def cross_origin_refusal(headers: HeaderMap, site: Site, method: str) -> Refusal | None:
-    """`403 cross_origin_request` unless a page of this very service sent the request, by what its browser says of it.
-
+    """Return `403 cross_origin_request` unless the browser's headers say that a page of this service sent the request.
     A change needs `Sec-Fetch-Site: same-origin` and the `Origin` of this service. A read, which may be a navigation,
-    needs neither, but may say nothing else. None of this can be set by a page (Fetch, 2.2.2).
+    needs neither, but must not have other values. A page cannot set any of these headers (Fetch, 2.2.2).
     """
     fetched, sent = headers.get("sec-fetch-site"), headers.get("origin")
     is_own_origin = sent is not None and site.origin is not None and normalize_origin(sent) == site.origin
@@ -143,5 +142,5 @@ def cleared_cookie(site: Site) -> str:
 
 
 def signed_out(reason: str) -> Refusal:
-    """`401 unauthorized` where there is no session that holds now. `reason` is for the log."""
+    """Return `401 unauthorized` for a request without a valid session. `reason` is for the log."""
     return Refusal("unauthorized", reason=reason, explanation=SIGNED_OUT)

@@ -47,7 +47,9 @@ _forwarded = msgspec.json.Decoder(dict[str, str])
 
 
 class ConnectionHeaders(msgspec.Struct, frozen=True):
-    """In which headers, in lower case, a trusted proxy says what it saw of the connection itself; `None` = in none."""
+    """The headers, in lower case, in which a trusted proxy reports what it saw of the connection; `None` = not
+    reported.
+    """
 
     os: str | None = None
     """The operating system that made it."""
@@ -63,8 +65,9 @@ def own_facts(
     *,
     context: HeaderContext | None = None,
 ) -> RequestFacts:
-    """Return the sender's own address and headers. `trusted` are the networks of trusted proxies: from them alone is
-    believed what they say of address and connection, since anybody may send a header. `context`: see `page_context`.
+    """Return the facts about the sender itself: its address and headers. `trusted`: the networks of trusted proxies,
+    the only ones whose headers about address and connection are believed, since anybody can send a header. `context`:
+    see `page_context`.
     """
     edge: HeaderMap = headers if is_trusted(peer, trusted) else {}
     return RequestFacts(
@@ -80,12 +83,10 @@ def own_facts(
 
 
 def page_context(origin: str | None, host: str) -> HeaderContext | None:
-    """Return where a browser made a request that it sent to `host`, which is the header; `None` for an app's origin or
-    none.
-
-    From a secure page browsers send to secure addresses alone, and to this very machine; a page of this very machine
-    counts as secure, and may ask others in plain text, where no client hints and no fetch metadata are sent (W3C Mixed
-    Content, Secure Contexts, Fetch Metadata).
+    """Return the context in which a browser sent a request to `host`, the value of the header; `None` if the origin is
+    an app's or missing. Secure pages send only to secure addresses and to this machine. A page of this machine counts
+    as secure and may send to others in plain text, without client hints and fetch metadata (W3C Mixed Content, Secure
+    Contexts, Fetch Metadata).
     """
     if origin is None or not origin.startswith(("https://", "http://")):
         return None

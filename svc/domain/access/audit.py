@@ -43,7 +43,7 @@ WITHHELD = "(withheld)"
 
 
 class Audited(NamedTuple):
-    """What the record of an operation says beside what follows from its path and its body."""
+    """What the audit record of an operation has besides what follows from its path and body."""
 
     made: str = "id"
     """Where the id of what it made or changed stands in what its transaction returns, such as `review.id`; asked where
@@ -61,7 +61,7 @@ class Audited(NamedTuple):
         return _ORGANIZATION if self.names_people else _ORGANIZATION | {"visitor_id", "account_id"}
 
     def made_of(self, outcome: object) -> str | None:
-        """Return the id of what was made, in what a transaction returned; `None` if there is none."""
+        """Return the id of what was created, from the result of a transaction; `None` if there is none."""
         for name in self.made.split("."):
             outcome = getattr(outcome, name, None)
         return outcome if isinstance(outcome, str) else None
@@ -71,7 +71,7 @@ ActorKind = Literal["management_key", "member", "command_line"]
 
 
 class Actor(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """Who made a change. Append fields with defaults, never move them."""
+    """The author of a change. Append fields with defaults, never move them."""
 
     kind: ActorKind
     id: str

@@ -199,7 +199,9 @@ def is_key_id(text: str) -> bool:
 
 
 def digest(pepper: bytes, secret: str) -> bytes:
-    """HMAC-SHA256 of the secret with the pepper, 32 bytes: the key under which the store has it (decisions 2.2)."""
+    """Return the HMAC-SHA256 of the secret with the pepper, 32 bytes: the key under which it is stored
+    (decisions 2.2).
+    """
     return hmac.digest(pepper, secret.encode(), "sha256")
 
 

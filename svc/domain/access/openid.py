@@ -78,7 +78,9 @@ class Provider(Protocol):
         ...
 
     async def identify(self, attempt: Attempt, response: Mapping[str, str], now_ms: int) -> Identity | NoIdentity:
-        """Who the provider's response is about: the parameters with which it sent the browser back, each once."""
+        """Return the identity that the provider's response asserts. `response`: the query parameters with which it sent
+        the browser back.
+        """
         ...
 
 
@@ -168,8 +170,8 @@ def role_of(claims: Mapping[str, Any], name: str, roles: Mapping[str, Role]) -> 
 def identity_of(
     claims: Mapping[str, Any], issuer: str, role_claim: str, roles: Mapping[str, Role]
 ) -> Identity | NoIdentity:
-    """Who the claims of a verified ID token are about. The address is `email`, else `preferred_username` where that is
-    one, of which nobody says that it was checked.
+    """Return the identity that the claims of a verified ID token assert. The address is `email`, else
+    `preferred_username` if that is an e-mail address, which counts as unverified.
     """
     subject = claims.get("sub")
     if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT:

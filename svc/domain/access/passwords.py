@@ -24,8 +24,9 @@ def sign_in_key(pepper: bytes) -> bytes:
 
 
 def password_hash(key: bytes, email: str, password: str) -> bytes:
-    """argon2id of a password, 32 bytes. The salt follows from the address, so that one computation serves every
-    organization with a member of this address, and an address that nobody has costs as much. `key`: see `sign_in_key`.
+    """Return the argon2id hash of a password, 32 bytes. The salt is derived from the address, so that one computation
+    serves every organization with a member of this address, and an unknown address costs as much. `key`: see
+    `sign_in_key`.
     """
     return hash_secret_raw(
         unicodedata.normalize("NFKC", password).encode(),

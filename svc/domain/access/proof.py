@@ -77,7 +77,7 @@ def examine(report: Report, signals_json: bytes, origin: str | None, at_ms: int)
 
 
 def archived_proof(signals_json: bytes, origin: str | None, at_ms: int) -> Proof | None:
-    """As `examine`, of the archived signals of an event that arrived then."""
+    """Examine, as `examine` does, the archived signals of an event that arrived at `at_ms`."""
     report = read_report(msgspec.json.decode(signals_json), RequestFacts(ip=""))
     return examine(report, signals_json, origin, at_ms)
 

@@ -65,7 +65,7 @@ class Seen(NamedTuple):
     ids: tuple[int, ...] = ()
 
     def with_one(self, other: int, at_s: int) -> Seen:
-        """With an other that was seen at this time, which may be earlier than others'."""
+        """Return the record with `other`, seen at this time, which may be earlier than the times of others."""
         if not self.ids or (self.ids[-1] == other and at_s >= self.times[-1]):  # nearly always
             return Seen((*self.times[:-1], at_s), (*self.ids[:-1], other))
         times, ids = list(self.times), list(self.ids)
@@ -79,14 +79,14 @@ class Seen(NamedTuple):
         return Seen(tuple(times[-MOST:]), tuple(ids[-MOST:]))
 
     def without(self, other: int) -> Seen:
-        """Without an other; itself where it is not in it."""
+        """Return the record without `other`; the same object if it does not contain it."""
         if other not in self.ids:
             return self
         at = self.ids.index(other)
         return Seen(self.times[:at] + self.times[at + 1 :], self.ids[:at] + self.ids[at + 1 :])
 
     def since(self, at_s: int) -> Seen:
-        """Those that were seen after this time."""
+        """Return the others that were seen after this time."""
         if not self.times or self.times[0] > at_s:
             return self
         at = bisect_right(self.times, at_s)
@@ -104,7 +104,9 @@ class VelocityRow(msgspec.Struct, frozen=True):
     others: tuple[Seen, Seen, Seen]
 
     def with_event(self, at_s: int, others: tuple[int | None, ...]) -> VelocityRow:
-        """With an event at this time and its others in the order of `OTHERS`; `None` = it has none of this kind."""
+        """Return the row with an event at this time and its others, in the order of `OTHERS`; `None` = the event has
+        none of this kind.
+        """
         events = self.events
         if not events or at_s >= events[-1]:  # nearly always
             events = (*events[1 - MOST :], at_s)
@@ -115,7 +117,7 @@ class VelocityRow(msgspec.Struct, frozen=True):
         return VelocityRow(first_s, max(self.last_s, at_s), events, self._others_with(at_s, others))
 
     def with_others(self, at_s: int, others: tuple[int | None, ...]) -> VelocityRow:
-        """With others of an event at this time that it has counted already."""
+        """Return the row with others of an event at this time that it has counted already."""
         return VelocityRow(self.first_s, self.last_s, self.events, self._others_with(at_s, others))
 
     def _others_with(self, at_s: int, others: tuple[int | None, ...]) -> tuple[Seen, Seen, Seen]:
@@ -126,8 +128,8 @@ class VelocityRow(msgspec.Struct, frozen=True):
         return seen[0], seen[1], seen[2]
 
     def without_event(self, at_s: int, others: tuple[int | None, ...]) -> VelocityRow:
-        """Without an event at this time, as far as it is in it, and without these others. Where it was the first or
-        the last, the first or the last of those that are left takes its place.
+        """Return the row without an event at this time, if it has one, and without these others. If the event was the
+        first or the last, the next remaining one takes its place.
         """
         if at_s not in self.events:
             return self.without_others(others)
@@ -141,7 +143,7 @@ class VelocityRow(msgspec.Struct, frozen=True):
         return VelocityRow(first_s, last_s, events, self.others).without_others(others)
 
     def without_others(self, others: tuple[int | None, ...]) -> VelocityRow:
-        """Without these others, in the order of `OTHERS`; `None` = the kind stays as it is."""
+        """Return the row without these others, in the order of `OTHERS`; `None` = the kind stays as it is."""
         seen = list(self.others)
         for number, other in enumerate(others):
             if other is not None:
@@ -149,7 +151,7 @@ class VelocityRow(msgspec.Struct, frozen=True):
         return VelocityRow(self.first_s, self.last_s, self.events, (seen[0], seen[1], seen[2]))
 
     def within(self, now_s: int) -> VelocityRow:
-        """Without what has left the longest window."""
+        """Return the row without entries older than the longest window."""
         oldest = now_s - LONGEST_S
         one, two, three = self.others
         events = self.events
@@ -184,7 +186,7 @@ class VelocityRow(msgspec.Struct, frozen=True):
 
     @staticmethod
     def unpack(raw: bytes) -> VelocityRow:
-        """Raises `struct.error` for bytes that are not a row."""
+        """Return the row in these bytes. Raises `struct.error` for bytes that are not a row."""
         first_s, last_s, events, *sizes = _HEAD.unpack_from(raw)
         values = _body(events, *sizes).unpack(raw[_HEAD.size :])
         seen: list[Seen] = []
@@ -225,5 +227,5 @@ def country_digest(code: str) -> int:
 
 
 def kind_of(environment: str) -> EnvironmentKind:
-    """With which environments an event is counted."""
+    """Return the kind of environments with which an event of this environment is counted."""
     return "live" if environment == "production" else "test"

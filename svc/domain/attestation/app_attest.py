@@ -122,8 +122,8 @@ def verify_attestation(
 def read_assertion(
     raw: bytes, key_id: bytes, client_data_hash: bytes, trust: AppleTrust
 ) -> Assertion | tuple[AppAttestFailure, ...]:
-    """Return an assertion object as far as it goes without its key, or what is wrong with it. No bytes make
-    it raise.
+    """Check an assertion object as far as that is possible without its key; return it, or what is wrong with it. Never
+    raises.
     """
     try:
         found = read_map(raw)
@@ -140,8 +140,8 @@ def read_assertion(
 
 
 def failures_of(proof: Proof, known: AttestedKey | None, environment: Environment) -> Iterator[AssertionFailure]:
-    """Yield what is wrong with a proof, given what is kept of its key (`None`: nothing) and the environment of the API
-    key: builds that run from Xcode prove nothing in production.
+    """Yield what is wrong with a proof, given the stored record of its key (`None` if there is none) and the
+    environment of the API key: builds that run from Xcode prove nothing in production.
     """
     attested_in = proof.environment if isinstance(proof, NewKey) else known.environment if known else None
     if environment == "production" and attested_in == "development":
@@ -160,8 +160,8 @@ def failures_of(proof: Proof, known: AttestedKey | None, environment: Environmen
 
 
 def updated(proof: Proof, known: AttestedKey | None, visitor_id: str, at_ms: int) -> AttestedKey:
-    """Return what is kept of a key after a proof in which nothing is wrong. A counter never falls, not even where a
-    known key is attested again.
+    """Return the record of a key after a valid proof. Its counter never decreases, even if a known key is attested
+    again.
     """
     if isinstance(proof, NewKey):
         counter, first_ms = (0, at_ms) if known is None else (known.counter, known.first_seen_ms)

@@ -151,7 +151,7 @@ DISTRIBUTIONS = {
 
 
 class AuthenticatorData(msgspec.Struct, frozen=True):
-    """Authenticator data of an assertion, or what an attestation has of the same."""
+    """The authenticator data of an assertion or an attestation."""
 
     app_digest: bytes
     """SHA-256 of the app id."""

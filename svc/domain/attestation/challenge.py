@@ -50,8 +50,8 @@ def periods_to_search(at_ms: int) -> tuple[int, int, int]:
 
 
 def refusal(challenge: Challenge, key_id: str, at_ms: int) -> ChallengeFailure | None:
-    """Why a challenge that was found cannot be used by this key at `at_ms`; `None` if it can. Another key, a second use
-    and five minutes of age are refused (interface 8, decisions 7.5).
+    """Return why this key cannot use a challenge at `at_ms` (Unix ms); `None` if it can. Another key, a second use and
+    an age of five minutes are refused (interface 8, decisions 7.5).
     """
     if challenge.key_id != key_id:
         return "challenge_foreign"

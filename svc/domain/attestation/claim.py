@@ -55,8 +55,8 @@ class Attestation(msgspec.Struct, frozen=True):
 
 
 def read_attestation(signals: dict[str, Any], platform: Platform, trust: Trust, at_ms: int) -> Attestation | None:
-    """Judge the attestation in a report's signals at `at_ms` (decisions 7.5); `None` if it carries none. No JSON makes
-    it raise.
+    """Check the attestation in a report's signals at `at_ms` (decisions 7.5); return `None` if there is none. Never
+    raises.
     """
     sent = signals.get("attestation")
     if sent is None:
@@ -95,8 +95,8 @@ def observe(failures: tuple[str, ...]) -> tuple[Observation, ...]:
 
 
 def missing(signals: dict[str, Any], platform: Platform) -> tuple[Observation, ...]:
-    """Return the signal `attestation_missing`, where an app sends no attestation or says that it has none. Any JSON may
-    be passed.
+    """Return the signal `attestation_missing` if an app sends no attestation or says that it has none. Any JSON may be
+    passed.
     """
     sent = signals.get("attestation")
     if platform == "web" or (sent is not None and members(sent).get("format") != "none"):
@@ -105,8 +105,8 @@ def missing(signals: dict[str, Any], platform: Platform) -> tuple[Observation, .
 
 
 def result(attestation: Attestation, failures: tuple[str, ...], known: AttestedKey | None) -> AttestationResult:
-    """Return what the document says of an attestation, once it is judged by the store. `known`: what is kept of the key
-    of a verified proof.
+    """Return the attestation result for the archived document, after the store has checked it. `known`: the stored
+    record of the key of a verified proof.
     """
     verified = attestation.format != "none" and not failures
     proof = attestation.proof

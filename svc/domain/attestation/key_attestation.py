@@ -139,7 +139,7 @@ class _ApplicationIdSchema:
 
 
 def read_key_description(raw: bytes) -> KeyDescription | None:
-    """Read the value of the extension; `None` if it is not what the schema says. No bytes make it raise."""
+    """Parse the value of the extension; return `None` if it does not follow the schema. Never raises."""
     try:
         described = decode_der(_Schema, raw)
         software, hardware = _authorizations(described.software), _authorizations(described.hardware)

@@ -66,7 +66,7 @@ def apps_by_digest(app_ids: Iterable[str]) -> dict[bytes, str]:
 
 
 def read_apple_roots(raw: bytes) -> tuple[x509.Certificate, ...]:
-    """Return the root certificates in a file of PEM. Raises `ValueError` with one line that says what is wrong."""
+    """Return the root certificates in a PEM file. Raises `ValueError` with one line that says what is wrong."""
     try:
         return tuple(x509.load_pem_x509_certificates(raw))
     except ValueError as error:
@@ -74,9 +74,8 @@ def read_apple_roots(raw: bytes) -> tuple[x509.Certificate, ...]:
 
 
 def read_roots(raw: bytes) -> frozenset[bytes]:
-    """Root keys of a file of PEM certificates, or of a JSON array of them, as Android publishes it.
-
-    Raises `ValueError` with one line that says what is wrong.
+    """Return the root keys in a file of PEM certificates, or of a JSON array of them, as Android publishes it. Raises
+    `ValueError` with one line that says what is wrong.
     """
     if raw.lstrip()[:1] == b"[":
         try:
@@ -98,10 +97,9 @@ class _StatusList(msgspec.Struct):
 
 
 def read_revoked(raw: bytes) -> frozenset[int]:
-    """Serial numbers of Android's list of certificate statuses (developer.android.com, certificate revocation status).
-
-    Only certificates whose status is not the normal one are listed; a suspended one, and one with a status that is not
-    known here, counts like a revoked one. Raises `ValueError` with one line that says what is wrong.
+    """Return the revoked serial numbers in Android's list of certificate statuses (developer.android.com, certificate
+    revocation status). Only certificates with an abnormal status are listed; suspended ones, and those with an unknown
+    status, count as revoked. Raises `ValueError` with one line that says what is wrong.
     """
     try:
         listed = msgspec.json.decode(raw, type=_StatusList)

@@ -16,6 +16,6 @@ Tables = TypeVar("Tables")
 
 def read_tables(name: str, kind: type[Tables]) -> Tables:
     """Return the content of `NAME.toml` in this package as a struct or a dictionary. Raises `msgspec.ValidationError`
-    where it does not fit.
+    if it does not have that form.
     """
     return msgspec.toml.decode((files(__name__) / f"{name}.toml").read_bytes(), type=kind)

@@ -25,7 +25,9 @@ _ITEM_LIMIT = 256
 
 
 def rerun(components: Components) -> dict[str, str]:
-    """Detector name -> kind of bot, of the BotD detectors that fire on these components. All eighteen are run."""
+    """Run all eighteen BotD detectors on these components; return the kind of bot for each detector that fires, by its
+    name.
+    """
     fired: dict[str, str] = {}
     for name, rule in DETECTORS.items():
         kind = rule.detect(components)

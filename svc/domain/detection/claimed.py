@@ -31,7 +31,7 @@ _CHROMIUM_VERSION = re.compile(r"Chrom(?:e|ium)/(\d{1,4})")
 
 
 class Claimed(msgspec.Struct, frozen=True, kw_only=True):
-    """What one user agent text says. `None` and 0 = it does not say."""
+    """What one user agent text claims. `None` and 0 = it does not say."""
 
     system: System | None = None
     engine: BrowserEngine | None = None
@@ -95,7 +95,7 @@ COMPARED = {"system": "os_mismatch", "engine": "engine_mismatch", "version": "br
 
 
 def differ(one: Claimed, other: Claimed, part: str) -> bool:
-    """Return whether both say a part of `COMPARED`, and say it differently."""
+    """Return whether both texts claim a part of `COMPARED`, with different values."""
     said, also_said = getattr(one, part), getattr(other, part)
     return bool(said and also_said and said != also_said)
 

@@ -19,11 +19,9 @@ TOO_MANY_LIES = 3
 
 
 class Findings:
-    """The findings in one report so far.
-
-    A *subject* is what a finding was read from, such as the user agent: two findings from one subject are one proof. A
-    *topic* is the part of a report that contradicts another, a *lie* is what about: contradictions about one thing
-    count once, however many topics tell it otherwise.
+    """The findings in one report so far. A *subject* is what a finding was read from, such as the user agent: two
+    findings from one subject are one proof. A *topic* is the part of a report that contradicts another; a *lie* is what
+    the contradiction is about: contradictions about one thing count once, however many topics have them.
     """
 
     def __init__(self) -> None:

@@ -50,9 +50,9 @@ def detect_forged(
     at_ms: int | None,
     sdk_version: str | None,
 ) -> None:
-    """Add `forged_report` where headers are missing that the claimed browser sends, where they say something else than
-    the report, or where the report cannot have been made at its time. To be called after the checks of `tampering`;
-    `at_ms` is when the request arrived, `sdk_version` as sent. Nothing for programs that name themselves.
+    """Add `forged_report` if headers are missing that the claimed browser sends, if they contradict the report, or if
+    the report cannot have been made at its time. Programs that name themselves are skipped. Call this after the checks
+    of `tampering`. `at_ms`: when the request arrived (Unix ms); `sdk_version`: as sent.
     """
     if facts.context is None or agent.program is not None:
         return

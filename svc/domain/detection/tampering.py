@@ -257,8 +257,8 @@ FEWEST_WRONG_MATHS = 3
 def detect_engine(
     claims: Claims, sent: ClientHints, components: dict[str, Any], claimed: Claimed, findings: Findings
 ) -> None:
-    """Add contradictions of what the browser's engine answered with the engine that is claimed; nothing where none is.
-    `sent`: the hints of the request's headers; `components`: those of BotD.
+    """Add contradictions between the browser's engine, as its answers show it, and the engine that is claimed; add
+    nothing if none is claimed. `sent`: the hints of the request's headers; `components`: those of BotD.
     """
     engine = claimed.engine
     if engine is None:

@@ -35,7 +35,7 @@ def deflate(document: bytes) -> bytes:
 
 
 def compressed(document: bytes, dictionary: bytes) -> bytes:
-    """As `deflate`, with this dictionary."""
+    """Compress a document as `deflate` does, with this dictionary."""
     compressor = isal_zlib.compressobj(1, zdict=dictionary)  # pyright: ignore[reportUnknownMemberType]  its stub
     return compressor.compress(document) + compressor.flush()  # pyright: ignore[reportUnknownMemberType]
 

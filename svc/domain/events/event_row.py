@@ -98,7 +98,7 @@ def velocity_body(velocity: Velocity) -> VelocityBody:
 
 
 def windows(counts: Counts) -> list[dict[str, int]]:
-    """Those of the events and then of the others, in the order in which they are stored."""
+    """Return the windows of the events and then of the others, in the order in which they are stored."""
     return [dict(zip(WINDOWS, window, strict=True)) for window in (counts.events, *counts.others)]
 
 
@@ -111,7 +111,7 @@ class DecisionBody(msgspec.Struct, frozen=True):
 
 
 def decision_body(decision: Decision | None) -> DecisionBody | UnsetType:
-    """Left out where no rule matched."""
+    """Return the body of a decision; `UNSET` if no rule matched."""
     return UNSET if decision is None else DecisionBody(decision.action, decision.rule_id, decision.rule)
 
 

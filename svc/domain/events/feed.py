@@ -45,7 +45,7 @@ class Feed(NamedTuple):
         return max(self.after, Position(self.oldest_ms, bytes(16)))
 
     def at_end(self, closed_to_ms: int) -> Position:
-        """Return what to go on behind, when all up to there was read."""
+        """Return the position to continue after, when everything up to the closed part's end was read."""
         return max(self.after, Position(closed_to_ms, _LAST_ID))
 
 
@@ -66,8 +66,8 @@ class Ahead(NamedTuple):
         return now_ms - HOLD_MS + 1
 
     def closing_ms(self, now_ms: int, at_least_ms: int) -> int:
-        """Return up to when the feed is to be closed now; `closed_to_ms` = no further. It is for whoever goes on from a
-        position at `at_least_ms`, which is later only where the store is a restored one.
+        """Return the time up to which the feed is to be closed now; `closed_to_ms` = no further. `at_least_ms`: the
+        time of the position from which the caller continues, which is later only in a restored store.
         """
         to_ms = max(self.closed_to_ms, at_least_ms, self.late_at_ms or 0)
         if self.due_at_ms is not None and now_ms - HOLD_MS - self.closed_to_ms >= STEP_MS:
@@ -106,7 +106,7 @@ def read_feed(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: int) 
 
 
 def feed_cursor(position: Position, scope: CursorScope) -> str:
-    """Return the cursor of what follows behind a position, with any filters."""
+    """Return the cursor for what follows a position; it may be used with any filters."""
     row = _CURSOR.pack(ENVIRONMENTS.index(scope.environment), *position)
     return write_cursor(scope.key, "feed", scope.organization, row)
 

@@ -71,7 +71,9 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         return HourCounts(**added)
 
     def pack(self) -> bytes:
-        """MessagePack: read and written by every identification, for which CBOR takes ten times as long."""
+        """Return the counts as MessagePack: every identification reads and writes them, and CBOR takes ten times as
+        long.
+        """
         return _encode(self)
 
     @staticmethod

@@ -245,9 +245,8 @@ def velocity(history: VisitorHistory) -> list[Observation]:
 
 
 def came_from(before: VisitorPlaces, place: tuple[str, int]) -> VisitorPlaces:
-    """Add a country and network to those that a visitor came from, and return the new record. It is the same object
-    where they are in it already. What was seen long ago moves to the front again once it is in the back half, so that
-    most visits change nothing.
+    """Return the places of a visitor with a country and network added; the same object if they are in it already. A
+    place seen long ago moves to the front only once it is in the back half, so that most visits change nothing.
     """
     country, network = place
     half = PLACES // 2
@@ -261,8 +260,8 @@ def came_from(before: VisitorPlaces, place: tuple[str, int]) -> VisitorPlaces:
 
 
 def new_place(before: VisitorPlaces, place: tuple[str, int]) -> Observation | None:
-    """Return the `network_new_for_visitor` signal where neither country nor network is among those of this visitor;
-    `None` otherwise, and where none is known of it.
+    """Return the `network_new_for_visitor` signal if neither the country nor the network is among those of this
+    visitor; `None` otherwise, or if the visitor has none.
     """
     country, network = place
     if not before.countries or country in before.countries or network in before.networks:
@@ -271,8 +270,8 @@ def new_place(before: VisitorPlaces, place: tuple[str, int]) -> Observation | No
 
 
 def met(before: AddressHistory, visitor: int, timezone_country: str) -> AddressHistory:
-    """Add a visitor to those that an address has had on a day, and return the new record. It is the same object where
-    the visitor is in it already, or the sample is full.
+    """Return the history of an address on a day with a visitor added; the same object if the visitor is in it already,
+    or the sample is full.
     """
     if len(before.visitors) >= SAMPLED_VISITORS or visitor in before.visitors:
         return before
@@ -282,8 +281,8 @@ def met(before: AddressHistory, visitor: int, timezone_country: str) -> AddressH
 
 
 def with_lookalike(before: AddressHistory, seen: HistoryEvidence) -> AddressHistory:
-    """Return the day of an address with a new visitor whose very report others sent before; the same object where the
-    address is not public, or floods.
+    """Return the day of an address with one more new visitor whose exact report others sent before; the same object if
+    the address is not public, or is flooding.
     """
     if not seen.is_public or before.lookalikes >= LOOKALIKES:
         return before
@@ -303,8 +302,9 @@ def may_teach(visitor: VisitorHistory, address: AddressHistory) -> bool:
 
 
 def is_shared_address(history: AddressHistory) -> bool:
-    """Return whether people of many countries share the address, so that most of them cannot be where it is: at least
-    `MANY_VISITORS` sampled visitors from `MANY_TIMEZONE_COUNTRIES` countries, none of which has more than half of them.
+    """Return whether people of many countries share the address, so that most of them cannot be where it is: it has at
+    least `MANY_VISITORS` sampled visitors from `MANY_TIMEZONE_COUNTRIES` countries, none of which has more than half of
+    them.
     """
     homelands = history.homelands
     if len(homelands) < MANY_VISITORS:
@@ -347,12 +347,12 @@ def is_remembered(first: ReportFingerprint, now_s: int) -> bool:
 
 
 def replay(first: ReportFingerprint, seen: HistoryEvidence) -> Observation | None:
-    """Return the `replayed` signal of a report that was sent before, `first` being the earlier one; `None` if that is
-    innocent. `seen.replay_key` must be set.
+    """Return the `replayed` signal of a report that was sent before; `None` if the repetition is innocent. `first`: the
+    earlier one; `seen.replay_key` must be set.
 
     A nonce is used once, whatever else is sent with it: a client that retries in good faith sends the same
-    `Idempotency-Key` and never comes this far. A report without a nonce may come again from the same address, and from
-    another one for ten minutes, when a phone changes networks between two attempts.
+    `Idempotency-Key` and is handled before. A report without a nonce may be repeated from the same address, and for ten
+    minutes from another one, since a phone may change networks between two attempts.
     """
     assert seen.replay_key is not None
     if seen.replay_key.kind == "nonce":

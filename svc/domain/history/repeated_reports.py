@@ -30,8 +30,8 @@ CAME_BACK_S: Final = 6 * 3600
 
 
 def alike_key(features: Features) -> BlockKey:
-    """Return the block of the devices that differ from this one in rendering and versions at most; where the report
-    says too little for one, that of the very report.
+    """Return the key of the block of devices that differ from this one at most in rendering and versions; if the report
+    says too little for that, the block of the exact report.
     """
     keys = attribute_keys(features.family, features.collector, features.values)
     return keys[0] if keys and keys[0][0] == EVERYTHING else exact_key(features.exact)
@@ -40,8 +40,9 @@ def alike_key(features: Features) -> BlockKey:
 def repeated_report(
     features: Features, now_s: int, alike: Iterable[Visitor], statistics: Statistics
 ) -> list[Observation]:
-    """`repeated_report` of a new visitor, with `repeated_rare_report` where the report is rare besides; nothing where
-    chance explains it. `alike`: the newest `READ` other visitors that differ from it in rendering and versions at most.
+    """Return the signal `repeated_report` of a new visitor, and `repeated_rare_report` if the report is also rare; an
+    empty list if chance explains the repetition. `alike`: the newest `READ` other visitors that differ from it at most
+    in rendering and versions.
     """
     networks: set[int] = set()
     living = 0

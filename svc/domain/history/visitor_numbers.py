@@ -45,14 +45,14 @@ class VisitorNumbers:
         self._count = 0
 
     def hand_out(self, organizations: Iterable[int]) -> list[NextNumber]:
-        """Hand out a visitor number for each identification, in order; `organizations` has the number of the
-        organization of each. A number that is not given back is never used.
+        """Return a visitor number for each identification, in order. `organizations`: the number of the organization of
+        each. A number that is not given back is never used.
         """
         return [NextNumber(self._pop(organization), self._at_once) for organization in organizations]
 
     def give_back(self, organization: int, handed: NextNumber, used: int | None) -> None:
-        """After the commit: `used` is the number of the new visitor, `None` if there was none. Not after a commit that
-        failed, which may be on the disk all the same.
+        """Give back a number that was not used, after the commit. `used`: the number of the new visitor, `None` if
+        there was none. Do not call this after a failed commit, which may still be on disk.
         """
         if handed.number is None:
             if used is not None:

@@ -29,7 +29,9 @@ _TAIL_BYTES: Final = 10
 
 
 class Facts(msgspec.Struct, frozen=True, array_like=True):
-    """What an outcome says beside who and when; many have the same. Stored: append fields, never move them."""
+    """What an outcome says besides subject and time; many outcomes share one. Stored: append fields, never
+    move them.
+    """
 
     environment: Environment
     platform: Platform
@@ -71,14 +73,14 @@ class Outcome(msgspec.Struct, frozen=True):
         return self.at_ms // DAY_MS
 
     def with_label(self, label: Label | None, reason: str | None) -> Outcome:
-        """With another label, or with none."""
+        """Return the outcome with another label, or with none."""
         return msgspec.structs.replace(
             self, facts=msgspec.structs.replace(self.facts, label=label, label_reason=reason)
         )
 
 
 def outcome_of(event: Event, request_id: bytes, visitor: int, account: int) -> Outcome:
-    """The outcome of a stored event, with the numbers of its visitor and its account."""
+    """Return the outcome of a stored event, with the numbers of its visitor and its account."""
     verdict = event.verdict
     facts = Facts(
         environment=event.environment,
@@ -134,7 +136,7 @@ class OutcomeSegment(msgspec.Struct, frozen=True):
 
     @staticmethod
     def unpack(raw: bytes) -> OutcomeSegment:
-        """Raises `ValueError` for other bytes."""
+        """Return the segment in these bytes. Raises `ValueError` for other bytes."""
         try:
             packed = _decode(zlib.decompress(raw))
         except (zlib.error, msgspec.DecodeError) as error:  # what is not a `ValueError` yet
@@ -163,18 +165,18 @@ class OutcomeSegment(msgspec.Struct, frozen=True):
         return self.outcomes[-1].request_id
 
     def find(self, request_id: bytes) -> Outcome | None:
-        """That of one request."""
+        """Return the outcome of one request; `None` if it has none."""
         return next((each for each in self.outcomes if each.request_id == request_id), None)
 
     def replacing(self, outcome: Outcome) -> OutcomeSegment:
-        """With another outcome of one of its requests."""
+        """Return the segment with another outcome of one of its requests."""
         outcomes = (outcome if each.request_id == outcome.request_id else each for each in self.outcomes)
         return OutcomeSegment(tuple(outcomes))
 
 
 def merged(segment: OutcomeSegment | None, added: Sequence[Outcome], most: int) -> list[OutcomeSegment]:
-    """Return the segments that one becomes with more outcomes, each of at most `most`. What is added behind it leaves
-    it full, and so does what is added before it.
+    """Return the segments, of at most `most` outcomes each, that result from adding outcomes to one. Outcomes that come
+    after its last, or before its first, leave it full.
     """
     kept = () if segment is None else segment.outcomes
     outcomes = sorted((*kept, *added), key=lambda each: each.request_id)

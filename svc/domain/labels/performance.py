@@ -37,7 +37,7 @@ class OutcomeCounts(msgspec.Struct, frozen=True, array_like=True):
     """Start of the bucket in `SCORE_BUCKETS` -> events; those that were not scored are in none."""
 
     def adding(self, facts: Iterable[Facts], sign: int = 1) -> OutcomeCounts:
-        """With these events, or with `sign` -1 without them."""
+        """Return the counts with these events added, or with `sign` -1 subtracted."""
         events = self.events
         counts = {kind: Counter[str](getattr(self, kind)) for kind in KINDS}
         scores = Counter(self.scores)
@@ -62,23 +62,23 @@ class DayOutcomes(msgspec.Struct, frozen=True, array_like=True):
     legitimate: OutcomeCounts = OutcomeCounts()
 
     def pack(self) -> bytes:
-        """MessagePack, as the counters of hours."""
+        """Return the counts as MessagePack, as for the counters of hours."""
         return _encode(self)
 
     @staticmethod
     def unpack(raw: bytes) -> DayOutcomes:
-        """Raises `ValueError` for other bytes."""
+        """Return the counts in these bytes. Raises `ValueError` for other bytes."""
         try:
             return _decode(raw)
         except msgspec.DecodeError as error:
             raise ValueError(str(error)) from error
 
     def archiving(self, facts: Iterable[Facts], sign: int = 1) -> DayOutcomes:
-        """With these outcomes in the archive, or without."""
+        """Return the counts with these archived outcomes added, or with `sign` -1 subtracted."""
         return msgspec.structs.replace(self, archived=self.archived.adding(facts, sign))
 
     def labeling(self, facts: Facts, sign: int = 1) -> DayOutcomes:
-        """With the label of an outcome that has one, or without."""
+        """Return the counts with the label of an outcome added, or with `sign` -1 subtracted."""
         if facts.label == "fraud":
             return msgspec.structs.replace(self, fraud=self.fraud.adding([facts], sign))
         return msgspec.structs.replace(self, legitimate=self.legitimate.adding([facts], sign))
@@ -94,7 +94,7 @@ class LabelCounts(msgspec.Struct, frozen=True, array_like=True):
     legitimate: int = 0
 
     def adding(self, label: Label, sign: int) -> LabelCounts:
-        """With one more of a label, or with one less."""
+        """Return the counts with one more of a label (`sign` 1), or one fewer (-1)."""
         return msgspec.structs.replace(self, **{label: getattr(self, label) + sign})
 
     @property
@@ -201,7 +201,9 @@ def _add(counts: Counter[K], more: Counter[K]) -> None:
 
 
 def line(name: str, events: int, fraud: int, legitimate: int, all_fraud: int) -> Line:
-    """Return the performance of what has these events, of which so many are labeled."""
+    """Return the performance of a group of `events`, of which these many are labeled `fraud` and `legitimate`.
+    `all_fraud`: the events labeled fraud in all groups.
+    """
     labeled = fraud + legitimate
     interval = wilson(fraud, labeled)
     return Line(

@@ -111,7 +111,9 @@ class Review(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
 
 def case_of(environment: Environment, visitor_id: str, account_id: str | None) -> bytes:
-    """As `Review.case`. Production and the other environments are apart, as everything that is counted."""
+    """Return the case of a review (see `Review.case`). Production and the other environments are separate, as in all
+    counts.
+    """
     kind = "live" if environment == "production" else "test"
     return blake2b(msgspec.json.encode((kind, visitor_id, account_id)), digest_size=16).digest()
 

@@ -92,7 +92,7 @@ class Labeled(NamedTuple):
 
 
 def labeled_of(outcomes: Iterable[Outcome], platform: Platform) -> Labeled:
-    """Those of these outcomes that are labeled, scored and of this platform."""
+    """Return those of these outcomes that are labeled, scored and of this platform."""
     found = Labeled([], [])
     for outcome in outcomes:
         facts = outcome.facts
@@ -103,7 +103,7 @@ def labeled_of(outcomes: Iterable[Outcome], platform: Platform) -> Labeled:
 
 
 def is_installed() -> bool:
-    """Return whether what fits weights can be imported."""
+    """Return whether the library that fits weights can be imported."""
     return find_spec("sklearn") is not None
 
 
@@ -113,8 +113,8 @@ def _library(name: str) -> Any:
 
 
 def suggest(labeled: Labeled, weights: Weights, platform: Platform) -> Suggestion:
-    """Weights for a platform from its labeled events, of which there must be enough. Takes up to some seconds. Raises
-    `ImportError` without the extra.
+    """Return weights for a platform, fitted to its labeled events, of which there must be enough. Takes up to some
+    seconds. Raises `ImportError` without the extra.
     """
     events = Counter(name for fired in labeled.fired for name in fired)
     names = [name for name in signal_names(platform) if events[name] >= LEAST_EVENTS]

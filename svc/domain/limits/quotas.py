@@ -161,7 +161,7 @@ def may_archive(holding: Holding, quotas: Quotas, length: int, *, production: bo
 
 
 def seconds_to_midnight(at_ms: int) -> int:
-    """Whole seconds until the next UTC day, at least 1."""
+    """Return the whole seconds until the next UTC day, at least 1."""
     return -(-(DAY_MS - at_ms % DAY_MS) // 1000)
 
 

@@ -50,11 +50,10 @@ class Taken(NamedTuple):
 
 
 def take(bucket: Bucket | None, limit_per_s: int, now_ms: int) -> Taken:
-    """Take one token of a bucket; `None` = a new one, which is full. Burst = limit; a clock that goes back refills
-    nothing; limit 0 = no limit (decisions 4).
-
-    Processes that share a bucket read the clock one by one and take a little later: a time up to `CLOCK_STEP_MS` before
-    the bucket's own is not a step of the clock, and does not let the same millisecond refill twice.
+    """Take one token from a bucket; `None` = a new bucket, which is full. Its size equals the limit per second; a clock
+    that was set back refills nothing; limit 0 = no limit (decisions 4). Processes that share a bucket read the clock
+    first and take the token a little later: a time up to `CLOCK_STEP_MS` before the bucket's is therefore not treated
+    as a clock set back, and does not refill the same millisecond twice.
     """
     if limit_per_s == 0:
         return Taken(Bucket(0, now_ms), admitted=True, remaining=0, retry_after_s=0)
@@ -88,7 +87,7 @@ def take_all(wanted: Sequence[tuple[Bucket | None, int]], now_ms: int) -> list[T
 
 
 class BucketName(NamedTuple):
-    """Which bucket: for which use, of which organization (0 = of none), and of what part of its traffic."""
+    """The name of a bucket: its use, its organization (0 = none), and the part of the organization's traffic."""
 
     use: str
     organization: int

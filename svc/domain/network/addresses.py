@@ -82,8 +82,8 @@ def is_public(address: Address) -> bool:
 
 
 def read_bind(text: str) -> tuple[str | None, int]:
-    """Host and port of `HOST:PORT`, IPv6 in brackets; no host means every address. Raises `ValueError` for other
-    text.
+    """Return host and port of `HOST:PORT`, with IPv6 in brackets; the host is `None` if every address is meant. Raises
+    `ValueError` for other text.
     """
     parts = _BIND.fullmatch(text)
     if parts is None or int(parts["port"]) > 65_535:

@@ -74,7 +74,7 @@ class Ranges(Protocol):
     """A look-up of addresses; a few microseconds, never a network call. `None` where no source knows anything."""
 
     def find(self, address: Address, /) -> Known | None:
-        """Return what the sources say of this address, `None` for nothing. Raises `ValueError`, `OSError` or
+        """Return what the sources say about this address; `None` if nothing. Raises `ValueError`, `OSError` or
         `LookupError` if a source cannot be read.
         """
         ...
@@ -87,8 +87,8 @@ class Ranges(Protocol):
 
 
 def read_network(ip: str, ranges: Ranges | None) -> Network:
-    """Network facts of an address, or state `unavailable` with the reason why there are none (decisions 3.4). Never
-    raises.
+    """Return the network facts of an address, or the state `unavailable` with the reason (decisions 3.4).
+    Never raises.
     """
     if ranges is None:
         return _NO_DATA
@@ -103,8 +103,8 @@ def read_network(ip: str, ranges: Ranges | None) -> Network:
 
 
 def all_ranges(known: Known) -> tuple[Range, ...]:
-    """Return the ranges found, with what follows from them and from the network: addresses between listed VPN servers
-    are a VPN's unless a range says what else stands there, and the network's kind counts where no range does.
+    """Return the ranges found, and those that follow from them and from the network: addresses between listed VPN
+    servers are a VPN's unless a range says otherwise, and the network's kind counts if there is no range.
     """
     stands_there = neighbor = False
     for found in known.ranges:
@@ -177,9 +177,7 @@ LONGEST_NAME = 200
 
 @lru_cache(maxsize=CACHED_NAMES)
 def kind_of_network(name: str) -> Literal["hosting", "vpn"] | None:
-    """Return what the name of a network (AS) says of its addresses; `None` for every name that does not say it beyond
-    doubt.
-    """
+    """Return the kind of addresses that the name of a network (AS) indicates; `None` unless the name is unambiguous."""
     words = _words(name)
     if _VPN.search(words) is not None:
         return "vpn"

@@ -64,8 +64,9 @@ _ABSENT = "-"
 
 
 def read_fetch_metadata(headers: Mapping[str, str]) -> str | None:
-    """Site, mode and destination in request headers with lower-case names, as in `RequestHeaders.fetch`; `None` if none
-    of them was sent. What is not a word of letters and dashes is written as `?`.
+    """Return site, mode and destination from request headers with lower-case names, in the form of
+    `RequestHeaders.fetch`; `None` if none of them was sent. A value that is not a word of letters and dashes is written
+    as `?`.
     """
     sent = [headers.get(name) for name in NAMES]
     if sent == [None, None, None]:

@@ -33,20 +33,19 @@ _RETIRED_NAMES = {
 
 
 def zone_fits_country(zone: str, country_code: str) -> bool | None:
-    """Return whether clocks in `country_code` (ISO 3166-1 alpha-2) agree with `zone`; `None` when either is not known.
-
-    Clocks agree when they show the same in January and in July, so that a device set to Vienna fits an address in
-    Germany. Zones without a place, such as `UTC` or `Etc/GMT+5`, are not known: they say what someone chose, not where.
+    """Return whether clocks in `country_code` (ISO 3166-1 alpha-2) agree with `zone`; `None` if either is not known.
+    Clocks agree if they show the same time in January and in July, so that a device set to Vienna fits an address in
+    Germany. Zones without a location, such as `UTC` or `Etc/GMT+5`, are not known: somebody chose them, and may be
+    anywhere.
     """
     clocks = _clocks_of_country(country_code)
     return _clock(zone) in clocks if clocks and zone in _countries() else None
 
 
 def country_of_zone(zone: str | None) -> str | None:
-    """Return a name for the country whose people keep this zone, equal for all its zones and all their names.
-
-    An ISO 3166-1 code where the country has several, else the zone itself: names are compared, never shown. `None` for
-    what is not a place: `UTC`, `Etc/GMT+5`, invented names, and Antarctica.
+    """Return a name for the country that uses this zone, equal for all its zones and all their names: an ISO 3166-1
+    code if the country has several zones, else the zone itself. Such names are compared, never shown. `None` for zones
+    without a country: `UTC`, `Etc/GMT+5`, invented names, and Antarctica.
     """
     country = _countries().get(zone or "")
     if country is None or zone is None or zone.startswith("Antarctica/"):

@@ -27,7 +27,7 @@ _KNOWN_FLAGS = SAMPLED | 0x02
 
 
 class TraceContext(msgspec.Struct, frozen=True, array_like=True):
-    """A trace, and the span in it that causes what comes next."""
+    """A trace, and the span in it that is the parent of what follows."""
 
     trace_id: bytes
     """16 bytes, not all zero."""
@@ -55,9 +55,9 @@ class TraceContext(msgspec.Struct, frozen=True, array_like=True):
 
 
 def read_trace(headers: Mapping[str, str]) -> TraceContext | None:
-    """Return what a request says of its trace. `headers` by lower-case names, several of a name joined by commas.
-    `None` without `traceparent`, or where it breaks a rule: then `tracestate` counts for nothing either (3.3). A
-    `tracestate` that breaks a rule is dropped alone.
+    """Return the trace context of a request; `None` without `traceparent`, or if it breaks a rule: then `tracestate` is
+    ignored too (3.3). A `tracestate` that breaks a rule is dropped alone. `headers`: by lower-case names, several of a
+    name joined by commas.
     """
     found = _TRACEPARENT.fullmatch(headers.get("traceparent", ""))
     if found is None:

@@ -46,7 +46,7 @@ class RuleChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangedDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An identification that was decided otherwise. A decision is left out where no rule made one."""
+    """An identification whose decision changed. A decision is left out if no rule made one."""
 
     request_id: str
     """Of the event that was replayed, else of the replay."""
@@ -87,7 +87,7 @@ class Decisions:
         self._examples: dict[tuple[str, ...], list[tuple[int, ChangedDecision]]] = {}
 
     def note(self, request_id: str | UUID, before: Decision | None, event: Event) -> None:
-        """Count an identification: what was decided before, and the event with what was decided now."""
+        """Count an identification, given its previous decision and the event with its present one."""
         after = event.verdict.decision
         self._compared += 1
         actions = tuple(NONE if one is None else one.action for one in (before, after))

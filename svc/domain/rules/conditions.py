@@ -113,7 +113,7 @@ _now = _Evaluation()
 
 
 def compiled(text: str) -> Condition:
-    """Raises `ConditionError`."""
+    """Return the compiled condition. Raises `ConditionError` if the text is not a valid one."""
     if len(text) > MAX_LENGTH:
         raise ConditionError(f"the condition has more than {MAX_LENGTH} characters")
     tokens = list(_tokens(text))
@@ -136,9 +136,9 @@ known = lru_cache(maxsize=4096)(compiled)
 
 
 def question(values: Mapping[str, Any], in_list: InList) -> Callable[[Condition], bool | None]:
-    """Return what asks conditions of an event with these variables, of which those that are missing have no value:
-    whether one is true; `None` if its evaluation fails. Raises what `in_list` raises. Ask before the next question is
-    made.
+    """Return a function that tells whether a condition is true of an event with these variables; `None` if its
+    evaluation fails. Missing variables have no value. Raises what `in_list` raises. Use the function before the next
+    one is made.
     """
     _now.values, _now.in_list, _now.failure = values, in_list, None
     activation = activation_of(values)

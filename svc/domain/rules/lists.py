@@ -148,7 +148,7 @@ _SPELLINGS: dict[ListKind, Callable[[str], str | None]] = {
 
 
 def prefix_of(value: str) -> Prefix:
-    """Version and length of an entry of a list of addresses."""
+    """Return the IP version and prefix length of an entry of a list of addresses."""
     network = ip_network(value)
     return network.version, network.prefixlen
 
@@ -172,8 +172,8 @@ _CUT_BYTES = 320
 
 
 def entry_key(value: str) -> str:
-    """Return what stands for a value in the keys of entries: the value itself, or where it is long its beginning and a
-    digest of the whole. No two values have the same, and they lie in the order of their first 320 bytes.
+    """Return what stands for a value in the keys of entries: the value itself or, if it is long, its beginning and a
+    digest of the whole. Keys are unique, and sort by the first 320 bytes of the values.
     """
     if len(value.encode()) <= _CUT_BYTES:
         return value

@@ -141,7 +141,9 @@ def evaluate(ruleset: Ruleset, facts: Facts) -> Decided:
 
 
 def matches(texts: Iterable[str], facts: Facts) -> dict[str, bool | None]:
-    """Condition -> whether it is true of an event; `None` if its evaluation fails. What they name is read once."""
+    """Return for each condition whether it is true of an event; `None` if its evaluation fails. Variables and lists
+    that several conditions name are read once.
+    """
     conditions = {text: _readable(text) for text in texts}
     names = (condition.names for condition in conditions.values() if condition is not None)
     holds = question(variables(facts, frozenset[str]().union(*names)), facts.in_list)
@@ -157,7 +159,7 @@ def _readable(text: str) -> Condition | None:
 
 
 def with_decision(event: Event, decided: Decided) -> Event:
-    """Return the event with what the rules made of it; itself where they made nothing."""
+    """Return the event with the decision of the rules; the same object if they made none."""
     if decided == NOTHING_DECIDED:
         return event
     verdict = msgspec.structs.replace(event.verdict, decision=decided.decision)

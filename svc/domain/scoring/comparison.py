@@ -43,7 +43,7 @@ class RunVerdict(msgspec.Struct, frozen=True, gc=False):
 
 
 class VisitorChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """How the two runs told visitors apart. The partition is the same where the last three are 0."""
+    """How differently the two runs assigned visitors. The partitions are the same if the last three numbers are 0."""
 
     before: int
     """Visitors in the earlier run."""

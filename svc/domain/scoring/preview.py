@@ -125,10 +125,9 @@ class Observed(NamedTuple):
 
 
 def observed(event: Event, document: Document | None) -> Observed | None:
-    """Return what was noticed in a stored identification: from its document everything, without one only what fired.
-    `None` if neither is stored, as of an event of 0.1.0 whose document was dropped.
-
-    A document does not say how sure each signal is. No score depends on that.
+    """Return the observations of a stored identification: all of them from its document; without a document, only those
+    that fired. `None` if neither is stored, as for an event of 0.1.0 whose document was dropped. A document does not
+    have the confidence of each signal, on which no score depends.
     """
     if document is not None:
         return Observed(tuple(Observation(name, "low", checks) for name, checks in document.evidence.items()), True)
@@ -253,7 +252,7 @@ def weight_differences(before: Mapping[str, int], after: Mapping[str, int]) -> t
 
 
 def most_frequent_first(moves: Counter[tuple[L, L]]) -> list[tuple[tuple[L, L], int]]:
-    """((level before, level after), how often) of all moves, ties by level."""
+    """Return ((level before, level after), count) of all moves, most frequent first, ties by level."""
     return sorted(moves.items(), key=lambda move: (-move[1], move[0]))
 
 

@@ -40,7 +40,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 class Score(msgspec.Struct, frozen=True):
-    """The score of an identification: 0 or more, its level, and what it is made of (interface 2.2)."""
+    """The score of an identification: 0 or more, its level, and the signals that it is composed of (interface 2.2)."""
 
     score: int
     level: Level
@@ -68,11 +68,9 @@ def level_of(total: int, threshold: int) -> Level:
 
 
 def in_force(observations: Sequence[Observation], profile: Weights, platform: Platform) -> list[EventSignal]:
-    """Return the observations that count, in their own order.
-
-    An observation counts when its signal exists on `platform`, weighs more than 0, belongs to the active mode of its
-    family, and is not silenced. Silence follows from what the address *is*: an exit of Tor is not a VPN even where the
-    profile gives Tor no weight.
+    """Return the observations that count, in their own order: those whose signal exists on `platform`, weighs more than
+    0, belongs to the active mode of its family, and is not silenced. Silencing depends on what the address *is*: an
+    exit of Tor is not a VPN even if the profile gives Tor no weight.
     """
     observed = frozenset(observation.signal for observation in observations)
     tor, relay = "tor" in observed, "vpn_relay" in observed

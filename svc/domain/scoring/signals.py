@@ -76,5 +76,7 @@ def signal_names(platform: Platform) -> tuple[str, ...]:
 
 
 def default_weights(platform: Platform) -> dict[str, int]:
-    """Default weight of each signal that exists on `platform`, in catalog order; a new dictionary each time."""
+    """Return the default weight of each signal that exists on `platform`, in catalog order, as a new dictionary each
+    time.
+    """
     return {name: signal.weights[platform] for name, signal in CATALOGUE.items() if platform in signal.weights}

@@ -80,9 +80,8 @@ def browser_matchers(builtins: list[Matcher[UserAgent]]) -> list[Matcher[UserAge
 
 
 def own_name(text: str, name: str | None) -> tuple[str, str] | None:
-    """Return name and version by which a browser or an app goes where `name` is only that of what it is built on.
-
-    Two forms are looked for: `SomeBrowser/1.2` anywhere, and `Some App/1.2` at the very front of a text that is not a
+    """Return the name and version of a browser or app whose `name` is only that of the software it is based on. Two
+    forms are recognized: `SomeBrowser/1.2` anywhere, and `Some App/1.2` at the very beginning of a text that is not a
     browser's.
     """
     if name not in _NAMELESS:
@@ -148,18 +147,17 @@ _SILENT = Agent()
 
 
 def load_patterns() -> None:
-    """Compile what `read_agent` reads with: 0.15 s that the first visitor would wait for. Processes that are forked
-    afterwards have it.
+    """Compile the patterns of `read_agent`, which takes 0.15 s that the first visitor would otherwise wait for.
+    Processes that are forked afterwards inherit them.
     """
     _read("Mozilla/5.0", _NO_HINTS, False)
 
 
 def read_agent(facts: RequestFacts, report: Report) -> Agent:
-    """Who asks, by the header's user agent, else the reported one. Total on any text; equal input is parsed once.
-
-    Client hints override what they say better: the real Windows 11, the version of macOS that user agents stopped
-    telling, the brand that hides behind Chrome. The report's hints count before those of the headers. An app's SDK
-    knows its system better than the user agent of the library that it sends with.
+    """Return the agent that sent the request, from the user agent in the header, else the reported one. Any text is
+    accepted; equal input is parsed once. Client hints override what they know better: the real Windows 11, the version
+    of macOS that user agents no longer tell, the brand behind Chrome. Hints in the report have priority over those in
+    the headers. An app's SDK knows its system better than the user agent of its HTTP library.
     """
     agent = _read_sender(facts, report)
     return agent if report.claims.native_platform is None else _in_app(agent, report.claims)

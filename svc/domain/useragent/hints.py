@@ -34,8 +34,8 @@ def read_hints(headers: Mapping[str, str]) -> ClientHints:
 
 
 def joined(reported: ClientHints, sent: ClientHints) -> ClientHints:
-    """Client hints of both sources, field by field: the report's, else the header's. Brands with versions come before
-    bare ones.
+    """Return the client hints of both sources, field by field: the report's, else the header's. Brands with versions
+    are preferred over bare ones.
     """
     if sent in (_NO_HINTS, reported):
         return reported

@@ -79,7 +79,9 @@ class ConnectionBody(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class DocumentBody(msgspec.Struct, frozen=True, kw_only=True):
-    """The archived submission of an event, what scored it, and why the verdict is what it is (decisions 7.3)."""
+    """The archived submission of an event, the weights that scored it, and the reasons for the verdict
+    (decisions 7.3).
+    """
 
     signals: msgspec.Raw
     """Byte for byte as it was sent."""

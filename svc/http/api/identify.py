@@ -56,11 +56,12 @@ async def identify(services: Services, call: Call) -> Outcome | Refusal:
 async def submit(
     services: Services, call: Call, caller: Caller, submission: Submission, *, signed: bool = False
 ) -> Outcome:
-    """Send a submission through the pipeline; the response comes once everything that it changes is durable, with the
-    verdict `signed` on request. `503 service_unavailable` at once where admission is full or the store hangs, and after
-    `STALLED_S` without a reply: what is committed later, a repeat of its idempotency key finds (decisions 17.4).
+    """Send a submission through the pipeline and return the response once all its changes are durable, with the verdict
+    `signed` on request.
 
-    A development key gets the milliseconds that it took in `Server-Timing`, which browsers' tools show.
+    Refuses with `503 service_unavailable` at once if admission is full or the store hangs, and after `STALLED_S`
+    without a reply; if the identification is committed later, repeating the idempotency key finds it (decisions 17.4).
+    For a development key, `Server-Timing` has the duration in milliseconds, which browsers' tools show.
     """
     began_at = trio.current_time()
     reply: Reply[PipelineResult] = Reply()

@@ -112,7 +112,7 @@ class AuditQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class ActorBody(msgspec.Struct, frozen=True, kw_only=True):
-    """Who made a change."""
+    """The author of a change."""
 
     kind: Annotated[ActorKind, about("A management key, a member, or the operator's command line.", "management_key")]
     id: Annotated[str, about("Id of the key or member, or the operator's name on the machine.", A_KEY_ID)]

@@ -89,8 +89,8 @@ async def stream(services: Services, call: Call) -> Outcome | Refusal:
 async def parts_of(
     viewer: Viewer, resumed: Callable[[], Awaitable[list[LiveEvent | int]]] | None, holds: Callable[[], Awaitable[bool]]
 ) -> AsyncGenerator[bytes]:
-    """Yield what is written, each in one piece. Ends when the hub ends the viewer, or `holds` says that its credential
-    does not hold any more.
+    """Yield the parts of the stream, each to be written in one piece. It ends when the hub ends the viewer, or `holds`
+    says that its credential is no longer valid.
     """
     yield PING  # so that the head is sent, and the page knows that it is connected
     seen: set[UUID] = set()

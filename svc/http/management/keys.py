@@ -151,8 +151,8 @@ def read_platforms(body: IssueSdkKeyBody) -> tuple[Platform, ...] | Refusal:
 
 
 def read_origins(texts: Sequence[str]) -> tuple[str, ...] | Refusal:
-    """Allowed origins in their normal form, each once (decisions 2.6); `422` (`invalid_origin`) with every text that is
-    none.
+    """Return the allowed origins in their normal form, without duplicates (decisions 2.6), or `422` (`invalid_origin`)
+    with every text that is not an origin.
     """
     origins = [normalize_pattern(text) for text in texts]
     faults = [

@@ -169,8 +169,8 @@ async def remove_entries(services: Services, call: Call) -> Refusal | None:
 
 
 def read_entries(kind: ListKind, entries: Sequence[NewEntryBody], now_ms: int) -> list[NewEntry] | Refusal:
-    """Entries of a list of this kind, with canonical values; `422` with every value that is none (`invalid_value`) and
-    every expiry that is not after `now_ms` (`out_of_range`).
+    """Return the entries for a list of this kind, with canonical values, or `422` with every invalid value
+    (`invalid_value`) and every expiry that is not after `now_ms` (`out_of_range`).
     """
     read: list[NewEntry] = []
     faults: list[Detail] = []

@@ -76,7 +76,7 @@ class CallbackQuery(msgspec.Struct, frozen=True):
 
 
 class Coming(NamedTuple):
-    """A member who may sign in, as far as it could be checked without writing."""
+    """A member who may sign in, checked as far as reading allows."""
 
     number: int
     """Of the organization."""

@@ -73,7 +73,7 @@ class SessionBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(NamedTuple):
-    """A member who may sign in, as far as it could be checked without writing."""
+    """A member who may sign in, checked as far as reading allows."""
 
     caller: Caller
     session: Session
@@ -107,8 +107,8 @@ def former_session(request: AuthRequest, call: Call) -> tuple[int, bytes] | None
 async def enter(
     services: Services, call: Call, entry: Entry, job: Callable[[Transaction], T | Refusal]
 ) -> tuple[T, str] | Refusal:
-    """Begin the session where `job` admits it in the same transaction, and end the one that the browser had; what the
-    job returned, and the `Set-Cookie`. It is recorded as an act of the caller.
+    """Begin the session if `job` admits it in the same transaction, and end the browser's previous session. Return the
+    result of the job and the `Set-Cookie` value. The audit log records it as an act of the caller.
     """
     site, number, replaced = site_of(call), entry.caller.organization.number, entry.replaced
     token = new_token("session", entry.caller.organization.id, services.world.entropy(32))

@@ -109,7 +109,7 @@ SESSION = Scheme(
 
 
 class Published(NamedTuple):
-    """One document: which routes it describes, and what it says of itself."""
+    """One OpenAPI document: the routes that it describes, and its title and description."""
 
     title: str
     introduction: str

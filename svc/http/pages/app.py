@@ -203,7 +203,7 @@ async def _bytes(
 
 @site.get("/", endpoint="getHome")
 async def home() -> Response:
-    """A small page that links to the others."""
+    """Return a small page that links to the others."""
     has_try = cast("bool", current_app.config["HAS_TRY"]) and "try.html" in PAGES
     link = '<li><a href="try">Try it</a> <span>See your own browser identified, and why.</span></li>\n'
     return await _bytes(filled("home.html", {"try_link": link if has_try else ""}), MEDIA_TYPES[".html"])
@@ -211,13 +211,13 @@ async def home() -> Response:
 
 @site.get("/try", endpoint="getTryPage")
 async def try_page() -> Response:
-    """The page on which a browser is identified; `404` with what to do where it is turned off or not built."""
+    """Return the page on which a browser is identified; `404` with what to do if it is turned off or not built."""
     return await _page("try.html") if current_app.config["HAS_TRY"] else _missing(TRY_IS_OFF)
 
 
 @site.get("/console", endpoint="getConsolePage")
 async def console() -> Response:
-    """The page of the console, open to all: what it shows it reads with a session."""
+    """Return the page of the console. It is public: what it shows is read with a session."""
     return await _page("console.html")
 
 
@@ -227,7 +227,7 @@ async def _page(name: str) -> Response:
 
 @site.get("/pages/texts.json", endpoint="getPageTexts")
 async def texts() -> Response:
-    """What the pages say of signals, evidence, changes, linkage, proofs and reasons, by name."""
+    """Return the texts about signals, evidence, changes, linkage, proofs and reasons that the pages show, by name."""
     return await _bytes(_texts(), MEDIA_TYPES[".json"])
 
 
@@ -240,29 +240,28 @@ def _texts() -> bytes:
 
 @documentation.get("/pages/home.css", endpoint="getPageStyle")
 async def page_style() -> Response:
-    """The style of the pages that are there without the web build."""
+    """Return the style sheet of the pages that exist without the web build."""
     return await _file(PAGE, "home.css", SECURITY_HEADERS)
 
 
 @site.get("/pages/<file>", endpoint="getPageFile")
 async def page_file(file: str) -> Response:
-    """Scripts and styles of the pages."""
+    """Return a script or style sheet of the pages."""
     if file.endswith(".html") or file not in PAGES:
         raise NotFound
     return await _file(PAGES, file, SECURITY_HEADERS)
 
 
 def sdk_version() -> str | None:
-    """Version of the SDK in the web build, such as `0.1.0`; `None` without one."""
+    """Return the version of the SDK in the web build, such as `0.1.0`; `None` if there is no build."""
     return SDK.read("version.txt").decode().strip() if "version.txt" in SDK else None
 
 
 @site.get("/sdk/<version>/<file>", endpoint="getSdk")
 async def sdk(version: str, file: str) -> Response:
-    """A file of the SDK: `v1` is asked for again after an hour, a full version never changes.
-
-    A full version that this service does not have leads to `v1`: pages that name one go on when the service is upgraded
-    or rolled back, since nothing that a page uses breaks within version 1.
+    """Return a file of the SDK. Browsers revalidate `v1` after an hour; a full version never changes. A full version
+    that this service does not have leads to `v1`: pages that name it keep working when the service is upgraded or
+    rolled back, since nothing that a page uses breaks within version 1.
     """
     if sdk_version() is None:
         return _missing(PAGES_NOT_BUILT)
@@ -279,7 +278,7 @@ async def sdk(version: str, file: str) -> Response:
 @documentation.get("/docs/", endpoint="getDocs", defaults={"page": ""})
 @documentation.get("/docs/<path:page>", endpoint="getDocs")
 async def site_page(page: str) -> Response:
-    """A page of the documentation site (docs/adr/0054), or a file of one."""
+    """Return a page of the documentation site (docs/adr/0054), or a file of one."""
     name = page + HOME if not page or page.endswith("/") else page
     if name in SITE:
         is_versioned = "v" in request.args and name.startswith("_static/")

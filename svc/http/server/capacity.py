@@ -129,7 +129,7 @@ class OpenConnection(Protocol):
         ...
 
     def drain(self) -> None:
-        """The shutdown has begun: end as soon as no request is under way."""
+        """Begin to shut down: end as soon as no request is being handled."""
         ...
 
 

@@ -102,7 +102,9 @@ class Connection:
     # What all connections together ask of each
 
     def drain(self) -> None:
-        """The shutdown has begun: close if idle; a request that arrives gets `drain_patience_s` more; a stream ends."""
+        """Begin to shut down: close if idle; a request that is still arriving gets `drain_patience_s` more; a stream
+        ends.
+        """
         if self._http.phase is IDLE:
             self._http.close()
             self._conversation.cancel()
@@ -133,18 +135,18 @@ class Connection:
         return self._socket.fileno()
 
     def client_left(self) -> None:
-        """Its client has closed its sending side, while its request is handled."""
+        """Note that the client has closed its sending side while its request is being handled."""
         if self._http.phase is RESPONSE and (self._is_stream or not self._http.is_response_begun):
             self._conversation.cancel()
 
     # The body of the present request, which asks for its parts
 
     def whole(self) -> bytes | None:
-        """As of `messages.Body`."""
+        """See `messages.Body`."""
         return None if self._http.has_unread_body else self._take_body()
 
     async def receive(self) -> bytes | None:
-        """As of `messages.Body`."""
+        """See `messages.Body`."""
         if self._http.is_continue_due:
             self._pending.append(self._http.send_continue())
             await self._flush()
@@ -164,12 +166,12 @@ class Connection:
     # The response to the present request
 
     async def respond(self, status: int, headers: Headers, body: bytes) -> None:
-        """As of `messages.Reply`."""
+        """See `messages.Reply`."""
         self.begin(status, headers)
         await self.end(body)
 
     def begin(self, status: int, headers: Headers, *, is_stream: bool = False) -> None:
-        """As of `messages.Reply`."""
+        """See `messages.Reply`."""
         head = self._http.send_head(status, [*headers, *self.shared.fields()], is_last=self.shared.draining)
         self._pending.append(head)
         self._is_stream = is_stream
@@ -178,14 +180,14 @@ class Connection:
         self._set_deadline()
 
     async def send(self, part: bytes) -> None:
-        """As of `messages.Reply`."""
+        """See `messages.Reply`."""
         if self._is_stream:
             await trio.lowlevel.checkpoint()  # where it hears that it was stopped, however much it has to say
         self._pending.append(self._http.send_body(part))
         await self._flush()
 
     async def end(self, part: bytes = b"") -> None:
-        """As of `messages.Reply`."""
+        """See `messages.Reply`."""
         self._pending += (self._http.send_body(part), self._http.send_end())
         self._is_stream = False
         await self._flush()
@@ -416,10 +418,9 @@ class Connection:
 
 
 async def receive(stream: AnyStream) -> bytes | bytearray:
-    """Return what comes next; nothing when the client has closed its sending side or is gone.
-
-    `SocketStream.receive_some` looks first and waits where nothing is there, as it is between two requests: this waits
-    first, with one system call less, and without the layers between where nothing is encrypted.
+    """Return the next bytes; empty if the client has closed its sending side or is gone. `SocketStream.receive_some`
+    tries to read first and waits if nothing is there, as between two requests. This function waits first, which saves a
+    system call, and skips the layers that an unencrypted connection does not need.
     """
     try:
         if isinstance(stream, trio.SSLStream):

@@ -52,7 +52,7 @@ class KnownKeys:
         self._organizations: OrderedDict[bytes, int] = OrderedDict()
 
     def note(self, api_key: str, organization: int) -> None:
-        """Remember a key that has just been authenticated, and its organization's number."""
+        """Remember a key that has just been authenticated, with its organization's number."""
         digest = _digest(api_key.encode())
         self._organizations[digest] = organization
         self._organizations.move_to_end(digest)
@@ -60,8 +60,8 @@ class KnownKeys:
             self._organizations.popitem(last=False)
 
     def owner(self, data: bytes | bytearray, address: str) -> Hashable:
-        """Who takes a turn for a request that begins with these bytes: the organization's number for a known key in the
-        first `HEAD_BYTES`, else the address.
+        """Return the owner whose turn a request takes, given its first bytes: the organization's number if `HEAD_BYTES`
+        contain a known key, else the address.
         """
         found = _API_KEY.search(data, 0, HEAD_BYTES)
         return address if found is None else self._organizations.get(_digest(found[1]), address)

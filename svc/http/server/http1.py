@@ -107,11 +107,10 @@ class _MalformedError(Exception):
 
 
 class HttpProtocol:
-    """One connection, one request after another.
-
-    The caller passes on what it reads (`receive_data`, `receive_eof`), takes events until there are none, and writes
-    the bytes that the `send_...` methods return. `phase` says which deadline holds. No input raises: what cannot be
-    understood is a `MalformedRequest`. What may not be sent raises `ResponseError`.
+    """One connection, which carries one request after another. The caller passes on what it reads (`receive_data`,
+    `receive_eof`), takes events until there are none, and writes the bytes that the `send_...` methods return. `phase`
+    tells which deadline applies. No input raises: malformed input is a `MalformedRequest` event. Sending what is not
+    allowed raises `ResponseError`.
     """
 
     def __init__(self, max_head_bytes: int) -> None:
@@ -142,17 +141,17 @@ class HttpProtocol:
     # The request
 
     def receive_data(self, data: bytes | bytearray) -> None:
-        """Bytes that have been read. The first ones of a request end the phase `IDLE`."""
+        """Take bytes that were read. The first bytes of a request end the phase `IDLE`."""
         self._input += data
         if self.phase is IDLE:
             self.phase = HEAD
 
     def receive_eof(self) -> None:
-        """The client sends no more. A request that has begun and is not complete is malformed."""
+        """Note that the client sends no more. A request that has begun and is not complete is malformed."""
         self._is_at_eof = True
 
     def next_event(self) -> HttpEvent | None:
-        """Return what comes next; `None` when more has to be read, or the response has to be complete first."""
+        """Return the next event; `None` if more has to be read, or the response has to be completed first."""
         if self.phase is IDLE or self.phase >= CLOSING or self._part >= _COMPLETE:
             return None
         try:
@@ -195,7 +194,7 @@ class HttpProtocol:
         return is_over and not self._is_at_eof and not self.is_closing
 
     def send_continue(self) -> bytes:
-        """Ask for the body."""
+        """Return the bytes that ask for the body (`100 Continue`)."""
         self.is_continue_due = False
         return b"HTTP/1.1 100 \r\n\r\n"
 
@@ -243,14 +242,16 @@ class HttpProtocol:
         return b"%x\r\n%b\r\n" % (len(data), data) if self._is_chunked else data
 
     def send_end(self) -> bytes:
-        """Complete the response. Raises `ResponseError` if the body is shorter than its Content-Length."""
+        """Complete the response, and return the bytes to send. Raises `ResponseError` if the body is shorter than its
+        Content-Length.
+        """
         if self._written is not _BEGUN or (self._has_body and self._to_write):
             raise self._failed("no response, or its body is shorter than its Content-Length")
         self._written = _ALL
         return b"0\r\n\r\n" if self._is_chunked else b""
 
     def start_next_cycle(self) -> None:
-        """Go on to the next request, of which something may be here. Only when `can_continue`."""
+        """Begin the next request, part of which may have been read. Call this only if `can_continue`."""
         self._part, self._written = _AT_HEAD, _NOTHING
         self.phase = HEAD if self._input else IDLE
 
@@ -262,11 +263,11 @@ class HttpProtocol:
         return self.phase >= CLOSING
 
     def close(self, *, linger: bool = False) -> None:
-        """No request follows. With `linger` what comes is dropped for a while."""
+        """End the connection: no request follows. With `linger`, input is discarded for a while."""
         self._advance(LINGERING if linger else CLOSING)
 
     def cut(self) -> None:
-        """Nothing more reaches the client."""
+        """End the connection at once: nothing more reaches the client."""
         self._advance(CUT)
 
     def _advance(self, phase: Phase) -> None:

@@ -33,9 +33,8 @@ class Inherited(NamedTuple):
 
 
 def open_sockets(bind: str, backlog: int) -> list[socket.socket]:
-    """Listen on `host:port`; a host name with several addresses gives several sockets, no host means every address.
-
-    Raises `ValueError` for text of another form, and `OSError` where an address cannot be bound.
+    """Listen on `host:port` and return the sockets: one for each address of a host name; no host means every address.
+    Raises `ValueError` for text of another form, and `OSError` if an address cannot be bound.
     """
     host, port = read_bind(bind)
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -114,7 +113,7 @@ class PlainListener(trio.abc.Listener[trio.SocketStream]):
         return self._inner.socket
 
     async def accept(self) -> trio.SocketStream:
-        """Accept the next connection; no checkpoint where it was accepted together with the one before. Raises
+        """Accept the next connection; there is no checkpoint if it was accepted together with the previous one. Raises
         `OSError`.
         """
         if self._accepted:

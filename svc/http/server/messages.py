@@ -29,7 +29,7 @@ class RequestHead(msgspec.Struct, frozen=True):
 
 
 class BodyPart(msgspec.Struct, frozen=True):
-    """Some bytes of the body, at least one; where it is cut says nothing."""
+    """Some bytes of the body, at least one; part boundaries have no meaning."""
 
     data: bytes | bytearray
 

@@ -103,7 +103,7 @@ async def serve(  # noqa: PLR0913  all that an edge is made of
 def open_listeners(
     sockets: Sequence[socket.socket], *, ssl_context: ssl.SSLContext | None = None
 ) -> list[PlainListener] | list[TlsListener]:
-    """Listeners of sockets that listen already (`listening.py`). With `ssl_context` they speak TLS."""
+    """Return listeners for sockets that listen already (`listening.py`); with `ssl_context` they use TLS."""
     for one in sockets:
         one.setblocking(False)
     listeners = [PlainListener(one) for one in sockets]
@@ -135,9 +135,7 @@ async def _accept(shared: EdgeState, stream: AnyStream) -> None:
 
 
 def addresses(listeners: Sequence[AnyListener]) -> list[Any]:
-    """Return what `getsockname` says of each listener, in their order: `(host, port)`, for IPv6 with two
-    more numbers.
-    """
+    """Return the `getsockname` of each listener, in their order: `(host, port)`, for IPv6 with two more numbers."""
     return [_socket_of(listener).getsockname() for listener in listeners]
 
 

@@ -99,8 +99,8 @@ class TlsListener(trio.abc.Listener[trio.SSLStream[trio.SocketStream]]):
         self._context = context
 
     async def accept(self) -> trio.SSLStream[trio.SocketStream]:
-        """Accept the next connection. Its handshake has not begun: the connection's own task makes it, so that a slow
-        one holds up nobody.
+        """Accept the next connection. Its handshake is left to the connection's own task, so that a slow one does not
+        delay others.
         """
         stream = await self.transport_listener.accept()
         return trio.SSLStream(stream, self._context, server_side=True, https_compatible=True)

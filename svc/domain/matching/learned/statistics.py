@@ -217,7 +217,7 @@ class Statistics:
         self._classes[family] = msgspec.msgpack.decode(raw, type=_Class)
 
     def unload(self, family: int) -> None:
-        """Leave the tables of a class out of memory; what they learned since they were stored is lost."""
+        """Remove the tables of a class from memory; what they learned since they were stored is lost."""
         self._classes.pop(family, None)
 
     def shared_bytes(self) -> bytes:
@@ -229,7 +229,9 @@ class Statistics:
         return msgspec.msgpack.encode(self._classes[family])
 
     def devices(self, family: int) -> float:
-        """Expected number of devices of this class seen so far; a doubtful new visitor counts for less than one."""
+        """Return the expected number of devices of this class seen so far; a doubtful new visitor counts for less than
+        one.
+        """
         return self._classes.get(family, _EMPTY_CLASS).devices
 
     def log_frequencies(self, features: Features) -> list[float]:
@@ -245,7 +247,9 @@ class Statistics:
         return _log_frequencies(known.devices, rows)
 
     def version_share(self, features: Features) -> float:
-        """Share, 0 to 1, of this browser and system version among recent visits of its class; smoothed, so never 0."""
+        """Return the share, 0 to 1, of this browser and system version among recent visits of its class; it is
+        smoothed, so never 0.
+        """
         known = self._classes.get(features.family, _EMPTY_CLASS)
         return (known.versions.get(_version(features), 0.0) + 0.5) / (known.version_visits + 2.0)
 
@@ -257,8 +261,8 @@ class Statistics:
         return is_unusual(known.handshakes, features.browser_version // 10, fingerprint)
 
     def return_rate(self, features: Features) -> float:
-        """P(a visit in this token state is a return), for visits whose token is not known; kept within the bounds of
-        `RETURN_RATE_WITH_TOKEN` or `RETURN_RATE_WITHOUT_TOKEN`.
+        """Return the probability that a visit in this token state is a return, for visits whose token is not known; it
+        is kept within the bounds of `RETURN_RATE_WITH_TOKEN` or `RETURN_RATE_WITHOUT_TOKEN`.
         """
         returned, visits = self._shared.returns.get(_token_state(features), (0.0, 0.0))
         usual, low, high = RETURN_RATE_WITH_TOKEN if features.token else RETURN_RATE_WITHOUT_TOKEN
@@ -269,7 +273,9 @@ class Statistics:
         return min(max(rate, low), high)
 
     def twin_odds(self) -> float:
-        """Odds that a token which joined a visitor beside an older one, and came back, is another device's."""
+        """Return the odds that a token which joined a visitor beside an older one, and came back, is
+        another device's.
+        """
         found, of = (
             count + usual for count, usual in zip((self._shared.found, self._shared.waited), TWINS, strict=True)
         )

@@ -15,6 +15,7 @@ import msgspec
 import pytest
 import trio
 
+from svc.domain.accounts.velocity import LONGEST_S
 from svc.domain.history.visitor_numbers import ANY_NUMBER, NextNumber, VisitorNumbers
 from svc.domain.identification import Duplicate, Identified, Refused, Submission, assess
 from svc.domain.limits.quotas import Quotas
@@ -202,6 +203,14 @@ async def test_sums_and_indexes_are_exact_while_visitors_are_erased_and_credit_i
                 nursery.start_soon(pay_on, store)
         assert await stores[0].query(balance) == before - PRICE * len(known) + 10 * len(stores)
         assert await stores[0].query(lambda snapshot: len(list(snapshot.scan(EVENTS, 1)))) < len(known)
+
+
+async def test_events_of_two_periods_of_velocity_may_be_committed_in_either_order(cluster: Cluster, made: str):
+    """Nodes commit as they come to it: `nodes` asks at the end whether each event is counted."""
+    boundary_ms = 1000 * LONGEST_S * (AT_MS // (1000 * LONGEST_S) + 1)
+    async with nodes(cluster, made, 2) as stores:
+        for store, after_ms in zip((*stores, stores[0]), (-5000, 1000, -1000), strict=True):
+            visitor((await store.write([visit(1, at_ms=boundary_ms + after_ms)]))[0])
 
 
 async def erase(store: PostgresqlStore, visitor_id: str) -> None:

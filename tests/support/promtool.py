@@ -17,9 +17,11 @@ UNPACKED = Path(__file__).parents[2] / ".venv" / "prometheus"
 
 @cache
 def promtool() -> str:
-    """The program. Where it cannot be had the test is skipped, and fails in a gate, which would not notice."""
+    """The program. Where it cannot be had the test is skipped; where `PROMTOOL` is `required`, as in the workflow, it
+    fails.
+    """
     found = shutil.which("promtool") or _unpacked()
-    if found is None and os.environ.get("CI"):
+    if found is None and os.environ.get("PROMTOOL") == "required":
         pytest.fail("there is no promtool, and apt-get has no `prometheus`")
     return found or pytest.skip("needs promtool: Debian's `prometheus`")
 
@@ -31,16 +33,15 @@ def _unpacked() -> str | None:
     UNPACKED.mkdir(parents=True, exist_ok=True)
     with (UNPACKED / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not program.exists() and (_fetched() or (_ran("apt-get", "update", "-qq") and _fetched())):
+        if not program.exists() and _ran("apt-get", "download", "-qq", "prometheus"):
             (package,) = UNPACKED.glob("*.deb")
             _ran("dpkg-deb", "--extract", package.name, ".")
             package.unlink()
     return str(program) if program.exists() else None
 
 
-def _fetched() -> bool:
-    return _ran("apt-get", "download", "-qq", "prometheus")
-
-
 def _ran(*command: str) -> bool:
-    return subprocess.run(command, cwd=UNPACKED, capture_output=True, check=False, timeout=300).returncode == 0
+    try:
+        return subprocess.run(command, cwd=UNPACKED, capture_output=True, check=False, timeout=60).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False

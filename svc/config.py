@@ -333,7 +333,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = 1_000
 
     def worker_count(self, cores: int) -> int:
-        """`workers` as a number, on a machine of so many cores."""
+        """Return `workers` as a number, for a machine with this number of cores."""
         return min(cores, MAX_WORKERS) if self.workers == "auto" else self.workers
 
     def map_bytes(self) -> int:
@@ -365,7 +365,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return LimitShares(self.nonproduction_rate_share, self.address_rate_share, self.address_rate_least)
 
     def allowances(self) -> Allowances:
-        """Requests per second beside identify (decisions 4)."""
+        """Return the requests per second of everything but identify (decisions 4)."""
         return Allowances(self.client_rate, self.read_rate, self.management_rate)
 
     def quotas(self) -> Quotas:

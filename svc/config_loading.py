@@ -67,10 +67,9 @@ def load(file: Path | None, environment: Mapping[str, str]) -> Config:
 
 
 def refuse_conflicts(config: Config, settings: Mapping[str, Any], named: Callable[[str], str]) -> None:
-    """Raises `ConfigError` for a setting that another one forbids. `settings`: those that were given.
-
-    `visitor_retention_days` may be less than 30 where nothing is said of events: a visitor goes not before its last
-    event.
+    """Raise `ConfigError` for a setting that another one excludes. `settings`: those that were given.
+    `visitor_retention_days` may be below 30 if the retention of events is not set: a visitor is not deleted before its
+    last event.
     """
     events, visitors = config.event_retention_days, config.visitor_retention_days
     if "event_retention_days" in settings and events > visitors:

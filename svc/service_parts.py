@@ -45,7 +45,7 @@ def network_watch(config: Config, directory: Path | None) -> NetworkWatch:
 
 
 def openid_provider(config: Config, opened: Opened) -> Provider | None:
-    """By what members sign in as well, where the settings name a provider. Raises `ConfigError`."""
+    """Return the OpenID provider through which members can sign in, if the settings name one. Raises `ConfigError`."""
     if config.console_oidc_issuer is None:
         return None
     from svc.openid.settings import provider_of  # noqa: PLC0415  its libraries take 0.1 s, and few have a provider
@@ -73,7 +73,9 @@ def webhook_targets(config: Config, world: World) -> TargetPolicy:
 
 
 def read_trust(config: Config) -> Trust:
-    """By what attestations are judged: files that the settings name, else the published roots. Raises `ConfigError`."""
+    """Return the roots by which attestations are verified: from files that the settings name, else the published ones.
+    Raises `ConfigError`.
+    """
     published = published_trust()
     return Trust(
         roots=_read_file(config, "attestation_roots_file", read_roots, published.roots),

@@ -29,7 +29,7 @@ ALIVE_S = 1.0
 
 
 class ListeningSockets(NamedTuple):
-    """What listens: for clients, and for those who read the metrics (none where nobody may)."""
+    """The listening sockets: for clients, and for readers of the metrics (none if metrics are not served)."""
 
     clients: list[socket.socket]
     metrics: list[socket.socket]
@@ -58,7 +58,7 @@ def sockets_for(bind: str, metrics_bind: str) -> ListeningSockets:
 
 
 def listen(bind: str, option: str = "--bind") -> list[socket.socket]:
-    """Listen on HOST:PORT, as `sockets.open_sockets`. Raises `ConfigError`, which names `option`, where that is not
+    """Listen on HOST:PORT, as `sockets.open_sockets` does. Raises `ConfigError`, which names `option`, if that is not
     possible.
     """
     try:

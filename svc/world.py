@@ -141,13 +141,13 @@ LETTERS_AND_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 
 
 def twenty_characters(entropy: Callable[[int], bytes]) -> str:
-    """20 letters and digits, 119 bits: what follows the prefix of an id (decisions 1.1)."""
+    """Return 20 random letters and digits (119 bits), which follow the prefix of an id (decisions 1.1)."""
     return _in_base_62(int.from_bytes(entropy(16)), 20)
 
 
 def visitor_id(entropy: Callable[[int], bytes], at_ms: int) -> str:
-    """20 letters and digits: 6 of the second in which it was made, then 14 that are random, 83 bits. Ids that are made
-    one after the other are so in the order of their text, so that their rows share pages (ADR 72).
+    """Return 20 letters and digits: 6 for the second of creation, then 14 random ones (83 bits). Ids created one after
+    the other sort in that order, so that their rows share pages (ADR 72).
     """
     second = _in_base_62(max(at_ms, 0) // 1000, 6)[::-1]
     return second + _in_base_62(int.from_bytes(entropy(16)), 14)
@@ -167,7 +167,7 @@ _PAIRS = [low + high for high in LETTERS_AND_DIGITS for low in LETTERS_AND_DIGIT
 
 
 def wall_clock_ms() -> int:
-    """Unix time of this machine in milliseconds."""
+    """Return the Unix time of this machine in milliseconds."""
     return time.time_ns() // 1_000_000
 
 

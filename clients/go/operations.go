@@ -803,8 +803,8 @@ func (c *Client) ListVisitorNotes(ctx context.Context, organizationID string, vi
 
 // CreateVisitorNote: write a note about a visitor.
 //
-// At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them. Needs the role
-// `admin`, `developer` or `analyst`.
+// At most 100. Notes are kept for 400 days; the erasure of their subject deletes them. Needs the role `admin`,
+// `developer` or `analyst`.
 func (c *Client) CreateVisitorNote(ctx context.Context, organizationID string, visitorID string, body NewNoteBody) (*NoteBody, error) {
 	var into NoteBody
 	if err := c.Send(ctx, Call{
@@ -845,8 +845,8 @@ func (c *Client) ListAccountNotes(ctx context.Context, organizationID string, ac
 
 // CreateAccountNote: write a note about an account.
 //
-// At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them. Needs the role
-// `admin`, `developer` or `analyst`.
+// At most 100. Notes are kept for 400 days; the erasure of their subject deletes them. Needs the role `admin`,
+// `developer` or `analyst`.
 func (c *Client) CreateAccountNote(ctx context.Context, organizationID string, accountID string, body NewNoteBody) (*NoteBody, error) {
 	var into NoteBody
 	if err := c.Send(ctx, Call{
@@ -937,8 +937,8 @@ func (c *Client) InviteMember(ctx context.Context, organizationID string, body I
 
 // InviteMemberAgain: invite a member again.
 //
-// Another link, which takes the place of the former one: for who has lost a link, a password or the device with
-// the one-time codes. Who uses it chooses a new password, signs in without a code from then on, and its other
+// Another link, which takes the place of the former one: for a member without link, password or the device with
+// the one-time codes. The member chooses a new password with it, then signs in without a code, and all its other
 // sessions end. Needs the role `admin`.
 func (c *Client) InviteMemberAgain(ctx context.Context, organizationID string, memberID string) (*InvitedMemberBody, error) {
 	var into InvitedMemberBody

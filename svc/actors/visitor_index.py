@@ -55,7 +55,7 @@ from svc.store.views.lookups import organization as find_organization
 log = structlog.get_logger()
 
 UPDATES_BETWEEN_WRITES = 256
-"""Updates that the tables of a class may be ahead of the store. A crash forgets at most so many of each class."""
+"""Updates that the tables of a class may be ahead of the store. A crash forgets at most this number of each class."""
 
 CLASSES_HELD = 256
 """Classes of devices, of all organizations, whose tables are held in memory between batches: 0.3 MB each when they are

@@ -33,8 +33,9 @@ def database_at(url: str, config: Config) -> StoreUrl:
 
 @contextmanager
 def reading_directory(directory: Path | None, config: Config) -> Generator[ReadOnlyStore]:
-    """The store of a data directory, or of the database that the settings name, read while a service may run on it;
-    `directory` may be `None` if they name one. Raises `DirectoryError` if the directory has none.
+    """Open for reading, in a `with` block, the store of a data directory or of the database that the settings name; a
+    service may run on it. `directory` may be `None` if the settings name a database. Raises `DirectoryError` if the
+    directory has no store.
     """
     database = database_of(config)
     if database is not None:
@@ -49,8 +50,8 @@ def reading_directory(directory: Path | None, config: Config) -> Generator[ReadO
 
 @contextmanager
 def reading_snapshot(path: Path) -> Generator[ReadOnlyStore]:
-    """The store of a snapshot's folder, or of a bare `data.mdb`, open for reading. A lock file beside it means that
-    another process may be writing. Raises `DirectoryError` if there is no store, `NewerStoreError`, and
+    """Open for reading, in a `with` block, the store in a snapshot folder, or a bare `data.mdb`. A lock file beside it
+    means that another process may be writing. Raises `DirectoryError` if there is no store, `NewerStoreError`, and
     `CorruptionError`.
     """
     file = path / "data.mdb" if path.is_dir() else path

@@ -51,7 +51,7 @@ class CommandGroup(click.Group):
 
 
 def clearer(error: click.UsageError) -> click.UsageError:
-    """Return the error with what to do next in its message; the same one where it says enough."""
+    """Return the error with a next step in its message; the same object if it has one already."""
     match error:
         case click.NoSuchOption(option_name=name, ctx=click.Context(command=click.Group()) as context) if (
             not error.possibilities

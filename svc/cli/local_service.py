@@ -22,7 +22,7 @@ KEYS_FILE = "dev-keys.json"
 
 
 class DevelopmentKeys(msgspec.Struct, frozen=True):
-    """The development keys, and where to use them; what is empty is not known."""
+    """The development keys, and the address at which they are used; empty fields are unknown."""
 
     url: str = ""
     """Of the service, as of its last start, without a slash at the end."""
@@ -41,8 +41,8 @@ def read_keys(directory: Path) -> DevelopmentKeys:
 
 
 def local_url(config: Config, directory: Path) -> str:
-    """Return where the service of a data directory with these settings is on this machine, without a slash at the end.
-    Of a running `svc dev`, which is given its address at the start, it is what that wrote beside its keys.
+    """Return the URL of the service of a data directory on this machine, without a trailing slash. For a running `svc
+    dev`, whose address is given on the command line, it is the one written beside its keys.
     """
     if is_held_by(directory, "svc dev") and (url := read_keys(directory).url):
         return url
@@ -50,9 +50,8 @@ def local_url(config: Config, directory: Path) -> str:
 
 
 def reachable(bind: str) -> tuple[str, str | None]:
-    """HOST:PORT to open on this machine, and the one for other devices where the service listens on all addresses.
-
-    `0.0.0.0`, `[::]` and no host stand for every address and are none that a browser can open.
+    """Return the HOST:PORT to open on this machine, and the one for other devices if the service listens on all
+    addresses. `0.0.0.0`, `[::]` and an empty host stand for every address, and browsers cannot open them.
     """
     host, _, port = bind.rpartition(":")
     if host == "[::]":
@@ -95,7 +94,7 @@ def identify_sample(address: str, secret: str, sample: str, *, automated: bool =
 
 
 def post(address: str, secret: str, body: Any, user_agent: str) -> tuple[int, dict[str, Any]]:
-    """POST a body to identify as a customer's server does; returns the status and the response."""
+    """Send a body to identify as a customer's server does; return the status and the response."""
     headers = {
         "content-type": "application/json",
         "x-api-key": secret,

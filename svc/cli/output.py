@@ -48,7 +48,7 @@ def directory_option(about: str, *, envvar: str | None = "SVC_DATA", **attribute
 
 
 def no_directory(or_else: str = "") -> click.UsageError:
-    """Return the error to raise where a command was given no data directory; `or_else` says what else would do."""
+    """Return the error to raise if a command was given no data directory. `or_else`: another option that would do."""
     return click.UsageError(f"name the data directory with --data or SVC_DATA{or_else}")
 
 
@@ -142,8 +142,8 @@ class ShownTable(NamedTuple):
 
 
 def show(values: Mapping[str, Any], *tables: ShownTable, as_json: bool) -> None:
-    """Print one record: aligned `name value` lines for people, and below them a table of the records that belong to it,
-    where there are any; one JSON object with `as_json`, where those are further fields.
+    """Print one record: for people, aligned `name value` lines followed by the tables of records that belong to it;
+    with `as_json`, one JSON object that has the tables as further fields.
     """
     if as_json:
         show_json({**values, **{table.name: table.rows for table in tables}})
@@ -187,7 +187,9 @@ def terminal_safe_json(text: str) -> str:
 
 
 def standard_output() -> Callable[[bytes], Any]:
-    """Writes lines of JSON or CSV to standard output: as they are, but to a terminal as `terminal_safe_json`."""
+    """Return a function that writes lines of JSON or CSV to standard output: unchanged, but on a terminal as
+    `terminal_safe_json`.
+    """
     out = sys.stdout.buffer
     if not sys.stdout.isatty():
         return out.write
@@ -215,7 +217,7 @@ class TimestampType(click.ParamType[int]):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Unix milliseconds; an integer is returned as it is. Fails with a usage error."""
+        """Return Unix milliseconds; an integer is returned unchanged. Fails with a usage error."""
         at_ms = value if isinstance(value, int) else read_time(value, World.real().now_ms())
         if at_ms is None:
             self.fail(f"{value!r} is neither a time such as 2026-01-05T10:00:00Z nor an age such as 7d", param, ctx)
@@ -223,8 +225,8 @@ class TimestampType(click.ParamType[int]):
 
 
 def read_time(text: str, now_ms: int) -> int | None:
-    """Unix milliseconds of RFC 3339 text, or of an age such as `7d` (units s, m, h, d, w); `None` for other text and
-    for what lies before 1970.
+    """Return the Unix milliseconds of an RFC 3339 text, or of an age such as `7d` (units s, m, h, d, w); `None` for
+    other text and for times before 1970.
     """
     ago = _AGO.fullmatch(text)
     if ago is None:

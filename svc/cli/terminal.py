@@ -49,8 +49,8 @@ class _Bars(Steps):
 
 @contextmanager
 def progress() -> Generator[Steps]:
-    """Progress bars on standard error, which end with the block, however that ends; `QUIET` where that is not a
-    terminal, or one that cannot move its cursor.
+    """Show progress bars on standard error in a `with` block, however it ends; give `QUIET` if that is not a terminal,
+    or one that cannot move its cursor.
     """
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield QUIET

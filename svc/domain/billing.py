@@ -43,7 +43,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, array_like=True):
     """Positive adds to the balance, negative is charged."""
     at_ms: int
     note: str = ""
-    """Who did it and why, for credits."""
+    """The author and the reason, for credits."""
     day: int | None = None
     """UTC day since 1970 that it counts for, where that is not the day of its id (decisions 17.2)."""
 

@@ -242,7 +242,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     crawler: Literal["search_crawler", "ai_bot"] | None = None
     """What kind of crawler it claims to be."""
     operator: str | None = None
-    """Who runs the crawler, as the ranges name it, such as `Google`; `None` = no range is published."""
+    """The operator of the crawler, as the ranges name it, such as `Google`; `None` = no range is published."""
 
 
 class Network(msgspec.Struct, frozen=True, kw_only=True):

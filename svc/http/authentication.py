@@ -1,4 +1,4 @@
-"""Who is calling, and on whose behalf: keys, origins, platforms and forwarded visitor details.
+"""The caller of a request, and its visitor: keys, origins, platforms and forwarded visitor details.
 
 What may live here: decisions over headers and a snapshot; a `Caller` or a `Refusal` comes out. Every refusal of a key
 is `401 unauthorized`. Its message says what the request itself shows (no key, a mistyped one, one of another kind or
@@ -56,7 +56,7 @@ class UsedSession(NamedTuple):
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Who presented a valid key or session, and the visitor that the request is about."""
+    """The holder of a valid key or session, and the visitor that the request is about."""
 
     key: ApiKey
     """The key in `x-api-key`, or that of the session: of a member its `standing_key`."""

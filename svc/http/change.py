@@ -149,7 +149,7 @@ def member_of(call: Call) -> str | None:
 
 
 def _record(call: Call, outcome: object) -> AuditRecord | None:
-    """Who asked for what; the path's first variable beside the organization is what was changed."""
+    """The author and subject of a request; the path's first variable beside the organization is what was changed."""
     if isinstance(outcome, Refusal):
         return None
     caller = caller_of(call)

@@ -119,10 +119,11 @@ SITE_SIGN_INS_PER_S = 20
 """From one IPv6 /48, which is what a customer of a provider has. There is no bound over all addresses: many of them
 could keep everybody out, and what they would guess has 256 bits."""
 ACCOUNT_SIGN_INS, ACCOUNT_SIGN_INS_S = 10, 600
-"""Attempts to sign in with one e-mail address, from wherever, in so many seconds: one a minute once they are used up.
-Their bucket has a clock that is so many times slower, so that a restart alone refills it at once."""
+"""Attempts to sign in with one e-mail address, from any address, in this number of seconds: one a minute once they are
+used up. Their bucket has a clock that is slower by this factor, so that a restart alone refills it at once.
+"""
 OPEN_READS_PER_S = 20
-"""Requests of one address for what is read from the store without a key, which is kept by who reads it."""
+"""Requests of one address for data that is read from the store without a key, and that callers cache."""
 SITE_OPEN_READS_PER_S = 80
 
 

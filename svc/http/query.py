@@ -20,7 +20,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 MOST_PARAMETERS = 32
 MOST_DIGITS = 18
-"""Of an integer: what has more is beyond every limit here, and is read as the largest of so many digits."""
+"""Of an integer: what has more is beyond every limit here, and is read as the largest number with this many digits."""
 _DIGITS = re.compile(r"[0-9]+")
 
 

@@ -86,7 +86,7 @@ class Services(NamedTuple):
     bodies: BodyBudget
     """Of the bodies that are arriving in this worker."""
     live: LiveHub
-    """Who watches identifications as they come, in this worker."""
+    """The viewers of identifications in this worker."""
     performance: PerformanceSums
     """What days add up to."""
     end_viewers: Callable[[bytes], None]

@@ -1,4 +1,4 @@
-"""What a service does before it can serve: it answers 503, says why, and looks again (decisions 17.3).
+"""What a service does before it can serve: it responds 503, says why, and checks again (decisions 17.3).
 
 A clock that is far behind the last write would charge for events that vanish; a database that is still starting is no
 reason to end. Whatever waits here is mended from outside, and then the service goes on by itself.

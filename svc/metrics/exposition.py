@@ -72,7 +72,7 @@ class OneFamily(Collector):
         self._family = family
 
     def collect(self) -> Iterable[Family]:
-        """That one."""
+        """Return the one family."""
         return (self._family,)
 
 

@@ -247,8 +247,8 @@ class Metrics:
             await trio.sleep(PUBLISH_INTERVAL_S)
 
     def publish(self) -> None:
-        """Write this worker's counts, and those of its predecessors, where the other workers read them. Does nothing
-        with one worker; logs an error where they are larger than their part of the memory.
+        """Write this worker's counts, and those of its predecessors, to the memory from which the other workers read
+        them. Do nothing with one worker; log an error if the counts exceed this worker's part of the memory.
         """
         if self._counts is None:
             return
@@ -338,7 +338,9 @@ class Metrics:
 
 
 def table_of(samples: Samples) -> SampleTable:
-    """Metric name -> labels -> value, of counters, histograms and those gauges that are added over all workers."""
+    """Return the values of counters, histograms and those gauges that are added over all workers, by metric name and
+    labels.
+    """
     summed = ((metric, values) for metric, values in samples if metric.kind != "gauge" or metric.is_summed)
     return {metric.name: dict(values) for metric, values in summed}
 

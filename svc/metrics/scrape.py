@@ -26,7 +26,9 @@ Expose = Callable[[Format], Awaitable[bytes]]
 
 
 def expected_hosts(bind: str, others: Sequence[str]) -> list[str]:
-    """Host names that the metrics may be asked by: that of `bind`, `HOST:PORT` or empty, and the others."""
+    """Return the host names with which the metrics may be requested: that of `bind` (`HOST:PORT` or empty) and the
+    others.
+    """
     own = read_bind(bind)[0] if bind else None
     return [*others, *([own] if own else [])]
 

@@ -1,5 +1,5 @@
-"""What the store says of all its organizations at a scrape: how their webhooks stand, and who holds most; and the
-metrics of webhooks.
+"""What the store says of all its organizations at a scrape: the state of their webhooks, and the organizations that
+hold most; and the metrics of webhooks.
 
 Some rows are read at a time, with checkpoints in between, so that a scrape delays nobody.
 """
@@ -36,8 +36,8 @@ class UsageCounts(NamedTuple):
 
 
 async def count_usage(store: Store, now_ms: int) -> UsageCounts:
-    """Webhook endpoints by status, and when the oldest due delivery of each status fell due. All times are Unix
-    milliseconds. Reads some endpoints at a time, each time in a snapshot of its own, with checkpoints in between.
+    """Count webhook endpoints by status, and find when the oldest due delivery of each status fell due (Unix ms). A few
+    endpoints at a time are read, each time in a new snapshot, with checkpoints in between.
     """
     usage, after = UsageCounts(Counter(), {}), EndpointKey(0, 0)
     while True:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class NetworkFileError(Exception):
-    """A file of the folder is not used. `str()` is what is wrong with it and what to do."""
+    """A file of the folder is not used; `str()` says what is wrong with it and what to do."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)

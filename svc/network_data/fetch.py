@@ -69,8 +69,8 @@ def check_url(url: str) -> str:
 
 
 def fetch(url: str, tls: ssl.SSLContext, most_bytes: int, limit_s: float = LIMIT_S) -> Fetched:
-    """Return the file at an https URL, of at most so many bytes. Redirects are followed to https only, and the proxy of
-    the variable HTTPS_PROXY is used. Raises `FetchError`.
+    """Return the file at an https URL, of at most `most_bytes` bytes. Redirects are followed to https only, and the
+    proxy of the variable HTTPS_PROXY is used. Raises `FetchError`.
     """
     try:
         return trio.run(_within, url, tls, most_bytes, limit_s)

@@ -53,7 +53,7 @@ class Signature(NamedTuple):
 
 
 class ListFile(NamedTuple):
-    """A list of addresses that is in use, and what it says of them."""
+    """An address list that is in use, and what it says about its addresses."""
 
     name: str
     kind: str
@@ -72,7 +72,7 @@ class ListFile(NamedTuple):
 
 
 class AsList(NamedTuple):
-    """A list of networks by AS number that is in use, and what it says of their addresses."""
+    """A list of AS numbers that is in use, and what it says about the addresses of their networks."""
 
     name: str
     kind: str
@@ -93,7 +93,7 @@ NetworkFile = ListFile | AsList | Database
 
 
 class Problem(NamedTuple):
-    """Why a file, as it is now, is not used; `line` counts from 1, `None` where the whole file is at fault."""
+    """Why a file, in its present state, is not used. `line`: counted from 1, `None` if it concerns the whole file."""
 
     line: int | None
     says: str

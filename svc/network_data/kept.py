@@ -38,8 +38,8 @@ class FolderError(OperatorError):
 
 @contextmanager
 def locked_folder(folder: Path) -> Generator[None]:
-    """Hold the folder, which is made where it is missing. Raises `FolderError` if it cannot be written to, or another
-    command is changing it.
+    """Lock the folder in a `with` block; create it if it is missing. Raises `FolderError` if it cannot be written to,
+    or another command is changing it.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -56,8 +56,8 @@ def locked_folder(folder: Path) -> Generator[None]:
 
 
 def read_checksums(content: bytes) -> dict[str, str]:
-    """File name -> SHA-256 in hexadecimal, of a file as `sha256sum` writes it. Raises `ValueError` at the first line
-    that is none of its.
+    """Return the SHA-256 in hexadecimal by file name, from a file that `sha256sum` wrote. Raises `ValueError` at the
+    first line of another form.
     """
     if len(content) > MAX_CHECKSUMS_BYTES:
         raise ValueError(f"is larger than {MAX_CHECKSUMS_BYTES:,} bytes")
@@ -112,7 +112,7 @@ def replace(path: Path, content: bytes, written: datetime | None = None) -> None
 
 
 def credits_of(folder: Path) -> dict[str, str]:
-    """File name -> its license and origin, as far as the file of credits is there and says so."""
+    """Return license and origin by file name, as far as the file of credits exists and names them."""
     try:
         text = (folder / CREDITS_FILE).read_text(errors="replace")
     except OSError:

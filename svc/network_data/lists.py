@@ -97,8 +97,8 @@ def crowded_networks(servers: Iterable[Iterable[int]], at_least: int) -> frozens
 
 
 def read_as_numbers(content: bytes) -> frozenset[int]:
-    """Return the networks of a list by AS number: one a line, `AS64496` or `64496`, and what follows a comma or a space
-    is a comment, as what follows `#` and `;` is. The first line may be a CSV header. Raises `NetworkFileError`.
+    """Return the AS numbers in a list: one on each line, as `AS64496` or `64496`. Text after a comma, a space, `#` or
+    `;` is a comment. The first line may be a CSV header. Raises `NetworkFileError`.
     """
     numbers = set[int]()
     for line, entry in _entries(content):

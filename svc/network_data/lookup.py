@@ -33,7 +33,7 @@ class BuiltInRanges:
         self.built_at: date = datetime.fromtimestamp(about["built_at"], UTC).date()
         self._count = about["ranges"]
         self.providers = frozenset(cast("list[str]", about["providers"]))
-        """Who runs what stands in the ranges; the operators of crawlers among others."""
+        """The operators of the services in the ranges; the operators of crawlers among others."""
 
     def __len__(self) -> int:
         return self._count
@@ -59,7 +59,7 @@ class NetworkData:
     ) -> None:
         """Of two databases that know the country, or the network, of an address the one built later is believed.
 
-        `vpn_neighbors`: so many servers that VPN lists name in one /24 make the whole of it a VPN's; 0 = never.
+        `vpn_neighbors`: the number of servers in one /24 on VPN lists from which the whole /24 is a VPN's; 0 = never.
         """
         sources = [entry.source for entry in reading.values() if entry.source is not None]
         self._built_in = built_in

@@ -82,8 +82,8 @@ class Database:
         self.kind = " and ".join(kind for kind, has in (("country", has_country), ("asn", has_system)) if has)
 
     def find(self, address: Address) -> tuple[Country | None, AutonomousSystem | None]:
-        """Country and network of an address, `None` for what it does not have. Raises `LookupError` if the file is
-        corrupt.
+        """Return country and network of an address, `None` for each that the database does not have. Raises
+        `LookupError` if the file is corrupt.
         """
         if address.version == 6 and not self._knows_ipv6:
             return None, None

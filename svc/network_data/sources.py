@@ -52,8 +52,9 @@ def whole(_: Source, parts: Sequence[bytes]) -> bytes:
 
 
 def addresses(source: Source, parts: Sequence[bytes]) -> bytes:
-    """Plain lists of one address or network (CIDR) a line, joined and sorted: each once, without comments (`#`). Raises
-    `NetworkFileError` if there is none, and `ValueError` for what is not UTF-8. What an entry says is not looked at.
+    """Join and sort plain lists of one address or network (CIDR) per line, without duplicates and comments (`#`).
+    Entries are not validated. Raises `NetworkFileError` if there is none, and `ValueError` for bytes that are not
+    UTF-8.
     """
     return _list(source, (line.split("#", 1)[0].strip() for line in _lines(parts)))
 
@@ -75,7 +76,9 @@ def proxy_networks(source: Source, parts: Sequence[bytes]) -> bytes:
 
 
 def hosting_networks(source: Source, parts: Sequence[bytes]) -> bytes:
-    """CSV of `ASN,Entity` with a header, without those that connect people: the list is made against abuse."""
+    """Return a CSV of `ASN,Entity` with a header, without the networks of access providers: the list is made against
+    abuse.
+    """
     lines = _lines(parts)
     if not lines or not lines[0].upper().startswith("ASN,"):
         raise ValueError("does not begin with the header `ASN,Entity`")
@@ -102,7 +105,9 @@ class _Prefixes(msgspec.Struct):
 
 
 def prefixes(source: Source, parts: Sequence[bytes]) -> bytes:
-    """JSON: `{"prefixes": [{"ipv4Prefix": "192.0.2.0/24"}, {"ipv6Prefix": ...}]}`, joined."""
+    """Join JSON documents of the form `{"prefixes": [{"ipv4Prefix": "192.0.2.0/24"}, {"ipv6Prefix": ...}]}` into one
+    list.
+    """
     try:
         found = [prefix for part in parts for prefix in msgspec.json.decode(part, type=_Prefixes).prefixes]
     except msgspec.DecodeError as error:

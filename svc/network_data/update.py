@@ -72,7 +72,7 @@ class Publishers:
         self._get = get
 
     def has(self, source: Source) -> bool:
-        """Always: a publisher is asked."""
+        """Return `True`: every publisher is asked."""
         return bool(source.urls)
 
     def deliver(self, source: Source) -> Delivered:

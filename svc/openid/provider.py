@@ -1,4 +1,5 @@
-"""The provider of the settings: where to send a browser, and who comes back (OpenID Connect Core 1.0, 3.1).
+"""The provider of the settings: where to send a browser, and the identity that it returns with (OpenID Connect Core
+1.0, 3.1).
 
 What may live here: the order of the requests, what is kept of the provider between them, and what bounds them.
 """
@@ -70,7 +71,7 @@ class OpenIdProvider:
         self._limit = trio.CapacityLimiter(MOST_AT_ONCE)
 
     async def authorization_url(self, attempt: Attempt) -> str | NoIdentity:
-        """As of `Provider`."""
+        """See `Provider`."""
         try:
             with self._one_of_few():
                 endpoints = await self._discovered()
@@ -89,7 +90,7 @@ class OpenIdProvider:
         )
 
     async def identify(self, attempt: Attempt, response: Mapping[str, str], now_ms: int) -> Identity | NoIdentity:
-        """As of `Provider`."""
+        """See `Provider`."""
         try:
             with self._one_of_few():
                 endpoints = await self._discovered()

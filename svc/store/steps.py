@@ -1,4 +1,4 @@
-"""The progress of a long job: stages of so many steps, and rows that are counted as they are read."""
+"""The progress of a long job: stages with a number of steps, and rows that are counted as they are read."""
 
 from __future__ import annotations
 

@@ -142,16 +142,14 @@ class Store(ABC):
     async def write(
         self, writes: Sequence[Write[T]], *, may_use_reserve: bool = False, urgent: bool = False
     ) -> list[T | Exception]:
-        """Commit the jobs together; one outcome each, in order: what the job returned (of a `Late`, what it makes), or
-        the exception it raised.
+        """Commit the jobs together and return one outcome for each, in order: the return value of the job (of a `Late`,
+        the result of `finish`), or the exception it raised. `may_use_reserve`: the jobs delete more than they add, or
+        are an operator's, and may use the space reserved for that. `urgent`: before others that wait to write. Raises
+        `StoreFullError` if nothing could be stored; any other failure of the commit means a broken machine.
 
-        `may_use_reserve`: these jobs delete more than they add, or are an operator's, and may use the reserve for
-        such. `urgent`: before others that wait to write. Raises `StoreFullError` when nothing could be stored; any
-        other failure of the commit is a broken machine.
-
-        Where several nodes share a store, jobs of different organizations need not wait for each other, and
-        `UnavailableError` may be raised, or be the outcome of some; where the lease of a job is lost, it and those that
-        share a commit with it get `LeaseLostError`.
+        In a store that several nodes share, jobs of different organizations need not wait for each other, and
+        `UnavailableError` may be raised, or be the outcome of some jobs. If the lease of a job is lost, it and those
+        that share a commit with it get `LeaseLostError`.
         """
 
     @abstractmethod

@@ -43,9 +43,7 @@ class ReceivedResponse(NamedTuple):
 
 
 def write_request(path: str, headers: Mapping[str, str], body: bytes) -> bytes:
-    """Return a POST as it goes over the wire. Raises `ValueError` for a path or headers that are not those of one
-    request.
-    """
+    """Return the bytes of a POST. Raises `ValueError` for a path or headers that would not make exactly one request."""
     lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
     head = f"POST {path} HTTP/1.1\r\n{lines}\r\n"
     if _HEAD.fullmatch(head) is None or head.count("\n") != len(headers) + 2:
@@ -54,11 +52,9 @@ def write_request(path: str, headers: Mapping[str, str], body: bytes) -> bytes:
 
 
 def read_response(data: bytes) -> ReceivedResponse | None:
-    """Return the response that begins so, if its head is whole and it is a plain one; `None` leaves it to h11, which
-    may still read it.
-
-    Costs as much as the text is long, whatever is in it. Not plain: what has no length or two, is sent in chunks, says
-    `close`, or has a line that is unusual in any way.
+    """Parse the response at the beginning of `data` if its head is complete and it is a plain response; otherwise
+    return `None`, and h11 may still read it. The cost is proportional to the length of the text, whatever it contains.
+    A response is not plain if it has no length or two, is chunked, says `close`, or has an unusual line.
     """
     found = _PLAIN.match(data)
     if found is None:
@@ -98,7 +94,7 @@ class ResponseTooLargeError(Exception):
 
 
 class ConnectionKey(NamedTuple):
-    """What a connection can be reused for: the same URL at the same address."""
+    """The condition for reusing a connection: the same URL at the same address."""
 
     url: str
     address: Address
@@ -167,8 +163,8 @@ class PooledConnection:
         return WebhookResponse(event.status_code, list(event.headers))
 
     async def read_body(self) -> None:
-        """Read the rest of the response, of which nothing is kept. The connection is idle then, if it can be reused:
-        not where the body has more than `MAX_BODY_BYTES` or ends too soon, which is not a failure.
+        """Read and discard the rest of the response. The connection is idle afterwards if it can be reused; it cannot
+        if the body has more than `MAX_BODY_BYTES` or ends too soon, which is not a failure.
         """
         with suppress(httpcore.NetworkError, h11.RemoteProtocolError):
             ended, surplus = await (self._rest_of_plain() if self._http is None else self._rest_by_h11(self._http))

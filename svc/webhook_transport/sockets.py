@@ -59,7 +59,7 @@ class Plain(httpcore.AsyncNetworkStream):
             raise httpcore.ReadError from error
 
     async def write(self, buffer: bytes, *_: Any, **__: Any) -> None:
-        """Hand everything to the socket. Raises `httpcore.WriteError`."""
+        """Write all bytes to the socket. Raises `httpcore.WriteError`."""
         left = memoryview(buffer)
         try:
             while left:
@@ -116,8 +116,8 @@ class Secured(httpcore.AsyncNetworkStream):
         self._tls = context.wrap_bio(self._arrived, self._leaving, server_hostname=server_hostname)
 
     async def shake_hands(self) -> None:
-        """Make the TLS handshake, in which the certificate is verified. Raises `ssl.SSLError` where it fails, after
-        the alert was sent, and `httpcore.NetworkError` where the connection ends.
+        """Make the TLS handshake, in which the certificate is verified. Raises `ssl.SSLError` if it fails, after the
+        alert was sent, and `httpcore.NetworkError` if the connection ends.
         """
         while True:
             try:
@@ -134,9 +134,9 @@ class Secured(httpcore.AsyncNetworkStream):
                 return
 
     async def read(self, max_bytes: int, *_: Any, **__: Any) -> bytes:
-        """Return what has arrived, at least a byte; nothing at the end, whether or not TLS was ended before the
-        connection: the framing of HTTP tells a whole response from half of one. Raises `httpcore.ReadError`, and
-        `TlsReadError` where it is TLS that failed.
+        """Return the bytes that have arrived, at least one; empty at the end, whether or not TLS was closed before the
+        connection, since the framing of HTTP distinguishes a complete response from a truncated one. Raises
+        `httpcore.ReadError`, and `TlsReadError` if TLS failed.
         """
         while True:
             try:

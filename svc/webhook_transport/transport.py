@@ -183,10 +183,9 @@ _NOT_PUBLIC = (
 
 
 async def check_target(url: str, resolver: Resolver, reach: TargetPolicy) -> Refusal | None:
-    """Why the URL cannot be a webhook's target, and what to do; `None` when it can.
-
-    `invalid_url`: not https, user info, a fragment, over 2,048 characters, a port that is not allowed, or a host that
-    does not resolve. `not_public_address`: the host leads, with any of its addresses, to where webhooks may not go.
+    """Return why the URL cannot be a webhook's target, and what to do; `None` if it can. `invalid_url`: not https, user
+    info, a fragment, over 2,048 characters, a port that is not allowed, or a host that does not resolve.
+    `not_public_address`: one of the host's addresses is one that webhooks may not use.
     """
     target = read_target(url)
     if target is None:

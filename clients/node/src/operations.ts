@@ -756,8 +756,8 @@ export abstract class Operations {
   /**
    * Write a note about a visitor.
    *
-   * At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them. Needs the role
-   * `admin`, `developer` or `analyst`.
+   * At most 100. Notes are kept for 400 days; the erasure of their subject deletes them. Needs the role `admin`,
+   * `developer` or `analyst`.
    */
   createVisitorNote(organizationId: string, visitorId: string, body: NewNoteBody): Promise<NoteBody> {
     return this.send<NoteBody>({
@@ -791,8 +791,8 @@ export abstract class Operations {
   /**
    * Write a note about an account.
    *
-   * At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them. Needs the role
-   * `admin`, `developer` or `analyst`.
+   * At most 100. Notes are kept for 400 days; the erasure of their subject deletes them. Needs the role `admin`,
+   * `developer` or `analyst`.
    */
   createAccountNote(organizationId: string, accountId: string, body: NewNoteBody): Promise<NoteBody> {
     return this.send<NoteBody>({
@@ -867,8 +867,8 @@ export abstract class Operations {
   /**
    * Invite a member again.
    *
-   * Another link, which takes the place of the former one: for who has lost a link, a password or the device with
-   * the one-time codes. Who uses it chooses a new password, signs in without a code from then on, and its other
+   * Another link, which takes the place of the former one: for a member without link, password or the device with
+   * the one-time codes. The member chooses a new password with it, then signs in without a code, and all its other
    * sessions end. Needs the role `admin`.
    */
   inviteMemberAgain(organizationId: string, memberId: string): Promise<InvitedMemberBody> {

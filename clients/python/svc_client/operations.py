@@ -1318,7 +1318,7 @@ class Operations:
     def create_visitor_note(self, organization_id: str, visitor_id: str, *, text: str) -> NoteBody:
         """Write a note about a visitor.
 
-        At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them. Needs the role
+        At most 100. Notes are kept for 400 days; the erasure of their subject deletes them. Needs the role
         `admin`, `developer` or `analyst`.
 
         Args:
@@ -1369,7 +1369,7 @@ class Operations:
     def create_account_note(self, organization_id: str, account_id: str, *, text: str) -> NoteBody:
         """Write a note about an account.
 
-        At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them. Needs the role
+        At most 100. Notes are kept for 400 days; the erasure of their subject deletes them. Needs the role
         `admin`, `developer` or `analyst`.
 
         Args:
@@ -1476,9 +1476,9 @@ class Operations:
     def invite_member_again(self, organization_id: str, member_id: str) -> InvitedMemberBody:
         """Invite a member again.
 
-        Another link, which takes the place of the former one: for who has lost a link, a password or the device
-        with the one-time codes. Who uses it chooses a new password, signs in without a code from then on, and
-        its other sessions end. Needs the role `admin`.
+        Another link, which takes the place of the former one: for a member without link, password or the device
+        with the one-time codes. The member chooses a new password with it, then signs in without a code, and
+        all its other sessions end. Needs the role `admin`.
 
         Args:
             organization_id: The organization that the key acts on.

@@ -28,10 +28,9 @@ service_option = click.option(
 
 
 class DevService:
-    """A running `svc dev`: its address, its keys and its organization.
-
-    `url` is where it listens; `None` = where its file of keys says. Raises `CommandError` where that is not an HTTP
-    URL, or where the directory has no development keys, and `DirectoryError` where it has no store.
+    """A running `svc dev`: its address, its keys and its organization. `url`: the address it listens on; `None` = the
+    one in its file of keys. Raises `CommandError` if that is not an HTTP URL or the directory has no development keys,
+    and `DirectoryError` if it has no store.
     """
 
     def __init__(self, directory: Path, url: str | None) -> None:
@@ -76,7 +75,7 @@ class DevService:
             raise CommandError(f"what listens at {self.url} is not this service") from error
 
     def managed(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """As `manage`; raises `CommandError` for a refusal, with its message."""
+        """Send a management request as `manage` does; raise `CommandError` with the message of a refusal."""
         status, response = self.manage(method, path, body)
         if status >= http.HTTPStatus.BAD_REQUEST:
             raise CommandError(_refusal(response))

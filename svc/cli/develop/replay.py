@@ -286,7 +286,7 @@ def _without_quotas(config: Config, *, own_store: bool) -> Config:
 
 
 class Replayed(NamedTuple):
-    """The response to one line, and what the store has of it; neither event nor document where it was refused."""
+    """The response to one line, and its stored event and document; neither if it was refused."""
 
     response: dict[str, Any]
     request_id: UUID

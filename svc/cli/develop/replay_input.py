@@ -107,8 +107,8 @@ class Unarchived(NamedTuple):
 
 
 def read_line(line: bytes) -> Replayable | Unarchived | Refusal:
-    """Return what a line says: one of one's own making, or one that was exported, which is `Unarchived` without its
-    report. A `Refusal` with the `422` of identify where it cannot be read.
+    """Return the replayable content of a line, which was written by hand or exported; `Unarchived` for an exported line
+    without its report; a `Refusal` with the `422` of identify if it cannot be read.
     """
     if not _is_exported(line):
         report = decode(line, ReplayedReport)
@@ -197,7 +197,9 @@ def _unix_ms(at: str | int) -> int | None:
 
 @contextmanager
 def lines(name: str) -> Generator[Iterator[bytes]]:
-    """The lines of a file, `-` is standard input, with a progress bar on a terminal by the share of bytes read."""
+    """Open a file (`-` is standard input) in a `with` block, and give its lines, with a progress bar on a terminal by
+    the share of bytes read.
+    """
     if name == "-":
         yield _json_lines("standard input", sys.stdin.buffer)
         return
@@ -212,8 +214,8 @@ def lines(name: str) -> Generator[Iterator[bytes]]:
 
 @contextmanager
 def plain_lines(path: Path, file: BinaryIO) -> Generator[Iterable[bytes]]:
-    """The lines of an open file, decompressed where its name ends in `.gz`, without a progress bar. Raises
-    `CommandError` if that cannot be done, or where it has no JSON lines.
+    """Give, in a `with` block, the lines of an open file without a progress bar, decompressed if its name ends in
+    `.gz`. Raises `CommandError` if it cannot be decompressed or does not have JSON lines.
     """
     try:
         yield _json_lines(str(path), gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file)

@@ -49,8 +49,8 @@ class _Response(msgspec.Struct, frozen=True):
 
 
 def read_weights(path: Path) -> dict[Platform, StoredWeights]:
-    """Platform -> its configuration, for the platforms that the file names. Raises `CommandError` with what is wrong
-    and what to write instead.
+    """Return the configuration of each platform that the file names. Raises `CommandError` with what is wrong and what
+    to write instead.
     """
     try:
         named = _platforms(decode_text(path.read_bytes()))
@@ -62,7 +62,9 @@ def read_weights(path: Path) -> dict[Platform, StoredWeights]:
 
 
 def profiles(stored: dict[Platform, StoredWeights]) -> dict[Platform, Weights]:
-    """Platform -> weights in force with these configurations; the defaults where a platform has none."""
+    """Return the weights in force for each platform with these configurations; the defaults for a platform
+    without one.
+    """
     return {platform: resolve(None, stored.get(platform), platform) for platform in PLATFORMS}
 
 
@@ -273,7 +275,7 @@ class Previews:
         }
 
     def summaries(self) -> dict[Platform, WeightsPreview]:
-        """Platform -> what the weights change, of the platforms that had any identification."""
+        """Return the changes by the weights for each platform that had an identification."""
         found: dict[Platform, WeightsPreview] = {platform: one.summary() for platform, one in self.of.items()}
         return {platform: summary for platform, summary in found.items() if summary.events}
 

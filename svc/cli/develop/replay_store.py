@@ -79,7 +79,7 @@ class Tried(NamedTuple):
 
 
 def read_tried(path: Path, list_paths: tuple[Path, ...]) -> Tried:
-    """Rules and lists of files. Raises `CommandError` with what is wrong, and where."""
+    """Read rules and lists from files. Raises `CommandError` with what is wrong, and where."""
     file = read_ruleset(str(path), path.read_bytes())
     rules = tuple(file.rule(at, f"rul_{at:020}") for at in range(len(file.rules)))
     return Tried(path, rules, tuple(_read_list(one) for one in list_paths))
@@ -185,7 +185,9 @@ class VirtualClock:
 
 @contextmanager
 def opened_for_replay(directory: Path | None, config: Config) -> Generator[tuple[Opened, World, VirtualClock]]:
-    """A throw-away store with reproducible ids, or the named directory with real ones: never the service's database."""
+    """Open, in a `with` block, a temporary store with reproducible ids, or the named directory with real ones, but
+    never the service's database.
+    """
     clock = VirtualClock()
     config = msgspec.structs.replace(config, store=None)
     if directory is not None:

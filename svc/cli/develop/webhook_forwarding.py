@@ -83,7 +83,9 @@ class WebhookReceiver(ThreadingHTTPServer):
         super().__init__(address, handler)
 
     def secure(self, certificate: Path, key: Path) -> None:
-        """Speak TLS from now on, with these PEM files. Raises `OSError` (`ssl.SSLError`) for files that are none."""
+        """Use TLS from now on, with these PEM files. Raises `OSError` (`ssl.SSLError`) for files that are not PEM files
+        of a certificate and its key.
+        """
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(certificate, key)
         # Each handshake in its connection's own thread: else one silent client would stop the others.
@@ -91,7 +93,7 @@ class WebhookReceiver(ThreadingHTTPServer):
 
 
 class DeliveryHandler(BaseHTTPRequestHandler, ABC):
-    """One connection. `receive` says what becomes of a delivery."""
+    """Handles one connection. `receive` decides what happens to a delivery."""
 
     protocol_version = "HTTP/1.1"
     timeout = SILENCE_S

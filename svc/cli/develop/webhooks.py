@@ -141,7 +141,7 @@ def webhook() -> None:
 def list_endpoints(organization_id: str, directory: Path, as_json: bool) -> None:
     """List the webhook endpoints of an organization, with format, filter and status, also while the service runs.
 
-    Of an address the path is left out: who knows that of a chat can write there.
+    Leave out the path of an address: anybody who knows that of a chat can write there.
     """
     with reading_directory(directory, settings()) as store:
         number = account(store, organization_id).organization.number

@@ -31,11 +31,9 @@ class Change(NamedTuple):
 
 
 def commit(found: Opened, world: World, job: Callable[[Transaction], T], change: Callable[[T], Change | None]) -> T:
-    """Make one administrative change and its audit record in one transaction; returns the job's outcome when that is
-    durable.
-
-    A job that finds that it may not raises `CommandError`: then nothing is changed and nothing recorded. Nothing is
-    recorded either where `change` returns `None`, which says that there was nothing to do.
+    """Run one administrative change and write its audit record in the same transaction; return the job's outcome once
+    it is durable. If the job raises `CommandError`, nothing is changed or recorded. If `change` returns `None`, there
+    was nothing to do and nothing is recorded.
     """
     return apply(found, recorded(world, job, change))
 

@@ -48,7 +48,9 @@ class Wanted(NamedTuple):
 
 @contextmanager
 def reading(directory: Path) -> Generator[ReadOnlyStore]:
-    """As `reading_directory`, with the settings in force; closed at the end. Raises `DirectoryError`."""
+    """Open the store for reading as `reading_directory` does, with the settings in force, in a `with` block. Raises
+    `DirectoryError`.
+    """
     with reading_directory(directory, settings()) as store:
         yield store
 
@@ -115,7 +117,9 @@ def time_options(since: str) -> Callable[[F], F]:
 
 
 def say_nothing_found(environment: Environment) -> None:
-    """Where a command found nothing: that it looked at one environment, which is often not the one that was meant."""
+    """Print, after a command found nothing, that it searched only one environment, which is often not the one that was
+    meant.
+    """
     click.echo(f"Nothing was found in {environment}; --environment names another.", err=True)
 
 
@@ -235,7 +239,7 @@ def oldest_first(
                 stretch = (end - start) // 2
                 continue
             rows = found.rows
-            while found.resume is not None:  # so many in a single millisecond
+            while found.resume is not None:  # more than a page in a single millisecond
                 found = positions(snapshot, number, wanted.environment, listing._replace(after=found.resume.after))
                 rows += found.rows
             events = read_events(snapshot, rows[::-1], wanted.filters)

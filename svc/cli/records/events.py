@@ -150,7 +150,7 @@ def tail(
 
     An event that is stored more than ten seconds after it arrived is missed, but not with --from or --cursor-file:
     then the events are those of GET /events?order=oldest, about two seconds after they arrived, and the cursors are the
-    same. With --json each line has its own: who stops at any time goes on behind the last whole line that it has.
+    same. With --json each line has its own: a client that stops at any time resumes after its last whole line.
     """
     if cursor is not None or cursor_file is not None or not follow:
         if wanted.has_end or wanted.filters.label is not None:

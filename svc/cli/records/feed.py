@@ -55,8 +55,8 @@ class FeedOptions(NamedTuple):
 def tail_feed(
     directory: Path, organization_id: str, wanted: Wanted, options: FeedOptions, *, as_json: bool, ids: bool
 ) -> None:
-    """Write the events to standard output. The cursor is in each line of JSON, and is written to the file after what
-    it stands behind was; without either, the last one goes to standard error. Raises `CommandError`.
+    """Write the events to standard output. Each line of JSON has the cursor; the cursor file is written after the
+    events before the cursor were. Without either, the last cursor is written to standard error. Raises `CommandError`.
     """
     with _alone(options.cursor_file), opened(directory) as found, feed_store(found) as store:
         number = number_of(store, organization_id)
@@ -73,7 +73,9 @@ def tail_feed(
 
 @contextmanager
 def feed_store(found: Opened) -> Generator[Store]:
-    """The store such that closing the feed holds up nobody: in a database, by a transaction of one organization."""
+    """Give, in a `with` block, a store on which closing the feed blocks nobody: in a database, it takes a transaction
+    of one organization.
+    """
     if found.database is None:
         yield found.store
         return

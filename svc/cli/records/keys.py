@@ -133,8 +133,8 @@ def issued_change(key: ApiKey) -> Change:
 
 
 def read_origins(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Allowed origins in their normal form, each once (decisions 2.6). Raises `CommandError` for one that is none, and
-    for too many.
+    """Return the allowed origins in their normal form, without duplicates (decisions 2.6). Raises `CommandError` if a
+    text is not an origin, or there are too many.
     """
     if len(texts) > MAX_ORIGINS:
         raise CommandError(f"a key has at most {MAX_ORIGINS} origins")

@@ -73,8 +73,8 @@ class Dollars(click.ParamType[int]):
     name = "usd"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Integer micro-dollars, at most 10^15 either way; an integer is taken as micro-dollars already. Fails with a
-        usage error.
+        """Return integer micro-dollars, at most 10^15 in either direction; an integer is taken as micro-dollars. Fails
+        with a usage error.
         """
         if isinstance(value, int):
             return value

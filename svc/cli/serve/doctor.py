@@ -63,8 +63,8 @@ def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -
 def findings(
     directory: Path, file: Path | None, url: str | None, *, is_named: bool = False
 ) -> Iterator[tuple[str, Finding]]:
-    """Yield each check and what it found. Only the settings, where they have mistakes: the other checks
-    depend on them.
+    """Yield the name and the finding of each check. If the settings have mistakes, yield only those, since the other
+    checks depend on them.
     """
     first = settings_file(file)
     yield "settings", first
@@ -102,7 +102,7 @@ def chat_links(examined: Examined) -> Finding:
 
 
 def links_of(store: Readable) -> Finding:
-    """As `chat_links` without `public_url`, of the endpoints of a store."""
+    """Check the chat links of the endpoints of a store, as `chat_links` does without `public_url`."""
     with store.read() as snapshot:
         chats = sum(not endpoint.is_signed for _, endpoint in snapshot.scan(ENDPOINTS))
     if not chats:
@@ -122,7 +122,7 @@ def _of_store(examined: Examined, find: Callable[[Readable], Finding]) -> Findin
 
 
 def finding_of(store: Readable, now_ms: int) -> Finding:
-    """As `credit`, of the organizations of a store."""
+    """Check the credit of the organizations of a store, as `credit` does."""
     short: list[str] = []
     with store.read() as snapshot:
         numbers = organizations(snapshot)

@@ -109,8 +109,8 @@ def settings_file(file: Path | None) -> Finding:
 
 
 def permissions(examined: Examined) -> Finding:
-    """Return whether this user can use the data directory, and nobody else: a problem where files are not readable and
-    writable or a named directory is not there, a warning where there is none yet or others may read the pepper.
+    """Check that this user, and nobody else, can use the data directory. Return a problem if files are not readable and
+    writable or a named directory is missing, and a warning if there is no directory yet or others can read the pepper.
     """
     directory = examined.directory
     if not directory.exists():
@@ -186,8 +186,8 @@ def _unread(error: Exception, *, in_database: bool) -> Finding:
 
 
 def lock_and_service(examined: Examined) -> Finding:
-    """Who holds the data directory, and whether it answers; or whether a service could listen. A node of a database
-    holds no directory, so it is asked.
+    """Check which process holds the data directory and whether it responds, or whether a service could listen. A node
+    of a database holds no directory, so it is asked.
     """
     holder = holder_of(examined.directory) if examined.directory.exists() else None
     config = examined.config
@@ -301,7 +301,9 @@ def _far_from_database(examined: Examined) -> tuple[float, str] | None:
 
 
 def kernel_clock_is_synchronized() -> bool:
-    """Return what the kernel says of an NTP client (adjtimex(2)); true where it cannot be asked."""
+    """Return whether the kernel says that an NTP client synchronizes the clock (adjtimex(2)); true if it cannot be
+    asked.
+    """
     try:
         return ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(512)) != UNSYNCHRONIZED
     except (OSError, AttributeError):
@@ -309,7 +311,7 @@ def kernel_clock_is_synchronized() -> bool:
 
 
 def disk(examined: Examined) -> Finding:
-    """Free space of the disk: a warning below `LOW_BYTES`, a problem below `CRITICAL_BYTES`."""
+    """Check the free space of the disk: a warning below `LOW_BYTES`, a problem below `CRITICAL_BYTES`."""
     folder = next(
         path for path in (examined.directory.absolute(), *examined.directory.absolute().parents) if path.exists()
     )

@@ -126,7 +126,7 @@ def clock_at_start(store: Store, written_ms: int | None, at_s: float) -> ClockAt
 
 
 async def clock_obstacle(store: Store, world: World, last_write_ms: int | None) -> str | None:
-    """Why the clock forbids to serve; `None` = it does not, or an operator has said that it is right."""
+    """Return why the clock does not permit to serve; `None` if it does, or an operator has confirmed it."""
     now_ms = world.now_ms()
     behind_s = seconds_behind(now_ms, last_write_ms)
     if not behind_s or last_write_ms is None:
@@ -208,10 +208,9 @@ def _work(slot: WorkerSlot, inherited: _Inherited, directory: Path, config: Conf
 
 
 def tune_garbage_collection() -> None:
-    """Have garbage looked for where some may be, and seldom: each search holds up all requests.
-
-    What the program is made of is not garbage. Nor do requests and connections leave reference cycles, so that a search
-    through everything that lives (a thousand connections: 40 ms) is for the few that faults leave.
+    """Make the garbage collector run rarely, since each run blocks all requests. The objects of the program itself are
+    excluded. Requests and connections leave no reference cycles, so that a full run (40 ms with a thousand connections)
+    is needed only for the few that faults leave.
     """
     gc.collect()
     gc.freeze()

@@ -56,9 +56,7 @@ class EarlyIntegrityCheck:
         return cls(process, problem)
 
     def finish(self, store: Store) -> None:
-        """Wait for the end of the check, which is made on `store` where the process could not. Raises
-        `CorruptionError`.
-        """
+        """Wait for the end of the check; if the child could not run it, run it on `store`. Raises `CorruptionError`."""
         with os.fdopen(self._problem, "rb") as reader:
             problem = reader.read().decode()
         _, status = os.waitpid(self._process, 0)

@@ -79,10 +79,9 @@ def read_first(environment: Mapping[str, str]) -> First:
 
 
 def initialize(found: Opened, world: World, region: str, *, as_json: bool) -> None:
-    """Create the first organization with its keys and show them, unless this store ever had an organization.
-
-    Raises `ConfigError` where a variable cannot be used and `DirectoryError` where the keys cannot be shown; nothing is
-    created then.
+    """Create the first organization with its keys and show them, unless this store ever had an organization. Create
+    nothing and raise `ConfigError` if an environment variable is not valid, or `DirectoryError` if the keys cannot be
+    shown.
     """
     with found.store.read() as snapshot:
         if not _is_empty(snapshot):

@@ -73,9 +73,7 @@ def _log_wait(holder: str) -> None:
 
 
 def upgrade_where_needed(directory: Path, config: Config, world: World, *, copy: bool = True) -> None:
-    """Upgrade an older store to this program's version, keeping a copy of it unless `copy` is false. Raises as
-    `upgrade` does.
-    """
+    """Upgrade an older store to this program's version, and keep a copy of it if `copy`. Raises as `upgrade` does."""
     done = upgrade(
         directory,
         world.run_sync,

@@ -52,7 +52,7 @@ class Member(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     last_code: int = -1
     """The latest time step whose code was used: that and earlier ones count no more."""
     subject: str | None = None
-    """Who it is for the OpenID provider: issuer and `sub`; `None` = it does not sign in there."""
+    """Its identity at the OpenID provider: issuer and `sub`; `None` = it does not sign in there."""
     last_signed_in_at_ms: int | None = None
     last_attempt_ms: int = -1
     """When the attempt began by which it came from the OpenID provider last: that and earlier ones count no more."""

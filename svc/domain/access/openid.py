@@ -1,4 +1,4 @@
-"""Signing in by an OpenID provider: what one attempt is bound to, and who its ID token says somebody is (decisions
+"""Signing in by an OpenID provider: what one attempt is bound to, and the identity in its ID token (decisions
 15.4, docs/adr/0121).
 
 What may live here: pure functions, and the protocol of what talks to the provider (`svc.openid`).
@@ -39,7 +39,7 @@ class Attempt(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """Who somebody is, by an ID token that was verified."""
+    """The identity in a verified ID token."""
 
     subject: str
     """Issuer and `sub`, which no other person has."""

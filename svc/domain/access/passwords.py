@@ -13,8 +13,9 @@ from argon2.low_level import Type, hash_secret_raw
 SHORTEST_PASSWORD, LONGEST_PASSWORD = 12, 256
 """Characters."""
 _TIME_COST, _MEMORY_KIB, _THREADS = 2, 19_456, 1
-"""The least that OWASP names for argon2id: a flood of sign-ins takes little memory, and who has the hashes without the
-pepper can try nothing at all."""
+"""The least that OWASP names for argon2id: a flood of sign-ins takes little memory, and an attacker who has the hashes
+without the pepper can try nothing at all.
+"""
 _HASH_BYTES = 32
 
 

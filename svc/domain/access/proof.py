@@ -4,8 +4,8 @@ What may live here: the bytes that are signed, and their check: report, origin a
 wrong with the proof out. Which token a key belongs to, matching decides.
 
 `web/sdk/src/identity.ts` makes the proofs. It signs the report as it is sent, with everything in it but the proof
-itself, which is the last member. So nothing has to be put into a canonical form; and who writes the JSON anew on the
-way, though it says the same, breaks the proof.
+itself, which is the last member. So nothing has to be put into a canonical form; and an intermediary that rewrites the
+JSON on the way, though it says the same, breaks the proof.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ AppleEnvironment = Literal["production", "development"]
 """Of Apple's servers, not of an API key: `development` is a build that a developer runs from Xcode."""
 
 MAX_KEYS_OF_VISITOR = 16
-"""An app makes one key for each installation. Beyond so many, the oldest is deleted."""
+"""An app makes one key for each installation. Beyond this number, the oldest is deleted."""
 
 
 class AttestedKey(msgspec.Struct, frozen=True, array_like=True):

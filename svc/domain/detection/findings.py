@@ -15,7 +15,7 @@ Strength = Literal["definitive", "proof", "hint"]
 """`definitive` settles it alone, `proof` has no ordinary explanation, `hint` is a rule of thumb."""
 
 TOO_MANY_LIES = 3
-"""Contradictions about so many things are an invented device (docs/signals.md)."""
+"""Contradictions about this number of things mean an invented device (docs/signals.md)."""
 
 
 class Findings:

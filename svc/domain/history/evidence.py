@@ -45,7 +45,7 @@ MANY_ADDRESSES: Final = 6
 where a carrier hands out a new one after a gap or IPv4 and IPv6 take turns. An IPv6 address counts by its /64, within
 which devices change theirs on purpose (RFC 8981)."""
 MANY_COUNTRIES: Final = 3
-"""In a day. Two are ordinary: who lives at a border, and who travels with a SIM card whose data go through home."""
+"""In a day. Two are ordinary: for people who live at a border, or travel with a SIM card whose data go through home."""
 PLACES: Final = 8
 """Countries and networks that are remembered of a visitor."""
 STALE_REPORT_MS: Final = 600_000
@@ -105,7 +105,7 @@ class AddressHistory(msgspec.Struct, frozen=True, array_like=True):
     """The first visitors behind an address on one UTC day: a sample, which is enough to judge the rest by."""
 
     visitors: tuple[int, ...] = ()
-    """Their numbers; for who cannot be known again, the 64-bit hash of the report."""
+    """Their numbers; for visitors that cannot be recognized, the 64-bit hash of the report."""
     homelands: tuple[str, ...] = ()
     """The country that each one's clock is set to, in the same order."""
     lessons: int = 0
@@ -222,7 +222,7 @@ def visited(before: VisitorHistory, seen: HistoryEvidence) -> VisitorHistory:
 def _latest(
     entries: tuple[tuple[_Key, int], ...], now_s: int, window_s: int, most: int
 ) -> tuple[tuple[_Key, int], ...]:
-    """The first entry of each key, of those within the window: one entry a key, newest first, at most so many."""
+    """The first entry of each key, of those within the window: one entry a key, newest first, at most the limit."""
     kept: dict[_Key, int] = {}
     for key, at_s in entries:
         if abs(now_s - at_s) < window_s:

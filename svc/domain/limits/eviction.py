@@ -1,6 +1,6 @@
 """Which connections are evicted when the capacity for another is missing.
 
-What may live here: the rule, as a function of who waits and since when.
+What may live here: the rule, as a function of the idle connections and their idle times.
 
 A connection may be closed while it waits for its client: between two requests, before the first, in the middle of one
 that does not arrive, or with a response that is not taken. One that this service works for is never closed. The client
@@ -70,7 +70,7 @@ def eviction_order(waiting: Sequence[IdleConnection], count: int, now_s: float) 
         one = waiting[position]
         if not one.is_in_request or now_s - one.since_s >= REQUEST_GRACE_S:
             by_prefix.setdefault(one.prefix, []).append(position)
-    # By size, then by who has waited longest; each prefix ends with that one.
+    # By size, then by the longest idle time; each prefix ends with that one.
     heap = [(-len(prefix), waiting[prefix[-1]].since_s, prefix[-1], prefix) for prefix in by_prefix.values()]
     heapify(heap)
     leaving: list[int] = []

@@ -170,7 +170,7 @@ class LimitShares(NamedTuple):
     address: float = 0.25
     """One visitor address with a public key. An IPv6 /48 has `SITE_ADDRESSES` times as much."""
     address_least_per_s: int = 10
-    """At least so much for that address, as far as the organization's limit goes."""
+    """The least rate for that address, as far as the organization's limit permits."""
 
 
 class Allowances(NamedTuple):

@@ -23,7 +23,9 @@ class Turns(Generic[K, T]):
         self._queues: OrderedDict[K, deque[T]] = OrderedDict()
         self._items = 0
         self._served: K | None = None
-        """Who was served last and has more; goes to the end at the next turn, behind owners that came meanwhile."""
+        """The owner that was served last and has more; goes to the end at the next turn, behind owners that came
+        meanwhile.
+        """
 
     def __len__(self) -> int:
         return self._items

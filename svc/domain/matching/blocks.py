@@ -172,7 +172,7 @@ def block_keys(features: Features) -> tuple[BlockKey, ...]:
 
 
 _WORDS: Final = tuple(struct.Struct(f"<{words}I") for words in range(BLOCK_LENGTH + 2))
-"""By a number of words: the layout of so many u32."""
+"""By number of words: the layout of that many u32."""
 
 
 class Block(msgspec.Struct, frozen=True, gc=False):

@@ -83,7 +83,7 @@ def standing_of(statistics: Statistics, features: Features, claim: Claim, now_s:
     if standing.believed:
         found = "doubted in conflict" if standing.conflict else "proven"
         if not claim.is_device and _is_on_probation(features, visitor, token, now_s):
-            # Who joined at home is nobody else's, and not proven elsewhere.
+            # A token that joined at home is nobody else's, and not proven elsewhere.
             joined = token is not None and token.probation <= parameters.JOINED_DAYS and not token.private
             found = "doubted" if joined else "nothing"
         elif token is not None and _is_twin(statistics, visitor, token, now_s):

@@ -145,10 +145,12 @@ LOG_NEIGHBOUR: Final = (-1.5, -3.0)
 """Of a report that differs on no newer version, from a crowded network: rather another device there. After more than a
 day, and sooner (ADR 78)."""
 LOG_MOVED_AT_HOME: Final = -1.2
-"""Of another time zone on a network that the visitor used before, or near it: who travels is elsewhere."""
+"""Of another time zone on a network that the visitor used before, or near it: a traveler is elsewhere."""
 EXACT_KEEPS_DAYS: Final = 12.0
 LOG_EXACT_KEPT_LEAST: Final = -4.0
-"""A whole report, versions included, stays as it is for so many days (exponential); the least that this weighs."""
+"""A whole report, versions included, stays the same for this number of days (exponential); the least that
+this weighs.
+"""
 LOG_OTHER_VERSION: Final = -0.2
 LOG_VERSION_DOWN: Final = -5.5
 LOG_TENTH_DOWN: Final = -0.8
@@ -396,7 +398,7 @@ SILENT_DAYS: Final = 3
 """At the very address of a proven visit so many further days are enough, once the visitor's older token of that site
 was not seen for so many: it may be alive, and this one a neighbor's."""
 OPEN_DAYS: Final = 10
-"""A token of which nothing is known for so many days was a private window's, or its storage was cleared."""
+"""A token of which nothing was known for this number of days was a private window's, or its storage was cleared."""
 REPLACED_BELOW: Final = 0.1
 """Probability of being alive below which a silent token is taken to be gone sooner (`Visitor.alive`)."""
 TWINS: Final = (0.5, 9.0)

@@ -233,7 +233,7 @@ def _decided(
 
 def _is_enough(decision: LinkDecision, refuted: _Refuted) -> bool:
     """Whether a link by likeness holds although the token was not believed: that makes no private window of the visit,
-    and who copied a token copied the report with it.
+    and an attacker who copied a token copied the report with it.
     """
     if not refuted.conflict:
         return True

@@ -158,7 +158,7 @@ def _meaning(known: Known) -> Network:
 
 
 def _provider(ranges: tuple[Range, ...], *kinds: str) -> str | None:
-    """Who runs the first range of these kinds; a list names nobody."""
+    """The operator of the first range of these kinds; a list names none."""
     return next((found.provider for found in ranges if found.kind in kinds and found.provider), None)
 
 

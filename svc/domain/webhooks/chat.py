@@ -67,7 +67,7 @@ def message_of(body: bytes, public_url: str | None) -> Message:
 
 
 def _plain(value: Any, most: int) -> str:
-    """As one line of at most so many characters, in which everything can be seen."""
+    """As one line of at most `most` characters, in which everything is visible."""
     text = value if isinstance(value, str) else str(value)
     seen = " ".join("".join(character if character.isprintable() else " " for character in text).split())
     return seen if len(seen) <= most else seen[: most - 1] + "…"

@@ -1,4 +1,4 @@
-"""Who may send next: a queue for each endpoint with work, and the limits between them (decisions 8.8).
+"""Which endpoint is next: a queue for each endpoint with work, and the limits between them (decisions 8.8).
 
 The rules, without clock, store or network: an endpoint has 1 to 8 slots by how well it responds, one while it fails; an
 organization has 32; there are 256 in all, and failing endpoints together have a quarter of them. Queues with due work

@@ -90,8 +90,8 @@ def _next_ms(result: AttemptResult, queue: EndpointKey, delivery: DeliveryKey) -
 
 
 def latest_due_ms(attempts: int, queue: EndpointKey, delivery: DeliveryKey, now_ms: int) -> int:
-    """Return when a delivery with so many attempts may be due at the latest, for who begins to send now (decisions
-    17.1).
+    """Return the latest time at which a delivery with this number of attempts may be due, for a sender that begins now
+    (decisions 17.1).
     """
     if not attempts:
         return now_ms

@@ -125,7 +125,7 @@ class RevisionRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SavedBy(msgspec.Struct, frozen=True):
-    """Who saved a revision."""
+    """The author of a revision."""
 
     id: Annotated[str, about("Id of the key; of a command the name of its user.", A_KEY_ID)]
     name: Annotated[str | UnsetType, about("Name of the key, where it is kept.", "ci")] = UNSET

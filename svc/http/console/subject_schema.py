@@ -124,7 +124,7 @@ class LinkBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LinksBody(msgspec.Struct, frozen=True, kw_only=True):
-    """Who acted for whom, in two steps from one in the middle."""
+    """Accounts and visitors that are connected with one of them, in two steps."""
 
     nodes: Annotated[tuple[NodeBody, ...], about("The one in the middle first, then by steps.")]
     links: Annotated[tuple[LinkBody, ...], about("Those of the first step first, the latest first.")]

@@ -1,4 +1,4 @@
-"""Visitors of the organization: who there is, who was seen with a tag or at an address, and one visitor's history.
+"""Visitors of the organization: all, those seen with a tag or at an address, and one visitor's history.
 
 Lists and histories are bounded, and read some rows at a time: how often somebody was here delays nobody.
 """

@@ -1,4 +1,6 @@
-"""The rights of visitors, and of who has an account, by the organization's own automation (decisions 7.6, 11.6)."""
+"""The rights of visitors and of account holders, exercised by the organization's own automation (decisions
+7.6, 11.6).
+"""
 
 from __future__ import annotations
 

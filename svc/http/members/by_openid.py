@@ -154,7 +154,7 @@ def _failed(call: Call, why: NoIdentity) -> Outcome:
 async def _come_in(
     services: Services, call: Call, provider: Provider, identity: Identity, attempt: Attempt
 ) -> str | Refusal:
-    """The `Set-Cookie` of a session of the member that this is, who is made where there is none yet."""
+    """The `Set-Cookie` of a session of the member with this identity, who is created if there is none yet."""
     new_id = MEMBER_PREFIX + twenty_characters(services.world.entropy)
     admit = partial(_admitted, identity=identity, attempt=attempt, new_id=new_id, now_ms=call.at_ms)
 

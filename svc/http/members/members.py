@@ -61,8 +61,8 @@ async def invite_member(services: Services, call: Call) -> InvitedMemberBody | R
 
 
 async def invite_again(services: Services, call: Call) -> InvitedMemberBody | Refusal:
-    """`POST .../members/{member_id}/invitation`: another link, in place of the former one: for who has lost a link, a
-    password or the device with the codes. `404`, `409 member_suspended`.
+    """`POST .../members/{member_id}/invitation`: another link, in place of the former one: for a member who has lost a
+    link, a password or the device with the codes. `404`, `409 member_suspended`.
     """
     return await _invited(services, call, partial(members.invite_again, member_id=call.path["member_id"]))
 
@@ -167,9 +167,9 @@ ROUTES: tuple[Route, ...] = (
         path=_MEMBER + "/invitation",
         summary="Invite a member again",
         description=(
-            "Another link, which takes the place of the former one: for who has lost a link, a password or the device "
-            "with the one-time codes. Who uses it chooses a new password, signs in without a code from then on, and "
-            "its other sessions end."
+            "Another link, which takes the place of the former one: for a member without link, password or the device "
+            "with the one-time codes. The member chooses a new password with it, then signs in without a code, and "
+            "all its other sessions end."
         ),
         handler=invite_again,
         response=InvitedMemberBody,

@@ -1,4 +1,4 @@
-"""Who the members of an organization are, for the console: names beside what they did, and who takes a review."""
+"""The members of an organization, for the console: their names beside what they did, and the assignees of reviews."""
 
 from __future__ import annotations
 

@@ -82,8 +82,9 @@ Refuse = Callable[[int], tuple[bytes, Headers]]
 Connection and Date are added here."""
 
 EVICTED_PART = 4
-"""One in so many connections is chosen to go when the edge is full, so that a flood does not have them all looked at
-again for each newcomer."""
+"""One in this number of connections is evicted when the edge is full, so that a flood does not have them all looked
+at again for each newcomer.
+"""
 CHOSEN_FOR_S = 1.0
 """How long a choice holds, of those that still wait."""
 FULL_FOR_S = 0.05
@@ -177,7 +178,7 @@ class EdgeState:
     _leaving: list[tuple[OpenConnection, IdleConnection]] = field(
         default_factory=list[tuple[OpenConnection, IdleConnection]]
     )
-    """Who is to go next, last in the list first."""
+    """The connections to evict next, from the end of the list."""
     _chosen_until: float = -inf
     _date: bytes = b""
     _dated_until: float = -inf

@@ -10,7 +10,7 @@ pushed forward as the request advances. What is still to be said after it, such 
 A client that has closed its sending side counts as gone, whether or not it still reads: TCP tells the two apart only
 after a response was refused, and an application must stop at once when nobody waits for it. So it is cancelled, unless
 its response has begun: that is delivered to the end. A stream, which has none, is stopped. While nobody reads,
-`capacity.py` sees who has left.
+`capacity.py` detects clients that have left.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ RECEIVE_BYTES = 65_536
 WRITE_BYTES = 65_536
 """What a client has to take within the time for one write."""
 BODY_PART_BYTES = 512
-"""An application is woken for so much of a body, or for its end: not for each byte of a client that sends them one by
-one."""
+"""An application is woken for this many bytes of a body, or for its end: not for each byte of a client that sends them
+one by one.
+"""
 PARTS_AT_ONCE = 64
 """So many parts of a body, then everybody else has a turn: a packet may bring thousands of tiny chunks."""
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
@@ -195,7 +196,7 @@ class Connection:
     # Its life
 
     async def _open(self) -> bool:
-        """The TLS handshake, and who is there."""
+        """The TLS handshake, and the address of the peer."""
         limits = self.shared.limits
         try:
             family = self._socket.family

@@ -27,7 +27,7 @@ import trio
 from svc.domain.limits.turns import Turns
 
 PASSES = 3
-"""A round begins in one of every so many passes."""
+"""A round begins once in this number of passes."""
 CONTENDED_FOR_S = 1.0
 """How long requests take turns after two owners sent within this time."""
 KEYS_REMEMBERED = 4_096

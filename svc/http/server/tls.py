@@ -1,7 +1,7 @@
 """TLS at the edge: a certificate and its key from two files, checked before anybody is served with them.
 
 What may live here: how the two files become a context, and the listener whose context can be replaced while it accepts.
-Who decides when is `svc/service.py`.
+`svc/service.py` decides when.
 
 The files are read into a new context each time, which takes the place of the old one only when it is whole: loading
 into a context in use would leave it with a new certificate and an old key where the second file is wrong.

@@ -19,8 +19,8 @@ BLOCK_BYTES = 4 << 20
 
 @contextmanager
 def reporting(what_failed: str, path: Path) -> Generator[None]:
-    """Raises `DirectoryError` for an `OSError` of the block: `what_failed`, the file that it names or else `path`, and
-    the cause.
+    """Raise `DirectoryError` for an `OSError` of the `with` block, with `what_failed`, the file that the error names or
+    else `path`, and the cause.
     """
     try:
         yield
@@ -37,8 +37,8 @@ def make_folder(path: Path) -> None:
 
 
 def require_space(needed: int, folder: Path, copy: str, next_step: str) -> None:
-    """Raises `DirectoryError` if the disk of `folder` has fewer than `needed` bytes left, with `copy` as what needs
-    them and `next_step` as what to do. `needed` is the size of all pages: how many of them are free, nobody says before
+    """Raise `DirectoryError` if the disk of `folder` has less than `needed` free bytes; the message says that `copy`
+    needs them, and the `next_step`. `needed` is the size of all pages, since the number of free pages is unknown before
     the copy is made.
     """
     free = shutil.disk_usage(folder).free
@@ -104,9 +104,8 @@ class Lock:
 
 @contextmanager
 def locked(path: Path) -> Generator[Lock]:
-    """Open a lock file, made with mode 0600 where it is missing. Raises `DirectoryError`.
-
-    A symbolic link is refused: in a folder that others can write to, it would create or truncate a file elsewhere.
+    """Open a lock file in a `with` block; create it with mode 0600 if it is missing. Refuse a symbolic link: in a
+    folder that others can write to, it would create or truncate a file elsewhere. Raises `DirectoryError`.
     """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)

@@ -26,11 +26,11 @@ BYTES_A_STEP = 16 << 20
 BATCHES_UNCUT = 64
 BYTES_UNCUT = 4 << 20
 POLLS_UNCUT = 4
-"""The log is cut off after so many batches or bytes, or polls: each cut is a commit of the store."""
+"""The log is cut off after this number of batches, bytes, or polls: each cut is a commit of the store."""
 
 
 class Resumed(NamedTuple):
-    """Following goes on behind the last batch in the folder."""
+    """Following resumes after the last batch in the folder."""
 
     writer: segments.SegmentWriter
 
@@ -42,8 +42,9 @@ class NotResumed(NamedTuple):
 
 
 def resume(store: Store, folder: Path) -> Resumed | NotResumed:
-    """Go on in a folder whose segments end where the store's log still has the next batch; else why that is not so. The
-    last batch copied is compared, so that another store's log is never taken for this one's. Raises `DirectoryError`.
+    """Resume in a folder if the store's log still has the batch after its last segment; otherwise return why not. The
+    last copied batch is compared, so that the log of another store is never mistaken for this one's. Raises
+    `DirectoryError`.
     """
     with store.read() as snapshot:
         following = operations.follower(snapshot)
@@ -84,8 +85,8 @@ def begin(store: Store, folder: Path, timeline: bytes, now_ms: int, limit_bytes:
 
 
 class Follower:
-    """Copies the operation log of one store into segments. `batches` and `bytes` count what was copied since it was
-    made.
+    """Copies the operation log of one store into segments. `batches` and `bytes` count what was copied since the object
+    was created.
     """
 
     def __init__(self, store: Store, writer: segments.SegmentWriter) -> None:

@@ -2,7 +2,7 @@
 
 Rows go in the order of their keys, some thousand in a commit. The row with the version goes last, together with the
 deletion of the mark of a move: so nothing can open a store that is half there, and a move that was killed goes on after
-the last row that arrived. The operation log is left behind: who follows a store begins again.
+the last row that arrived. The operation log is left behind: a follower of the store begins again.
 
 What may live here: what is the same for all engines.
 """
@@ -202,12 +202,11 @@ def _sum(reader: Reader, table: Table[Any], steps: Steps) -> _Sum:
 
 @contextmanager
 def copied_here(store: ReadOnlyStore, map_bytes: int, steps: Steps) -> Generator[ReadOnlyStore]:
-    """A copy of a database's rows on this machine, for what reads each of them many times: the rules between rows ask
-    for some twenty rows of each event, and from a database each would be a round trip. Corrupt rows are copied as they
-    are.
+    """Copy the rows of a database to this machine, for a check that reads each of them many times: the rules between
+    rows read some twenty rows per event, and each would be a round trip. Corrupt rows are copied unchanged.
 
-    Yields one state of a store in a folder for temporary files, deleted at the end. Takes as much of its disk as the
-    store has rows, at most `map_bytes`. Raises `StoreFullError` where there is no space, and `EngineError`.
+    The `with` block gets one state of a store in a temporary folder, which is deleted at the end. It takes as much disk
+    as the store has rows, at most `map_bytes`. Raises `StoreFullError` if there is no space, and `EngineError`.
     """
     names = [table.name for table in TABLES]
     with TemporaryDirectory(prefix="svc-") as folder:

@@ -141,9 +141,8 @@ def _only_zeros(file: BinaryIO) -> bool:
 
 
 class SegmentWriter:
-    """Appends batches of one timeline to the segments of a folder.
-
-    Nothing is held back in memory: after an error the file ends where the disk says, and `resume` finds that end.
+    """Appends batches of one timeline to the segments of a folder. Nothing is buffered: after an error the file has
+    what was written, and `resume` finds its end.
     """
 
     def __init__(
@@ -213,10 +212,8 @@ def resume(folder: Path, timeline: bytes) -> tuple[SegmentWriter, bytes | None]:
 
 
 def prune(folder: Path, needed: dict[bytes, int], following: bytes | None) -> list[Path]:
-    """Remove the segments that continue no snapshot; returns the paths removed.
-
-    `needed` has, by timeline, the earliest batch that a snapshot holds. The last segment of the timeline `following`
-    stays, whatever the snapshots say.
+    """Remove the segments that continue no snapshot; return their paths. `needed`: the earliest batch that a snapshot
+    contains, by timeline. The last segment of the timeline `following` is always kept.
     """
     gone: list[Path] = []
     for segment, after in with_next(listed(folder)):

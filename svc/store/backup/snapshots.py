@@ -177,8 +177,8 @@ def check_file(snapshot: BackupSnapshot, steps: Steps) -> None:
 
 
 def refuse_other_store(folder: Path, manifest: Manifest) -> None:
-    """Raises `DirectoryError` if the folder has snapshots of another store: one could be restored in place of the
-    other.
+    """Raise `DirectoryError` if the folder has snapshots of another store: one could be restored in place
+    of the other.
     """
     for other in listed(folder):
         if other.manifest.store != manifest.store:

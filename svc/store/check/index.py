@@ -28,7 +28,7 @@ from svc.store.views.event_index import (
 
 
 def index_faults(snapshot: Snapshot, number: int, events: int) -> Iterator[str]:
-    """Yield a sentence for each fault in the index of an organization, which has so many events."""
+    """Yield a sentence for each fault in the index of an organization. `events`: the number of its events."""
     faults = 0
     found = 0
     for environment in range(len(ENVIRONMENTS)):

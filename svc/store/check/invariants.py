@@ -106,8 +106,8 @@ def violations(snapshot: Snapshot, steps: Steps = QUIET) -> Iterator[str]:
 
 
 def row_faults(snapshot: Snapshot, rows: Callable[[Table[Any]], Iterator[bool]]) -> Iterator[str]:
-    """Yield a sentence for every table with a row that cannot be read, or with another number of rows than it says.
-    `rows` reads a table: for each row, whether it is found by its key. It raises what reading raises.
+    """Yield a sentence for every table with a row that cannot be read, or with a number of rows other than the recorded
+    one. `rows` reads a table and yields, for each row, whether it is found by its key. Raises what reading raises.
     """
     for table in TABLES:
         count = 0

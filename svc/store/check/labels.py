@@ -83,8 +83,8 @@ def _labeled(snapshot: Snapshot, number: int) -> Iterator[Outcome]:
 
 
 def label_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """Yield what is wrong with the labels of visitors and accounts of an organization, in words. Memory holds the
-    counts of those that have labels.
+    """Yield a sentence for each fault in the labels of visitors and accounts of an organization. The counts of those
+    with labels are held in memory.
     """
     expected: defaultdict[tuple[int, ...], LabelCounts] = defaultdict(LabelCounts)
     for outcome in _labeled(snapshot, number):

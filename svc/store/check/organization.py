@@ -43,8 +43,8 @@ def address_faults(snapshot: Snapshot) -> Iterator[str]:
 
 
 def list_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """Yield what is wrong with the lists of an organization, in words. Entries of a list that was deleted may still be
-    there, until retention comes by.
+    """Yield a sentence for each fault in the lists of an organization. Entries of a deleted list may exist until
+    retention deletes them.
     """
     lists: dict[str, StoredList] = {}
     for (_, name), stored in snapshot.scan(LISTS, number):

@@ -29,8 +29,8 @@ class Verification(StrEnum):
 
 
 def faults(store: ReadOnlyStore, snapshot: Snapshot, how: Verification, steps: Steps) -> Iterator[str]:
-    """Sentences that say what is wrong with a store, of which `snapshot` is the state to verify; none if nothing is.
-    The pages come first: LMDB ends the process of who follows a corrupt one. `steps` gets the progress.
+    """Yield a sentence for each fault in a store; `snapshot` is the state to verify. The pages are checked first, since
+    LMDB ends a process that follows a corrupt one. `steps` is told the progress.
     """
     corrupt = store.corrupt_pages(steps)
     if corrupt:
@@ -39,8 +39,8 @@ def faults(store: ReadOnlyStore, snapshot: Snapshot, how: Verification, steps: S
 
 
 def corrupt_rows(snapshot: Snapshot, steps: Steps) -> Iterator[str]:
-    """Yield a sentence for every table with a row that is not what was written under its key, or with another number of
-    rows than it says. Reads every row once and decodes none.
+    """Yield a sentence for every table with a row that differs from what was written under its key, or with a number of
+    rows other than the recorded one. Every row is read once, and none is decoded.
     """
     steps.stage("checking every row", sum(snapshot.count(table) for table in TABLES))
 

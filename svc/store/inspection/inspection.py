@@ -160,7 +160,7 @@ def _row(table: Table[Any], key: bytes, raw: bytes) -> Row:
 
 
 def find_rows(store: ReadOnlyStore, table: Table[Any], *key: Any) -> Iterator[Row]:
-    """Yield the row under this key, with its `problem` where it is corrupt; nothing where there is none."""
+    """Yield the row under this key, with its `problem` if it is corrupt; nothing if there is none."""
     packed = table.key.pack(*key)
     yield from (row for row in rows(store, table, packed) if row.key == packed)
 
@@ -180,9 +180,9 @@ def find_organization(store: ReadOnlyStore, text: str) -> int | None:
 
 
 def of_request(store: ReadOnlyStore, request_id: UUID) -> list[Row]:
-    """Return what there is of a request: its event, report, charge, key of idempotency, webhook events with their
-    deliveries and attempts, audit record; or, where it was refused, the count of refusals and the event about them. In
-    the order of time, and then corrupt rows that were met on the way: they may be of this request.
+    """Return the stored rows of a request, in order of time: its event, report, charge, idempotency key, webhook events
+    with their deliveries and attempts, and audit record; for a refused request, the count of refusals and the event
+    about them. Corrupt rows that were met follow: they may be of this request.
     """
     found: list[Row] = []
     for organization in rows(store, ORGANIZATIONS):
@@ -263,8 +263,8 @@ def _at_ms(row: Row) -> float:
 
 
 def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[Row]:
-    """Yield a visitor's number and erasure, all that its number and its id lead to by what tables declare, its attested
-    keys, and its events. Nothing where there is no such visitor; corrupt rows come with their `problem`.
+    """Yield a visitor's number and erasure, the rows that its number and id lead to by the declarations of the tables,
+    its attested keys, and its events. Nothing if there is no such visitor; corrupt rows have a `problem`.
     """
     raw_id = visitor_id.encode()
     for row in (*find_rows(store, VISITOR_IDS, number, raw_id), *find_rows(store, ERASURES, number, raw_id)):

@@ -62,9 +62,9 @@ class ReadOnlyFile(ReadOnlyStore):
         self._file = engine
 
     def copy(self, directory: Path, now_ms: Callable[[], int]) -> int:
-        """Copy one state, without its free pages, into an empty directory as `data.mdb`. Returns a time in Unix
-        milliseconds: every commit in the copy was made by then, and every other one after it. Raises `DirectoryError`,
-        and `codec.CorruptionError` where the copy would hide that the original is corrupt.
+        """Copy one state, without its free pages, into an empty directory as `data.mdb`. Return a time (Unix ms) that
+        separates the commits in the copy from all later ones. Raises `DirectoryError`, and `codec.CorruptionError` if
+        the copy would hide that the original is corrupt.
         """
         self._file.check(CheckDepth.BRANCHES)
         try:
@@ -83,10 +83,9 @@ class ReadOnlyFile(ReadOnlyStore):
 
 @contextmanager
 def read_only(path: Path, *, live: bool) -> Generator[ReadOnlyFile]:
-    """The store in a directory, or in a file `data.mdb`. `live`: another process may be writing to it.
-
-    Raises `DirectoryError` where there is none that this program could read, `NewerStoreError`, and
-    `codec.CorruptionError`.
+    """Open for reading, in a `with` block, the store in a directory or in a file `data.mdb`. `live`: another process
+    may be writing to it. Raises `DirectoryError` if there is no store that this program can read, `NewerStoreError`,
+    and `codec.CorruptionError`.
     """
     file = path / "data.mdb" if path.is_dir() else path
     if not file.is_file():
@@ -108,7 +107,9 @@ def read_only(path: Path, *, live: bool) -> Generator[ReadOnlyFile]:
 
 @contextmanager
 def read_only_database(url: StoreUrl) -> Generator[ReadOnlyStore]:
-    """The store in a database, which may be a standby. Raises as `read_only` does."""
+    """Open for reading, in a `with` block, the store in a database, which may be a standby. Raises as
+    `read_only` does.
+    """
     engine = engine_at(url)
     try:
         _open_tables(engine, url)

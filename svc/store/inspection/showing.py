@@ -1,4 +1,4 @@
-"""How a row of the store is shown to who runs the service: names for its parts, moments as such, and no secret.
+"""How a row of the store is shown to the operator: names for its parts, moments as such, and no secret.
 
 What devices and customers sent is personal data, and shown only where that is asked for.
 """

@@ -86,7 +86,9 @@ class VisitorRows:
         return bool(self._visitor or self.request_ids or self._is_named)
 
     def of_visitor(self) -> list[Row]:
-        """Its ids, record, history, reviews, notes, and the lists and lists of look-alikes that it is in."""
+        """Return the visitor's ids, record, history, reviews and notes, and the lists and look-alike lists that contain
+        it.
+        """
         number, visitor = self._number, self._visitor
         with self._store.read() as snapshot:
             by_id = rows_by(snapshot, number, "visitor_id", self._raw_id)
@@ -96,8 +98,8 @@ class VisitorRows:
             return [self._own(row) for row in _present(snapshot, chain(by_id, by_number, by_subject, otherwise))]
 
     def of_event(self, request_id: bytes) -> list[Row]:
-        """Return one of its events: the report, what came later, its rows in indexes and histories, and its webhooks.
-        Nothing where it has been deleted meanwhile.
+        """Return the rows of one of its events: the report, later changes, its rows in indexes and histories, and its
+        webhooks. Empty if it was deleted meanwhile.
         """
         with self._store.read() as snapshot:
             event = snapshot.get(EVENTS, self._number, request_id)
@@ -219,7 +221,7 @@ OF_EVENT: dict[str, Callable[[Snapshot, int, bytes, Event], Keys]] = {
 
 
 def unread(functions: dict[str, Any]) -> set[str]:
-    """Functions of erasure whose rows would be missing here."""
+    """Return the names of the erasure functions whose rows this module would miss."""
     return set(functions) - OF_VISITOR.keys() - OF_EVENT.keys()
 
 

@@ -64,8 +64,8 @@ def _believe(table: str, key: bytes, value: bytes) -> None:
 
 
 class LmdbEngine:
-    """An open environment. Implements `svc.store.engine.Engine`, which says what its methods do; those after `close`
-    are LMDB's own.
+    """An open LMDB environment. Implements `svc.store.engine.Engine`, where the methods are described; those after
+    `close` are specific to LMDB.
     """
 
     def __init__(self, environment: lmdb.Environment, check_row: CheckRow = _believe) -> None:
@@ -155,8 +155,8 @@ class LmdbEngine:
         inside: AbstractContextManager[object] = OUTSIDE,
     ) -> T:
         """See `Engine.write`. py-lmdb ties a write transaction to its thread, so begin to commit happen inside this one
-        call. A corrupt page is the fault of who needs it (`CorruptPageError`), but for one of the list of free pages,
-        which every commit needs.
+        call. A corrupt page is an error for the job that needs it (`CorruptPageError`), but for one of the list of free
+        pages, which every commit needs.
         """
         try:
             with self.environment.begin(write=True) as handle:
@@ -189,7 +189,7 @@ class LmdbEngine:
         )
 
     def capacity_bytes(self) -> int:
-        """Return the size of the map, or that of the disk where it is smaller; what other files take of the disk is not
+        """Return the size of the map, or that of the disk if it is smaller; other files on the disk are not
         subtracted.
         """
         disk = os.statvfs(self.environment.path())
@@ -268,7 +268,7 @@ class LmdbEngine:
         return taken_at_ms
 
     def sync(self) -> None:
-        """Flush an environment that was opened with `durable=False` to the disk. Raises `EngineError`."""
+        """Flush an environment that was opened with `durable=False` to disk. Raises `EngineError`."""
         try:
             self.environment.sync(True)
         except lmdb.Error as error:

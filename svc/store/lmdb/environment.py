@@ -77,9 +77,9 @@ def _unopened(file: Path, error: lmdb.Error) -> EngineError | CorruptionError:
 
 
 def write_failure(environment: lmdb.Environment, error: lmdb.Error) -> EngineError | StoreFullError:
-    """Return the exception for a failed write: `StoreFullError` where the map or the disk is full, else `EngineError`.
-    LMDB calls it an input/output error where a part of what it wrote found space, and a part did not; so the disk is
-    asked.
+    """Return the exception for a failed write: `StoreFullError` if the map or the disk is full, else `EngineError`.
+    LMDB reports an input/output error if only a part of its writes found space, so the free space of the disk is
+    checked.
     """
     if isinstance(error, lmdb.MapFullError):
         return StoreFullError(MAP_FULL)

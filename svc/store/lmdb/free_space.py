@@ -49,9 +49,8 @@ class FreeSpace:
         self._tables = tables
 
     def has_headroom(self, transaction: Any) -> bool:
-        """Return whether what is in use in this transaction, committed or not, leaves the reserve untouched.
-
-        About five microseconds; where the end is near, one more for each table.
+        """Return whether the pages in use in this transaction, committed or not, leave the reserve untouched. Takes
+        about five microseconds; when space is nearly used up, one more per table.
         """
         file = self._file()
         return self._left(file, transaction) >= file.reserve

@@ -88,12 +88,10 @@ def _state(process: Path) -> str:
 
 @contextmanager
 def sole_user(directory: Path) -> Generator[None]:
-    """Keep every other process from opening the environment: it waits.
-
-    LMDB keeps a shared lock on the first byte of its lock file while a process has the environment open. The caller
-    must not have it open itself: closing a file gives up all its locks on it (POSIX, fcntl).
-
-    Raises `InUseError` while another process has it open, and `EngineError` where the lock file cannot be written.
+    """Prevent every other process from opening the environment, in a `with` block: others wait. LMDB holds a shared
+    lock on the first byte of its lock file while a process has the environment open. The caller must not have it open:
+    closing a file releases all its locks on it (POSIX, fcntl). Raises `InUseError` while another process has it open,
+    and `EngineError` if the lock file cannot be written.
     """
     lock = directory / "lock.mdb"
     try:

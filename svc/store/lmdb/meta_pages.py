@@ -33,9 +33,8 @@ class _Meta(NamedTuple):
 
 
 def check_meta_pages(file: Path, pause: Callable[[float], None] = pause) -> None:
-    """Raises `CorruptionError` if the file is not one that LMDB can have left behind; the store may be in use.
-
-    `pause` waits so many seconds: a commit that is being written looks like corruption, and is none a moment later.
+    """Raise `CorruptionError` if the file is not in a state in which LMDB can have left it; the store may be in use.
+    `pause` waits the given seconds: a commit that is being written looks like corruption for a moment.
     """
     for wait_s in PAUSES_S:
         if _problem(file) is None:
@@ -47,8 +46,8 @@ def check_meta_pages(file: Path, pause: Callable[[float], None] = pause) -> None
 
 
 def refuse_cut(file: Path) -> None:
-    """Raises `CorruptionError` for a file that is shorter than its last commit says: reading its missing pages would
-    end the process without a word. Whatever else is wrong with it, LMDB says.
+    """Raise `CorruptionError` for a file that is shorter than its last commit requires: reading its missing pages would
+    end the process without a message. LMDB reports all other faults.
     """
     problem = _problem(file)
     if problem is not None and problem.startswith(CUT):

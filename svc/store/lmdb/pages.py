@@ -72,11 +72,10 @@ class _Node(NamedTuple):
 def check_pages(
     environment: lmdb.Environment, depth: CheckDepth, steps: Steps = QUIET, pause: Callable[[float], None] = pause
 ) -> None:
-    """Read the pages of the last commit as far as `depth` says, and report each to `steps`.
-
-    Raises `CorruptionError` where the last commit is not the last one, where a page is used twice, or used and free, or
-    is not what leads to it says. Other processes may write to the store meanwhile. `pause` waits so many seconds for a
-    commit of theirs to end.
+    """Read the pages of the last commit to the given `depth`, and report each to `steps`. Raises `CorruptionError` if
+    that commit is not the last one, or a page is used twice, is used and free, or is not what the reference to it
+    requires. Other processes may write to the store meanwhile: `pause` waits the given seconds for one of their commits
+    to end.
     """
     with _last_commit(environment, pause) as found:
         _PageCheck(found.file, found.page_bytes, found.meta, depth, steps).run()
@@ -302,10 +301,9 @@ def _compare(name: str, what: str, found: int, said: int) -> None:
 
 
 def clear_gaps(file: Path, page_bytes: int) -> None:
-    """Write zeros over what no row is in, on every page of a copy that nobody has open: between the list of nodes and
-    the nodes, and behind a value that has pages of its own. Rows that were deleted leave their bytes there.
-
-    Every page of the copy is in use, as in one that was made compact. Raises `CorruptionError`.
+    """Overwrite with zeros all bytes without rows on every page of a copy that no process has open: between the node
+    list and the nodes, and after a value with pages of its own. Deleted rows leave their bytes there. Every page must
+    be in use, as in a compacted copy. Raises `CorruptionError`.
     """
     with file.open("r+b") as opened:
         descriptor = opened.fileno()

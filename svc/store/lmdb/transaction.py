@@ -35,7 +35,9 @@ _ENDED = _Ended()
 
 
 class LmdbReader:
-    """An LMDB read transaction as a `Reader`, which says what its methods do; about a microsecond to begin."""
+    """An LMDB read transaction. Implements `Reader`, where the methods are described; it takes about a microsecond to
+    begin.
+    """
 
     __slots__ = ("_check_row", "_handle", "_tables")
 
@@ -112,7 +114,7 @@ class LmdbReader:
     def _check_bound(self, asked: KeyRange, key: bytes, value: bytes) -> None:
         """A row that bounds a range. Raises `CorruptionError` where it lies in the range, or would if one bit of its
         key were another: then it is a row of this range, which its key hides. What else is wrong with it is the fault
-        of who owns it, and harms nobody else (decisions 17.5).
+        of the organization that owns it, and harms no other (decisions 17.5).
         """
         try:
             self._check_row(asked.table, key, value)
@@ -221,10 +223,8 @@ class LmdbWriter(LmdbReader):
             raise self._failure(error) from error
 
     def put_many(self, table: str, rows: Sequence[tuple[bytes, bytes]], /) -> None:
-        """See `Writer.put_many`: one call of LMDB's, with one cursor.
-
-        Rows behind all others are appended (`MDB_APPEND`): their pages become full, where LMDB else halves a page that
-        takes two or three large rows (ADR 72).
+        """See `Writer.put_many`: one LMDB call with one cursor. Rows after all others are appended (`MDB_APPEND`):
+        their pages become full, while LMDB otherwise splits a page with two or three large rows in half (ADR 72).
         """
         if not rows:
             return

@@ -45,9 +45,7 @@ class Compacted(msgspec.Struct, frozen=True):
 
 
 def compact(store: Path, steps: Steps) -> Compacted:
-    """Compact the store in a directory. Raises `DirectoryError` and `CorruptionError`, and then the store is as it
-    was.
-    """
+    """Compact the store in a directory. Raises `DirectoryError` and `CorruptionError`; the store is then unchanged."""
     try:
         with sole_user(store):
             return _compact(store, steps)

@@ -54,9 +54,8 @@ def upgrade(
     copy: bool = True,
     migrations: Sequence[Migration] = MIGRATIONS,
 ) -> Upgraded | None:
-    """Upgrade the store of a data directory; `None` if there is none, or none that is older.
-
-    Raises `DirectoryError`, `migrations.NewerStoreError` and `StoreFullError`, and then the store is as it was.
+    """Upgrade the store of a data directory; return `None` if there is no store, or it is not older. Raises
+    `DirectoryError`, `migrations.NewerStoreError` and `StoreFullError`; the store is then unchanged.
     """
     path = directory / "store"
     if not has_store(directory):

@@ -150,7 +150,7 @@ DROP_REST = (
 )
 """While no fence is held: a group may have written events and be waiting for its fence."""
 GIVE_UP_SOON = "set local lock_timeout = '2s'"
-"""Nodes wait for who waits here for a query of a reader."""
+"""Nodes wait for the transaction that waits here for a reader's query."""
 
 _encoder = msgspec.json.Encoder()
 _NULL = b"\\u0000"

@@ -184,7 +184,7 @@ class PostgresqlStore(Store):
 
     async def _part(self, organization: int, writes: Sequence[Write[T]], *, urgent: bool) -> Sequence[T | Exception]:
         jobs, hints, leases = _taken_apart(writes)
-        # Who needs no lease must not be refused together with who has lost one.
+        # Jobs that need no lease must not fail together with jobs that have lost theirs.
         lane = self._lease or (_LEASED if leases else None)
         waiting = Waiting(organization, jobs, hints, leases, urgent=urgent, lane=lane)
         return await self._turns.outcomes(waiting, self._run)

@@ -8,7 +8,7 @@ A group costs as much as several of its jobs. So organizations with few jobs sha
 that another node has: its organization is left out, and put back. While one shared group is on its way the next one
 gathers, until it has `FULL` jobs. Alone, in a group that waits for its fence, is an organization
 
-- with so many jobs that it would gain nothing (`BACKLOG`),
+- with too many jobs to gain from it (`BACKLOG`),
 - whose jobs may be slow: those without hints, and what may wait (`urgent` is false),
 - that was left out of two shared groups in a row, for some groups: it is busy on other nodes,
 - for which other nodes write, where no other organization waits and no group is on its way: then its group need not
@@ -34,9 +34,9 @@ T = TypeVar("T")
 GROUP_LIMIT = 64
 """Jobs in a group that several share."""
 BACKLOG = 8
-"""Jobs of one organization: from so many on it has its groups for itself."""
+"""From this number of jobs on, an organization has groups of its own."""
 FULL = 16
-"""Jobs that wait for each shared group on its way: from so many on another one begins."""
+"""From this number of waiting jobs for each shared group under way, another group begins."""
 ALONE_AT_FIRST, ALONE_AT_MOST = 4, 256
 """Groups of its own for an organization that was left out twice; doubled where it then is again."""
 
@@ -132,7 +132,7 @@ class _Queue:
         return sum(len(one.jobs) for one in self.waiting)
 
     def take(self, most: int) -> list[Waiting[Any]]:
-        """The first that is urgent leads, or the first; then the others in order, up to so many jobs."""
+        """The first that is urgent leads, or the first; then the others in order, up to the limit of jobs."""
         leader = next((one for one in self.waiting if one.urgent), self.waiting[0])
         self.waiting.remove(leader)
         taken, count = [leader], len(leader.jobs)
@@ -155,7 +155,7 @@ class GroupTurns:
         self._connections = connections
         self._organizations = organizations if connections > 1 else 1
         self._queues: dict[tuple[int, Hashable], _Queue] = {}
-        """Who waits longest first."""
+        """The organizations, in the order in which they began to wait."""
         self._busy: dict[int, _Busy] = {}
         self._on_their_way = Counter[bool]()
         """Groups, shared ones and others."""
@@ -282,7 +282,7 @@ class GroupTurns:
         queue.waiting[:0] = left
 
     def _note(self, organization: int, group: _Group, found: Sequence[Any] | None, *, failed: bool) -> None:
-        """Who has to be alone next, and who no longer has to."""
+        """Determine which organizations need groups of their own next, and which no longer do."""
         if not group.is_shared:
             if (busy := self._busy.get(organization)) is not None:
                 busy.alone = max(0, busy.alone - 1)

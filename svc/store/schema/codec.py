@@ -41,8 +41,8 @@ class CorruptionError(OperatorError):
 
 
 class CorruptPageError(CorruptionError):
-    """A page is not what leads to it says. Nothing more can be read or written in the transaction, of which nothing is
-    stored.
+    """A page is not what the reference to it requires. The transaction cannot read or write any more, and nothing of it
+    is stored.
     """
 
 
@@ -135,10 +135,9 @@ class Value(Protocol[V]):
 
 
 class Record(Generic[V]):
-    """CBOR of an `array_like` msgspec struct. Fields may be appended with defaults, never moved.
-
-    With `remembered`, so many records that were read are kept by their bytes: the same bytes, checked once, are the
-    same record. For small tables of frozen structs that every request reads.
+    """CBOR of an `array_like` msgspec struct. Fields may be appended with defaults, never moved. `remembered`: the
+    number of decoded records that are cached by their bytes, for small tables of frozen structs that every request
+    reads.
     """
 
     def __init__(self, kind: type[V], *, remembered: int = 0) -> None:
@@ -148,12 +147,12 @@ class Record(Generic[V]):
             self.decode = lru_cache(maxsize=remembered)(self.decode)
 
     def encode(self, value: V) -> bytes:
-        """CBOR (RFC 8949): an array of the fields in their order."""
+        """Return the record as CBOR (RFC 8949): an array of the fields in their order."""
         return cbor2.dumps(msgspec.to_builtins(value, builtin_types=(bytes,)))
 
     def decode(self, raw: bytes) -> V:
-        """Return a record; fields that the row does not have get their defaults. Raises `CorruptionError` for what is
-        not CBOR, and `UnknownValueError` for CBOR that does not fit the struct.
+        """Return a record; fields that the row lacks get their defaults. Raises `CorruptionError` for bytes that are
+        not CBOR, and `UnknownValueError` for CBOR that does not match the struct.
         """
         name = self._kind.__name__
         try:
@@ -236,7 +235,7 @@ class Signed:
         self.name = name
 
     def encode(self, value: int) -> bytes:
-        """Eight bytes, big-endian. Raises `OverflowError` beyond 64 bits."""
+        """Return eight bytes, big-endian. Raises `OverflowError` beyond 64 bits."""
         return value.to_bytes(8, signed=True)
 
     def decode(self, raw: bytes) -> int:
@@ -250,7 +249,7 @@ Holds = Literal["nothing", "digest", "bytes", "batch"]
 
 
 class Opaque:
-    """Bytes as they are. `holds` says what they are, for the inspector."""
+    """Bytes without structure. `holds` describes them for the inspector."""
 
     def __init__(self, holds: Holds = "nothing") -> None:
         self.holds: Holds = holds

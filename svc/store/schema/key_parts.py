@@ -21,7 +21,7 @@ LIST_PREFIX = "lst_"
 
 
 def moment(at_ms: int) -> str | int:
-    """Unix milliseconds as RFC 3339; the number itself beyond the year 9999."""
+    """Return a time (Unix ms) in RFC 3339; the number itself beyond the year 9999."""
     try:
         return timestamp(at_ms)
     except (ValueError, OverflowError, OSError):

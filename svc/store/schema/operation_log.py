@@ -1,4 +1,4 @@
-"""The operation log: what a commit changed, in bytes, and who follows it.
+"""The operation log: what a commit changed, in bytes, and the follower.
 
 What may live here: the form of a batch, and the record of a follower. A batch is what one commit left of the rows that
 it touched, with the commit's moment; applied in order to a copy of the store, batches make it what the store became.
@@ -53,7 +53,7 @@ def pack_batch(batch: Batch) -> bytes:
 
 
 def batch_time_ms(raw: bytes) -> int:
-    """Unix milliseconds of a packed batch, from its first bytes alone; nothing is verified."""
+    """Return the time (Unix ms) of a packed batch from its first bytes; nothing is verified."""
     return int.from_bytes(raw[DIGEST_BYTES:_BODY])
 
 

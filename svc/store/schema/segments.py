@@ -51,7 +51,7 @@ class Digests(msgspec.Struct, frozen=True):
 
     @staticmethod
     def unpack(raw: bytes) -> Digests:
-        """Raises `struct.error` for a length that is none."""
+        """Return the digests in these bytes. Raises `struct.error` for an invalid length."""
         return Digests(struct.unpack(f"<{len(raw) // 8}Q", raw))
 
 
@@ -90,7 +90,7 @@ class Slots(Sequence[bytes]):
             before = found
 
     def without(self, index: int) -> Slots:
-        """With the event at this index erased."""
+        """Return the slots with the event at this index erased."""
         before = self[index - 1] if index else GONE
         end = bisect_right(self, self[index])
         return Slots(self.raw[: index * SLOT_BYTES] + before * (end - index) + self.raw[end * SLOT_BYTES :])
@@ -127,7 +127,7 @@ class Segment(msgspec.Struct, frozen=True):
 
     @staticmethod
     def unpack(raw: bytes) -> Segment:
-        """Raises `ValueError` and `struct.error` for other bytes."""
+        """Return the segment in these bytes. Raises `ValueError` and `struct.error` for other bytes."""
         (slots,) = _COUNT.unpack_from(raw)
         at = _COUNT.size + slots * SLOT_BYTES
         (count,) = _COUNT.unpack_from(raw, at)
@@ -158,7 +158,9 @@ class Segment(msgspec.Struct, frozen=True):
             start = end
 
     def without(self, index: int, digests: Iterable[int]) -> Segment:
-        """With the event at an index erased, which has these digests. Slots and postings that are not here pass."""
+        """Return the segment with the event at an index, which has these digests, erased. Slots and postings that are
+        missing are ignored.
+        """
         own, ends, indexes = self.digests[:], self.ends[:], self.indexes[:]
         for digest in digests:
             at = bisect_left(own, digest)
@@ -224,7 +226,9 @@ def joined(runs: Sequence[Run]) -> Run:
 
 
 def cut(run: Run, most: int) -> list[Run]:
-    """In the order of arrival, in as few parts of about the same size as have at most so many events each."""
+    """Return the run in the fewest parts with at most `most` events each, of about the same size, in the order of
+    arrival.
+    """
     count = -(-len(run) // most)
     if count <= 1:
         return [run] if run else []

@@ -25,7 +25,9 @@ class PolicyError(ValueError):
 
 @dataclass(frozen=True)
 class KeptFor:
-    """By age: the key is the organization and then an id (UUIDv7), which says when the row was made."""
+    """Rows expire by age: the key is the organization and then an id (UUIDv7), which has the time at which the row was
+    created.
+    """
 
     ms: int
     setting: str = ""
@@ -49,7 +51,9 @@ class Aged:
 
 @dataclass(frozen=True)
 class Swept:
-    """The key does not say the age: retention makes passes over the rows. `why` says when it deletes one."""
+    """The key does not tell the age of a row, so retention makes passes over the table. `why` says when it deletes a
+    row.
+    """
 
     why: str
 
@@ -105,7 +109,7 @@ class ErasedBy:
 
 @dataclass(frozen=True)
 class NotPersonal:
-    """Nothing in it is of one visitor; or what is says nothing of the person, for this reason."""
+    """The table has no data about one visitor, or what it has says nothing about the person, for this reason."""
 
     why: str = ""
 

@@ -155,7 +155,7 @@ AUDIT = Table(
 )
 """By the request id for changes over HTTP; append-only."""
 
-# Who may come in: keys, and sessions of the console with the links that begin them.
+# Credentials: keys, and sessions of the console with the links that begin them.
 KEYS = Table(
     "keys",
     Key(digest=SECRET_32),
@@ -341,7 +341,7 @@ ACCOUNT_ERASURES = Table(
 )
 """By the digest of an account: its id. Erasures that have begun and have not ended."""
 ERASED_EVENTS = Table("erased_events", _ORGANIZATION, Signed("events"), WITH_ORGANIZATION, NOT_PERSONAL)
-"""Events erased so far: so many idempotency keys may be answered by an event that is gone."""
+"""Number of events erased so far: as many idempotency keys may refer to an event that is deleted."""
 STATISTICS = Table(
     "statistics",
     Key(organization=U32, scope=index_of(("production", "other")), class_=U32),

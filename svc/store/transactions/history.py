@@ -131,7 +131,7 @@ def _with_handshake(assessment: Assessment, statistics: Statistics) -> tuple[Obs
 
 
 def _lesson(assessment: Assessment, recognition: Recognition, *, is_first: bool) -> StatisticsUpdate:
-    """The handshake is learned from who came back with a token, once a day."""
+    """The handshake is learned from visitors that came back with a token, once a day."""
     update = recognition.statistics_update
     if not is_first or recognition.outcome != "token" or not (handshake := _handshake(assessment)):
         return update

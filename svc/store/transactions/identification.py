@@ -91,7 +91,7 @@ class Recorded(NamedTuple):
     event: Event | None = None
     """The event that was stored; `None` where none was."""
     new_number: int | None = None
-    """The visitor's, who was new; `None` where nobody was."""
+    """The new visitor's; `None` if the visitor is not new."""
     flooding: bool = False
     """Whether its address floods (`history.evidence.is_flooding`)."""
 

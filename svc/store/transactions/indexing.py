@@ -135,7 +135,7 @@ def _small(snapshot: Snapshot, scope: Scope) -> Positions:
 
 
 def _first(keys: Iterator[tuple[Any, ...]], count: int) -> Positions:
-    """The positions in the first keys, if there are so many."""
+    """The positions in the first keys, if there are enough."""
     found = [key[-2:] for key in islice(keys, count)]
     return found if len(found) == count else []
 

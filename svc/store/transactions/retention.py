@@ -68,7 +68,7 @@ PASS_INTERVAL_MS = 6 * 3600 * 1000
 """Between two passes over an organization; by the wall clock, so that after a jump ahead the idempotency keys go before
 the events that they were answered with."""
 BLOCKS_INTERVAL_MS = DAY_MS
-"""Between two passes over its blocks, which are many, and in which the number of who is gone leads nowhere."""
+"""Between two passes over its blocks, which are many, and in which the number of a deleted visitor leads nowhere."""
 ASKED_A_STEP = 16
 """Visitors of which one step asks whether they have events: that is a look into every segment."""
 ENDED_KEY_MS = 400 * DAY_MS

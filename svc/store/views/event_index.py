@@ -36,7 +36,7 @@ PARTS = 32
 LAST = (2**64 - 1, b"\xff" * 16)
 FIRST = (0, bytes(16))
 SEGMENT_KEYS = 8
-"""Looking into a segment costs about as much as so many rows of the tail."""
+"""Reading a segment costs about as much as reading this number of rows of the tail."""
 _PLACES_A_KEY = 64
 _NOT_HERE = 4096
 _by_position = itemgetter(0)

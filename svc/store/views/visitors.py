@@ -26,7 +26,9 @@ MOST_LOOKED_AT = 500
 MOST_COUNTED = 2000
 """Events that `activity` counts at once."""
 CLOCK_MARGIN_MS = 24 * 3600 * 1000
-"""An event may have arrived before its visitor was first seen, where the clock was set back meanwhile: so much."""
+"""An event may have arrived before its visitor was first seen, if the clock was set back meanwhile: by at most this
+time.
+"""
 
 
 class Sighting(NamedTuple):

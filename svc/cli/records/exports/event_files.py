@@ -27,7 +27,7 @@ class EventFile(Protocol):
         ...
 
     def end(self) -> None:
-        """Write what was kept back, and what such a file ends with."""
+        """Write what was buffered, and the end of the file in this format."""
         ...
 
 

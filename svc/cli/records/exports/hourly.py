@@ -84,7 +84,7 @@ class HoursWanted(NamedTuple):
         return Scope(self.number, ENVIRONMENTS.index(self.events.environment))
 
     def beginning(self) -> _State:
-        """The state of an empty folder."""
+        """Return the state of an empty folder."""
         start_ms = self.events.since_ms - self.events.since_ms % HOUR_MS
         filters = msgspec.structs.astuple(self.events.filters)
         return _State(self.organization_id, self.events.environment, filters, self.form, start_ms, start_ms - 1)

@@ -22,10 +22,9 @@ PARTIAL = f"{_PREFIX}*{_SUFFIX}"
 
 @contextmanager
 def output_file(path: Path | None) -> Generator[Callable[[bytes], Any]]:
-    """Standard output, or a file that only its owner can read, since exports are personal data.
-
-    The file gets its name, and replaces what had it, when it is complete. A device or a pipe is written as it is.
-    Raises `CommandError` where the file cannot be written.
+    """Open for writing, in a `with` block, standard output or a file that only its owner can read, since exports are
+    personal data. The file appears under its name, replacing an earlier one, when it is complete. A device or a pipe is
+    written directly. Raises `CommandError` if the file cannot be written.
     """
     if path is None:
         yield standard_output()

@@ -30,7 +30,7 @@ MINUTE_MS = 60_000
 
 
 class IssuedLink(NamedTuple):
-    """A link that was made: its token, which is shown once, and what the store has of it."""
+    """A new link: its token, which is shown once, and its stored record."""
 
     token: str
     key: ApiKey
@@ -128,7 +128,7 @@ def make_link(
 
 
 def link_for(found: Opened, world: World, organization: Organization, secret: str, minutes: int) -> str:
-    """Return the token of a new link for `svc dev`: it can be used once within so many minutes, and signs in with the
+    """Return the token of a new link for `svc dev`: it can be used once within a few minutes, and signs in with the
     key of this management secret, which must be in the store. Nothing is added to the audit log.
     """
     key = key_of_secret(found, secret)

@@ -92,7 +92,7 @@ def invite(
 @data_option
 @json_option
 def reset(organization_id: str, named_member: str, url: str | None, directory: Path, as_json: bool) -> None:
-    """Invite a member again, who has lost the link, the password or the device with the one-time codes.
+    """Invite a member again who has lost the link, the password or the device with the one-time codes.
 
     The new link takes the place of a former one. Who uses it chooses a new password, and signs in without codes.
     MEMBER is an id or an e-mail address.

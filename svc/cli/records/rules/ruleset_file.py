@@ -44,8 +44,8 @@ class RulesetFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_ruleset(name: str, content: bytes) -> RulesetFile:
-    """Return the ruleset of a file. Raises `CommandError` with line and column of what is not JSON, and with the path
-    of what has another shape.
+    """Return the ruleset of a file. Raises `CommandError` with line and column of invalid JSON, or with the path of a
+    value of another form.
     """
     try:
         text = decode_text(content)

@@ -61,7 +61,7 @@ class ReturnIntervals(msgspec.Struct, gc=False):
         return usual_recency(gap_days) * self.factors[ROW_OF_DAY[min(int(gap_days), CHANGE_DAYS[-1])]]
 
     def learn(self, days: int | None, first_seen_s: int, now_s: int) -> None:
-        """Count a visit: a return that is proven, after so many whole days, of a visitor that was first seen then.
+        """Count a visit: a proven return, after a number of whole days, of a visitor that was first seen then.
         `days` is `None` if nothing is proven.
         """
         self.visits += 1.0

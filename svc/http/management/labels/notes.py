@@ -67,7 +67,7 @@ def _routes(whom: str, path: str) -> tuple[Route, ...]:
             "handler": create_note,
             "needs": "judge",
             "summary": f"Write a note about {_A[whom]}",
-            "description": "At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them.",
+            "description": "At most 100. Notes are kept for 400 days; the erasure of their subject deletes them.",
             "body": NewNoteBody,
             "response": NoteBody,
             "status": 201,

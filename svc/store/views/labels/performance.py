@@ -114,7 +114,7 @@ class PerformanceSums:
 
 
 class _Latest(Generic[K, P]):
-    """By key: what was made last, and of what. Keeps so many that were asked for last."""
+    """A cache by key of results and their inputs; keeps a limited number, those used last."""
 
     def __init__(self, most: int) -> None:
         self._most = most

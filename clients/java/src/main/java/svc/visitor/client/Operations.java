@@ -558,8 +558,8 @@ public abstract class Operations {
   /**
    * Write a note about a visitor.
    *
-   * <p>At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them. Needs the role
-   * {@code admin}, {@code developer} or {@code analyst}.
+   * <p>At most 100. Notes are kept for 400 days; the erasure of their subject deletes them. Needs the role {@code
+   * admin}, {@code developer} or {@code analyst}.
    */
   public NoteBody createVisitorNote(String organizationId, String visitorId, NewNoteBody body) {
     return new NoteBody(send(new Call("POST", "/management/organizations/{}/visitors/{}/notes", organizationId, visitorId).body(body)));
@@ -582,8 +582,8 @@ public abstract class Operations {
   /**
    * Write a note about an account.
    *
-   * <p>At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them. Needs the role
-   * {@code admin}, {@code developer} or {@code analyst}.
+   * <p>At most 100. Notes are kept for 400 days; the erasure of their subject deletes them. Needs the role {@code
+   * admin}, {@code developer} or {@code analyst}.
    */
   public NoteBody createAccountNote(String organizationId, String accountId, NewNoteBody body) {
     return new NoteBody(send(new Call("POST", "/management/organizations/{}/accounts/{}/notes", organizationId, accountId).body(body)));
@@ -636,8 +636,8 @@ public abstract class Operations {
   /**
    * Invite a member again.
    *
-   * <p>Another link, which takes the place of the former one: for who has lost a link, a password or the device with
-   * the one-time codes. Who uses it chooses a new password, signs in without a code from then on, and its other
+   * <p>Another link, which takes the place of the former one: for a member without link, password or the device with
+   * the one-time codes. The member chooses a new password with it, then signs in without a code, and all its other
    * sessions end. Needs the role {@code admin}.
    */
   public InvitedMemberBody inviteMemberAgain(String organizationId, String memberId) {

@@ -85,8 +85,8 @@ function Levels({ lines }: { lines: PerformanceLine[] }) {
             <li key={line.name}>
               <span class="label">{line.name}</span>
               <span class="track split" aria-hidden="true">
-                <span class="fill fraud" style={{ width: `${line.labelled ? (100 * line.fraud) / line.labelled : 0}%` }} />
-                <span class="fill legitimate" style={{ width: `${line.labelled ? (100 * line.legitimate) / line.labelled : 0}%` }} />
+                {line.fraud > 0 && <span class="fill fraud" style={{ width: `${(100 * line.fraud) / line.labelled}%` }} />}
+                {line.legitimate > 0 && <span class="fill legitimate" style={{ width: `${(100 * line.legitimate) / line.labelled}%` }} />}
               </span>
               <span class="number">{count(line.fraud)} fraud, {count(line.legitimate)} legitimate</span>
             </li>

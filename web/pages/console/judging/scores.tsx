@@ -26,7 +26,8 @@ export function Scores({ lines }: { lines: PerformanceScore[] }) {
   }
   const part = (line: PerformanceScore, label: "fraud" | "legitimate") => (all[label] ? line[label] / all[label] : 0);
   const most = Math.max(...shown.flatMap((line) => [part(line, "fraud"), part(line, "legitimate")]));
-  const width = (line: PerformanceScore, label: "fraud" | "legitimate") => ({ width: line[label] && `${(100 * part(line, label)) / most}%` });
+  const bar = (line: PerformanceScore, label: "fraud" | "legitimate") =>
+    line[label] > 0 && <span class={`fill ${label}`} style={{ width: `${(100 * part(line, label)) / most}%` }} />;
   const columns: Column<PerformanceScore>[] = [
     { head: "Score", cell: range },
     { head: "Fraud", cell: ({ fraud }) => count(fraud), number: true },
@@ -44,9 +45,9 @@ export function Scores({ lines }: { lines: PerformanceScore[] }) {
             {shown.map((line) => (
               <div key={line.from}>
                 <span class="number">{count(line.fraud)}</span>
-                <span class="track"><span class="fill fraud" style={width(line, "fraud")} /></span>
+                <span class="track">{bar(line, "fraud")}</span>
                 <span class="label">{range(line)}</span>
-                <span class="track"><span class="fill legitimate" style={width(line, "legitimate")} /></span>
+                <span class="track">{bar(line, "legitimate")}</span>
                 <span>{count(line.legitimate)}</span>
               </div>
             ))}

@@ -1,6 +1,6 @@
 /** Reviews: a queue that is worked off by keyboard. */
 /** @jsxImportSource preact */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Score } from "../../parts/score.js";
 import { patiently } from "../api.js";
 import { Decision } from "../decision.js";
@@ -99,7 +99,7 @@ function Work({ reviews, people, onGone, onAssigned }: Given) {
   const review = reviews[at]!;
   const closing = useAction(async (label: Label) => {
     const text = note.current?.value.trim() ?? "";
-    await api.manage("POST", `reviews/${review.id}/close`, { label, ...(reason && { label_reason: reason }), ...(text && { note: text }) });
+    await patiently(() => api.manage("POST", `reviews/${review.id}/close`, { label, ...(reason && { label_reason: reason }), ...(text && { note: text }) }));
     if (note.current) note.current.value = "";
     notify(`Closed as ${label}. ${reviews.length > 1 ? "The next one is open." : "That was the last one."}`);
     onGone(new Set([review.id]));
@@ -126,7 +126,8 @@ function Work({ reviews, people, onGone, onAssigned }: Given) {
     else if (wantedAct === "take") own !== undefined && !assign.busy && void assign.run(own);
     else if (wantedAct !== undefined && !closing.busy) void closing.run(wantedAct);
   };
-  useEffect(() => {
+  // Together with what is drawn: a key that follows at once is about the review that is seen, and not lost.
+  useLayoutEffect(() => {
     const press = (event: KeyboardEvent) => {
       const found = actOf(event, isTyping(event.target));
       if (found === undefined) return;

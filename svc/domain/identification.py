@@ -204,8 +204,8 @@ def may_have_original(submission: Submission, original: Event) -> bool:
 
 
 def decide(assessment: Assessment, recognition: Recognition, visitor_id: str, result: Score | None) -> Verdict:
-    """Return the verdict, once matching has decided whose report it is. `result` is the score; `None` = not scored
-    (decisions 3.9).
+    """Return the verdict, after matching has decided which visitor the report belongs to. `result`: the score, `None`
+    if it was not scored (decisions 3.9).
     """
     fired = () if result is None else result.triggers
     return Verdict(

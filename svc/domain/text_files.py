@@ -30,7 +30,7 @@ def decode_text(content: bytes) -> str:
 
 
 def decode_toml(content: bytes) -> dict[str, Any]:
-    """Return the values of a whole TOML file, as `tomllib` gives them. Raises `NotTextError`, also where it is not
+    """Return the values of a whole TOML file, as `tomllib` gives them. Raises `NotTextError`, also if it is not
     TOML.
     """
     try:

@@ -228,8 +228,8 @@ def caller_with(
     session: UsedSession | None = None,
     member: Member | None = None,
 ) -> Caller:
-    """Return the caller with this key, which must be valid and in its place. `applied` is the key itself, and `facts`
-    are those of the request, unless others are given.
+    """Return the caller with this key, whose validity and place in the request were checked before. `applied`: the key
+    whose settings apply, by default `found`; `facts`: by default those of the request.
     """
     applied = applied or found
     return Caller(

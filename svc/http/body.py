@@ -219,7 +219,9 @@ def _with_member(refusal: Refusal, value: Any, kind: type[msgspec.Struct]) -> Re
 
 
 def decode_signals(raw: bytes) -> dict[str, Any] | Refusal:
-    """Decode `signals`, given as the raw JSON of a decoded body. `422` (`wrong_type`) where it is not an object."""
+    """Decode `signals`, given as the raw JSON in a decoded body. Returns `422` (`wrong_type`) if it is not
+    an object.
+    """
     return _read(_decode_object, raw) if raw[:1] == b"{" else invalid("signals", "wrong_type")
 
 

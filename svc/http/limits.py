@@ -146,7 +146,7 @@ class RequestLimits:
         self._allowances = allowances
 
     def refusal(self, use: Use, caller: Caller, at_ms: int) -> Refusal | None:
-        """`429 rate_limited` where the caller's organization has used up its allowance for this use (decisions 4);
+        """Return `429 rate_limited` if the caller's organization has used up its allowance for this use (decisions 4);
         `None` if it has not, and then a token was taken.
         """
         limit = getattr(self._allowances, use)
@@ -164,8 +164,8 @@ class RequestLimits:
         return None if taken.admitted else over_rate(taken.reached, taken.retry_after_s, use)
 
     def sign_in_refusal(self, address: str, at_ms: int) -> Refusal | None:
-        """`429 rate_limited` where too many attempts to sign in came from this address or its site; `None` if not, and
-        then a token was taken of both.
+        """Return `429 rate_limited` if too many attempts to sign in came from this address or its site; `None` if not,
+        and then a token was taken of both.
         """
         too_many = "There were too many attempts to sign in. Wait for the seconds in Retry-After."
         return self._refusal_of_address("sign-in", address, (SIGN_INS_PER_S, SITE_SIGN_INS_PER_S), at_ms, too_many)

@@ -97,7 +97,7 @@ def page_context(origin: str | None, host: str) -> HeaderContext | None:
 
 
 def forwarded_facts(key: ApiKey, headers: HeaderMap, origin: str | None) -> RequestFacts | Refusal:
-    """Return the visitor for whom a server speaks; `422 invalid_visitor_metadata` where something is missing or
+    """Return the visitor for whom a server speaks; `422 invalid_visitor_metadata` if something is missing or
     malformed. `origin` is the visitor's, normalized.
     """
     address = _forwarded_address(headers.get("x-svc-visitor-ip"), key)

@@ -198,7 +198,9 @@ def newest_first(store: Readable, number: int, wanted: Wanted, limit: int) -> li
 
 
 def activity_of(store: Readable, number: int, visitor_id: str, record: Visitor | None, now_ms: int) -> Activity:
-    """Return the events of a visitor that are kept, in all environments; part by part, each in a snapshot."""
+    """Return the number of a visitor's stored events in all environments, and when the first and last of them arrived.
+    The events are counted in parts, each in its own snapshot.
+    """
     since_ms = counted_from_ms(record, oldest_ms(now_ms))
     found = Activity()
     for environment in ENVIRONMENTS:
@@ -214,7 +216,7 @@ def activity_of(store: Readable, number: int, visitor_id: str, record: Visitor |
 
 
 class Stretch(NamedTuple):
-    """Events of a part of the time that was asked for, oldest first."""
+    """The events of one part of the requested time, oldest first."""
 
     to_ms: int
     """Everything that arrived before then has been read."""

@@ -44,7 +44,7 @@ _LAST = b"\xff" * 16
 
 
 class Line(NamedTuple):
-    """One label of a file."""
+    """One line of a file of labels: an event and its label."""
 
     number: int
     """Of the line, from 1."""

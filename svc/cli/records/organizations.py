@@ -68,7 +68,7 @@ _PREPAID = (
 
 
 class Dollars(click.ParamType[int]):
-    """US dollars with at most six decimals -> millionths."""
+    """A click type: US dollars with at most six decimals, converted to integer micro-dollars."""
 
     name = "usd"
 

@@ -102,7 +102,7 @@ def serve_directory(
 
 
 class ClockAtStart(NamedTuple):
-    """What the clock of a service is compared with, from its start on (decisions 17.3)."""
+    """The reference times with which a service compares its clock from its start on (decisions 17.3)."""
 
     last_write_ms: int | None
     """To the store, before this start."""
@@ -112,7 +112,7 @@ class ClockAtStart(NamedTuple):
     """On the monotonic clock, which all processes of a machine share."""
 
     def expected_ms(self, world: World) -> int | None:
-        """Return what a right clock shows now at least; `None` if nothing was written before."""
+        """Return the least Unix ms that a correct clock shows now; `None` if nothing was written before."""
         if self.last_write_ms is None:
             return None
         known_ms = min(self.last_write_ms, self.last_write_ms if self.believed_ms is None else self.believed_ms)
@@ -120,7 +120,9 @@ class ClockAtStart(NamedTuple):
 
 
 def clock_at_start(store: Store, written_ms: int | None, at_s: float) -> ClockAtStart:
-    """`written_ms` is the last write to the store, read at `at_s` on the monotonic clock."""
+    """Return the reference times of this store. `written_ms`: the last write to the store (Unix ms), read at `at_s` on
+    the monotonic clock.
+    """
     with store.read() as snapshot:
         return ClockAtStart(written_ms, last_believed_ms(snapshot), at_s)
 

@@ -61,7 +61,7 @@ def opened_to_serve(directory: Path, config: Config, world: World, *, create: bo
 
 
 def keep_settings(found: Opened, config: Config) -> None:
-    """Keep in the store that is to be served the region and the limits that it is served with. Raises
+    """Record in the store, before it is served, the region and the limits from the settings. Raises
     `WrongRegionError`.
     """
     apply(found, partial(claim_region, region=config.region))

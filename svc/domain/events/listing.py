@@ -77,7 +77,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def facets(self) -> list[tuple[Facet, str]]:
-        """Return (facet, value) of those that are asked for, in the order of `FACETS`."""
+        """Return (facet, value) of the facets that are filtered by, in the order of `FACETS`."""
         return [(facet, value) for facet in FACETS if (value := getattr(self, facet)) is not None]
 
 

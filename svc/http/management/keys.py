@@ -141,8 +141,8 @@ async def replace_origins(services: Services, call: Call) -> SdkKeyBody | Refusa
 
 
 def read_platforms(body: IssueSdkKeyBody) -> tuple[Platform, ...] | Refusal:
-    """Return the platforms of a new key, each once; `web` where a public key names none. `422` (`invalid_value`) for a
-    secret key that names any: it has none (decisions 2.4, 2.5).
+    """Return the platforms of a new key, without duplicates; `web` if a public key names none. Returns `422`
+    (`invalid_value`) for a secret key that names any, since it has none (decisions 2.4, 2.5).
     """
     if body.kind != "public":
         return () if body.platforms is UNSET else invalid("platforms", "invalid_value")

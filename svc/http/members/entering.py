@@ -94,12 +94,12 @@ def entry_refusal(services: Services, call: Call) -> Refusal | None:
 
 
 def request_of(services: Services, call: Call, snapshot: Snapshot) -> AuthRequest:
-    """Return the request as authentication takes it."""
+    """Return the headers, peer and time of a call, with the snapshot and policy, as the input of authentication."""
     return AuthRequest(services.policy, snapshot, call.headers, site_of(call).peer, call.at_ms)
 
 
 def former_session(request: AuthRequest, call: Call) -> tuple[int, bytes] | None:
-    """Return where the session is that the browser has now."""
+    """Return the key of the row of the browser's present session; `None` if it presents none."""
     before = presented_token(call.headers, site_of(call))
     return None if before is None else session_row(request.policy, request.snapshot, before)
 

@@ -67,7 +67,7 @@ class Body(Protocol):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A request as the application gets it, when its head has arrived."""
+    """A request as the application gets it, once its head has arrived."""
 
     method: str
     path: bytes

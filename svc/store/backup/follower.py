@@ -30,13 +30,13 @@ POLLS_UNCUT = 4
 
 
 class Resumed(NamedTuple):
-    """Following resumes after the last batch in the folder."""
+    """The folder can be continued: `writer` appends after its last batch."""
 
     writer: segments.SegmentWriter
 
 
 class NotResumed(NamedTuple):
-    """Following cannot go on: a new timeline must begin with a snapshot."""
+    """The folder cannot be continued, `because` of this: a new timeline must begin with a snapshot."""
 
     because: str
 

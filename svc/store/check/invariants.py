@@ -80,7 +80,7 @@ Rule = Callable[[Snapshot, int], Iterator[str]]
 
 
 def violations(snapshot: Snapshot, steps: Steps = QUIET) -> Iterator[str]:
-    """Yield a sentence for every broken rule, which names the rows; nothing where the store is whole. Reads every row;
+    """Yield a sentence for every broken rule, which names the rows; nothing if there is none. Reads every row;
     `steps` gets how many were read.
     """
     with_progress = snapshot.with_progress(steps)

@@ -86,7 +86,7 @@ class Redeemed(NamedTuple):
     """The result of an attestation."""
 
     observations: tuple[Observation, ...]
-    """`attestation_failed` with every reason, or nothing where all is well."""
+    """`attestation_failed` with every reason, or nothing if all is well."""
     result: AttestationResult
 
 

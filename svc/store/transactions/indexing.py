@@ -109,7 +109,7 @@ Positions = list[Position]
 
 
 def _new(snapshot: Snapshot, scope: Scope, newest: Position, before_ms: int) -> Positions:
-    """The oldest events of the tail that are newer than all segments; nothing where they are too few."""
+    """The oldest events of the tail that are newer than all segments; nothing if they are too few."""
     keys = snapshot.scan_keys(EVENT_TAIL, (*scope, *newest), (*scope, max(before_ms, newest[0])))
     return _first((key for key in keys if key[-2:] != newest), EVENTS_A_SMALL)
 
@@ -124,12 +124,12 @@ def _newest(snapshot: Snapshot, scope: Scope) -> Position:
 
 
 def _late(snapshot: Snapshot, scope: Scope, newest: Position) -> Positions:
-    """The oldest events of the tail that belong into segments; nothing where they are too few."""
+    """The oldest events of the tail that belong into segments; nothing if they are too few."""
     return _first(snapshot.scan_keys(EVENT_TAIL, scope, (*scope, *newest)), EVENTS_A_SMALL)
 
 
 def _small(snapshot: Snapshot, scope: Scope) -> Positions:
-    """The small segments that are to be a large one; nothing where they are too few."""
+    """The small segments that are to be a large one; nothing if they are too few."""
     keys = snapshot.scan_keys(EVENT_SEGMENTS, (*scope, SMALL), (*scope, SMALL + 1))
     return _first(keys, SMALL_IN_LARGE)
 

@@ -69,8 +69,8 @@ def _position(text: str, message: str) -> str:
 
 
 def refused(name: str, refusal: Refusal) -> CommandError:
-    """Return the error for rules that may not be in force: each fault with the place of its rule, and of a condition
-    line and column.
+    """Return the error for rules that cannot be in force. It lists each fault with the position of its rule, and for a
+    condition line and column.
     """
     faults = [f"{detail.field}: {detail.issue}" for detail in refusal.details if detail.issue != "invalid_condition"]
     return CommandError("; ".join([f"{name}: {refusal.message}", *faults]))

@@ -240,7 +240,7 @@ def _put_day(transaction: Transaction, key: tuple[int, int, int], counts: DayOut
 def _count_subject(
     transaction: Transaction, number: int, facts: Facts, subject: Subject, known_as: int, sign: int
 ) -> None:
-    """Count a label of a visitor or an account; nothing where it is erased, or was never known by a number."""
+    """Count a label of a visitor or an account; do nothing if it is erased, or was never known by a number."""
     table = VISITORS if subject == "visitor" else NUMBERED_ACCOUNTS
     if not known_as or facts.label is None or not transaction.has(table, number, known_as):
         return

@@ -85,6 +85,22 @@ def test_an_archive_is_the_same_whoever_made_it_and_when():
         assert file.read() == b"a/b"
 
 
+def test_a_wheel_is_the_same_whatever_the_umask_was():
+    def wheel(mode: int) -> bytes:
+        made = io.BytesIO()
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as files:
+            entry = zipfile.ZipInfo("svc/a.py", (2026, 1, 1, 0, 0, 0))
+            entry.external_attr, entry.compress_type = (0o100000 | mode) << 16, zipfile.ZIP_DEFLATED
+            files.writestr(entry, b"pass\n" * 100)
+        return made.getvalue()
+
+    one = release.rezipped(wheel(0o600))
+    assert one == release.rezipped(wheel(0o664)) == release.rezipped(one)
+    assert one != release.rezipped(wheel(0o755)), "what may be run stays so"
+    with zipfile.ZipFile(io.BytesIO(one)) as files:
+        assert files.read("svc/a.py") == b"pass\n" * 100
+
+
 def test_the_bill_of_materials_has_what_the_lock_pins_and_what_the_wheel_contains(tmp_path: Path):
     wheel = tmp_path / "svc.whl"
     with zipfile.ZipFile(wheel, "w") as files:

@@ -77,6 +77,16 @@ def repacked(content: bytes, at_s: int) -> bytes:
     return made.getvalue()
 
 
+def rezipped(content: bytes) -> bytes:
+    """A wheel again, whose files have two modes: those of setuptools follow the umask of whoever builds."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(made, "w") as new:
+        for entry in old.infolist():
+            entry.external_attr = (0o100755 if entry.external_attr >> 16 & 0o100 else 0o100644) << 16
+            new.writestr(entry, old.read(entry))
+    return made.getvalue()
+
+
 def python_packages(project: Path, folder: Path, at_s: int) -> None:
     """The wheel and the sdist of a project into a folder, without network."""
     for left in ("build", *(path.name for path in project.glob("*.egg-info"))):
@@ -84,8 +94,12 @@ def python_packages(project: Path, folder: Path, at_s: int) -> None:
             shutil.rmtree(project / left, ignore_errors=True)
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(at_s), "PYTHONHASHSEED": "0"}
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    command = [*pip, "--no-build-isolation", "--no-index", "-w", folder.resolve(), "."]
-    subprocess.run(command, cwd=project, env=environment, check=True)
+    with tempfile.TemporaryDirectory() as place:
+        subprocess.run(
+            [*pip, "--no-build-isolation", "--no-index", "-w", place, "."], cwd=project, env=environment, check=True
+        )
+        (made,) = Path(place).iterdir()
+        (folder / made.name).write_bytes(rezipped(made.read_bytes()))
     with tempfile.TemporaryDirectory() as place:
         build = f"from setuptools import build_meta; build_meta.build_sdist({place!r})"
         subprocess.run(

@@ -17,7 +17,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.accounts.velocity import EnvironmentKind, kind_of
 from svc.domain.bodies import sent
-from svc.domain.events.hour_counts import NOTHING, matched_rules
+from svc.domain.events.hour_counts import matched_rules
 from svc.domain.events.listing import EVERYTHING, Listing, Position
 from svc.domain.fields import RequestId, about, id_form
 from svc.domain.ids import DAY_MS
@@ -283,18 +283,19 @@ def _rule(fields: RuleFields, rule_id: str) -> Rule:
 def _seen(snapshot: Snapshot, number: int, kind: EnvironmentKind, now_ms: int) -> RulesAnswer:
     """The ruleset in force; counts are sums of whole hours."""
     ruleset = ruleset_in_force(snapshot, number, kind)
-    month, day = NOTHING, NOTHING
+    month, day, failed = Counter[str](), Counter[str](), Counter[str]()
     for environment in ENVIRONMENTS:
         if kind_of(environment) != kind:
             continue
         for began_ms, counts in hours(snapshot, number, environment, now_ms - 30 * DAY_MS, now_ms + 1):
-            month += counts
+            month.update(counts.rules)
             if began_ms > now_ms - DAY_MS:
-                day += counts
+                day.update(counts.rules)
+                failed.update(counts.rule_errors)
     rows = (
         RuleRow(
             **msgspec.structs.asdict(rule),
-            counts=RuleCounts(day.rules.get(rule.id, 0), month.rules.get(rule.id, 0), day.rule_errors.get(rule.id, 0)),
+            counts=RuleCounts(day[rule.id], month[rule.id], failed[rule.id]),
         )
         for rule in ruleset.rules
     )

@@ -7,7 +7,7 @@ import random
 import msgspec
 import pytest
 
-from svc.domain.events.hour_counts import NOTHING, SCORE_BUCKETS, HourCounts, score_bucket
+from svc.domain.events.hour_counts import NOTHING, SCORE_BUCKETS, HourCounts, score_bucket, sum_of
 from svc.domain.records import Event
 from tests.store.test_events import event, fired
 from tests.support.worlds import EPOCH_MS
@@ -53,14 +53,14 @@ def test_subtracting_restores_the_counters_and_a_sum_equals_that_of_all_events()
               visitor_is_new=chance.random() < 0.5, price_micros=chance.choice((0, 500, 3000)))
         for _ in range(200)
     ]  # fmt: skip
-    halves = []
+    halves: list[HourCounts] = []
     for half in (events[:120], events[120:]):
         counts = NOTHING
         for given in half:
             counts = counts.plus(given)
         halves.append(counts)
     first, second = halves
-    both = first + second
+    both = sum_of((first, second))
     assert both.identifications == both.new + both.returning + both.unidentifiable == sum(both.levels.values()) == 200
     assert sum(both.kinds.values()) == 200
     assert both.amount_micros == sum(given.price_micros for given in events)
@@ -77,7 +77,8 @@ def test_subtracting_restores_the_counters_and_a_sum_equals_that_of_all_events()
         left = left.minus(given)
     assert left == NOTHING == HourCounts(), "and nothing was changed in place"
     assert HourCounts.unpack(both.pack()) == both
-    assert both + NOTHING == both
+    assert sum_of((both,)) == both
+    assert sum_of(()) == NOTHING
 
 
 def test_a_bucket_begins_at_the_largest_bound_that_the_score_reaches():

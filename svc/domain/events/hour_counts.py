@@ -7,7 +7,7 @@ that those of a day are those of its hours, and an event that is deleted is subt
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -63,13 +63,6 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         """
         return self._with(event, -1)
 
-    def __add__(self, other: HourCounts) -> HourCounts:
-        """The counts of both."""
-        added: dict[str, Any] = msgspec.structs.asdict(other)
-        for name, count in msgspec.structs.asdict(self).items():
-            added[name] = count + added[name] if isinstance(count, int) else _sum(count, added[name])
-        return HourCounts(**added)
-
     def pack(self) -> bytes:
         """Return the counts as MessagePack: every identification reads and writes them, and CBOR takes ten times as
         long.
@@ -114,6 +107,12 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 NOTHING = HourCounts()
 
 
+def sum_of(parts: Iterable[HourCounts]) -> HourCounts:
+    """Return the counts of all of them."""
+    columns = zip(*map(msgspec.structs.astuple, (NOTHING, *parts)), strict=True)
+    return HourCounts(**dict(zip(HourCounts.__struct_fields__, map(_total, columns), strict=True)))
+
+
 def score_bucket(score: int) -> int:
     """Return where the bucket of a score, which is at least 0, begins."""
     return SCORE_BUCKETS[bisect_right(SCORE_BUCKETS, score) - 1]
@@ -152,10 +151,13 @@ def _change(counts: dict[K, int], name: K, change: int) -> None:
         del counts[name]
 
 
-def _sum(one: Mapping[K, int], other: Mapping[K, int]) -> dict[K, int]:
-    summed = dict(one)
-    for name, count in other.items():
-        summed[name] = summed.get(name, 0) + count
+def _total(column: Sequence[Any]) -> Any:
+    if isinstance(column[0], int):
+        return sum(column)
+    summed: dict[Any, int] = {}
+    for counts in column:
+        for name, count in counts.items():
+            summed[name] = summed.get(name, 0) + count
     return summed
 
 

@@ -15,7 +15,7 @@ import trio
 
 from svc.domain.bodies import sent
 from svc.domain.events.export import COLUMNS, csv_cell, csv_line, csv_row, json_row
-from svc.domain.events.hour_counts import NOTHING, HourCounts
+from svc.domain.events.hour_counts import HourCounts, sum_of
 from svc.domain.events.listing import Filters, Listing, read_filters, read_window
 from svc.domain.ids import DAY_MS
 from svc.domain.model import Environment
@@ -68,14 +68,13 @@ async def export_events(services: Services, call: Call) -> Outcome | Refusal:
 
 async def _is_too_long(services: Services, number: int, environment: Environment, listing: Listing) -> bool:
     """Whether there are more than `MOST_ROWS` events. The index is asked only where the counters do not say."""
-    total = NOTHING
+    days: list[HourCounts] = []
     for day_ms in range(listing.from_ms, listing.to_ms, DAY_MS):
         until_ms = min(day_ms + DAY_MS, listing.to_ms)
         read = partial(hours, number=number, environment=environment, from_ms=day_ms, to_ms=until_ms)
-        for _, counts in await services.store.query(read):
-            total += counts
+        days.append(sum_of(counts for _, counts in await services.store.query(read)))
         await trio.lowlevel.checkpoint()
-    if _at_most(total, listing.filters) <= MOST_ROWS:
+    if _at_most(sum_of(days), listing.filters) <= MOST_ROWS:
         return False
     found = 0
     pages = _places(services, number, environment, listing)

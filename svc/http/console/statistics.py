@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from heapq import nsmallest
+from itertools import groupby
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -17,7 +18,7 @@ import trio
 from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.bodies import body_of, sent
-from svc.domain.events.hour_counts import HOUR_MS, NOTHING, HourCounts
+from svc.domain.events.hour_counts import HOUR_MS, HourCounts, sum_of
 from svc.domain.events.listing import Listing, read_window
 from svc.domain.fields import TIME_FORM, Timestamp, about
 from svc.domain.ids import DAY_MS
@@ -181,31 +182,30 @@ async def read_statistics(services: Services, call: Call) -> StatisticsBody | Re
         return Refusal("invalid_window", (Detail("to", "out_of_range", "query"),))
     step_ms = HOUR_MS if query.step == "hour" else DAY_MS
     number = call.organization.number
-    totals = NOTHING
+    periods: list[HourCounts] = []
     rows: list[Any] = []
     for day_ms in range(from_ms // DAY_MS * DAY_MS, to_ms, DAY_MS):
         await trio.lowlevel.checkpoint()
         first_ms, beyond_ms = max(day_ms, from_ms), min(day_ms + DAY_MS, to_ms)
         read = partial(hours, number=number, environment=query.environment, from_ms=first_ms, to_ms=beyond_ms)
         for at_ms, counts in _periods(await services.store.query(read), step_ms).items():
-            totals += counts
+            periods.append(counts)
             rows.append(msgspec.Raw(_encoder.encode(_counts(PeriodBody, counts, at=timestamp(at_ms)))))
     return StatisticsBody(
         step=query.step,
         start=timestamp(from_ms),
         end=timestamp(to_ms),
-        totals=_counts(CountsBody, totals),
+        totals=_counts(CountsBody, sum_of(periods)),
         periods=tuple(rows),
     )
 
 
 def _periods(found: Iterable[tuple[int, HourCounts]], step_ms: int) -> dict[int, HourCounts]:
     """Start of the period -> the counts of its hours, oldest first."""
-    periods: dict[int, HourCounts] = {}
-    for at_ms, counts in found:
-        period_ms = at_ms // step_ms * step_ms
-        periods[period_ms] = periods.get(period_ms, NOTHING) + counts
-    return periods
+    return {
+        period_ms: sum_of(counts for _, counts in some)
+        for period_ms, some in groupby(found, lambda one: one[0] // step_ms * step_ms)
+    }
 
 
 def _counts(kind: type[C], counts: HourCounts, **others: Any) -> C:

@@ -47,25 +47,15 @@ async function failure(response: Response): Promise<ApiError> {
 const SIGNING_IN = ["session", "invitations", "sign-in"];
 
 const MOST_TRIES = 5;
-
-/** What is asked for many times in a row: where the service says to wait, it is waited for. */
-export async function patiently<T>(ask: () => Promise<T>, wait = (seconds: number) => new Promise((done) => setTimeout(done, 1000 * seconds))): Promise<T> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.status !== 429 || tries === MOST_TRIES) throw error;
-      await wait(Math.max(1, error.retryAfter));
-    }
-  }
-}
+const LONGEST_WAIT = 5;
+const pass = (seconds: number) => new Promise((done) => setTimeout(done, 1000 * seconds));
 
 export class Api {
   /** Of the session; management routes name it. */
   organization = "";
 
   /** `onEnded` hears of every 401 but those of signing in. */
-  constructor(private readonly onEnded: (reason: string) => void) {}
+  constructor(private readonly onEnded: (reason: string) => void, private readonly wait = pass) {}
 
   /** Send one request below `/console/api`, or to one of `SIGNING_IN`; throws `ApiError` for every status but 2xx. */
   async request(method: string, path: string, { query, body, signal, headers }: Options = {}): Promise<Response> {
@@ -86,8 +76,21 @@ export class Api {
     throw error;
   }
 
+  /** As `request`, but a request beyond a limit, of which nothing is left, is sent again where its wait is short: colleagues share a limit. */
+  private async patiently(method: string, path: string, options?: Options): Promise<Response> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.request(method, path, options);
+      } catch (error) {
+        const isBrief = error instanceof ApiError && error.status === 429 && error.retryAfter <= LONGEST_WAIT && !SIGNING_IN.includes(path);
+        if (!isBrief || tries === MOST_TRIES) throw error;
+        await this.wait(Math.max(1, error.retryAfter));
+      }
+    }
+  }
+
   async call<T>(method: string, path: string, options?: Options): Promise<T> {
-    const response = await this.request(method, path, options);
+    const response = await this.patiently(method, path, options);
     if (response.status === 204) return undefined as T;
     return response.json().catch((error: unknown) => {
       throw options?.signal?.aborted ? error : new ApiError(CUT);

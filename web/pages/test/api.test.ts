@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { Api, ApiError, patiently } from "../console/api.js";
+import { Api } from "../console/api.js";
 
 const api = new Api(() => undefined);
 const answer = (body: string, init?: ResponseInit) => vi.stubGlobal("fetch", async () => new Response(body, init));
@@ -18,12 +18,20 @@ it("names the seconds to wait, since no header is shown", async () => {
 
 it("waits where the service says so, and not for ever", async () => {
   const waits: number[] = [];
-  const wait = async (seconds: number) => void waits.push(seconds);
-  const full = () => Promise.reject(new ApiError("too many", 429, "rate_limited", [], 2));
-  const asks = [full, full, () => Promise.resolve("done")];
-  expect(await patiently(() => asks.shift()!(), wait)).toBe("done");
+  const patient = new Api(() => undefined, async (seconds) => void waits.push(seconds));
+  const responses = (statuses: number[], retryAfter: string) =>
+    vi.stubGlobal("fetch", async () => new Response('{"done":true}', { status: statuses.length > 1 ? statuses.shift()! : statuses[0]!, headers: { "retry-after": retryAfter } }));
+  responses([429, 429, 200], "2");
+  expect(await patient.get("events")).toEqual({ done: true });
   expect(waits).toEqual([2, 2]);
-  await expect(patiently(full, wait)).rejects.toThrow("too many");
-  await expect(patiently(() => Promise.reject(new ApiError("no", 422)), wait)).rejects.toThrow("no");
-  expect(waits.length).toBe(6);
+  responses([429], "1");
+  await expect(patient.manage("POST", "lists", {})).rejects.toThrow("429");
+  expect(waits.splice(2)).toEqual([1, 1, 1, 1]);
+  responses([429], "60");
+  await expect(patient.get("events")).rejects.toThrow("429");
+  responses([422], "1");
+  await expect(patient.get("events")).rejects.toThrow("422");
+  responses([429], "1");
+  await expect(patient.call("POST", "session", {})).rejects.toThrow("429");
+  expect(waits).toEqual([2, 2]);
 });

@@ -1,7 +1,6 @@
 /** List: its entries, with note and expiry; many at once, from a file, and to one. */
 /** @jsxImportSource preact */
 import { useRef, useState } from "preact/hooks";
-import { patiently } from "../api.js";
 import { FilterBar } from "../filterbar.js";
 import { country, many } from "../format.js";
 import { usePages } from "../lists.js";
@@ -45,7 +44,7 @@ function Shown({ list, onChanged }: { list: StoredList; onChanged: () => void })
     let added = 0, replaced = 0;
     for (const some of inParts(entries, AT_ONCE)) {
       try {
-        const counts = await patiently(() => api.manage<{ added: number; replaced: number }>("POST", `${path}/entries`, { entries: some }));
+        const counts = await api.manage<{ added: number; replaced: number }>("POST", `${path}/entries`, { entries: some });
         added += counts.added;
         replaced += counts.replaced;
       } catch (caught) {

@@ -1,7 +1,6 @@
 /** Labels: what an event turned out to be. */
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
-import { patiently } from "../api.js";
 import { words } from "../format.js";
 import { useAction, useConsole } from "../state.js";
 import { Button, Choice, Dialog, Field, LabelBadge, Problem } from "../ui.js";
@@ -41,7 +40,7 @@ export function LabelMany({ rows, onClose, onDone }: { rows: EventRow[]; onClose
       let done = 0;
       for (const row of rows) {
         try {
-          await patiently(() => api.manage("PUT", `events/${row.request_id}/label`, { label, label_reason: label === null ? null : reason }));
+          await api.manage("PUT", `events/${row.request_id}/label`, { label, label_reason: label === null ? null : reason });
         } catch (error) {
           throw new Error(`${error instanceof Error ? error.message : String(error)} ${done} of ${rows.length} are labeled.`);
         }

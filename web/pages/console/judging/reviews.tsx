@@ -2,7 +2,6 @@
 /** @jsxImportSource preact */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Score } from "../../parts/score.js";
-import { patiently } from "../api.js";
 import { Decision } from "../decision.js";
 import { client, place as placeOf } from "../eventlist.js";
 import { Filters } from "../filterbar.js";
@@ -99,7 +98,7 @@ function Work({ reviews, people, onGone, onAssigned }: Given) {
   const review = reviews[at]!;
   const closing = useAction(async (label: Label) => {
     const text = note.current?.value.trim() ?? "";
-    await patiently(() => api.manage("POST", `reviews/${review.id}/close`, { label, ...(reason && { label_reason: reason }), ...(text && { note: text }) }));
+    await api.manage("POST", `reviews/${review.id}/close`, { label, ...(reason && { label_reason: reason }), ...(text && { note: text }) });
     if (note.current) note.current.value = "";
     notify(`Closed as ${label}. ${reviews.length > 1 ? "The next one is open." : "That was the last one."}`);
     onGone(new Set([review.id]));
@@ -215,7 +214,7 @@ function OpenList({ reviews, people, onGone, onAssigned }: Given) {
         <Dialog title={`Assign ${many(selection.chosen.size, "review")}`} submit="Assign" onClose={() => setOpen(undefined)} onSubmit={async (form) => {
           const assignee = String(form.get("assignee")) || null, changed: Review[] = [];
           try {
-            for (const id of selection.chosen) changed.push((await patiently(() => api.manage<{ review: Review }>("PATCH", `reviews/${id}`, { assignee }))).review);
+            for (const id of selection.chosen) changed.push((await api.manage<{ review: Review }>("PATCH", `reviews/${id}`, { assignee })).review);
             setOpen(undefined);
             notify(`${many(changed.length, "review")} assigned to ${assignee === null ? "nobody" : nameOf(assignee, people, own)}.`);
           } finally {
@@ -231,7 +230,7 @@ function OpenList({ reviews, people, onGone, onAssigned }: Given) {
           const done = new Set<string>();
           try {
             for (const id of selection.chosen) {
-              await patiently(() => api.manage("POST", `reviews/${id}/close`, { label: form.get("label"), ...(reason && { label_reason: reason }), ...(note && { note }) }));
+              await api.manage("POST", `reviews/${id}/close`, { label: form.get("label"), ...(reason && { label_reason: reason }), ...(note && { note }) });
               done.add(id);
             }
             setOpen(undefined);

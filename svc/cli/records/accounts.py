@@ -102,12 +102,13 @@ def list_accounts(organization_id: str, environment: Environment, limit: int, di
     now_ms = World.real().now_ms()
     with reading(directory) as store:
         sought = Sought("account", number_of(store, organization_id), kind_of(environment), now_ms, oldest_ms(now_ms))
-        found, looked_at, after = list[Sighted](), frozenset[str](), NEWEST
+        found, looked_at, after = list[Sighted](), set[str](), NEWEST
         while after is not None and len(found) <= limit:
             with store.read() as snapshot:
                 step = subjects.step(snapshot, sought, NEWEST, after, looked_at, limit + 1 - len(found))
             found += step.found
-            looked_at, after = step.looked_at, step.resume
+            looked_at |= step.looked_at
+            after = step.resume
     rows, more = [account_row(each, now_ms // 1000) for each in found[:limit]], len(found) > limit
     if as_json:
         output.show({"accounts": msgspec.to_builtins(rows), "more": more}, as_json=True)

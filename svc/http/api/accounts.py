@@ -244,19 +244,20 @@ async def _find(
     """At most `limit` of what is sought, and where the next page begins; `None` = this is the last one. What is beyond
     the first step takes turns with other long reads.
     """
-    found, looked_at, looked_for = list[Sighted](), frozenset[str](), 0
+    found, looked_at, looked_for = list[Sighted](), set[str](), 0
     most_events = EVENTS_A_PAGE if sought.level is None else EVENTS_A_PAGE_BY_LEVEL
     after: Position | None = since
 
     async def go_on() -> None:
-        nonlocal looked_at, looked_for, after
+        nonlocal looked_for, after
         assert after is not None
         most = min(subjects.SUBJECTS_AT_ONCE, limit + 1 - len(found))
         step = await services.store.query(
             partial(subjects.step, sought=sought, since=since, beyond=after, looked_at=looked_at, most=most)
         )
         found.extend(step.found)
-        looked_at, looked_for, after = step.looked_at, looked_for + step.events, step.resume
+        looked_at.update(step.looked_at)
+        looked_for, after = looked_for + step.events, step.resume
 
     def has_more() -> bool:
         return after is not None and len(found) <= limit and looked_for < most_events

@@ -119,14 +119,15 @@ async def _sorted(
 ) -> tuple[Sequence[Sighted], LookedAtBody]:
     """The first ones by a count, of those of the newest `EVENTS_SORTED` events, with their levels."""
     found: list[Sighted] = []
-    looked_at, events = frozenset[str](), 0
+    looked_at, events = set[str](), 0
     after: Position | None = NEWEST
     plain, most = sought._replace(with_levels=False), subjects.EVENTS_AT_ONCE
     while after is not None and events < EVENTS_SORTED:
         read = partial(subjects.step, sought=plain, since=NEWEST, beyond=after, looked_at=looked_at, most=most)
         step = await services.store.query(read)
         found.extend(step.found)
-        looked_at, events = step.looked_at, events + step.events
+        looked_at |= step.looked_at
+        events += step.events
         oldest, after = after, step.resume
         await trio.lowlevel.checkpoint()
     oldest = found[-1].at if after is None and found else after

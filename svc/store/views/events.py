@@ -166,6 +166,8 @@ def read_naming(snapshot: Snapshot, wanted: Sequence[EventPosition], text: str) 
     """Return the same as `read`, of the events that have this text in any of their fields, or as a part of one. The
     others are not decoded, which is most of the time that reading an event takes, nor verified.
     """
+    if not text:
+        return read(snapshot, wanted, EVERYTHING)
     table, raw_text = EVENTS, text.encode()
     keys = [table.key.pack(each.scope.number, each.request_id) for each in wanted]
     rows = zip(wanted, snapshot.reader.get_many(table.name, keys), strict=True)

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from svc.domain.accounts.velocity import EnvironmentKind, VelocityRow, account_digest, country_digest, kind_of
-from svc.domain.events.listing import EVERYTHING, LEVELS, Filters, Position
+from svc.domain.events.listing import LEVELS, Filters, Position
 from svc.domain.ids import DAY_MS
 from svc.domain.model import ENVIRONMENTS, Environment, Level
 from svc.domain.network.addresses import is_within
@@ -103,8 +103,8 @@ class Step(NamedTuple):
     """The result of one step of a list."""
 
     found: list[Sighted]
-    looked_at: frozenset[str]
-    """Ids that need no second look on this page."""
+    looked_at: set[str]
+    """Ids that need no second look on this page, beside those that it was given."""
     events: int
     """That it looked at."""
     resume: Position | None
@@ -155,28 +155,26 @@ def refuse_unindexed(snapshot: Snapshot, sought: Sought, subject_id: str) -> Non
         raise CorruptionError(f"the index of organization {sought.number} has no event of one that counts some")
 
 
-def step(
-    snapshot: Snapshot, sought: Sought, since: Position, beyond: Position, looked_at: frozenset[str], most: int
-) -> Step:
+def step(snapshot: Snapshot, sought: Sought, since: Position, beyond: Position, looked_at: set[str], most: int) -> Step:
     """Return at most `most` of the accounts or visitors that are sought, the one seen last first, starting at the event
     below `beyond`. The page began below `since` and has covered `looked_at` already. Raises `CorruptionError` as
     `events.read` does.
     """
     places, resume = _newest(snapshot, sought, beyond)
     found: list[Sighted] = []
-    looked = set(looked_at)
+    looked: set[str] = set()
     snapshot = ReadOnce(snapshot)
-    for count, match in enumerate(events.read(snapshot, places, EVERYTHING), start=1):
+    for count, match in enumerate(events.read_naming(snapshot, places, sought.prefix), start=1):
         subject_id = sought.id_in(match.event)
-        if subject_id is None or subject_id in looked or not sought.is_meant(match.event):
+        if subject_id is None or subject_id in looked_at or subject_id in looked or not sought.is_meant(match.event):
             continue
         looked.add(subject_id)
         sighted = _sighted(snapshot, sought, since, match, subject_id)
         if sighted is not None:
             found.append(sighted)
         if len(found) == most:
-            return Step(found, frozenset(looked), count, _at(match))
-    return Step(found, frozenset(looked), EVENTS_AT_ONCE, resume)
+            return Step(found, looked, count, _at(match))
+    return Step(found, looked, EVENTS_AT_ONCE, resume)
 
 
 def _newest(snapshot: Snapshot, sought: Sought, beyond: Position) -> tuple[list[EventPosition], Position | None]:

@@ -31,7 +31,8 @@ class Shop:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self.id = console.command("org", "create", "Morning", "--credit-usd", "0")["organization_id"]
+        options = ("--credit-usd", "0", "--rate-limit", "0")
+        self.id = console.command("org", "create", "Morning", *options)["organization_id"]
         self._secret = self._key("secret", "--environment", "development")
         self._management = self._key("management")
         kept = ("id", "name", "condition", "action")
@@ -48,11 +49,11 @@ class Shop:
         assert response.is_success, response.text
         return response.json()
 
-    def identify(self, account: str, action: str) -> dict[str, Any]:
+    def identify(self, account: str, action: str, user_agent: str | None = None) -> dict[str, Any]:
         headers = {
             "x-api-key": self._secret,
             "x-svc-visitor-ip": VISITOR_ADDRESS,
-            "x-svc-visitor-user-agent": SAMPLE["user_agent"],
+            "x-svc-visitor-user-agent": user_agent or SAMPLE["user_agent"],
             "x-svc-visitor-origin": "https://shop.example",
         }
         body = {

@@ -75,6 +75,8 @@ const TRIED = [["Management: keys", "listSdkKeys"], ["Management: keys", "issueP
 for (const [tag, operation] of TRIED) {
   found.tried[operation] = await tried(page, tag, operation);
 }
+await settled(page);
+looks.tried = await looked(page);
 await page.focus("#find");
 await page.keyboard.type("rotate secret");
 found.found = await page.$$eval("#index li:not([hidden]) a", (links) => links.map((link) => link.hash.split("/").pop()));

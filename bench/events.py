@@ -29,7 +29,7 @@ from bench.reports import device_report
 from svc.cli.records.keys import issue_key
 from svc.cli.records.organizations import create_organization
 from svc.domain.events.archive import deflate
-from svc.domain.events.hour_counts import NOTHING
+from svc.domain.events.hour_counts import sum_of
 from svc.domain.model import ENVIRONMENTS, EventSignal, EventTrigger, Level, Verdict
 from svc.domain.records import Document, Event, WeightsSnapshot
 from svc.domain.scoring.score import default_weights
@@ -116,7 +116,7 @@ def statistics(directory: Path, times: int) -> None:
             began = time.process_time()
             with store.read() as snapshot:
                 found = hours(snapshot, 1, "production", World.real().now_ms() - 30 * DAY_MS, World.real().now_ms())
-            total = sum((counts for _, counts in found), NOTHING)
+            total = sum_of(counts for _, counts in found)
             taken_ms.append((time.process_time() - began) * 1000)
             hours_read = len(found)
     taken_ms.sort()

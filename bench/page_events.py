@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from svc.domain.billing import LedgerEntry
-from svc.domain.events.hour_counts import HOUR_MS, NOTHING, HourCounts
+from svc.domain.events.hour_counts import HOUR_MS, NOTHING, HourCounts, sum_of
 from svc.domain.history.evidence import REPLAY_MEMORY_S, ReportFingerprint
 from svc.domain.model import EventSignal, EventTrigger, Verdict
 from svc.domain.network.facts import Country
@@ -99,7 +99,7 @@ class Events:
         """Hour -> what all events of it add up to."""
         found: dict[int, HourCounts] = {}
         for (hour, of_class), count in self._counts.items():
-            found[hour] = found.get(hour, NOTHING) + _times(NOTHING.plus(self._of_class[of_class]), count)
+            found[hour] = sum_of((found.get(hour, NOTHING), _times(NOTHING.plus(self._of_class[of_class]), count)))
         return found
 
     def _index(self, rows: Rows, arrived: Sequence[Arrived]) -> None:

@@ -20,7 +20,7 @@ from zlib import crc32
 import msgspec
 
 from bench.page_events import CYCLE, PRICE, Arrived, Events, Rows, add_row, event, row
-from svc.domain.events.hour_counts import NOTHING, HourCounts
+from svc.domain.events.hour_counts import NOTHING, HourCounts, sum_of
 from svc.domain.history.evidence import AddressHistory, VisitorHistory
 from svc.domain.ids import DAY_MS
 from svc.domain.matching import EMPTY_BLOCK, Block, BlockKey, Features, block_keys
@@ -230,4 +230,4 @@ def _models(devices: Sequence[Features], end_ms: int) -> list[Model]:
 
 
 def _added(counts: HourCounts | None, more: HourCounts) -> HourCounts:
-    return (counts or NOTHING) + more
+    return sum_of((counts or NOTHING, more))

@@ -6,14 +6,16 @@ and every value is checked when it is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from svc.store.engine import KeyRange, Reader, Writer, after_prefix
 from svc.store.overlay import Recording
+from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import TABLES, Table
 from svc.store.steps import ROWS_A_STEP, Steps
 
+K = TypeVar("K")
 T = TypeVar("T")
 V = TypeVar("V")
 
@@ -183,6 +185,18 @@ class Transaction(Snapshot):
         other jobs update. Answers are compared by `==`. Raises `codec.CorruptionError`.
         """
         return question(self.get(table, *key))
+
+
+def all_present(rows: Iterable[tuple[K, V | None]], problem: Callable[[K], str]) -> list[tuple[K, V]]:
+    """Return (key, row) of rows that other rows name. Raises `CorruptionError` with the `problem` of the first key that
+    has no row, after all have been asked for: a store that fetches its rows knows then which ones to fetch.
+    """
+    found: list[tuple[K, V]] = []
+    for key, row in list(rows):
+        if row is None:
+            raise CorruptionError(problem(key))
+        found.append((key, row))
+    return found
 
 
 class DecodedSums:

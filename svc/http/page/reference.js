@@ -155,12 +155,12 @@ function reachable() {
   for (const box of document.querySelectorAll(":is(.microlight, .body-param__example, .model-box, .table-container):not([tabindex])")) {
     box.tabIndex = 0;
   }
-  // Its headings begin two levels below the title, and each table of answers is a region of the same name.
+  // Its headings begin two levels below the title, and each table of responses is a region of the same name.
   for (const [heading, level] of Object.entries({ h3: 2, h4: 3, h5: 4 })) {
     for (const element of document.querySelectorAll(`#reference ${heading}:not([aria-level])`)) element.setAttribute("aria-level", level);
   }
-  for (const answers of document.querySelectorAll(".opblock [role=region][id$=_responses]:not([aria-label])")) {
-    answers.setAttribute("aria-label", answers.id.replaceAll("_", " ")); // "get api v1 events responses"
+  for (const table of document.querySelectorAll(".opblock [role=region][id$=_responses]:not([aria-label])")) {
+    table.setAttribute("aria-label", table.id.replaceAll("_", " "));
   }
   for (const [selector, name] of Object.entries({ ".information-container": "About", ".scheme-container": "Server and keys" })) {
     const part = document.querySelector(`#reference ${selector}:not([role])`);

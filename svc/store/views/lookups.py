@@ -33,7 +33,10 @@ from svc.store.schema.tables import (
     WEIGHTS_SNAPSHOTS,
     Table,
 )
-from svc.store.snapshot import Snapshot
+from svc.store.snapshot import Snapshot, all_present
+
+KEYS_AT_ONCE = 32
+"""Keys that are asked for together."""
 
 SDK_KEYS: tuple[KeyKind, ...] = ("public", "secret")
 """Kinds of keys that have weights of their own."""
@@ -146,13 +149,12 @@ def scan_keys(snapshot: Snapshot, number: int, after: ApiKey | None = None) -> I
     that order. Raises `CorruptionError` also if the index names a key that is missing.
     """
     start = None if after is None else (number, after.created_at_ms, after.id)
-    for key, digest in snapshot.scan(ORGANIZATION_KEYS, number, start=start):
-        if key == start:
-            continue
-        found = snapshot.get(KEYS, digest)
-        if found is None:
-            raise CorruptionError(f"the key {key[-1]} is missing, but its row of {ORGANIZATION_KEYS.name} exists")
-        yield found
+    listed = (
+        (key[-1], digest) for key, digest in snapshot.scan(ORGANIZATION_KEYS, number, start=start) if key != start
+    )
+    while some := [(key_id, snapshot.get(KEYS, digest)) for key_id, digest in islice(listed, KEYS_AT_ONCE)]:
+        for _, key in all_present(some, "the key {} is missing, but an index has it".format):
+            yield key
 
 
 def event(snapshot: Snapshot, number: int, request_id: UUID) -> Event | None:

@@ -44,7 +44,7 @@ from svc.store.schema.tables import (
     WEBHOOK_EVENTS,
     Table,
 )
-from svc.store.snapshot import Snapshot
+from svc.store.snapshot import Snapshot, all_present
 from svc.store.views.hours import hours
 
 MINUTES_PER_DAY = 24 * 60
@@ -360,13 +360,8 @@ def attempts_page(
 
 def _attempts(snapshot: Snapshot, number: int, ids: Iterable[bytes]) -> list[tuple[bytes, Attempt]]:
     """Those that an index has. Raises `CorruptionError` where one is not in the log: its rows go together."""
-    found: list[tuple[bytes, Attempt]] = []
-    for attempt_id in ids:
-        attempt = snapshot.get(ATTEMPTS, number, attempt_id)
-        if attempt is None:
-            raise CorruptionError(f"attempt {UUID(bytes=attempt_id)} is missing, and an index has it")
-        found.append((attempt_id, attempt))
-    return found
+    rows = ((attempt_id, snapshot.get(ATTEMPTS, number, attempt_id)) for attempt_id in ids)
+    return all_present(rows, lambda attempt_id: f"attempt {UUID(bytes=attempt_id)} is missing, and an index has it")
 
 
 def attempt_index_keys(

@@ -9,17 +9,20 @@ from functools import partial
 import pytest
 import trio
 
-from svc.domain.webhooks.records import EndpointKey
+from svc.domain.access.credentials import new_key
+from svc.domain.ids import first_id
+from svc.domain.webhooks.records import Attempt, EndpointKey
 from svc.store.group import LeaseLostError
 from svc.store.opening import open_store
 from svc.store.postgresql.cluster.leases import Lease
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.store import PostgresqlStore
-from svc.store.schema.tables import DUE, META, TABLES
+from svc.store.schema.tables import ATTEMPTS, DUE, KEYS, META, ORGANIZATION_KEYS, TABLES
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.views.webhooks import LEAP_AFTER, queues_with_work
+from svc.store.views.lookups import keys_of
+from svc.store.views.webhooks import BEYOND, LEAP_AFTER, attempts_page, queues_with_work
 from svc.world import World
 from tests.store.postgresql.nodes import leader_lease, node
 from tests.support.postgresql import Cluster
@@ -39,6 +42,22 @@ async def store_at(url: StoreUrl) -> AsyncGenerator[PostgresqlStore]:
     engine.open_tables([table.name for table in TABLES])
     with closing(PostgresqlStore(engine, url, World.real())) as store:
         yield store
+
+
+ATTEMPT = Attempt(
+    endpoint=1,
+    endpoint_id="whk_1",
+    endpoint_url="https://shop.example",
+    event_id=bytes(16),
+    event="webhook.test",
+    environment="live",
+    status="delivered",
+    response_code=204,
+    duration_ms=1,
+    attempt=1,
+    error=None,
+    occurred_at_ms=0,
+)
 
 
 def count_up(transaction: Transaction) -> int:
@@ -116,3 +135,35 @@ async def test_any_number_of_waiting_endpoints_is_found_in_few_round_trips_each(
             after = found[-1]
         assert found == [EndpointKey(1, endpoint) for endpoint in range(1, waiting + 1)]
         assert store.exchanges().query_round_trips - before < 2 * waiting
+
+
+async def test_rows_that_an_index_names_are_fetched_together(url: StoreUrl):
+    """One that is missing is an error, but only after all of them were asked for."""
+    listed = 300
+
+    def fill(transaction: Transaction) -> None:
+        for number in range(listed):
+            key, _ = new_key(
+                key_id=f"key_{number:020}",
+                organization=1,
+                kind="secret",
+                name="",
+                environment="production",
+                region="us",
+                entropy=number.to_bytes(32),
+                now_ms=number,
+            )
+            digest, attempt_id = number.to_bytes(32), first_id(number + 1)
+            transaction.put(KEYS, (digest,), key)
+            transaction.put(ORGANIZATION_KEYS, (1, number, key.id), digest)
+            transaction.put(ATTEMPTS, (1, attempt_id), ATTEMPT)
+
+    async with store_at(url) as store:
+        store.write_now([fill])
+        before = store.exchanges().query_round_trips
+        assert len(await store.query(lambda snapshot: keys_of(snapshot, 1))) == listed
+        assert store.exchanges().query_round_trips - before < listed / 10
+        before = store.exchanges().query_round_trips
+        page = partial(attempts_page, number=1, environment=None, since=first_id(0), before=BEYOND, limit=listed)
+        assert len(await store.query(page)) == listed
+        assert store.exchanges().query_round_trips - before < listed / 10

@@ -13,7 +13,6 @@ from svc.domain.ids import is_visitor_id
 from svc.domain.labels.performance import LabelCounts
 from svc.domain.labels.reviews import SUBJECTS, Note, Review, Subject, raw_ordered_id
 from svc.domain.records import Event
-from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import (
     ACCOUNT_ERASURES,
     ERASURES,
@@ -23,7 +22,7 @@ from svc.store.schema.tables import (
     SUBJECT_REVIEWS,
     VISITOR_IDS,
 )
-from svc.store.snapshot import Snapshot
+from svc.store.snapshot import Snapshot, all_present
 from svc.store.views.labels.labels import NO_LABELS, account_number, labels_of
 from svc.store.views.subjects import has_events
 
@@ -56,10 +55,13 @@ def find_review(snapshot: Snapshot, number: int, review_id: str) -> Review | Non
 
 def opened_review(snapshot: Snapshot, number: int, raw_id: bytes) -> Review:
     """Return a review that another row names as open. Raises `CorruptionError` if it is missing."""
-    review = snapshot.get(REVIEWS, number, raw_id)
-    if review is None:
-        raise CorruptionError(f"the review {raw_id.decode()} is missing, and it is among the open ones")
+    ((_, review),) = _opened_reviews(snapshot, number, [raw_id])
     return review
+
+
+def _opened_reviews(snapshot: Snapshot, number: int, raw_ids: Iterable[bytes]) -> list[tuple[bytes, Review]]:
+    rows = ((raw_id, snapshot.get(REVIEWS, number, raw_id)) for raw_id in raw_ids)
+    return all_present(rows, lambda raw_id: f"the review {raw_id.decode()} is missing, and it is among the open ones")
 
 
 def reviews_below(
@@ -72,12 +74,11 @@ def reviews_below(
         rows = snapshot.scan_reverse(REVIEWS, (number,), (number, below))
         listed = {raw_id: review for (_, raw_id), review in islice(rows, limit)}
         last = min(listed) if len(listed) == limit else bytes(20)
-        for _, raw_id in snapshot.scan_keys_reverse(OPEN_REVIEWS, (number, last), (number, below)):
-            if raw_id not in listed:
-                opened_review(snapshot, number, raw_id)
+        opened = snapshot.scan_keys_reverse(OPEN_REVIEWS, (number, last), (number, below))
+        _opened_reviews(snapshot, number, (raw_id for _, raw_id in opened if raw_id not in listed))
         return list(listed.items())
     keys = islice(snapshot.scan_keys_reverse(OPEN_REVIEWS, (number,), (number, below)), limit)
-    return [(raw_id, opened_review(snapshot, number, raw_id)) for _, raw_id in keys]
+    return _opened_reviews(snapshot, number, (raw_id for _, raw_id in keys))
 
 
 def reviews_of(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> Iterator[Review]:

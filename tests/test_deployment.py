@@ -10,6 +10,7 @@ import fnmatch
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from svc.service import DRAIN_MARGIN_S
 from tests.spec.test_first_start import SERVICE_LINKS
 from tests.support.process import PROGRAM
 from tests.test_installation import instructions, pinned
+from tools import docs
 
 ROOT = Path(__file__).parents[1]
 OPS = ROOT / "ops"
@@ -92,11 +94,26 @@ def copied() -> list[str]:
 
 
 @pytest.mark.slow
+def test_the_documentation_of_the_image_links_to_nothing_that_the_image_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Its site is made there, of these files alone."""
+    for name in copied():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    monkeypatch.setattr(docs, "ROOT", tmp_path)
+    monkeypatch.setattr(docs, "DOCS", tmp_path / "docs")
+    site = tmp_path / "site"
+    docs.Stage(site).fill()
+    assert len(list(site.rglob("*.md"))) > 100
+
+
+@pytest.mark.slow
 def test_the_build_context_contains_the_sources_and_no_private_files():
     files = context()
     assert {file.partition("/")[0] for file in files} == {
-        "CHANGELOG.md", "LICENSE", "README.md", "docs", "examples", "ops", "pyproject.toml", "setup.py", "svc", "tools",
-        "web",
+        "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "docs", "examples", "ops",
+        "pyproject.toml", "setup.py", "svc", "tools", "web",
     }  # fmt: skip
     tools = {file for file in files if file.startswith("tools/") and not file.startswith("tools/site/")}
     assert tools == {"tools/__init__.py", "tools/docs.py", "tools/web.py"}

@@ -30,7 +30,8 @@ ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "clients" / "python"
 LOCK = ROOT / "ops" / "requirements.lock"
 CONTEXT = (
-    *("CHANGELOG.md", "LICENSE", "README.md", "pyproject.toml", "setup.py", ".dockerignore"),
+    *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "pyproject.toml", "setup.py"),
+    ".dockerignore",
     *("docs", "examples", "ops", "svc", "tools", "web"),
 )
 """What an image is built of, and what keeps the rest out."""

@@ -167,7 +167,7 @@ async def test_weights_are_suggested_beside_todays_and_nothing_is_changed(shop: 
     assert "54 fraud, 60 legitimate" in plain.out
     over_http = await shop.admin("GET", "/risk-weights/web/suggestion")
     assert over_http.status_code == 200, over_http.text
-    assert over_http.json() == found | {"needed": 50}
+    assert over_http.json() == found | {"needed": 50, "is_complete": True}
     assert shop.live.contents()[WEIGHTS.name] == []
     body = json.loads(output.read_text())["web"]
     assert {name: body["weights"][name] for name in ("headless", "bot_user_agent", "tor")} == {
@@ -183,4 +183,7 @@ async def test_labels_of_events_that_are_gone_count_too(shop: Shop):
     first = (await shop.suggest("--json")).json
     await after(shop.live, 31)
     assert (await shop.suggest("--json")).json == first
-    assert (await shop.admin("GET", "/risk-weights/web/suggestion")).json() == first | {"needed": 50}
+    assert (await shop.admin("GET", "/risk-weights/web/suggestion")).json() == first | {
+        "needed": 50,
+        "is_complete": True,
+    }

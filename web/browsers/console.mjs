@@ -141,7 +141,13 @@ async function walk() {
     await page.goto(address); // as somebody with whom the view was shared
     await screen(title);
     const shown = await page.$eval(".filters select", (select) => select.selectedOptions[0].textContent);
-    found.filtered.push([address, shown, await page.$$eval("tbody tr", (rows) => rows.length)]);
+    const rows = () => page.$$eval("tbody tr", (all) => all.length);
+    for (let tries = 0; tries < 40 && (await rows()) === 0; tries += 1) { // an attempt is in the log once it has ended
+      await new Promise((done) => setTimeout(done, 500));
+      await page.reload();
+      await screen(title);
+    }
+    found.filtered.push([address, shown, await rows()]);
   }
 
   await press("Webhooks");

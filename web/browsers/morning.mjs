@@ -124,6 +124,7 @@ async function afterwards() {
   await write("note", "the farm");
   await press("Add");
   await says("1 entry added");
+  await page.waitForFunction(() => document.querySelector("dialog") === null);
   found.axe = await findings(page);
 }
 

@@ -19,12 +19,12 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import trio
 
 from bench.linkage.streams import client_token, read_stream
+from bench.reports import submitted
 from svc.domain.history.visitor_numbers import TAKEN_AT_ONCE, NextNumber, VisitorNumbers
-from svc.domain.identification import Submission, assess
+from svc.domain.identification import assess
 from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts
 from svc.store import hints
@@ -33,7 +33,6 @@ from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.store import PostgresqlStore
 from svc.store.schema.tables import TABLES
 from svc.store.transactions.identification import Recorded, identify
-from svc.world import twenty_characters
 from tests.store.postgresql.test_identified_by_nodes import AT_MS, WORLD, at_once, nodes
 from tests.support.live import report
 from tests.support.postgresql import Cluster
@@ -54,23 +53,8 @@ class Visit(NamedTuple):
 
 def written(visit: Visit, next_number: NextNumber) -> Write[Recorded]:
     ip, signals, at_ms = visit
-    submission = Submission(
-        request_id=WORLD.request_id(at_ms),
-        new_visitor_id=twenty_characters(WORLD.entropy),
-        at_ms=at_ms,
-        organization=1,
-        key_id="key_bench",
-        touched_key=None,
-        environment="production",
-        sdk_platform="web",
-        sdk_version=None,
-        origin=None,
-        tag=None,
-        idempotency=None,
-        facts=RequestFacts(ip=ip, user_agent=signals.get("userAgent") or ""),
-        signals=signals,
-        signals_json=msgspec.json.encode(signals),
-    )
+    facts = RequestFacts(ip=ip, user_agent=signals.get("userAgent") or "")
+    submission = submitted(WORLD, signals, facts, at_ms=at_ms)
     assessment = assess(submission, Everywhere())
     job = partial(identify, assessment=assessment, statistics=Statistics(), next_number=next_number)
     return Write(job, 1, hint=partial(hints.identification, assessment=assessment))

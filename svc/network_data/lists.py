@@ -89,7 +89,7 @@ def read_servers(content: bytes) -> tuple[AddressSet, array[int]]:
 
 
 def crowded_networks(servers: Iterable[Iterable[int]], at_least: int) -> frozenset[int]:
-    """Return the /24 networks, as their first 24 bits, that hold at least so many of the addresses in all lists
+    """Return the /24 networks, as their first 24 bits, that hold at least `at_least` of the addresses in all lists
     together. An address in two lists counts once.
     """
     counts = Counter(address >> 8 for address in set[int]().union(*servers))

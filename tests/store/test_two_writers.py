@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import trio
 
+from bench.reports import submitted
 from bench.writers import GROUP, measure
 from svc.domain.history.visitor_numbers import ANY_NUMBER, NextNumber, VisitorNumbers
 from svc.domain.identification import Duplicate, Identified, Refused, Submission, assess
@@ -31,7 +31,7 @@ from svc.store.transactions import operations
 from svc.store.transactions.billing.ledger import add_credit
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.transactions.organizations import create_organization
-from svc.world import World, twenty_characters
+from svc.world import World
 from tests.support.every_engine import Place, every_place
 from tests.support.live import report
 from tests.support.worlds import Everywhere, HeldThreads, inline
@@ -43,24 +43,8 @@ WORLD = World.real()
 
 def visit(device: int, *, key: bytes | None = None, environment: str = "production") -> Submission:
     signals = {**report(device), "client_token": f"{device:032x}"}
-    at_ms = 1_767_225_600_000
-    return Submission(
-        request_id=WORLD.request_id(at_ms),
-        new_visitor_id=twenty_characters(WORLD.entropy),
-        at_ms=at_ms,
-        organization=1,
-        key_id="key_test",
-        touched_key=None,
-        environment=environment,  # pyright: ignore[reportArgumentType]  one of them
-        sdk_platform="web",
-        sdk_version=None,
-        origin=None,
-        tag=None,
-        idempotency=key,
-        facts=RequestFacts(ip=f"81.2.{device}.160"),
-        signals=signals,
-        signals_json=msgspec.json.encode(signals),
-    )
+    facts = RequestFacts(ip=f"81.2.{device}.160")
+    return submitted(WORLD, signals, facts, at_ms=1_767_225_600_000, environment=environment, idempotency=key)
 
 
 def job(

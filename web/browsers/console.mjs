@@ -129,6 +129,9 @@ async function walk() {
   await says("No change yet.");
   found.saved = (await api(`management/organizations/${(await api("session")).body.organization.id}/risk-weights`)).body.platforms[0];
 
+  // An attempt is in the log once it has ended.
+  const log = `management/organizations/${(await api("session")).body.organization.id}/webhook-deliveries`;
+  await page.waitForFunction(async (path) => (await (await fetch(`console/api/${path}`)).json()).deliveries.length > 0, { polling: 250 }, log);
   found.filtered = [];
   for (const [title, choice] of [["Audit", "Last 7"], ["Webhooks", "Shop"]]) {
     await press(title, { back: title === "Audit" });
@@ -141,13 +144,7 @@ async function walk() {
     await page.goto(address); // as somebody with whom the view was shared
     await screen(title);
     const shown = await page.$eval(".filters select", (select) => select.selectedOptions[0].textContent);
-    const rows = () => page.$$eval("tbody tr", (all) => all.length);
-    for (let tries = 0; tries < 40 && (await rows()) === 0; tries += 1) { // an attempt is in the log once it has ended
-      await new Promise((done) => setTimeout(done, 500));
-      await page.reload();
-      await screen(title);
-    }
-    found.filtered.push([address, shown, await rows()]);
+    found.filtered.push([address, shown, await page.$$eval("tbody tr", (all) => all.length)]);
   }
 
   await press("Webhooks");

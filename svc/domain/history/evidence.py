@@ -290,7 +290,7 @@ def with_lookalike(before: AddressHistory, seen: HistoryEvidence) -> AddressHist
 
 
 def is_flooding(address: AddressHistory) -> bool:
-    """Return whether so many new visitors with known reports came from the address today that most may be copies."""
+    """Return whether most new visitors from the address may be copies today, by how many sent a known report."""
     return address.lookalikes >= LOOKALIKES
 
 

@@ -119,7 +119,7 @@ def match_visitor(
     """Find the visitor that a report belongs to. Reads the index within the bounds of the module's docstring and writes
     nothing; the caller applies the result.
 
-    `flooding`: so many new visitors with known reports came from this address today that most may be copies. Then a new
+    `flooding`: most new visitors from this address today may be copies (`is_flooding`). Then a new
     visitor is not `listed`, and a known one stays unchanged unless more than a likeness proves it (ADR 77). `replayed`:
     the report was sent before: nothing is learned from it, no token joins, and a visitor that it would create is not
     kept.

@@ -11,13 +11,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any
 
-import msgspec
 import pytest
 import trio
 
+from bench.reports import submitted
 from svc.domain.accounts.velocity import LONGEST_S
 from svc.domain.history.visitor_numbers import ANY_NUMBER, NextNumber, VisitorNumbers
-from svc.domain.identification import Duplicate, Identified, Refused, Submission, assess
+from svc.domain.identification import Duplicate, Identified, Refused, assess
 from svc.domain.limits.quotas import Quotas
 from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts
@@ -31,7 +31,7 @@ from svc.store.transactions.billing.ledger import add_credit
 from svc.store.transactions.erasure.visitors import continue_erasure, erase_visitor
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.transactions.organizations import create_organization
-from svc.world import World, twenty_characters
+from svc.world import World
 from tests.store.postgresql.test_groups import made, node
 from tests.support.live import report
 from tests.support.postgresql import Cluster
@@ -52,23 +52,8 @@ def visit(
     **quotas: int,
 ) -> Write[Recorded]:
     signals = {**report(device % 200), "client_token": f"{device:032x}"}
-    submission = Submission(
-        request_id=WORLD.request_id(at_ms),
-        new_visitor_id=twenty_characters(WORLD.entropy),
-        at_ms=at_ms,
-        organization=1,
-        key_id="key_test",
-        touched_key=None,
-        environment=environment,  # pyright: ignore[reportArgumentType]  one of them
-        sdk_platform="web",
-        sdk_version=None,
-        origin=None,
-        tag=None,
-        idempotency=key,
-        facts=RequestFacts(ip=f"81.{device >> 8 & 255}.{device & 255}.160"),
-        signals=signals,
-        signals_json=msgspec.json.encode(signals),
-    )
+    facts = RequestFacts(ip=f"81.{device >> 8 & 255}.{device & 255}.160")
+    submission = submitted(WORLD, signals, facts, at_ms=at_ms, environment=environment, idempotency=key)
     assessment = assess(submission, Everywhere())
     job = partial(
         identify, assessment=assessment, statistics=Statistics(), quotas=Quotas(**quotas), next_number=next_number

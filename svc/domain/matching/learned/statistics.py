@@ -254,7 +254,7 @@ class Statistics:
         return (known.versions.get(_version(features), 0.0) + 0.5) / (known.version_visits + 2.0)
 
     def is_unusual_handshake(self, features: Features, fingerprint: int) -> bool:
-        """Return whether so many visits of this class and version showed other TLS handshakes than this one, by its
+        """Return whether enough visits of this class and version showed other TLS handshakes than this one, by its
         hash, that it is unusual (`handshakes`).
         """
         known = self._classes.get(features.family, _EMPTY_CLASS)

@@ -117,7 +117,7 @@ class FeedKills:
             output.truncate(len(whole[0]) + len(whole[1]))
         with self._output.open("a") as output:
             if number % 2:
-                beginning = ("--from", cursor) if cursor else ("--no-follow",)
+                beginning = ("--from", cursor) if cursor else ("--no-follow", "--since", "1h")
                 command = ("events", "tail", self._organization, *beginning, "--json", "--data", self._directory)
                 environment = {**ENVIRONMENT, **self._settings}
                 return start(*command, stdout=output, stderr=subprocess.DEVNULL, env=environment)

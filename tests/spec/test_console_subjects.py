@@ -77,7 +77,27 @@ async def test_a_list_is_sorted_by_a_count(live: Live, public: str, path: str, n
     assert rows[0]["level"] == "low"
     limited = await Console(live).seen(path, sort=sort, limit=1)
     assert limited[name] == rows[:1]
-    assert "next_cursor" not in limited
+
+
+async def test_pages_of_a_sorted_list_follow_one_another(live: Live, public: str):
+    await shop(live, public)
+    console = Console(live)
+    whole = await console.seen("/seen-accounts", sort="events")
+    ids: list[str] = []
+    query: dict[str, str] = {}
+    while True:
+        page = await console.seen("/seen-accounts", sort="events", limit=1, **query)
+        ids += [row["account_id"] for row in page["accounts"]]
+        assert page["looked_at"] == whole["looked_at"]
+        if "next_cursor" not in page:
+            break
+        query = {"cursor": page["next_cursor"]}
+        await came(live, public, f"later-{len(ids)}", 5 + len(ids))
+    assert ids == [row["account_id"] for row in whole["accounts"]], "whoever came meanwhile is on no page"
+    other = await console.get("/seen-accounts", environment="production", sort="visitors", **query)
+    assert_invalid(other, "cursor", "invalid_cursor", location="query")
+    other = await console.get("/seen-visitors", environment="production", sort="events", **query)
+    assert_invalid(other, "cursor", "invalid_cursor", location="query")
 
 
 async def test_a_list_is_sorted_by_the_last_score(live: Live, public: str):

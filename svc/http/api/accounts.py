@@ -59,7 +59,8 @@ EVENTS_A_PAGE_BY_LEVEL = 500
 
 _CURSOR = struct.Struct(">16sQ16s")
 """Digest of what it is bound to, and the position of the last event."""
-_LISTS: dict[Listed, List] = {"account": "seen_accounts", "visitor": "seen_visitors"}
+LISTS: dict[Listed, List] = {"account": "seen_accounts", "visitor": "seen_visitors"}
+"""The lists that cursors are of."""
 
 
 class Seen(NamedTuple):
@@ -216,7 +217,7 @@ async def page_of_subjects(
 ) -> tuple[list[Sighted], str | UnsetType] | Refusal:
     """Return at most `limit` of what is sought, and the cursor of the next page. `422` (`invalid_cursor`)."""
     key = services.webhooks.cursors_key
-    bound = blake2b(msgspec.json.encode(sought._replace(now_ms=0, oldest_ms=0)), digest_size=16).digest()
+    bound = bound_of(sought)
     since = _position(key, sought.listed, sought.number, bound, cursor)
     if since is None:
         return invalid("cursor", "invalid_cursor", "query")
@@ -224,14 +225,19 @@ async def page_of_subjects(
     if resume is None:
         return found, UNSET
     row = _CURSOR.pack(bound, *resume)
-    return found, write_cursor(key, _LISTS[sought.listed], sought.number, row)
+    return found, write_cursor(key, LISTS[sought.listed], sought.number, row)
+
+
+def bound_of(sought: Sought, order: str = "last_seen") -> bytes:
+    """Return the 16 bytes that bind a cursor to what is sought, and to the order of the list."""
+    return blake2b(msgspec.json.encode((sought._replace(now_ms=0, oldest_ms=0), order)), digest_size=16).digest()
 
 
 def _position(key: bytes, listed: Listed, number: int, bound: bytes, cursor: str | UnsetType) -> Position | None:
     """Where the page begins; `None` for a cursor that is not valid here."""
     if cursor is UNSET:
         return NEWEST
-    row = read_cursor(key, _LISTS[listed], number, cursor)
+    row = read_cursor(key, LISTS[listed], number, cursor)
     if row is None or not row.startswith(bound):
         return None
     _, *position = _CURSOR.unpack(row)

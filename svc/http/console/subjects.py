@@ -2,14 +2,17 @@
 links accounts and visitors (decisions 11.3).
 
 A list reads the index of events, newest first, some at a time. One that is sorted by a count is of the newest
-`EVENTS_SORTED` events, and says so: nothing keeps these counts in their order.
+`EVENTS_SORTED` events, and says so: nothing keeps these counts in their order. Each of its pages sorts them again, as
+they were when the first page was read.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final, get_args
+from operator import itemgetter
+from typing import Final, NamedTuple, get_args
 
 import msgspec
 import trio
@@ -17,12 +20,13 @@ from msgspec import UNSET, UnsetType
 
 from svc.domain.accounts.names import ACCOUNT_ID
 from svc.domain.accounts.velocity import kind_of
+from svc.domain.cursor import read_cursor, write_cursor
 from svc.domain.events.listing import Position
 from svc.domain.refusals import Refusal, invalid
 from svc.domain.rules.lists import canonical
 from svc.domain.timestamps import timestamp
 from svc.http.api.account_schema import account_body, account_row, visitor_row
-from svc.http.api.accounts import page_of_subjects, read_sought, seen_subject
+from svc.http.api.accounts import LISTS, bound_of, page_of_subjects, read_sought, seen_subject
 from svc.http.console.schema import VisitorQuery
 from svc.http.console.subject_schema import (
     ConsoleAccountBody,
@@ -39,6 +43,7 @@ from svc.http.console.visitors import EVENTS_SHOWN, visits_of
 from svc.http.route import Call, Route, Services, console_route
 from svc.store.snapshot import Snapshot
 from svc.store.views import subjects
+from svc.store.views.event_index import just_above
 from svc.store.views.subjects import NEWEST, Listed, Sighted, Sought
 
 EVENTS_SORTED = 10_000
@@ -49,6 +54,19 @@ assert {"accounts", "visitors", "addresses", "countries", "events", "score"} < {
 _OTHERS: Final[dict[Order, int]] = {"accounts": 0, "visitors": 0, "addresses": 1, "countries": 2}
 """Position of what is counted among the others of a row of velocity."""
 _NOT_OF: Final[dict[Listed, Order]] = {"account": "accounts", "visitor": "visitors"}
+_Rank = tuple[int, Position]
+"""By which a list is sorted, the largest first: the count, and the position of the last event."""
+_CURSOR = struct.Struct(">16sQ16sQQ16s")
+"""Digest of what it is bound to, where the first page began, and the rank of the last row."""
+
+
+class _Place(NamedTuple):
+    """Where a page of a sorted list begins."""
+
+    top: Position
+    """The list is of the events below."""
+    below: _Rank | None = None
+    """The rank of the row before; `None` = it is the first page."""
 
 
 async def list_accounts(services: Services, call: Call) -> ConsoleAccountsBody | Refusal:
@@ -92,35 +110,46 @@ async def _list(
     refusal = services.limits.long_reads.refusal(number)
     if refusal is not None:
         return refusal
+    place = _place(services, sought, query)
+    if place is None:
+        return invalid("cursor", "invalid_cursor", "query")
     async with services.limits.long_reads.turn(number):
-        shown, looked_at = await _sorted(services, sought, query.sort, query.limit)
-    return shown, UNSET, looked_at
+        return await _sorted(services, sought, query, place)
 
 
 def _sought(
     services: Services, query: Query, least: int | UnsetType, listed: Listed, number: int, now_ms: int
 ) -> Sought | Refusal:
-    """What a query asks for. `422` (`invalid_value`, `invalid_cursor`)."""
+    """What a query asks for. `422` (`invalid_value`)."""
     sought = read_sought(services, query, least, listed, number, kind_of(query.environment), now_ms)
     if isinstance(sought, Refusal):
         return sought
     if query.sort == _NOT_OF[listed]:
         return invalid("sort", "invalid_value", "query")
-    if query.sort != "last_seen" and query.cursor is not UNSET:
-        return invalid("cursor", "invalid_cursor", "query")
     network = None if query.network is UNSET else canonical("address", query.network)
     if query.network is not UNSET and network is None:
         return invalid("network", "invalid_value", "query")
     return sought._replace(network=network)
 
 
+def _place(services: Services, sought: Sought, query: Query) -> _Place | None:
+    """Where the page begins; `None` for a cursor that is not valid here."""
+    if query.cursor is UNSET:
+        return _Place(NEWEST)
+    row = read_cursor(services.webhooks.cursors_key, LISTS[sought.listed], sought.number, query.cursor)
+    if row is None or not row.startswith(bound_of(sought, query.sort)):
+        return None
+    _, top_ms, top_id, count, at_ms, at_id = _CURSOR.unpack(row)
+    return _Place(Position(top_ms, top_id), (count, Position(at_ms, at_id)))
+
+
 async def _sorted(
-    services: Services, sought: Sought, order: Order, limit: int
-) -> tuple[Sequence[Sighted], LookedAtBody]:
-    """The first ones by a count, of those of the newest `EVENTS_SORTED` events, with their levels."""
+    services: Services, sought: Sought, query: Query, place: _Place
+) -> tuple[Sequence[Sighted], str | UnsetType, LookedAtBody]:
+    """A page of those of `EVENTS_SORTED` events, by a count, with their levels."""
     found: list[Sighted] = []
     looked_at, events = set[str](), 0
-    after: Position | None = NEWEST
+    after: Position | None = place.top
     plain, most = sought._replace(with_levels=False), subjects.EVENTS_AT_ONCE
     while after is not None and events < EVENTS_SORTED:
         read = partial(subjects.step, sought=plain, since=NEWEST, beyond=after, looked_at=looked_at, most=most)
@@ -128,19 +157,29 @@ async def _sorted(
         found.extend(step.found)
         looked_at |= step.looked_at
         events += step.events
-        oldest, after = after, step.resume
+        after = step.resume
         await trio.lowlevel.checkpoint()
     oldest = found[-1].at if after is None and found else after
-    best = sorted(found, key=_by(sought, order), reverse=True)[:limit]
-    since = UNSET if oldest is None or oldest == NEWEST else timestamp(oldest.arrival_ms)
+    since = UNSET if oldest is None or oldest == place.top else timestamp(oldest.arrival_ms)
     body = LookedAtBody(subjects=len(found), is_complete=after is None, since=since)
-    return await _with_levels(services, sought, best), body
+    by = _by(sought, query.sort)
+    ranked = sorted(((by(each), each) for each in found), key=itemgetter(0), reverse=True)
+    if place.below is not None:
+        ranked = [(rank, each) for rank, each in ranked if rank < place.below]
+    page = ranked[: query.limit]
+    shown = await _with_levels(services, sought, [each for _, each in page])
+    if len(page) == len(ranked):
+        return shown, UNSET, body
+    top = just_above(max(each.at for each in found)) if place.top == NEWEST else place.top
+    (count, at), _ = page[-1]
+    row = _CURSOR.pack(bound_of(sought, query.sort), *top, count, *at)
+    return shown, write_cursor(services.webhooks.cursors_key, LISTS[sought.listed], sought.number, row), body
 
 
-def _by(sought: Sought, order: Order) -> Callable[[Sighted], tuple[int, Position]]:
+def _by(sought: Sought, order: Order) -> Callable[[Sighted], _Rank]:
     now_s = sought.now_ms // 1000
 
-    def key(each: Sighted) -> tuple[int, Position]:
+    def key(each: Sighted) -> _Rank:
         if order == "score":
             return each.last.event.verdict.suspect_score or 0, each.at
         counts = each.row.counts(sought.listed, now_s)
@@ -184,8 +223,9 @@ async def read_account(services: Services, call: Call) -> ConsoleAccountBody | R
 
 _NO_ACCOUNT = "The environment saw no such account in 30 days, or it was erased."
 _SORTED = (
-    "The one that was seen last first, with a cursor; or by `sort` the ones with the largest counts, of those that the "
-    f"newest {EVENTS_SORTED:,} events name, without one. Production is apart; staging and development are together."
+    "The one that was seen last first; or by `sort` the ones with the largest counts, of those that the newest "
+    f"{EVENTS_SORTED:,} events name. Counts are those of now: one that grows between two pages may be on neither. "
+    "Production is apart; staging and development are together."
 )
 ROUTES: tuple[Route, ...] = (
     console_route(

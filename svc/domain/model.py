@@ -172,7 +172,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Attributes that this browser randomizes on purpose, left out of `attributes`."""
     claims: Claims = Claims()
     botd: dict[str, Any] | None = None
-    """BotD components that could be read: name -> value."""
+    """BotD components that could be read: name -> value as it was sent, for rules alone: it may be of any size."""
     device_flags: tuple[str, ...] = ()
     """What a native SDK found wrong with its device, by its flags, such as `rooted`; sorted."""
     factory_reset_at_ms: int | None = None

@@ -77,8 +77,8 @@ def check(signals: dict[str, Any]) -> None:
         assert len(value) < 128
     assert list(report.device_flags) == sorted(set(report.device_flags))
     assert report.client_token is None or 16 <= len(report.client_token) <= 64
-    # Everything in it can be written, so it can be stored.
-    msgspec.json.encode((list(report.attributes.values()), report.rest, report.fonts, report.claims, report.botd))
+    # What is stored of it can be written.
+    msgspec.json.encode((list(report.attributes.values()), report.rest, report.fonts, report.claims))
     msgspec.json.encode((report.client_token, report.device_flags, report.factory_reset_at_ms))
     for facts in (FACTS, *DESKTOPS):
         for platform in PLATFORMS:

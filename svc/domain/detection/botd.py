@@ -20,7 +20,7 @@ from svc.domain.report.values import entries_of, members
 Components = Mapping[str, Any]
 """Components that BotD could read: name -> value."""
 
-_TEXT_LIMIT = 8192
+_TEXT_LIMIT = 2048
 _ITEM_LIMIT = 256
 
 

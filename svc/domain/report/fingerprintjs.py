@@ -39,13 +39,14 @@ def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
     read: Signals = {}
     unknown: list[tuple[str, Any]] = []
     for name, entry in components.items():
-        if is_entry(entry):
-            value = entry.get("value")
-            if value is not None:
-                if name in _READ_OR_IGNORED:
-                    read[name] = value
-                elif len(unknown) < values.MAX_LIST:
-                    unknown.append((name, value))
+        if entry.__class__ is not dict:
+            continue
+        value = entry.get("value")
+        if value is not None and (len(entry) == 1 or is_entry(entry)):
+            if name in _READ_OR_IGNORED:
+                read[name] = value
+            elif len(unknown) < values.MAX_LIST:
+                unknown.append((name, value))
     if components is signals:
         taken.update(name for name, value in signals.items() if is_entry(value))
     return ReportPart(read, unknown)

@@ -146,9 +146,12 @@ def figures(value: Any) -> dict[str, float] | None:
     if len(said) > MOST_FIGURES:
         return None
     return {
-        name: found
+        name: value
         for name, value in said.items()
-        if (found := number(value)) is not None and len(name) <= LONGEST_NAME and is_unicode(name)
+        if (value.__class__ is float or value.__class__ is int)
+        and -_LARGEST_NUMBER < value < _LARGEST_NUMBER
+        and len(name) <= LONGEST_NAME
+        and (name.isascii() or is_unicode(name))
     } or None
 
 

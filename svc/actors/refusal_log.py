@@ -26,7 +26,7 @@ from svc.store.group import Write
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import REFUSALS
 from svc.store.store import Store, StoreFullError
-from svc.store.transactions.webhooks.deliveries import Notified, note_refusal, notify_refusals
+from svc.store.transactions.webhooks.refusals import Notified, note_refusal, notify_refusals
 from svc.store.views.webhooks import subscribers
 from svc.world import World
 

@@ -263,7 +263,7 @@ async def test_attempts_made_while_the_store_is_full_are_recorded_later(
         number = world.organization()
         queue = world.endpoint(number, URL).queue
         write = world.store.write
-        full = True
+        full = False
 
         async def may_be_full(jobs: Any, **how: Any) -> Any:
             if full:
@@ -272,6 +272,8 @@ async def test_attempts_made_while_the_store_is_full_are_recorded_later(
 
         monkeypatch.setattr(world.store, "write", may_be_full)
         async with running(world):
+            await world.first_attempt()
+            full = True
             world.send(number, 5)
             await trio.sleep(30)
             assert len(world.receivers.posts) == 2, "nothing is sent that could not be written down"

@@ -1,25 +1,35 @@
-/* A disk that stalls: loaded with LD_PRELOAD, fdatasync and fsync wait for as long as the file STALL exists. */
+/* A disk that stalls or fails, loaded with LD_PRELOAD: fdatasync and fsync wait for as long as the file STALL exists,
+   and give EIO for as long as the file FAIL does. */
 
 #define _GNU_SOURCE
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void wait_for_disk(void)
+static int exists(const char *name)
 {
-    const char *stall = getenv("STALL");
-    while (stall && access(stall, F_OK) == 0)
+    const char *file = getenv(name);
+    return file && access(file, F_OK) == 0;
+}
+
+static int sync_by(long call, int fd)
+{
+    while (exists("STALL"))
         usleep(10000);
+    if (exists("FAIL")) {
+        errno = EIO;
+        return -1;
+    }
+    return syscall(call, fd);
 }
 
 int fdatasync(int fd)
 {
-    wait_for_disk();
-    return syscall(SYS_fdatasync, fd);
+    return sync_by(SYS_fdatasync, fd);
 }
 
 int fsync(int fd)
 {
-    wait_for_disk();
-    return syscall(SYS_fsync, fd);
+    return sync_by(SYS_fsync, fd);
 }

@@ -18,6 +18,7 @@ import httpx
 import pytest
 import trio
 
+from tests.crash.disk import disk_library
 from tests.support.live import ORIGIN, USER_AGENT, report
 from tests.support.process import Served, run, run_json
 
@@ -84,12 +85,7 @@ def stopped_holder(shop: Shop) -> Iterator[subprocess.Popen[str]]:
 @pytest.fixture
 def stalling(tmp_path: Path) -> Path:
     """The library with which a process's disk stalls."""
-    if shutil.which("cc") is None:
-        pytest.skip("needs `cc`")
-    library = tmp_path / "stall.so"
-    source = Path(__file__).with_name("stall.c")
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source], check=True)
-    return library
+    return disk_library(tmp_path)
 
 
 async def readyz(server: Served) -> tuple[int, dict[str, Any]]:

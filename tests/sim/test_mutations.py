@@ -220,7 +220,7 @@ MUTATIONS: dict[str, tuple[Sabotage, Plan, str]] = {
     "everything is sent twice": (twice(), plan(HOOK, VISIT), "for no reason"),
     "both workers are the leader": (
         Sabotage(keeps=lambda _: True),
-        two_workers(HOOK, Receive(at=0.5, hook=0, manner="500"), *FIRST_VISITS),
+        two_workers(HOOK, Receive(at=0.5, hook=0, manner="500"), *FIRST_VISITS, LATER),
         "for no reason",
     ),
     "what was taken of visitor numbers is lost": (

@@ -38,18 +38,16 @@ from svc.store.snapshot import Transaction
 from svc.store.transactions.webhooks.deliveries import (
     AttemptOutcome,
     AttemptRecord,
-    Notified,
     enqueue,
     erase_identification,
     log_attempt,
-    note_refusal,
-    notify_refusals,
     sweep_removed,
 )
 from svc.store.transactions.webhooks.endpoints import (
     Queued,
     queue_test,
 )
+from svc.store.transactions.webhooks.refusals import Notified, note_refusal, notify_refusals
 from svc.store.views.webhooks import (
     ClaimedDelivery,
     NoWork,

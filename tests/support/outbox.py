@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
+import trio
+
 from svc.actors.webhooks.outbox import Outbox
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import Delivery, DeliveryKey, DeliveryState, EndpointKey, WebhookEnvironment
@@ -114,6 +116,15 @@ class OutboxWorld:
         """So many events, and the outbox told of them."""
         for _ in range(count):
             self.outbox.wake(self.enqueue(number))
+
+    async def first_attempt(self) -> None:
+        """Let the outbox that runs make its first attempt, before which it writes: to somebody else, in a second."""
+        number = self.organization()
+        self.endpoint(number, "https://first.example/")
+        self.send(number)
+        await trio.sleep(1)
+        assert len(self.receivers.posts) == 1
+        self.receivers.posts.clear()
 
     def deliveries(self, queue: EndpointKey) -> list[tuple[DeliveryKey, Delivery]]:
         kinds = ("auto", "test", "redelivery")

@@ -1,19 +1,26 @@
-"""What the outbox keeps of attempts: those in flight, those that have ended, and the counts.
+"""One attempt of a webhook, and what the outbox keeps of attempts: those in flight, those that have ended, the counts.
 
-What may live here: records. What is done with them is `outbox.py`.
+What may live here: what needs no queue and no store. When an attempt is made, and what follows, is `outbox.py`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
+from uuid import UUID
 
 import msgspec
+import structlog
 import trio
 
 from svc.domain.histogram import HistogramStatistics
-from svc.domain.webhooks.records import AttemptError, AttemptStatus
+from svc.domain.webhooks.records import Attempted, AttemptError, AttemptStatus, Transport
+from svc.domain.webhooks.signature import AttemptRequest
 from svc.store.group import LeaseEpoch
 from svc.store.transactions.webhooks.deliveries import AttemptRecord
+from svc.store.views.webhooks import ClaimedDelivery
+
+log = structlog.get_logger()
 
 
 class OutboxStatistics(msgspec.Struct, frozen=True):
@@ -44,3 +51,27 @@ class EndedAttempt(NamedTuple):
 
     record: AttemptRecord
     lease: LeaseEpoch | None
+
+
+class Sender:
+    """Makes attempts. `request`: `signature.attempt_request` with its keys."""
+
+    def __init__(self, transport: Transport, request: Callable[..., AttemptRequest]) -> None:
+        self._transport, self._request = transport, request
+
+    async def post(self, claim: ClaimedDelivery, started_ms: int) -> Attempted:
+        """Return what came of one POST. A transport that breaks on one receiver fails that attempt alone."""
+        began = trio.current_time()
+        try:
+            sent = self._request(claim.endpoint, claim.key.event_id, claim.event, now_ms=started_ms)
+            return await self._transport.post(claim.endpoint.url, sent.body, sent.headers)
+        except Exception:
+            log.exception(
+                "delivery attempt crashed", endpoint=claim.endpoint.id, event_id=str(UUID(bytes=claim.key.event_id))
+            )
+            return Attempted(None, "connect_error", ms_since(began), None)
+
+
+def ms_since(began: float) -> int:
+    """Return the milliseconds since then by the clock of the loop: the wall clock may have been set meanwhile."""
+    return round((trio.current_time() - began) * 1000)

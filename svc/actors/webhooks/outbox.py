@@ -3,7 +3,9 @@
 Owns the queues: which endpoint has work, how many deliveries to it are in flight, and whose turn it is. The queue
 itself is the store. Receives the queues to wake after commits, and endpoints that were changed or removed. Sends
 nothing to other actors. Never holds what is not on disk, and never begins an attempt while an earlier one of the same
-delivery is not written down: a crash repeats what was in flight, with the same id and bytes, and nothing else.
+delivery is not written down: a crash repeats what was in flight, with the same id and bytes, and nothing else. Before
+its first attempt it writes that delivery once more, as it is: where the disk takes no commit, what came of attempts
+could not be written down, and a process that ends for it and is started again would make them at each start (ADR 163).
 
 Several processes may send, each to the endpoints of its partitions (`partitions.py`). Of a partition that is lost, what
 is in flight is abandoned: another process makes those attempts again. One that others wait for is given back when what
@@ -20,7 +22,6 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 from math import inf
-from uuid import UUID
 
 import structlog
 import trio
@@ -28,7 +29,7 @@ import trio
 from svc.actors.mailbox import Mailbox
 from svc.actors.watch.clock import SteadyClock
 from svc.actors.watch.corruption import CorruptRows
-from svc.actors.webhooks.attempts import EndedAttempt, InFlight, OutboxStatistics
+from svc.actors.webhooks.attempts import EndedAttempt, InFlight, OutboxStatistics, Sender, ms_since
 from svc.actors.webhooks.partitions import EVERY_PARTITION, Partitions
 from svc.actors.webhooks.patience import read, wait_for_store, write
 from svc.domain.histogram import REQUEST_S, Histogram
@@ -46,6 +47,7 @@ from svc.store.transactions.webhooks.deliveries import (
     AttemptRecord,
     bring_forward,
     log_attempt,
+    rewrite_delivery,
     sweep_removed,
 )
 from svc.store.views.webhooks import (
@@ -102,8 +104,7 @@ class Outbox:
     ) -> None:
         self._store = store
         self._world = world
-        self._transport = transport
-        self._request = partial(attempt_request, secrets_key=secrets_key, public_url=public_url)
+        self._sender = Sender(transport, partial(attempt_request, secrets_key=secrets_key, public_url=public_url))
         self._partitions = partitions
         self._queues: DeliveryScheduler[InFlight] = DeliveryScheduler()
         self._ended_attempts = Mailbox[EndedAttempt](BATCH)
@@ -119,6 +120,8 @@ class Outbox:
         self._unreadable: set[EndpointKey] = set()
         """Endpoints with a corrupt row: nothing is sent to them while this process lives. What came of an attempt could
         not be written down, and it would be made again and again."""
+        self._has_written = False
+        """Whether the store has taken a commit of this outbox."""
         self._polled_at_s = world.elapsed_s()  # the first poll has a minute too
         self._poll_at_s = -inf
         self._found_late = False
@@ -173,6 +176,7 @@ class Outbox:
         """Deliver until cancelled. It starts from what is on disk, also when it is called again after a failure."""
         self._queues = DeliveryScheduler()
         self._ended_attempts = Mailbox[EndedAttempt](BATCH)
+        self._has_written = False
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write_down)
             nursery.start_soon(self._sweep)
@@ -253,9 +257,28 @@ class Outbox:
                 self._queues.again(queue)  # what was read later may be another's by then
             await wait_for_store(error)
             return True
+        claimed = [
+            (one, lease) for one, (_, lease) in zip(found, taken, strict=True) if isinstance(one, ClaimedDelivery)
+        ]
+        if claimed and not self._has_written:
+            await self._write_first(*claimed[0])
+            for queue, _ in taken:
+                if queue.key in self._unreadable:
+                    self._queues.wait(queue, None)
+                else:
+                    self._queues.again(queue)
+            return True
         for (queue, lease), one in zip(taken, found, strict=True):
             self._begin(queue, lease, one, now_ms, nursery)
         return True
+
+    async def _write_first(self, claim: ClaimedDelivery, lease: LeaseEpoch | None) -> None:
+        """See whether the store takes a commit. Raises what the store raises where it does not."""
+        job = Write(partial(rewrite_delivery, queue=claim.queue, key=claim.key), claim.queue.organization, lease=lease)
+        (outcome,) = await write(self._store, [job], self._partitions.drop)
+        if isinstance(outcome, CorruptionError):
+            self._set_aside(claim.queue, outcome)
+        self._has_written = outcome is True
 
     async def _next(self, asked: list[AskedQueue], now_ms: int) -> list[ClaimedDelivery | NoWork]:
         """What each queue has to send; nothing of one with a corrupt row."""
@@ -330,12 +353,12 @@ class Outbox:
         attempted: Attempted | None = None
         paused = claim.endpoint.status == "paused"
         with flight.scope:
-            attempted = None if paused else await self._post(claim, started_ms)
+            attempted = None if paused else await self._sender.post(claim, started_ms)
         if flight.is_lost:
             self._abandon(claim.queue, claim.key)
             return
         why_not = None if attempted is not None else "paused" if paused else "removed"
-        attempted = attempted or Attempted(None, None, _ms_since(began), None)
+        attempted = attempted or Attempted(None, None, ms_since(began), None)
         result = AttemptResult(
             attempt=claim.delivery.attempts + 1,
             scheduled_ms=claim.delivery.due_ms,
@@ -348,18 +371,6 @@ class Outbox:
         )
         record = AttemptRecord(attempt_id, claim.queue, claim.key, claim.endpoint, claim.event, result)
         await self._ended_attempts.put(EndedAttempt(record, flight.lease))
-
-    async def _post(self, claim: ClaimedDelivery, started_ms: int) -> Attempted:
-        """A transport that breaks on one receiver fails that attempt alone."""
-        began = trio.current_time()
-        try:
-            sent = self._request(claim.endpoint, claim.key.event_id, claim.event, now_ms=started_ms)
-            return await self._transport.post(claim.endpoint.url, sent.body, sent.headers)
-        except Exception:
-            log.exception(
-                "delivery attempt crashed", endpoint=claim.endpoint.id, event_id=str(UUID(bytes=claim.key.event_id))
-            )
-            return Attempted(None, "connect_error", _ms_since(began), None)
 
     async def _write_down(self) -> None:
         """Group commits: while one is on the disk, the attempts that end gather for the next."""
@@ -436,8 +447,3 @@ class Outbox:
                 job = Write(sweep, removed.organization, lease=self._partitions.lease(removed))
                 await write(self._store, [job], self._partitions.drop)
             await self._swept.wait()
-
-
-def _ms_since(began: float) -> int:
-    """By the clock of the loop: the wall clock may have been set meanwhile."""
-    return round((trio.current_time() - began) * 1000)

@@ -1,7 +1,8 @@
 """The outbox on disk: events enqueued in the transaction of their fact, and the results of attempts (decisions 8).
 
 A delivery is open as long as it has a row in `DUE`, and the other way round: there is no queue beside the store that
-could lose it. Nothing is written when an attempt begins; one that a crash interrupts is made again.
+could lose it. Nothing is written when an attempt begins, but for the first one of a process; one that a crash
+interrupts is made again.
 """
 
 from __future__ import annotations
@@ -35,7 +36,6 @@ from svc.domain.webhooks.records import (
     WebhookEvent,
     webhook_environment,
 )
-from svc.domain.webhooks.refused import Noted, RefusedRequest, note, notify
 from svc.domain.webhooks.schedule import (
     DELIVERY_TRANSITIONS,
     ENDPOINT_TRANSITIONS,
@@ -53,7 +53,6 @@ from svc.store.schema.tables import (
     ENDPOINT_HEALTH,
     ENDPOINTS,
     MANUAL,
-    REFUSALS,
     REMOVED_ENDPOINTS,
     WEBHOOK_EVENTS,
     Table,
@@ -98,15 +97,6 @@ class AttemptOutcome(NamedTuple):
     """When the next one is due."""
     failing: bool
     """Whether the endpoint is to be sent to as one that fails."""
-
-
-class Notified(NamedTuple):
-    """The queues to which a refusal, or the end of its minute, added an event, and the refusals that are kept."""
-
-    queues: tuple[EndpointKey, ...]
-    """Those in which an event of them is due."""
-    due_ms: int | None
-    """When to look at them again; `None` = nothing is kept of them."""
 
 
 def enqueue(
@@ -197,6 +187,15 @@ def open_delivery(transaction: Transaction, queue: EndpointKey, key: DeliveryKey
     """Queue a delivery that is due at once. It replaces an ended one of the same event and kind."""
     transaction.put(DELIVERIES, (*queue, key.event_id, key.kind_index), Delivery("pending", 0, now_ms, now_ms))
     transaction.put(DUE, (*queue, now_ms, key.event_id, key.kind_index), b"")
+
+
+def rewrite_delivery(transaction: Transaction, queue: EndpointKey, key: DeliveryKey) -> bool:
+    """Write a delivery as it is: a commit that the disk has to take. Return `False` if it is gone."""
+    row = (*queue, key.event_id, key.kind_index)
+    delivery = transaction.get(DELIVERIES, *row)
+    if delivery is not None:
+        transaction.put(DELIVERIES, row, delivery)
+    return delivery is not None
 
 
 def log_attempt(transaction: Transaction, made: AttemptRecord) -> AttemptOutcome:
@@ -322,41 +321,6 @@ def webhook_event_rows(
             delivery = snapshot.get(DELIVERIES, *queue, event_id, key.kind_index)
             if delivery is not None:
                 yield from _delivery_rows(queue, key, delivery)
-
-
-def note_refusal(transaction: Transaction, request: RefusedRequest) -> Notified:
-    """Count a refused identification (or several alike), and queue `identification.refused` if a minute has passed
-    since the last such event (decisions 8.9).
-    """
-    row = (request.organization, request.name)
-    noted = note(transaction.get(REFUSALS, *row), request)
-    return _keep(transaction, row, noted, request.occurred_at_ms, request.trace)
-
-
-def notify_refusals(transaction: Transaction, organization: int, name: str, now_ms: int) -> Notified:
-    """At the end of a minute, queue `identification.refused` with the refusals counted since the last such event, or
-    stop counting if there were none. `name`: see `RefusedRequest.name`.
-    """
-    before = transaction.get(REFUSALS, organization, name)
-    if before is None:
-        return Notified((), None)
-    key_id, _, code = name.partition("/")
-    return _keep(transaction, (organization, name), notify(before, key_id, code, now_ms), now_ms)
-
-
-def _keep(
-    transaction: Transaction, row: tuple[int, str], noted: Noted, now_ms: int, trace: TraceContext | None = None
-) -> Notified:
-    organization, _ = row
-    if noted.kept is None:
-        transaction.delete(REFUSALS, *row)
-        return Notified((), None)
-    transaction.put(REFUSALS, row, noted.kept)
-    if noted.event is None:
-        return Notified((), noted.kept.due_ms)
-    environment = webhook_environment(noted.event.environment)
-    queues = enqueue(transaction, organization, "identification.refused", environment, noted.event, now_ms, trace)
-    return Notified(queues, noted.kept.due_ms)
 
 
 def _queue(

@@ -14,7 +14,7 @@ QUICK_PARALLEL := -n 2 --dist worksteal
 # Without compiled modules, as in images of Python, each of them would take twice as long to begin.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-long quick venv web docs check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection reference screenshots browsers wheel release clients android lock clean
+.PHONY: run test test-long quick venv web docs check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection reference screenshots browsers wheel version release clients android lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -125,6 +125,10 @@ browsers: venv
 wheel: venv
 	rm -rf build
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w dist .
+
+# The version of everything: V=1.2.3 is written into all places; without it, those that differ are listed.
+version: venv
+	$(BIN)/python -m tools.versions $(V)
 
 # Everything that a release is made of, into dist/release, with SHA256SUMS: docs/internals/releasing.md. TAG=v1.2.3 has it compared.
 release: venv

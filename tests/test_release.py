@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tools import release
+from tools import release, versions
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -55,10 +55,36 @@ def test_a_version_without_a_section_is_refused(wanted: str):
 def test_this_version_has_a_section_and_a_tag_of_another_builds_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    assert release.changelog_section((ROOT / "CHANGELOG.md").read_text(), release.version())
+    assert release.changelog_section((ROOT / "CHANGELOG.md").read_text(), versions.version())
     assert release.main(str(tmp_path / "out"), "v0.0.1") == 1
-    assert capsys.readouterr().err == f"the tag v0.0.1 is not v{release.version()}, the version in pyproject.toml\n"
+    assert capsys.readouterr().err == f"the tag v0.0.1 is not v{versions.version()}, the version in pyproject.toml\n"
     assert not (tmp_path / "out").exists()
+
+
+def test_everything_has_the_version_of_the_service():
+    assert versions.differing(versions.version()) == []
+
+
+def test_a_version_is_written_into_every_place(tmp_path: Path):
+    changelogs = [path for pattern in versions.CHANGELOGS for path in ROOT.glob(pattern)]
+    for path in (*(ROOT / name for name in versions.PLACES), *changelogs):
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+    versions.write("7.8.9", tmp_path)
+    assert versions.differing("7.8.9", tmp_path) == sorted(
+        f"{path.relative_to(ROOT)} has no section of 7.8.9 at its top" for path in changelogs
+    )
+    described = tmp_path / "web" / "react" / "package.json"
+    assert json.loads(described.read_text())["peerDependencies"] == {"react": ">=18", "@svc/web": "^7.8.9"}
+    described.write_text(described.read_text().replace('"version"', '"vision"'))
+    assert """web/react/package.json has no '"version": "{}"'""" in versions.differing("7.8.9", tmp_path)
+
+
+@pytest.mark.parametrize("wanted", ["1.2", "v1.2.3", "1.2.3-rc1", ""])
+def test_what_is_no_version_is_written_nowhere(wanted: str, capsys: pytest.CaptureFixture[str]):
+    assert versions.main(wanted) == 2
+    assert capsys.readouterr().err == f"{wanted!r} is not a version such as 1.2.0\n"
 
 
 def tarball(names: list[str], at_s: int, owner: str, mode: int) -> bytes:
@@ -158,7 +184,7 @@ def test_two_builds_of_a_release_are_equal_byte_by_byte(tmp_path: Path):
     one, other = built
     assert [name for name in one if one[name] != other.get(name)] == []
     assert one.keys() == other.keys()
-    version = release.version()
+    version = versions.version()
     assert {
         f"svc_visitor_id-{version}-py3-none-any.whl",
         f"svc_visitor_id-{version}.tar.gz",

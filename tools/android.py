@@ -19,10 +19,11 @@ from xml.sax.saxutils import escape
 
 from tools.archives import archive
 from tools.packages import MAVEN_GROUP
+from tools.versions import version
 
 ROOT = Path(__file__).parents[1]
 ANDROID = ROOT / "clients" / "android"
-VERSION = "0.1.0"
+VERSION = version()
 GROUP = MAVEN_GROUP
 LEAST_API, COMPILED_API = 24, 35
 KOTLIN, COROUTINES = "2.0.21", "1.8.1"

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import sys
 from pathlib import Path
 
 from tools.archives import archive
 from tools.packages import GO_HOST
+from tools.versions import version
 
 ROOT = Path(__file__).parents[1]
 MODULE = ROOT / "clients" / "go"
@@ -40,18 +40,16 @@ def environment(proxy: str = "off") -> dict[str, str]:
     }
 
 
-def version() -> str:
-    """As Go writes it, `v1.2.3`."""
-    found = re.search(r'^const Version = "(.+)"$', (MODULE / "doc.go").read_text(), re.MULTILINE)
-    assert found is not None
-    return f"v{found[1]}"
+def tag() -> str:
+    """The version as Go writes it, `v1.2.3`."""
+    return f"v{version()}"
 
 
 def published() -> dict[str, bytes]:
     """Path below the proxy -> content, for one version of the module."""
     sources = [path for path in MODULE.glob("*.go") if not path.name.endswith("_test.go")]
     texts = [MODULE / name for name in ("go.mod", "LICENSE", "README.md", "CHANGELOG.md")]
-    name = version()
+    name = tag()
     content = archive((f"{PATH}@{name}/{path.name}", path.read_bytes()) for path in (*sources, *texts))
     return {
         f"{PATH}/@v/list": f"{name}\n".encode(),

@@ -6,7 +6,6 @@ with one JDK are equal byte by byte.
 from __future__ import annotations
 
 import hashlib
-import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from tools.archives import archive
 from tools.packages import MAVEN_GROUP
+from tools.versions import version
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "clients" / "java"
@@ -31,13 +31,6 @@ def missing() -> str | None:
 def sources(kind: str) -> list[Path]:
     """Those of `main` or of `test`."""
     return sorted((PACKAGE / "src" / kind / "java").rglob("*.java"))
-
-
-def version() -> str:
-    """Of the library."""
-    found = re.search(r'String VERSION = "(.+)"', (sources("main")[0].parent / "Client.java").read_text())
-    assert found is not None
-    return found[1]
 
 
 def compile_to(folder: Path, *files: Path, classes: Path | None = None) -> None:

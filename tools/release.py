@@ -17,7 +17,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import tomllib
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +24,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from tools import android, go_library, java_library, node_client
 from tools.archives import archive
+from tools.versions import differing, version
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "clients" / "python"
@@ -42,11 +42,6 @@ _BUNDLED = re.compile(r"^(@?[a-z0-9._/-]+) ([0-9][\w.-]*) \(([^)]+)\)$", re.MULT
 
 class ReleaseError(Exception):
     """The version is not said everywhere alike."""
-
-
-def version() -> str:
-    """Of the service, by which the release goes."""
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 
 def changelog_section(text: str, wanted: str) -> str:
@@ -170,17 +165,17 @@ def build(folder: Path) -> None:
     for project in (ROOT, LIBRARY):
         python_packages(project, folder, at_s)
     node_client.main(str(folder))
-    (folder / f"svc-go-{go_library.version()}.zip").write_bytes(archive(go_library.published().items()))
+    (folder / f"svc-go-{wanted}.zip").write_bytes(archive(go_library.published().items()))
     reason = java_library.missing()
     if reason is None:
-        (folder / f"svc-java-{java_library.version()}.zip").write_bytes(archive(java_library.published().items()))
+        (folder / f"svc-java-{wanted}.zip").write_bytes(archive(java_library.published().items()))
     else:
         print(f"The client library for Java is left out: {reason}.")
     repository = android_packages()
     if isinstance(repository, str):
         print(f"The Android SDK is left out: {repository}.")
     else:
-        (folder / f"svc-android-{android.VERSION}.zip").write_bytes(archive(repository.items()))
+        (folder / f"svc-android-{wanted}.zip").write_bytes(archive(repository.items()))
     (folder / f"svc-image-{wanted}.tar.gz").write_bytes(context(at_s))
     (folder / f"CHANGES-{wanted}.md").write_text(section)
     (wheel,) = folder.glob("svc_visitor_id-*.whl")
@@ -192,6 +187,9 @@ def main(folder: str, tag: str | None = None) -> int:
     """Build, or say why the tag is not that of this version."""
     if tag is not None and tag != f"v{version()}":
         print(f"the tag {tag} is not v{version()}, the version in pyproject.toml", file=sys.stderr)
+        return 1
+    if lines := differing(version()):
+        print("\n".join(lines), f"make version V={version()} writes it where it may", sep="\n", file=sys.stderr)
         return 1
     build(Path(folder))
     print((Path(folder) / SUMS).read_text(), end="")

@@ -3,4 +3,4 @@
 package svc
 
 // Version is that of this library.
-const Version = "0.2.0"
+const Version = "0.3.0"

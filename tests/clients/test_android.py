@@ -92,8 +92,9 @@ def test_the_repository_has_the_archive_sources_and_descriptions(tmp_path: Path)
     android.publish(tmp_path)
     folder = tmp_path / "svc" / "visitor"
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    both = [f"svc-android/0.1.0/svc-android-0.1.0{end}" for end in (".aar", "-sources.jar", ".pom")]
-    both += [f"svc-android-ktx/0.1.0/svc-android-ktx-0.1.0{end}" for end in (".jar", "-sources.jar", ".pom")]
+    version = android.VERSION
+    both = [f"svc-android/{version}/svc-android-{version}{end}" for end in (".aar", "-sources.jar", ".pom")]
+    both += [f"svc-android-ktx/{version}/svc-android-ktx-{version}{end}" for end in (".jar", "-sources.jar", ".pom")]
     assert names == sorted([*both, *(f"{one}.sha256" for one in both)])
     text = (folder / both[2]).read_text()
     assert "<packaging>aar</packaging>" in text

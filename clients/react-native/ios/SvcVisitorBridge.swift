@@ -5,7 +5,7 @@ import SvcVisitor
 /// Passes JSON between React Native and the Swift package.
 @objc public final class SvcVisitorBridge: NSObject {
     private var visitor: SvcVisitor?
-    private static let version = "0.1.0"
+    private static let version = "0.3.0"
 
     /// Empty where the options are right, else the error as JSON.
     @objc public func configure(_ options: String) -> String {

@@ -51,7 +51,7 @@ describe("a report", () => {
     const client = loaded();
     expect(client.timing).toBeNull();
     expect(await client.identify({ tag: "signup" })).toEqual(IDENTIFIED.body);
-    expect(server?.received[0]?.body).toMatchObject({ sdk: { platform: "web", version: "0.2.0" }, tag: "signup" });
+    expect(server?.received[0]?.body).toMatchObject({ sdk: { platform: "web", version: "0.3.0" }, tag: "signup" });
     const report = signals(0);
     expect(report).toMatchObject({
       client_token: expect.stringMatching(/^[0-9a-f]{32}$/) as string,

@@ -21,5 +21,5 @@ android {
 }
 
 dependencies {
-    implementation("svc.visitor:svc-android:0.1.0")
+    implementation("svc.visitor:svc-android:0.3.0")
 }

@@ -7,7 +7,7 @@
 
     /// Identifies the device: one for the whole app. Asks for no permission and contacts nobody but the endpoints of its options.
     public final class SvcVisitor: Sendable {
-        public static let version = "0.1.0"
+        public static let version = "0.3.0"
         private let engine: Engine
         private let timeoutMs: Int64
 

@@ -28,7 +28,7 @@ class SvcVisitor private constructor(private val host: AndroidHost, private val 
     }
 
     companion object {
-        const val VERSION = "0.1.0"
+        const val VERSION = "0.3.0"
 
         /** Reads and sends nothing. */
         @JvmStatic

@@ -115,7 +115,7 @@ class PhoneTest {
         val flags = host.checks().filter { it.read() == true }.map { it.name }
         assertEquals(emptyList<String>(), flags - "emulator")
         assertTrue(host.isOnline())
-        assertTrue(Regex("svc-android/0\\.1\\.0 \\(Android 15; [\\w.]+/\\d+\\)").matches(host.userAgent))
+        assertTrue(Regex("svc-android/${Regex.escape(SvcVisitor.VERSION)} \\(Android 15; [\\w.]+/\\d+\\)").matches(host.userAgent))
     }
 
     @Test @Config(sdk = [24, 35])

@@ -31,7 +31,7 @@ import svc.visitor.client.Types.ListEventsQuery;
 /** Calls the service with one key, and waits. Threads may share one. */
 public final class Client extends Operations {
   /** Of this library. */
-  public static final String VERSION = "0.2.0";
+  public static final String VERSION = "0.3.0";
 
   private static final String BASE = "/api/v1";
   private static final double FEED_WAIT_MS = 1_000;

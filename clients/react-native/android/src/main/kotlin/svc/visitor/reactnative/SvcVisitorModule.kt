@@ -84,7 +84,7 @@ class SvcVisitorModule(context: ReactApplicationContext) : NativeSvcVisitorSpec(
     )
 
     private companion object {
-        const val VERSION = "0.1.0"
+        const val VERSION = "0.3.0"
         val KNOWN = setOf(
             "apiKey", "endpoint", "timeoutMs", "collectMs", "storage", "deviceId", "minimal", "attestation", "deferred", "verdict",
             "pins", "expectedSigners", "expectedInstallers", "checks",

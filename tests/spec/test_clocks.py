@@ -106,6 +106,37 @@ async def test_a_day_that_was_settled_early_gets_no_more_lines(live: Live):
         assert list(violations(snapshot)) == []
 
 
+async def test_charges_of_a_clock_that_was_400_days_ahead_are_of_one_day_each(live: Live):
+    """17.2: at every moment each charge is in the statement, and once settled in nothing else."""
+    _, secret = live.issue(environment="production")
+    before = counted(live)[3]
+    ahead = FIRST_DAY + 400
+
+    async def visits(number: int) -> None:
+        for _ in range(number):
+            await visit(live, secret)
+        stated, settled, _, after = counted(live)
+        assert sum(usage.charged_micros for usage in stated.values()) == before - after
+        await settle(live)
+        stated, settled, today, after = counted(live)
+        assert sum(settled.values()) + today.charged_micros == before - after
+        assert all(stated[day].charged_micros == amount for day, amount in settled.items())
+
+    await visits(3)
+    live.clock.now_ms += 400 * DAY_MS
+    await visits(2)
+    live.clock.now_ms -= 400 * DAY_MS
+    await visits(4)
+    live.clock.now_ms += DAY_MS
+    await visits(1)
+    assert counted(live)[1] == {FIRST_DAY: 3 * PRICE}
+    live.clock.now_ms = EPOCH_MS + 401 * DAY_MS + 300_000
+    await settle(live)
+    assert counted(live)[1] == {FIRST_DAY: 3 * PRICE, ahead: 7 * PRICE}
+    with live.found.store.read() as snapshot:
+        assert list(violations(snapshot)) == []
+
+
 class Retention:
     """Retention of a live service, one look a call."""
 

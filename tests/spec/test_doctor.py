@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from svc.cli.serve import health_checks
 from svc.cli.serve.health_checks import Examined, Finding
@@ -221,8 +222,12 @@ def test_missing_wrong_or_expiring_tls_certificates_are_reported(tmp_path: Path)
 @pytest.mark.slow
 def test_a_sample_is_identified_with_these_settings_and_leaves_nothing(data: Path):
     before = (data / "store" / "data.mdb").read_bytes()
-    finding = health_checks.identification(examined(data))
+    with capture_logs() as logged:
+        finding = health_checks.identification(examined(data))
     assert (finding.status, "score 0" in finding.says) == ("ok", True)
+    assert [line["event"] for line in logged if line["log_level"] == "warning"] == [], (
+        "it is about nobody's organization"
+    )
     assert (data / "store" / "data.mdb").read_bytes() == before
 
 

@@ -368,7 +368,7 @@ def identification(examined: Examined) -> Finding:
 
 def _identified(found: Opened, examined: Examined) -> tuple[dict[str, Any], int]:
     config, world = examined.config, examined.world
-    organization = create_organization(found, world, "svc doctor", credit=1)
+    organization = create_organization(found, world, "svc doctor", credit=10**6)
     _, secret = issue_key(
         found,
         world,

@@ -300,7 +300,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Natural,
         about(
             "Attestation challenges and deferred reports a second, for each organization; as many as its "
-            "identifications where it may make more of those. 0 = no limit, as for the two that follow."
+            "identifications if it may make more of those. 0 = no limit, as for the two that follow."
         ),
     ] = 100
     read_rate: Annotated[

@@ -100,9 +100,11 @@ def file_option(instead: str) -> Callable[[F], F]:
     return directory_option("The data directory.", required=True, callback=refuse)
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 """`--json`, passed on as `as_json`."""
-json_lines_option = click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of text.")
+json_lines_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object a line instead of text."
+)
 """The same for a command that prints one after another."""
 
 

@@ -23,6 +23,13 @@ pytestmark = pytest.mark.only_on("lmdb", "it opens no store")
 
 SHELL_ENDS = (">>", "|", ">")
 SAME_COMMAND = {"visitor export": ["export", "visitor"]}
+VERBS = {
+    *("Add", "Check", "Compact", "Confirm", "Copy", "Create", "Delete", "Do", "Drop", "Erase", "Explain"),
+    *("Export", "Fetch", "Follow", "Give", "Go", "Import", "Include", "Invite", "Issue", "Keep", "Label", "Let"),
+    *("List", "Look", "Make", "Manage", "Print", "Put", "Queue", "Rebuild", "Receive", "Remove", "Replace"),
+    *("Revoke", "Rewrite", "Run", "Say", "Serve", "Set", "Show", "Sign", "Start", "Stop", "Suggest", "Take"),
+    *("Upgrade", "Verify", "Wait", "Write"),
+}
 FILE = re.compile(r"[A-Za-z/.-]+[.](json|jsonl|jsonl[.]gz|toml|pem|csv)")
 
 
@@ -50,6 +57,28 @@ def test_every_command_is_in_one_section_of_the_help(run: Run):
         assert f"\n{section}:\n" in text
     assert "Examples:\n" in text
     assert not [line for line in text.splitlines() if len(line) > 100]
+
+
+def described(group: click.Group, path: str = "svc") -> Iterator[tuple[str, str]]:
+    """(command, or command and flag; its help)."""
+    for name, command in group.commands.items():
+        here = f"{path} {name}"
+        yield here, command.help or ""
+        yield from (
+            (f"{here} {param.opts[0]}", param.help or "")
+            for param in command.params
+            if isinstance(param, click.Option) and param.is_flag
+        )
+        if isinstance(command, click.Group):
+            yield from described(command, here)
+
+
+def test_the_help_of_a_command_or_a_flag_begins_with_what_it_does():
+    helps = dict(described(program))
+    assert {"svc list", "svc org list", "svc serve --init"} <= set(helps)
+    summaries = {f"svc {name} in svc --help": location.summary for name, location in COMMANDS.items()}
+    begins = {name: re.match(r"\w*", text.strip())[0] for name, text in (helps | summaries).items()}
+    assert {name: word for name, word in begins.items() if word not in VERBS} == {}
 
 
 @pytest.mark.parametrize(

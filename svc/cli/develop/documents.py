@@ -14,13 +14,13 @@ from svc.http.routes import API
 
 
 @click.command(epilog=examples("svc openapi > openapi.json"))
-@click.option("--console", is_flag=True, help="The document of what the console reads, instead.")
+@click.option("--console", is_flag=True, help="Print the document of what the console reads instead.")
 def openapi(*, console: bool) -> None:
-    """The OpenAPI 3.1 document of the API."""
+    """Print the OpenAPI 3.1 document of the API."""
     click.echo(encode(emit(API, OF_CONSOLE if console else OF_API)), nl=False)
 
 
 @click.command(epilog=examples("svc collection > collection.json"))
 def collection() -> None:
-    """The request collection for API tools, in Postman's v2.1 format."""
+    """Print the request collection for API tools, in Postman's v2.1 format."""
     click.echo(encode(request_collection(emit(API))), nl=False)

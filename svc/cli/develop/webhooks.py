@@ -185,7 +185,7 @@ webhook.add_command(trigger)
     show_default=True,
     help="Folder of certificate.pem and key.pem; created if missing.",
 )
-@click.option("--plain", is_flag=True, help="HTTP without TLS, for behind a proxy or tunnel that ends TLS.")
+@click.option("--plain", is_flag=True, help="Serve HTTP without TLS, for behind a proxy or tunnel that ends TLS.")
 @click.option(
     "--answer",
     type=click.IntRange(200, 599),

@@ -95,7 +95,7 @@ def show(organization_id: str, account_id: str, environment: Environment, direct
 @data_option
 @json_option
 def list_accounts(organization_id: str, environment: Environment, limit: int, directory: Path, as_json: bool) -> None:
-    """Accounts with events that are kept, the one that was seen last first, also while the service runs.
+    """List accounts with events that are kept, the one that was seen last first, also while the service runs.
 
     Staging and development are listed together.
     """

@@ -40,7 +40,7 @@ def audit(
     directory: Path,
     as_json: bool,
 ) -> None:
-    """Who changed what, when and from where, newest first, also while the service runs.
+    """Show who changed what, when and from where, newest first, also while the service runs.
 
     Every change by a management key or by a command of this program is here for 400 days. Refused requests and
     secrets are not recorded. Times are RFC 3339 (2026-01-05T10:00:00Z), or how long ago: 30m, 24h, 7d, 2w.

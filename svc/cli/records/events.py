@@ -61,11 +61,11 @@ def events() -> None:
 @click.argument("organization_id", metavar="ORG")
 @filter_options(since="24h")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Maximum number.")
-@click.option("--ids", is_flag=True, help="With request ids, rules, agents and tags, in a wider table.")
+@click.option("--ids", is_flag=True, help="Show request ids, rules, agents and tags as well, in a wider table.")
 @data_option
 @json_option
 def list_events(organization_id: str, wanted: Wanted, limit: int, ids: bool, directory: Path, as_json: bool) -> None:
-    """Events of an organization, newest first, also while the service runs.
+    """List events of an organization, newest first, also while the service runs.
 
     "seen" is the confidence, or "new"; "in" is the country. With --json, rows are those of GET /events.
     """
@@ -130,10 +130,10 @@ def get(organization_id: str, request_id: UUID, directory: Path, as_json: bool) 
     "--cursor-file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Read the feed behind the cursor in FILE, or from --since on where it is not there, and keep it up to date.",
+    help="Read the feed behind the cursor in FILE, or from --since on if it is not there, and keep it up to date.",
 )
-@click.option("--follow/--no-follow", default=True, show_default=True, help="Whether to wait for more; of a feed.")
-@click.option("--ids", is_flag=True, help="With request ids, rules, agents and tags, in wider lines.")
+@click.option("--follow/--no-follow", default=True, show_default=True, help="Wait for more; of a feed.")
+@click.option("--ids", is_flag=True, help="Show request ids, rules, agents and tags as well, in wider lines.")
 @data_option
 @json_lines_option
 def tail(

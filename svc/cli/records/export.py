@@ -124,10 +124,10 @@ def export() -> None:
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="A file for each complete hour that is not there yet, into a folder.",
+    help="Write a file for each complete hour that is not there yet, into a folder.",
 )
-@click.option("--follow", is_flag=True, help="With --hourly, go on with the hours that come.")
-@click.option("--documents", is_flag=True, help="With the archived reports, which `svc replay` needs. JSON lines only.")
+@click.option("--follow", is_flag=True, help="Go on with the hours that come; with --hourly.")
+@click.option("--documents", is_flag=True, help="Add the archived reports, which `svc replay` needs. JSON lines only.")
 @output_option
 @data_option
 def export_events(
@@ -140,7 +140,7 @@ def export_events(
     output: Path | None,
     directory: Path,
 ) -> None:
-    """Events of an organization, oldest first, also while the service runs.
+    """Export events of an organization, oldest first, also while the service runs.
 
     A JSON line is a row of GET /events, with --documents the response of GET /events/{request_id} and the headers of
     its request. In CSV, lists are joined by spaces, control characters such as line breaks are escaped, and a cell

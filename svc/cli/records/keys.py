@@ -156,7 +156,7 @@ def read_origins(texts: tuple[str, ...]) -> tuple[str, ...]:
 @data_option
 @json_option
 def list_(organization_id: str, directory: Path, as_json: bool) -> None:
-    """All keys of an organization, oldest first, revoked included."""
+    """List all keys of an organization, oldest first, revoked included."""
     with opened(directory) as found:
         number = account(found.store, organization_id).organization.number
         with found.store.read() as snapshot:

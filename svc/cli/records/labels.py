@@ -67,7 +67,7 @@ def import_(organization_id: str, file: IO[bytes], directory: Path, as_json: boo
     """Label the events of a CSV file; - is standard input.
 
     The first line is request_id,label,label_reason. A label is fraud or legitimate; the reason may be empty. Events
-    may be of any environment and up to 400 days old. Where a line is wrong nothing is labeled.
+    may be of any environment and up to 400 days old. If a line is wrong, nothing is labeled.
     """
     world = World.real()
     now_ms = world.now_ms()

@@ -102,7 +102,7 @@ class CreditLimit(Dollars):
 
 @click.group(cls=CommandGroup)
 def org() -> None:
-    """Manage organizations: create, list, limits, credit, billing status."""
+    """Manage organizations: create and list them, and set limits, credit and billing status."""
 
 
 org.add_command(drop_documents)
@@ -204,7 +204,7 @@ def created_change(created: Organization, *, credit: int | None) -> Change:
 @data_option
 @json_option
 def list_(directory: Path, as_json: bool) -> None:
-    """All organizations, oldest first."""
+    """List all organizations, oldest first."""
     with opened(directory) as found, found.store.read() as snapshot:
         rows = [_shown(known.organization, known.balance_micros) for known in lookups.accounts(snapshot)]
     columns = ("organization_id", "name", "billing_status", "balance_usd", "rate_limit_per_s")
@@ -241,7 +241,7 @@ def show_(organization_id: str, directory: Path, as_json: bool) -> None:
 @data_option
 @json_option
 def credit(organization_id: str, micros: int, note: str, sure: bool, directory: Path, as_json: bool) -> None:
-    """Add credit to an organization's ledger. A negative amount corrects an earlier one. Where the balance falls below
+    """Add credit to an organization's ledger. A negative amount corrects an earlier one. If the balance falls below
     the credit limit, production traffic is refused (402) until there is credit again.
     """
     _confirm_credit(micros, sure=sure)

@@ -121,7 +121,7 @@ def list_visitors(
     directory: Path,
     as_json: bool,
 ) -> None:
-    """Visitors of an organization, the most recently created first, also while the service runs.
+    """List visitors of an organization, the most recently created first, also while the service runs.
 
     Events are those that are kept, in all environments. With --tag or --ip, visitors seen with it in the
     environment, among its newest 500 events; a column of its own counts those.

@@ -39,7 +39,7 @@ def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -
     """Check the settings, permissions, lock and service, store, network data, clock, disk, TLS, credit and links of
     chat webhooks, and identify a sample report.
 
-    Each line says ok, warning or problem, and what to do next. The exit status is 1 where there is a problem. Nothing
+    Each line says ok, warning or problem, and what to do next. The exit status is 1 if there is a problem. Nothing
     in the data directory is changed: the sample goes to a temporary store. It may run while the service runs.
     """
     found: dict[str, Finding] = {}

@@ -67,7 +67,7 @@ class WorkerCount(click.ParamType[int | Literal["auto"]]):
 @click.option(
     "--init",
     is_flag=True,
-    help="On an empty data directory, create the first organization and its keys as SVC_INIT_* say, and print the keys "
+    help="Create the first organization and its keys in an empty data directory, as SVC_INIT_* say, and print the keys "
     "once; do nothing on any other.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the keys of --init as one JSON object.")

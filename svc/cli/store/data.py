@@ -116,7 +116,7 @@ def _sources(known: Known) -> list[dict[str, str]]:
 @data.command("sources", epilog=examples("svc data sources"))
 @json_option
 def list_sources(*, as_json: bool) -> None:
-    """The databases and lists that `svc data update` can fetch, their licenses, and which are recommended."""
+    """List the databases and lists that `svc data update` can fetch, their licenses, and which are recommended."""
     rows = [
         {"name": source.name, "file": source.file, "recommended": source.recommended, "license": source.license}
         | {"credit": source.credit, "urls": list(source.urls)}

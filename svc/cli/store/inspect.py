@@ -70,7 +70,7 @@ def source_options(command: F) -> F:
 
 def row_options(command: F) -> F:
     """`--payload` and `--json`, passed on as `payload` and `as_json`."""
-    payload = "With reports, webhook bodies, tags and addresses: personal data."
+    payload = "Show reports, webhook bodies, tags and addresses as well: personal data."
     return json_lines_option(click.option("--payload", is_flag=True, help=payload)(command))
 
 

@@ -30,7 +30,7 @@ def install(reader: str | None, directory: Path, as_json: bool) -> None:
     """Make the table svc.sql_events, fill it and keep it. Nodes may go on serving.
 
     From then on the transaction that writes, changes or deletes an event does the same in the table. Run it again after
-    an upgrade, for new columns; to let another role read it; or where svc check reports missing rows.
+    an upgrade, for new columns; to let another role read it; or if svc check reports missing rows.
     """
     with _database(directory) as (tables, engine), progress() as steps:
         done = tables.install(engine, reader, steps)

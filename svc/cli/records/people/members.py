@@ -43,7 +43,7 @@ def member() -> None:
 @data_option
 @json_option
 def list_(organization_id: str, directory: Path, as_json: bool) -> None:
-    """All members of an organization, oldest first."""
+    """List all members of an organization, oldest first."""
     with opened(directory) as found:
         number = account(found.store, organization_id).organization.number
         with found.store.read() as snapshot:
@@ -94,7 +94,7 @@ def invite(
 def reset(organization_id: str, named_member: str, url: str | None, directory: Path, as_json: bool) -> None:
     """Invite a member again who has lost the link, the password or the device with the one-time codes.
 
-    The new link takes the place of a former one. Who uses it chooses a new password, and signs in without codes.
+    The new link takes the place of a former one. Whoever uses it chooses a new password, and signs in without codes.
     MEMBER is an id or an e-mail address.
     """
     world, base = World.real(), base_url(url, directory)

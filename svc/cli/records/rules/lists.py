@@ -62,7 +62,7 @@ def lists() -> None:
 @data_option
 @json_option
 def list_(organization_id: str, directory: Path, as_json: bool) -> None:
-    """All lists of an organization, the six that each has among them."""
+    """List all lists of an organization, the six that each has among them."""
     now_ms = World.real().now_ms()
     with opened(directory) as found:
         organization = account(found.store, organization_id).organization
@@ -139,7 +139,7 @@ def import_(organization_id: str, name: str, file: IO[bytes], directory: Path, a
     """Add the entries of a CSV file to a list; - is standard input.
 
     Columns are value, note and expires_at, the last two optional; a first line value,note,expires_at may be there. A
-    value that is in the list gets a new note and expiry. Where a line is wrong nothing is added.
+    value that is in the list gets a new note and expiry. If a line is wrong, nothing is added.
     """
     world = World.real()
     now_ms = world.now_ms()

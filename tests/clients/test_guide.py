@@ -16,7 +16,8 @@ from svc.domain.webhooks.envelope import seal
 from svc.domain.webhooks.signature import signed_headers
 from tests.clients.conftest import Library
 from tests.spec.subscriber import URL, subscribing
-from tests.support.live import ORIGIN, live_service
+from tests.spec.test_proven_visits import Browser
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, live_service
 from tests.test_docs import DOCS, block
 
 PAGE = "server-libraries.md"
@@ -63,6 +64,23 @@ async def test_the_login_examples_in_python_decide_correctly(tmp_path: Path):
         assert said == ["verify", "refuse", "accept", "refuse"]
         assert await later(live.url, secret, ids[0], "127.0.0.1", "t", first) == "verify"
         assert await later(live.url, secret, ids[0], "127.0.0.1", "t", lambda _: False) == "refuse"
+
+
+async def test_the_example_for_a_change_of_the_password_asks_for_a_proven_visit(tmp_path: Path):
+    async with live_service(tmp_path, now_ms=round(time.time() * 1000)) as live:
+        browser, secret = Browser(live), live.issue("secret")[1]
+        answers = [await browser.visit(tag="t") for _ in range(2)]
+        change_password = names("def change_password", **{"https://shop.example": ORIGIN})["change_password"]
+
+        def said() -> list[bool]:
+            with Client(live.url, secret) as svc:
+                return [
+                    change_password(svc, one["request_id"], PUBLIC_ADDRESS, tag, lambda _: True)
+                    for one in answers
+                    for tag in ("t", "other")
+                ]
+
+        assert await trio.to_thread.run_sync(said) == [False, False, True, False]
 
 
 async def test_the_login_example_in_node_decides_correctly(library: Library, tmp_path: Path):

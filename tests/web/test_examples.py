@@ -271,7 +271,12 @@ def serving(service: Service, page: str, log: Path) -> Iterator[Example]:
 
 @pytest.mark.parametrize(
     ("file", "containing", "tag"),
-    [("README.md", SEND, None), ("docs/frontend.md", SEND, None), ("docs/frontend.md", "<form", "mJ4tq0ZfW2s")],
+    [
+        ("README.md", SEND, None),
+        ("docs/frontend.md", SEND, None),
+        ("docs/frontend.md", "<form", "mJ4tq0ZfW2s"),
+        ("web/sdk/README.md", SEND, None),
+    ],
 )
 def test_a_page_shown_in_the_guides_identifies(
     service: Service, tmp_path: Path, file: str, containing: str, tag: str | None

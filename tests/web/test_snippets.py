@@ -18,6 +18,8 @@ MODULES = WEB / "node_modules"
 PATHS = {
     "@svc/web": WEB / "sdk/dist/svc.d.ts",
     "/id/sdk/v1/svc.esm.js": WEB / "sdk/dist/svc.d.ts",
+    "/assets/svc.esm.js": WEB / "sdk/dist/svc.d.ts",
+    "https://id.shop.example/sdk/v1/svc.esm.js": WEB / "sdk/dist/svc.d.ts",
     "@svc/react": WEB / "react/dist/index.d.ts",
     "@svc/vue": WEB / "vue/dist/index.d.ts",
     "@svc/react-native": ROOT / "clients/react-native/src/index.ts",
@@ -29,6 +31,8 @@ PATHS = {
 }
 LOAD = 'import { load } from "@svc/web";\n'
 """For extracts that begin below the import, as the page says above them."""
+SDK = "../web/sdk/README.md"
+"""From `docs`, like the other pages."""
 SNIPPETS = {
     ("frontend.md", "javascript", "consent.on"): f"{LOAD}/** @type {{any}} */ const consent = null;\n",
     ("frontend.md", "javascript", "/id/sdk/v1"): "",
@@ -41,6 +45,25 @@ SNIPPETS = {
     ("react-native.md", "typescript", "Platform"): "",
     ("collectors.md", "javascript", "import FingerprintJS"): "",
     ("signed-verdicts.md", "javascript", "verdict: true"): f"{LOAD}/** @type {{any}} */ const user = null, tag = '';\n",
+    (SDK, "javascript", "import { requestId }"): "/** @type {any} */ const form = null;\n",
+    (SDK, "javascript", 'fetch("/login"'): (
+        'import { requestId } from "./visitor.js";\nconst tag = "", email = "", password = "";\n'
+    ),
+    (SDK, "javascript", "customer.id"): (
+        f"{LOAD}const client = load({{ apiKey: '' }});\n/** @type {{any}} */ const customer = null, order = null;\n"
+    ),
+    (SDK, "javascript", "router.on"): f"{LOAD}/** @type {{any}} */ const router = null, user = null;\n",
+    (SDK, "javascript", "consent.on"): (
+        'import { forget, load } from "@svc/web";\n/** @type {any} */ const consent = null, endpoint = "";\n'
+    ),
+    (SDK, "javascript", "/id/sdk/v1"): "",
+    (SDK, "javascript", "/assets/svc"): "",
+    (SDK, "javascript", "client ??="): "",
+    (SDK, "jsx", "SvcProvider"): '/** @type {any} */ const tag = "", signUp = null;\n',
+    ("../web/react/README.md", "jsx", "SvcProvider"): "",
+    ("../web/vue/README.md", "js", "createSvc"): (
+        'import { createApp } from "vue";\n/** @type {any} */ const App = null;\n'
+    ),
 }
 """(page, language, text that it contains) -> what stands before it in a page."""
 IDENTIFY = """
@@ -51,7 +74,7 @@ interface Asked {
 export function identify(asked: Asked): Promise<{ request_id: string }>;
 """
 """Of the client for other collectors, which `test_docs.py` runs."""
-ENDINGS = {"javascript": "js", "jsx": "jsx", "typescript": "ts"}
+ENDINGS = {"javascript": "js", "js": "js", "jsx": "jsx", "typescript": "ts"}
 OPTIONS = {
     "allowJs": True,
     "checkJs": True,
@@ -96,6 +119,7 @@ def test_the_extracts_of_the_guides_fit_the_declarations_of_the_packages(tmp_pat
         "collectors.md", "javascript", "STORED_AS"
     )
     files["identify.d.ts"] = IDENTIFY
+    files["visitor.js"] = block(SDK, "javascript", "// visitor.js")
     assert checked(tmp_path, files) == ""
 
 

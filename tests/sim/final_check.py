@@ -114,7 +114,7 @@ def _responses(acts: Acts, by_tag: Tagged, stored: int) -> Iterator[str]:
             ids.add(str(UUID(bytes=raw_id)))
             if (number, event.environment == "production") != (acts.shops[one.shop].number, one.production):
                 yield f"request {one.number} was recorded for somebody else"
-            if one.response is not None and one.response.status != 200:
+            if one.response is not None and one.response.status != 200 and not one.was_waited_for:
                 yield f"request {one.number} was refused and recorded"
         elif one.key is None and one.request_id is not None and not _may_be_gone(acts, one.request_id):
             yield f"request {one.number} was acknowledged and is gone"

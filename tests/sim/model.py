@@ -72,6 +72,10 @@ class Timeline(Generic[V]):
         return values[0] if all(value == values[0] for value in values) else None
 
 
+WAITS_S = 10.0
+"""How long the service waits for a commit."""
+
+
 class Asked(msgspec.Struct):
     """One identification that a client asked for. Its number is the `tag` of the event."""
 
@@ -84,6 +88,11 @@ class Asked(msgspec.Struct):
     response: Response | None = None
     secret: str = ""
     """Of the key it was asked with."""
+
+    @property
+    def was_waited_for(self) -> bool:
+        """Whether it was refused after `WAITS_S`: its commit may come yet (decisions 17.4)."""
+        return self.response is not None and self.response.status == 503 and self.until - self.since > WAITS_S - 0.001
 
     @property
     def visitor_id(self) -> str | None:

@@ -20,6 +20,7 @@ from tests.sim.plan import (
     Restart,
     SetAccount,
     Shop,
+    Slow,
 )
 from tests.sim.simulation import simulate
 
@@ -133,3 +134,13 @@ def test_an_account_that_is_set_while_the_clock_is_far_behind_is_counted(tmp_pat
         SetAccount(at=21, org=0, account=3),
     )
     assert simulate(Plan(14, (Shop(),), steps), tmp_path).violations == []
+
+
+@pytest.mark.slow
+def test_what_was_refused_after_the_longest_wait_may_be_recorded(tmp_path: Path):
+    """Commits of up to ten seconds, one behind the other."""
+    visits = [Identify(at=6 + number, org=0, device=number, server=True) for number in range(8)]
+    steps = (Slow(at=5, seconds=4.9), *visits, Identify(at=100, org=0))
+    outcome = simulate(Plan(1, (Shop(),), steps), tmp_path)
+    assert outcome.counts["answered 503"] > 0
+    assert outcome.violations == []

@@ -510,9 +510,9 @@ func (c *Client) GetRules(ctx context.Context, organizationID string, query GetR
 
 // SaveRules: save the rules.
 //
-// The whole ruleset, in force from the next request on. Send the `revision` that you read: another one is `409
-// revision_conflict`. A condition that cannot be used is `invalid_condition`; `message` has line and column. Needs
-// the role `admin`.
+// The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
+// organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A
+// condition that cannot be used is `invalid_condition`; `message` has line and column. Needs the role `admin`.
 func (c *Client) SaveRules(ctx context.Context, organizationID string, body RulesBody, query SaveRulesQuery) (*RulesAnswer, error) {
 	var into RulesAnswer
 	if err := c.Send(ctx, Call{

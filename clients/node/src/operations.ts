@@ -513,9 +513,9 @@ export abstract class Operations {
   /**
    * Save the rules.
    *
-   * The whole ruleset, in force from the next request on. Send the `revision` that you read: another one is `409
-   * revision_conflict`. A condition that cannot be used is `invalid_condition`; `message` has line and column. Needs
-   * the role `admin`.
+   * The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
+   * organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A
+   * condition that cannot be used is `invalid_condition`; `message` has line and column. Needs the role `admin`.
    */
   saveRules(organizationId: string, body: RulesBody, query: SaveRulesQuery = {}): Promise<RulesAnswer> {
     return this.send<RulesAnswer>({

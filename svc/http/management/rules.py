@@ -320,9 +320,9 @@ ROUTES: tuple[Route, ...] = (
         tag="Management: rules",
         summary="Save the rules",
         description=(
-            "The whole ruleset, in force from the next request on. Send the `revision` that you read: another one is "
-            "`409 revision_conflict`. A condition that cannot be used is `invalid_condition`; `message` has line and "
-            "column."
+            "The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the "
+            "organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A "
+            "condition that cannot be used is `invalid_condition`; `message` has line and column."
         ),
         handler=put_rules,
         kinds=("management",),

@@ -361,9 +361,10 @@ public abstract class Operations {
   /**
    * Save the rules.
    *
-   * <p>The whole ruleset, in force from the next request on. Send the {@code revision} that you read: another one is
-   * {@code 409 revision_conflict}. A condition that cannot be used is {@code invalid_condition}; {@code message} has
-   * line and column. Needs the role {@code admin}.
+   * <p>The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
+   * organization started with. Send the {@code revision} that you read: another one is {@code 409 revision_conflict}.
+   * A condition that cannot be used is {@code invalid_condition}; {@code message} has line and column. Needs the role
+   * {@code admin}.
    */
   public RulesAnswer saveRules(String organizationId, RulesBody body, SaveRulesQuery query) {
     return new RulesAnswer(send(new Call("PUT", "/management/organizations/{}/rules", organizationId).body(body).query(query)));

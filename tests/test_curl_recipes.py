@@ -69,6 +69,7 @@ async def run(live: Live, page: str, containing: str) -> list[Any]:
     }
     for shown, real in {
         "https://id.example.com": live.url,
+        "https://svc.example.com": live.url,
         "AT=http://127.0.0.1:8080/api/v1/management/organizations/org_...\n": "",
         "KEY=svc_mk_us_...\n": "",
         "whk_...": made["endpoint"]["id"],
@@ -105,6 +106,11 @@ async def test_the_backend_guide(live: Live):
     assert found["rows"] == [], "nothing automated came from there"
     (feed,) = await run(live, "backend.md", "after=$CURSOR")
     assert {"rows", "next_cursor", "has_more"} <= set(feed)
+
+
+async def test_the_console_guide(live: Live):
+    (found,) = await run(live, "console.md", "tag=order-1234")
+    assert found["rows"] == [], "no event has the tag"
 
 
 async def test_the_labels_guide(live: Live):

@@ -20,6 +20,7 @@ from svc.http.pages.app import SITE
 from svc.metrics.registry import METRICS
 from tests.support.live import Live, live_service
 from tests.support.promtool import promtool
+from tests.test_docs import block
 
 ROOT = Path(__file__).parents[1]
 RULES = [
@@ -161,6 +162,9 @@ async def test_promtool_accepts_the_rules_the_expressions_and_a_scrape(tmp_path:
     panels = tmp_path / "panels.yml"
     panels.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}))
     check("check", "rules", ROOT / "ops" / "alerts.yml", panels)
+    (tmp_path / "prometheus.yml").write_text(block("monitoring.md", "yaml", "# prometheus.yml"))
+    (tmp_path / "alerts.yml").write_bytes((ROOT / "ops" / "alerts.yml").read_bytes())
+    check("check", "config", tmp_path / "prometheus.yml")
     async with live_service(tmp_path / "data") as live:
         text = await live.service.metrics.expose()
     check("check", "metrics", given=text)

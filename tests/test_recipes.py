@@ -21,7 +21,7 @@ from tools.words import GENERATED
 
 RUNNABLE = {
     *("sh", "bash", "console", "python", "javascript", "js", "typescript", "jsx", "html", "vue", "svelte"),
-    *("go", "java", "kotlin", "groovy", "swift", "php", "ruby", "sql", "toml", "yaml", "xml", "nginx"),
+    *("go", "java", "kotlin", "groovy", "swift", "php", "ruby", "sql", "toml", "yaml", "ini", "xml", "nginx"),
 }
 RUN_BY = {
     ("README.md", "html", "console.log(request_id);"): "tests/web/test_examples.py",
@@ -44,8 +44,10 @@ RUN_BY = {
     ("docs/frontend.md", "javascript", "client ??="): "tests/web/test_snippets.py",
     ("docs/frontend.md", "javascript", "createSvc"): "tests/web/test_snippets.py",
     ("docs/frontend.md", "jsx", "SvcProvider"): "tests/web/test_snippets.py",
+    ("docs/console.md", "sh", "tag=order-1234"): "tests/test_curl_recipes.py",
     ("docs/labels.md", "bash", "chargeback"): "tests/test_curl_recipes.py",
     ("docs/members.md", "toml", "console_oidc_issuer"): "tests/test_recipes.py",
+    ("docs/monitoring.md", "yaml", "# prometheus.yml"): "tests/test_operations.py",
     ("docs/react-native.md", "typescript", "Platform"): "tests/web/test_snippets.py",
     ("docs/rules.md", "sh", "Fifth account"): "tests/test_curl_recipes.py",
     ("docs/server-libraries.md", "python", "def log_in("): "tests/clients/test_guide.py",
@@ -182,6 +184,15 @@ def test_a_recipe_is_run_or_says_that_it_was_not(recipe: Recipe):
     assert recipe.run_by is not None or recipe.is_svc_alone or recipe.is_marked, (
         f"nothing runs it: give it a test and a line of RUN_BY, or say beside it that it was not run\n{recipe.text}"
     )
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent == DOCS], ids=lambda page: page.name)
+def test_what_is_not_of_svc_alone_has_a_fence_with_its_language(page: Path):
+    """An indented block has no language, so it would be no recipe."""
+    text = FENCED.sub("", page.read_text())
+    for indented in re.findall(r"(?<=\n\n)(?: {4}.*\n)+", text):
+        for line in indented.splitlines():
+            assert re.match(r" {4}(?:[A-Z_]+=\S+ )*svc [a-z]", line), line
 
 
 def test_each_line_is_of_one_block_and_its_test_takes_it_by_the_text():

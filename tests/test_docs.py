@@ -203,6 +203,29 @@ def test_every_rule_that_is_cited_is_in_the_contract_by_number():
     assert cited - known == set()
 
 
+MEASURED = re.compile(r"^\| (R\d+) \| `([^`]+)` \| ([^|]+) \| `([0-9a-f]{8})` \| (\d{4}-\d\d-\d\d) \| ", re.MULTILINE)
+
+
+def test_every_promise_was_measured_by_a_command_that_exists_at_a_commit_with_a_seed():
+    page = (DOCS / "internals" / "reliability.md").read_text()
+    table = page.partition("## Last measured")[2].partition("\n## ")[0]
+    rows = MEASURED.findall(table)
+    assert len(rows) == len(re.findall(r"^\| R", table, re.MULTILINE)), "a row lacks a command, seed, commit or date"
+    assert {promise for promise, *_ in rows} == set(re.findall(r"^\| (R\d+) \|", page, re.MULTILINE))
+    for promise, command, seed, *_ in rows:
+        words = [word for word in shlex.split(command) if "=" not in word]
+        assert seed.strip(), promise
+        if words[0] == "make":
+            assert f"\n{words[1]}:" in (ROOT / "Makefile").read_text(), command
+        elif words[0] == "pytest":
+            assert all((ROOT / file).exists() for file in words[1:]), command
+        else:
+            module = ROOT / Path(*words[2].split("."))
+            source = module.with_suffix(".py") if module.with_suffix(".py").exists() else module / "__main__.py"
+            options = [word for word in words[3:] if word.startswith("--")]
+            assert [one for one in options if f'"{one}"' not in source.read_text()] == [], command
+
+
 def test_the_pages_for_users_are_short_enough_to_read():
     assert sum(words(generated=False).values()) <= LIMIT, "python -m tools.words shows where they are"
 

@@ -21,7 +21,7 @@ from svc.cli.records.event_source import Wanted, newest_first, number_of, readin
 from svc.domain.accounts.velocity import EnvironmentKind
 from svc.domain.events.listing import Filters
 from svc.domain.labels.outcomes import OUTCOME_MS, Outcome
-from svc.domain.labels.suggestion import EXTRA, LEAST_LABELS, Quality, Suggestion, is_installed, labeled_of, suggest
+from svc.domain.labels.suggestion import EXTRA, LEAST_LABELS, Labeled, Quality, Suggestion, is_installed, suggest
 from svc.domain.model import LABEL_REASONS, LABELS, PLATFORMS, Label, LabelReason, Platform
 from svc.domain.refusals import Refusal
 from svc.domain.text_files import NotTextError, decode_text
@@ -198,7 +198,8 @@ def suggest_(
     now_ms = World.real().now_ms()
     with reading(directory) as store:
         number = number_of(store, organization_id)
-        labeled = labeled_of(_outcomes(store, number, kind, now_ms), platform)
+        labeled = Labeled(platform)
+        labeled.add(_outcomes(store, number, kind, now_ms))
         with store.read() as snapshot:
             in_force = weights_in_force(snapshot, number, None, platform)
     if not labeled.is_enough:

@@ -184,11 +184,11 @@ async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusa
     refusal = await services.store.query(
         partial(checked_rules, number=number, kind=kind, rules=given[: MOST_RULES + 1])
     )
-    refusal = refusal or services.limits.long_reads.refusal(number)
+    refusal = refusal or call.turn.refusal()
     if refusal is not None:
         return refusal
     tried = Ruleset(revision=0, rules=tuple(rule for _, rule in given))
-    async with services.limits.long_reads.turn(number):
+    async with call.turn.exclusive():
         return await _previewed(services, number, kind, tried, body.rules, call.at_ms)
 
 

@@ -1067,6 +1067,8 @@ type RulesAnswer struct {
 	Revision int64 `json:"revision"`
 	// In their order: the first active one that matches decides.
 	Rules []RuleRow `json:"rules"`
+	// Of a save: what is likely to be a mistake, in words; left out where there is nothing.
+	Warnings []string `json:"warnings,omitzero"`
 }
 
 // RulesBody is part of a request.
@@ -1087,7 +1089,7 @@ type RulesPreview struct {
 	Before map[string]int64 `json:"before"`
 	// The same by these rules.
 	After map[string]int64 `json:"after"`
-	// Rules that match every event, in words.
+	// What is likely to be a mistake, in words.
 	Warnings []string `json:"warnings,omitzero"`
 }
 

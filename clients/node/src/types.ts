@@ -1113,6 +1113,8 @@ export interface RulesAnswer {
   revision: number;
   /** In their order: the first active one that matches decides. */
   rules: Array<RuleRow>;
+  /** Of a save: what is likely to be a mistake, in words; left out where there is nothing. */
+  warnings?: Array<string>;
 }
 
 export interface RulesBody {
@@ -1131,7 +1133,7 @@ export interface RulesPreview {
   before: Record<string, number>;
   /** The same by these rules. */
   after: Record<string, number>;
-  /** Rules that match every event, in words. */
+  /** What is likely to be a mistake, in words. */
   warnings?: Array<string>;
 }
 

@@ -900,6 +900,8 @@ class RulesAnswer(TypedDict):
     """Grows by one at each save; 0 = that of the start."""
     rules: list[RuleRow]
     """In their order: the first active one that matches decides."""
+    warnings: NotRequired[list[str]]
+    """Of a save: what is likely to be a mistake, in words; left out where there is nothing."""
 
 
 class RulesPreview(TypedDict):
@@ -912,7 +914,7 @@ class RulesPreview(TypedDict):
     after: dict[str, int]
     """The same by these rules."""
     warnings: NotRequired[list[str]]
-    """Rules that match every event, in words."""
+    """What is likely to be a mistake, in words."""
 
 
 class Sdk(TypedDict):

@@ -14,6 +14,7 @@ from uuid import UUID
 import msgspec
 import trio
 from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import replace
 
 from svc.domain.accounts.velocity import EnvironmentKind, kind_of
 from svc.domain.bodies import sent
@@ -25,6 +26,7 @@ from svc.domain.model import ENVIRONMENTS, Decision, Environment, RuleAction
 from svc.domain.records import Event
 from svc.domain.refusals import Refusal
 from svc.domain.rules.ruleset import MOST_RULES, Decided, Rule, RuleMode, Ruleset
+from svc.domain.rules.standing import ruleset_warnings
 from svc.http.change import caller_of, change
 from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.store.snapshot import Snapshot, Transaction
@@ -113,6 +115,13 @@ class RulesAnswer(msgspec.Struct, frozen=True, kw_only=True):
     environment: Annotated[EnvironmentKind, about("`live` is production, `test` staging and development.", "live")]
     revision: Annotated[int, about("Grows by one at each save; 0 = that of the start.", 3)]
     rules: Annotated[tuple[RuleRow, ...], about("In their order: the first active one that matches decides.")]
+    warnings: Annotated[
+        tuple[str, ...] | UnsetType,
+        about(
+            "Of a save: what is likely to be a mistake, in words; left out where there is nothing.",
+            ["rules[0] is the only rule: no active rule reads blocked_visitors"],
+        ),
+    ] = UNSET
 
 
 class PreviewedRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,7 +141,8 @@ class RulesPreview(msgspec.Struct, frozen=True, kw_only=True):
     before: Annotated[dict[str, int], about("Action -> events as they were decided; `none` = by no rule.", {"none": 9})]
     after: Annotated[dict[str, int], about("The same by these rules.", {"review": 1, "none": 8})]
     warnings: Annotated[
-        tuple[str, ...] | UnsetType, about("Rules that match every event, in words.", ["rules[0] matches every event"])
+        tuple[str, ...] | UnsetType,
+        about("What is likely to be a mistake, in words.", ["rules[0] matches every event"]),
     ] = UNSET
 
 
@@ -168,7 +178,10 @@ async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
             return refusal
         kept = [rule for _, rule in rules]
         saved = save_rules(transaction, number, kind, body.revision, kept, caller.key.id, call.at_ms)
-        return saved if isinstance(saved, Refusal) else _seen(transaction, number, kind, call.at_ms)
+        if isinstance(saved, Refusal):
+            return saved
+        warnings = tuple(ruleset_warnings(saved))
+        return replace(_seen(transaction, number, kind, call.at_ms), warnings=warnings or UNSET)
 
     return await change(services, call, job)
 
@@ -239,6 +252,7 @@ async def _previewed(
                 break
             await trio.lowlevel.checkpoint()
     everything = [at for at, rule in enumerate(tried.rules) if 0 < tally.looked_at == tally.matches[rule.id]]
+    warnings = [*(f"rules[{at}] matches every event" for at in everything), *ruleset_warnings(tried)]
     return RulesPreview(
         events=tally.looked_at,
         rules=tuple(
@@ -252,7 +266,7 @@ async def _previewed(
         ),
         before=dict(tally.before),
         after=dict(tally.after),
-        warnings=tuple(f"rules[{at}] matches every event" for at in everything) or UNSET,
+        warnings=tuple(warnings) or UNSET,
     )
 
 

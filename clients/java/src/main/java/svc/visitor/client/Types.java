@@ -2921,6 +2921,11 @@ public final class Types {
     public List<RuleRow> rules() {
       return listAt("rules", value -> new RuleRow(Body.fieldsOf(value)));
     }
+
+    /** Of a save: what is likely to be a mistake, in words; left out where there is nothing. */
+    public List<String> warnings() {
+      return listAt("warnings", Body::textOf);
+    }
   }
 
   /** Part of a request. */
@@ -2982,7 +2987,7 @@ public final class Types {
       return mapAt("after", Body::integerOf);
     }
 
-    /** Rules that match every event, in words. */
+    /** What is likely to be a mistake, in words. */
     public List<String> warnings() {
       return listAt("warnings", Body::textOf);
     }

@@ -76,6 +76,18 @@ def test_a_visitor_is_blocked_at_once_and_undone(walk: dict[str, Any]):
     assert "user-4" in walk["visitor"]
 
 
+def test_a_block_that_no_rule_reads_is_not_called_one(walk: dict[str, Any]):
+    """The rules screen warns of it before and after the save, and the page of a visitor says why nothing is blocked."""
+    warning = "“Second account” is the only rule: no active rule reads blocked_visitors"
+    assert warning in walk["warned"]
+    assert any(warning in note for note in walk["savedWith"])
+    unread = walk["unread"]
+    assert "on blocked_visitors" in unread["standing"]
+    assert "On the list blocked_visitors. No active rule reads it, so nothing is blocked. Rules" in unread["standing"]
+    assert "from the next request on" not in unread["standing"]
+    assert unread["decision"]["rule"] == "Second account"
+
+
 def test_an_account_shows_what_it_is_linked_to(walk: dict[str, Any]):
     assert "2 visitors; 4 other accounts in turn." in walk["account"]
     assert walk["nodes"] == 7
@@ -122,7 +134,7 @@ def test_the_walk_violates_no_policy_and_shows_every_focus(walk: dict[str, Any])
 @pytest.mark.parametrize(
     "name",
     [
-        *("first", "rules", "rule", "event", "visitor", "account", "lists", "list"),
+        *("first", "rules", "rule", "event", "visitor", "warned", "unread", "account", "lists", "list"),
         *("reviews", "performance", "weights", "invitation"),
     ],
 )

@@ -85,7 +85,7 @@ export function Standing({ kind, value, environment: given }: { kind: Kind; valu
       {SIDES.map((side) => entries[side] && <span key={side} class={`badge ${effectOf(side)?.effect === "never" ? "" : side === "blocked" ? "high" : "low"}`} title={entries[side].note}>{effectOf(side)?.effect === "never" ? `on ${nameOf(side)}` : side}{entries[side].expires_at && <> until <Time at={entries[side].expires_at} /></>}</span>)}
       <span class="buttons">
         {SIDES.map((side) => entries[side]
-          ? <Button judge key={side} kind="small" busy={act.busy} name={`Take this ${kind} off the ${side} list`} onClick={() => take(side)}>{side === "blocked" ? "Unblock" : "Trust no more"}</Button>
+          ? <Button judge key={side} kind="small" busy={act.busy} name={side === "blocked" ? `Unblock this ${kind}` : `Trust no more: this ${kind}`} onClick={() => take(side)}>{side === "blocked" ? "Unblock" : "Trust no more"}</Button>
           : <Button judge key={side} kind={`small ${side === "blocked" ? "danger" : ""}`} busy={act.busy} name={`${side === "blocked" ? "Block" : "Trust"} this ${kind}`} onClick={() => put(side)}>{side === "blocked" ? "Block" : "Trust"}</Button>)}
         <a href={link("lists", lists.blocked, { q: value })}>List</a>
       </span>

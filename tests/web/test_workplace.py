@@ -67,7 +67,7 @@ def test_the_history_says_what_was_changed(walk: dict[str, Any]):
     assert "Revision 2" in newest
     assert "mode: shadow active" in newest.replace("\n", " ")
     assert "Second account added" in second
-    assert "that of the start" in first
+    assert "with which every organization starts" in first
 
 
 def test_a_visitor_is_blocked_at_once_and_undone(walk: dict[str, Any]):

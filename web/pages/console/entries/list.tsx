@@ -137,7 +137,7 @@ function Add({ kind, onClose, onAdd }: { kind: string; onClose: () => void; onAd
       await onAdd(values.map((value) => ({ value, note, expires_at })));
     }}>
       <Field label="Values, one a line" hint="Paste as many as you like. A value that is there gets the new note and expiry."><textarea name="values" rows={6} required spellcheck={false} placeholder={PLACEHOLDERS[kind]} value={text} onInput={(event) => setText(event.currentTarget.value)} /></Field>
-      {values.length > 1 && <p role="status">{many(values.length, "value")}: {values.slice(0, MAX_SHOWN).map((value) => <><span class="tag" key={value}>{value}</span> </>)}{values.length > MAX_SHOWN && "…"}</p>}
+      {values.length > 1 && <p role="status">{many(values.length, "value")}: <span class="tag">{values.slice(0, MAX_SHOWN).join(" · ")}{values.length > MAX_SHOWN && " · …"}</span></p>}
       <Problem error={fault} />
       <Field label="Note"><input name="note" maxLength={500} autocomplete="off" /></Field>
       <Field label="Expires" hint="Empty: never. In your time zone."><input type="datetime-local" name="expires" /></Field>

@@ -75,7 +75,9 @@ public abstract class Operations {
    * each event once, oldest first, from the oldest that is kept or from {@code from}, and then behind {@code after}.
    * No event comes behind a {@code next_cursor}, of which each page has one: go on with it, and wait a second where
    * {@code has_more} is false. An event comes about two seconds after its arrival; one that was stored later comes
-   * when it is, after younger ones. {@code to}, {@code page}, {@code cursor} and {@code label} are not for a feed.
+   * when it is, after younger ones. {@code to}, {@code page} and {@code cursor} are not for a feed, nor are filters
+   * on what an event may get later: {@code account_id}, {@code action}, {@code tag} and {@code label} are {@code
+   * not_with_order}.
    */
   public EventsAnswer listEvents(ListEventsQuery query) {
     return new EventsAnswer(send(new Call("GET", "/events").query(query).repeatable()));

@@ -1,8 +1,8 @@
 /** Visitors, accounts, addresses and more of events that were chosen, into a list. */
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
-import { effectsIn } from "./effects.js";
 import { many, words } from "./format.js";
+import { effectsIn } from "./standing.js";
 import { useConsole, useLoad } from "./state.js";
 import { Choice, Dialog, Field, Show } from "./ui.js";
 import type { EventRow, StoredList } from "./wire.js";

@@ -1,8 +1,8 @@
 /** Trust and block: whether a visitor, account or address is in one of the lists that every organization has, and one click to change it. */
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
-import { audienceOf, effectsIn } from "./effects.js";
-import { useAction, useConsole, useLink, useLoad } from "./state.js";
+import type { Api } from "./api.js";
+import { audienceOf, useAction, useConsole, useLink, useLoad } from "./state.js";
 import { Button, Problem, Time } from "./ui.js";
 import type { Entry, ListEffect, StoredList } from "./wire.js";
 
@@ -19,10 +19,16 @@ interface Standing {
   effects: Map<string, ListEffect>;
 }
 
+/** Of each of the six lists, by its name, what an entry does by the rules in force: a rule must read it. */
+export async function effectsIn(api: Api, environment: string): Promise<Map<string, ListEffect>> {
+  const { lists } = await api.get<{ lists: ListEffect[] }>("rules/list-effects", { environment: audienceOf(environment) });
+  return new Map(lists.map((one) => [one.name, one]));
+}
+
 /** Why an entry does not always decide, with a link to the rules that would have to. */
-export function NoEffect({ effect, environment }: { effect: ListEffect | undefined; environment: string }) {
+export function NoEffect({ effect, environment, isList }: { effect: ListEffect | undefined; environment: string; isList?: boolean }) {
   const link = useLink();
-  return effect?.reason ? <p class="note">On the list {effect.name}. {effect.reason} <a href={link("rules", "", { rules: audienceOf(environment) })}>Rules</a></p> : null;
+  return effect?.reason ? <p class="note">{isList ? "" : `On the list ${effect.name}. `}{effect.reason} <a href={link("rules", "", { rules: audienceOf(environment) })}>Rules</a></p> : null;
 }
 
 export function Standing({ kind, value, environment: given }: { kind: Kind; value: string; environment?: string }) {

@@ -17,6 +17,7 @@ from svc.http.api import identify as client_api
 from svc.http.console import accounts, export, links, preview, public_keys, sign_in, statistics, stream, subjects
 from svc.http.console import events as console_events
 from svc.http.console import rules as console_rules
+from svc.http.console import standing as console_standing
 from svc.http.console import visitors as console_visitors
 from svc.http.management import keys, lists, rules, settings, verdict_keys, visitors, webhooks, weights
 from svc.http.management.labels import labels, notes, reviews, suggestion
@@ -41,6 +42,7 @@ _CONSOLE = (
     export,
     console_events,
     console_rules,
+    console_standing,
     console_visitors,
     subjects,
     links,

@@ -164,7 +164,7 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", "/console/api/rules/history"): READER,
     ("POST", "/console/api/rules/check"): READER._replace(status=204, body={"rules": []}),
     ("GET", "/console/api/rules/language"): READER,
-    ("GET", "/console/api/rules/list-effects"): READER,
+    ("GET", "/console/api/standing"): READER,
     ("GET", "/console/api/seen-accounts"): READER,
     ("GET", "/console/api/seen-visitors"): READER,
     ("GET", "/console/api/accounts/{account_id}"): READER._replace(status=404),

@@ -512,7 +512,8 @@ func (c *Client) GetRules(ctx context.Context, organizationID string, query GetR
 //
 // The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
 // organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A
-// condition that cannot be used is `invalid_condition`; `message` has line and column. Needs the role `admin`.
+// condition that cannot be used is `invalid_condition`; `message` has line and column. Where the rules could cost
+// more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`. Needs the role `admin`.
 func (c *Client) SaveRules(ctx context.Context, organizationID string, body RulesBody, query SaveRulesQuery) (*RulesAnswer, error) {
 	var into RulesAnswer
 	if err := c.Send(ctx, Call{
@@ -529,7 +530,8 @@ func (c *Client) SaveRules(ctx context.Context, organizationID string, body Rule
 
 // PreviewRules: try rules on the newest events.
 //
-// On the newest 10,000 events, with their stored velocity and the lists as they are now.
+// On the newest 10,000 events of that kind of environment, with their stored velocity and the lists as they are
+// now. Refused as saving the rules would be.
 func (c *Client) PreviewRules(ctx context.Context, organizationID string, body PreviewBody, query PreviewRulesQuery) (*RulesPreview, error) {
 	var into RulesPreview
 	if err := c.Send(ctx, Call{
@@ -1003,7 +1005,8 @@ func (c *Client) ListWebhooks(ctx context.Context, organizationID string) (*Webh
 // of its host public and none of this service's own; it is judged again at every attempt, and redirects are not
 // followed. Ports are 443 and those above 1023, unless the operator allows others. `live` endpoints get events of
 // production traffic, `test` ones all others; `billing.status_changed` needs `live`. A `filter` that cannot be
-// used is `invalid_condition`; `message` has line and column. Needs the role `admin` or `developer`.
+// used is `invalid_condition`, and one that could cost too much `too_expensive`; `message` says why. Needs the
+// role `admin` or `developer`.
 func (c *Client) CreateWebhook(ctx context.Context, organizationID string, body CreateWebhookBody) (*IssuedWebhookBody, error) {
 	var into IssuedWebhookBody
 	if err := c.Send(ctx, Call{

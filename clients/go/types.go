@@ -177,7 +177,7 @@ type DetailBody struct {
 	// What is the matter with it. Now one of `required`, `unknown_field`, `wrong_type`, `malformed_json`,
 	// `malformed_encoding`, `out_of_range`, `too_long`, `too_deep`, `invalid_url`, `not_public_address`,
 	// `unknown_event_type`, `requires_live`, `invalid_origin`, `unknown_signal`, `invalid_cursor`, `invalid_value`,
-	// `invalid_condition`.
+	// `invalid_condition`, `too_expensive`.
 	Issue string `json:"issue"`
 	// Where it is. Now one of `body`, `query`, `header`, `path`.
 	Location string `json:"location"`
@@ -844,6 +844,10 @@ type PreviewedRule struct {
 	Matches int64 `json:"matches"`
 	// The newest of them.
 	Examples []string `json:"examples"`
+	// Events on which its evaluation failed: it does not match then.
+	Errors int64 `json:"errors"`
+	// Why, on the newest of them.
+	Error *string `json:"error,omitzero"`
 }
 
 // ProxyKeyBody is part of a response.
@@ -1038,6 +1042,8 @@ type RuleFields struct {
 	Mode Optional[string] `json:"mode,omitzero"`
 	// For people. Default: `""`.
 	Note Optional[string] `json:"note,omitzero"`
+	// Ignored, so that a rule can be sent as it was read.
+	Counts any `json:"counts,omitzero"`
 }
 
 // RuleRow is part of a response.
@@ -1067,6 +1073,8 @@ type RulesAnswer struct {
 	Revision int64 `json:"revision"`
 	// In their order: the first active one that matches decides.
 	Rules []RuleRow `json:"rules"`
+	// What may not be meant: see previews.
+	Warnings []string `json:"warnings,omitzero"`
 }
 
 // RulesBody is part of a request.
@@ -1087,7 +1095,7 @@ type RulesPreview struct {
 	Before map[string]int64 `json:"before"`
 	// The same by these rules.
 	After map[string]int64 `json:"after"`
-	// Rules that match every event, in words.
+	// Rules that match every event, and literals that no event can have, in words.
 	Warnings []string `json:"warnings,omitzero"`
 }
 

@@ -122,6 +122,6 @@ async def test_the_language_of_conditions_is_listed_for_an_editor(live: Live):
     seen = await Console(live).seen("/rules/language")
     types = {each["name"]: each["type"] for each in seen["variables"]}
     assert types["score"] == "int"
-    assert types["velocity.visitor.accounts"] == "map<string, int>"
+    assert types["velocity.visitor.accounts"] == "map(string, int)"
     assert {"name": "blocked_visitors", "kind": "visitor"} in seen["lists"]
     assert 'present("account.id")' in seen["functions"]

@@ -515,7 +515,8 @@ export abstract class Operations {
    *
    * The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
    * organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A
-   * condition that cannot be used is `invalid_condition`; `message` has line and column. Needs the role `admin`.
+   * condition that cannot be used is `invalid_condition`; `message` has line and column. Where the rules could cost
+   * more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`. Needs the role `admin`.
    */
   saveRules(organizationId: string, body: RulesBody, query: SaveRulesQuery = {}): Promise<RulesAnswer> {
     return this.send<RulesAnswer>({
@@ -529,7 +530,8 @@ export abstract class Operations {
   /**
    * Try rules on the newest events.
    *
-   * On the newest 10,000 events, with their stored velocity and the lists as they are now.
+   * On the newest 10,000 events of that kind of environment, with their stored velocity and the lists as they are
+   * now. Refused as saving the rules would be.
    */
   previewRules(organizationId: string, body: PreviewBody, query: PreviewRulesQuery = {}): Promise<RulesPreview> {
     return this.send<RulesPreview>({
@@ -925,7 +927,8 @@ export abstract class Operations {
    * of its host public and none of this service's own; it is judged again at every attempt, and redirects are not
    * followed. Ports are 443 and those above 1023, unless the operator allows others. `live` endpoints get events of
    * production traffic, `test` ones all others; `billing.status_changed` needs `live`. A `filter` that cannot be
-   * used is `invalid_condition`; `message` has line and column. Needs the role `admin` or `developer`.
+   * used is `invalid_condition`, and one that could cost too much `too_expensive`; `message` says why. Needs the
+   * role `admin` or `developer`.
    */
   createWebhook(organizationId: string, body: CreateWebhookBody): Promise<IssuedWebhookBody> {
     return this.send<IssuedWebhookBody>({

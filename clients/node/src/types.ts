@@ -198,6 +198,7 @@ export interface DetailBody {
     | "invalid_cursor"
     | "invalid_value"
     | "invalid_condition"
+    | "too_expensive"
   >;
   /** Where it is. */
   location: Open<"body" | "query" | "header" | "path">;
@@ -899,6 +900,10 @@ export interface PreviewedRule {
   matches: number;
   /** The newest of them. */
   examples: Array<string>;
+  /** Events on which its evaluation failed: it does not match then. */
+  errors: number;
+  /** Why, on the newest of them. */
+  error?: string;
 }
 
 export interface ProxyKeyBody {
@@ -1087,6 +1092,8 @@ export interface RuleFields {
   mode?: "active" | "off" | "shadow";
   /** For people. Default: `""`. */
   note?: string;
+  /** Ignored, so that a rule can be sent as it was read. */
+  counts?: unknown;
 }
 
 export interface RuleRow {
@@ -1113,6 +1120,8 @@ export interface RulesAnswer {
   revision: number;
   /** In their order: the first active one that matches decides. */
   rules: Array<RuleRow>;
+  /** What may not be meant: see previews. */
+  warnings?: Array<string>;
 }
 
 export interface RulesBody {
@@ -1131,7 +1140,7 @@ export interface RulesPreview {
   before: Record<string, number>;
   /** The same by these rules. */
   after: Record<string, number>;
-  /** Rules that match every event, in words. */
+  /** Rules that match every event, and literals that no event can have, in words. */
   warnings?: Array<string>;
 }
 

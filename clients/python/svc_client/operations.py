@@ -940,7 +940,8 @@ class Operations:
 
         The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
         organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A
-        condition that cannot be used is `invalid_condition`; `message` has line and column. Needs the role
+        condition that cannot be used is `invalid_condition`; `message` has line and column. Where the rules
+        could cost more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`. Needs the role
         `admin`.
 
         Args:
@@ -963,7 +964,8 @@ class Operations:
     ) -> RulesPreview:
         """Try rules on the newest events.
 
-        On the newest 10,000 events, with their stored velocity and the lists as they are now.
+        On the newest 10,000 events of that kind of environment, with their stored velocity and the lists as
+        they are now. Refused as saving the rules would be.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1570,8 +1572,8 @@ class Operations:
         address of its host public and none of this service's own; it is judged again at every attempt, and
         redirects are not followed. Ports are 443 and those above 1023, unless the operator allows others.
         `live` endpoints get events of production traffic, `test` ones all others; `billing.status_changed`
-        needs `live`. A `filter` that cannot be used is `invalid_condition`; `message` has line and column.
-        Needs the role `admin` or `developer`.
+        needs `live`. A `filter` that cannot be used is `invalid_condition`, and one that could cost too much
+        `too_expensive`; `message` says why. Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.

@@ -124,7 +124,7 @@ class DetailBody(TypedDict):
     """What is the matter with it. Now one of `required`, `unknown_field`, `wrong_type`, `malformed_json`,
     `malformed_encoding`, `out_of_range`, `too_long`, `too_deep`, `invalid_url`, `not_public_address`,
     `unknown_event_type`, `requires_live`, `invalid_origin`, `unknown_signal`, `invalid_cursor`,
-    `invalid_value`, `invalid_condition`.
+    `invalid_value`, `invalid_condition`, `too_expensive`.
     """
     location: str
     """Where it is. Now one of `body`, `query`, `header`, `path`."""
@@ -717,6 +717,10 @@ class PreviewedRule(TypedDict):
     """Events that it would have decided, or matched in shadow mode."""
     examples: list[str]
     """The newest of them."""
+    errors: int
+    """Events on which its evaluation failed: it does not match then."""
+    error: NotRequired[str]
+    """Why, on the newest of them."""
 
 
 class ProxyKeyBody(TypedDict):
@@ -872,6 +876,8 @@ class RuleFields(TypedDict):
     """`shadow`: it is evaluated and counted, and decides nothing. `off`: neither. Default: `"active"`."""
     note: NotRequired[str]
     """For people. Default: `""`."""
+    counts: NotRequired[Any]
+    """Ignored, so that a rule can be sent as it was read."""
 
 
 class RuleRow(TypedDict):
@@ -900,6 +906,8 @@ class RulesAnswer(TypedDict):
     """Grows by one at each save; 0 = that of the start."""
     rules: list[RuleRow]
     """In their order: the first active one that matches decides."""
+    warnings: NotRequired[list[str]]
+    """What may not be meant: see previews."""
 
 
 class RulesPreview(TypedDict):
@@ -912,7 +920,7 @@ class RulesPreview(TypedDict):
     after: dict[str, int]
     """The same by these rules."""
     warnings: NotRequired[list[str]]
-    """Rules that match every event, in words."""
+    """Rules that match every event, and literals that no event can have, in words."""
 
 
 class Sdk(TypedDict):

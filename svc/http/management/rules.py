@@ -1,18 +1,20 @@
 """Rules of an organization: read, saved as a whole, and tried on the newest events (decisions 13).
 
-A preview reads thousands of events, some at a time, and lets identifications through in between; of all organizations
-one long read runs at a time.
+Conditions are compiled one by one, after the revision was compared, and a preview reads its events in slices of time:
+identifications go on in between. Both have a price in the organization's allowance of work.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
 from functools import partial
-from typing import Annotated, Literal
+from operator import attrgetter
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
-import trio
 from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.accounts.velocity import EnvironmentKind, kind_of
@@ -21,20 +23,33 @@ from svc.domain.events.hour_counts import matched_rules
 from svc.domain.events.listing import EVERYTHING, Listing, Position
 from svc.domain.fields import RequestId, about, id_form
 from svc.domain.ids import DAY_MS
-from svc.domain.model import ENVIRONMENTS, Decision, Environment, RuleAction
+from svc.domain.model import ENVIRONMENTS, Decision, RuleAction
 from svc.domain.records import Event
 from svc.domain.refusals import Refusal
+from svc.domain.rules.checking import condition_warnings
+from svc.domain.rules.conditions import is_valid
 from svc.domain.rules.ruleset import MOST_RULES, Decided, Rule, RuleMode, Ruleset
 from svc.http.change import caller_of, change
+from svc.http.limits import CONDITION_WORK, EVENT_WORK
 from svc.http.route import ORGANIZATION, Call, Route, Services
+from svc.http.slices import Slice, in_slices, rest
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.rules.rulesets import checked_rules, decide_by, ruleset_in_force, save_rules
+from svc.store.transactions.rules.rulesets import (
+    SAVED_SINCE,
+    checked_rules,
+    decide_by,
+    ruleset_in_force,
+    save_rules,
+)
 from svc.store.views import events
+from svc.store.views.events import EventPosition
 from svc.store.views.hours import hours
+from svc.store.views.subjects import environments_of
 from svc.world import twenty_characters
 
-MOST_PREVIEWED = 10_000
-EVENTS_AT_ONCE = 16
+MAX_PREVIEWED = 10_000
+POSITIONS_AT_ONCE = 250
+"""Keys of the index: about 2 ms."""
 EXAMPLES = 5
 """Of each rule of a preview."""
 
@@ -61,6 +76,9 @@ _A_RULESET = [
 ]
 
 
+_A_WARNING = ["rules[0]: line 1, column 10: no event has 'hihg' there, since it is not a level"]
+
+
 class RuleFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A rule as it is sent. One with the `id` of a rule that is in force takes its part."""
 
@@ -70,6 +88,7 @@ class RuleFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     action: Action
     mode: Mode = "active"
     note: Note = ""
+    counts: Annotated[Any, about("Ignored, so that a rule can be sent as it was read.", None)] = None
 
 
 class RulesBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -113,6 +132,7 @@ class RulesAnswer(msgspec.Struct, frozen=True, kw_only=True):
     environment: Annotated[EnvironmentKind, about("`live` is production, `test` staging and development.", "live")]
     revision: Annotated[int, about("Grows by one at each save; 0 = that of the start.", 3)]
     rules: Annotated[tuple[RuleRow, ...], about("In their order: the first active one that matches decides.")]
+    warnings: Annotated[tuple[str, ...] | UnsetType, about("What may not be meant: see previews.", _A_WARNING)] = UNSET
 
 
 class PreviewedRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,6 +142,8 @@ class PreviewedRule(msgspec.Struct, frozen=True, kw_only=True):
     name: RuleName
     matches: Annotated[int, about("Events that it would have decided, or matched in shadow mode.", 12)]
     examples: Annotated[tuple[RequestId, ...], about("The newest of them.")]
+    errors: Annotated[int, about("Events on which its evaluation failed: it does not match then.", 0)]
+    error: Annotated[str | UnsetType, about("Why, on the newest of them.", "the event has no account.id")] = UNSET
 
 
 class RulesPreview(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,7 +154,8 @@ class RulesPreview(msgspec.Struct, frozen=True, kw_only=True):
     before: Annotated[dict[str, int], about("Action -> events as they were decided; `none` = by no rule.", {"none": 9})]
     after: Annotated[dict[str, int], about("The same by these rules.", {"review": 1, "none": 8})]
     warnings: Annotated[
-        tuple[str, ...] | UnsetType, about("Rules that match every event, in words.", ["rules[0] matches every event"])
+        tuple[str, ...] | UnsetType,
+        about("Rules that match every event, and literals that no event can have, in words.", _A_WARNING),
     ] = UNSET
 
 
@@ -152,44 +175,74 @@ async def read_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
 
 
 async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
-    """`PUT .../rules`: the whole ruleset (decisions 13.1). `409 revision_conflict`, `422` with every fault."""
+    """`PUT .../rules`: the whole ruleset (decisions 13.1). `409 revision_conflict`, `422` with every fault, `429` after
+    much work.
+    """
     query: RulesQuery = call.query
     body: RulesBody = call.body
     caller = caller_of(call)
     number, kind = caller.organization.number, query.environment
+    in_force = await services.store.query(partial(ruleset_in_force, number=number, kind=kind))
+    if in_force.revision != body.revision:
+        return Refusal("revision_conflict", explanation=SAVED_SINCE)
     rules = [
         (sent(rule.id), _rule(rule, sent(rule.id) or "rul_" + twenty_characters(services.world.entropy)))
         for rule in body.rules[: MOST_RULES + 1]
     ]
+    kept = [rule for _, rule in rules]
+    refusal = await compile_rules(services, number, kept, call.at_ms)
+    if refusal is not None:
+        return refusal
 
     def job(transaction: Transaction) -> RulesAnswer | Refusal:
         refusal = checked_rules(transaction, number, kind, rules)
         if refusal is not None:
             return refusal
-        kept = [rule for _, rule in rules]
         saved = save_rules(transaction, number, kind, body.revision, kept, caller.key.id, call.at_ms)
         return saved if isinstance(saved, Refusal) else _seen(transaction, number, kind, call.at_ms)
 
-    return await change(services, call, job)
+    answer = await change(services, call, job)
+    if isinstance(answer, Refusal):
+        return answer
+    return msgspec.structs.replace(answer, warnings=tuple(condition_warnings(kept, kind)) or UNSET)
+
+
+async def compile_rules(services: Services, number: int, rules: Sequence[Rule], at_ms: int) -> Refusal | None:
+    """Compile the conditions of an organization's rules, before a transaction or a read asks for them: others go on in
+    between. `429 rate_limited` after much work.
+    """
+    if len(rules) > MOST_RULES:
+        return None  # refused for that
+    refusal = services.limits.work_refusal(number, CONDITION_WORK * len(rules), at_ms)
+    if refusal is not None:
+        return refusal
+    time = Slice(services.world)
+    for rule in rules:
+        is_valid(rule.condition)
+        await time.pause()
+    return None
 
 
 async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusal:
     """`POST .../rules/preview`: the results that the newest 10,000 events would have had, with their stored velocity
-    and the lists as they are now. Refused as a save is; `429` while another long read of the organization runs.
+    and the lists as they are now. Refused as a save is; `429` while another long read of the organization runs, and
+    after much work.
     """
     query: RulesQuery = call.query
     body: PreviewBody = call.body
     number, kind = call.organization.number, query.environment
-    given = given_rules(body.rules)
-    refusal = await services.store.query(
-        partial(checked_rules, number=number, kind=kind, rules=given[: MOST_RULES + 1])
-    )
+    given = given_rules(body.rules)[: MOST_RULES + 1]
+    rules = [rule for _, rule in given]
+    refusal = await compile_rules(services, number, rules, call.at_ms)
+    refusal = refusal or await services.store.query(partial(checked_rules, number=number, kind=kind, rules=given))
     refusal = refusal or services.limits.long_reads.refusal(number)
     if refusal is not None:
         return refusal
-    tried = Ruleset(revision=0, rules=tuple(rule for _, rule in given))
     async with services.limits.long_reads.turn(number):
-        return await _previewed(services, number, kind, tried, body.rules, call.at_ms)
+        places = await _newest(services, number, kind, call.at_ms)
+        services.limits.work_refusal(number, EVENT_WORK * len(places), call.at_ms)
+        tally = await _tally(services, number, Ruleset(revision=0, rules=tuple(rules)), places)
+    return _previewed(tally, body.rules, rules, kind)
 
 
 def given_rules(rules: tuple[RuleFields, ...]) -> list[tuple[str | None, Rule]]:
@@ -205,6 +258,8 @@ class _Tally:
         self.before = Counter[str]()
         self.after = Counter[str]()
         self.matches = Counter[str]()
+        self.errors = Counter[str]()
+        self.reasons: dict[str, str] = {}
         self.examples: defaultdict[str, list[str]] = defaultdict(list)
 
     def note(self, request_id: UUID, event: Event, decided: Decided) -> None:
@@ -216,29 +271,57 @@ class _Tally:
             self.matches[rule_id] += 1
             if len(self.examples[rule_id]) < EXAMPLES:
                 self.examples[rule_id].append(str(request_id))
+        self.errors.update(decided.errors)
+        for rule_id, reason in zip(decided.errors, decided.reasons, strict=True):
+            self.reasons.setdefault(rule_id, reason)
 
 
-async def _previewed(
-    services: Services,
-    number: int,
-    kind: EnvironmentKind,
-    tried: Ruleset,
-    sent_rules: tuple[RuleFields, ...],
-    now_ms: int,
-) -> RulesPreview:
-    tally = _Tally()
-    for environment in ENVIRONMENTS:
+async def _newest(services: Services, number: int, kind: EnvironmentKind, now_ms: int) -> list[EventPosition]:
+    """Where the newest events of the environments of this kind are, of all of them together."""
+    listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, EVERYTHING, limit=POSITIONS_AT_ONCE)
+    found: list[EventPosition] = []
+    for environment in environments_of(kind):
+        places: list[EventPosition] = []
         resume: Position | None = None
-        while kind_of(environment) == kind and tally.looked_at < MOST_PREVIEWED:
-            limit = min(EVENTS_AT_ONCE, MOST_PREVIEWED - tally.looked_at)
-            listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, EVERYTHING, limit=limit, after=resume)
-            found, resume = await services.store.query(partial(_decided, number, environment, tried, listing))
-            for each in found:
-                tally.note(*each)
-            if resume is None:
+        while len(places) < MAX_PREVIEWED:
+            began_s = services.world.elapsed_s()
+            read = partial(events.positions, listing=listing._replace(after=resume), most_keys=POSITIONS_AT_ONCE)
+            page = await services.store.query(partial(read, number=number, environment=environment))
+            places += page.rows
+            if page.resume is None:
                 break
-            await trio.lowlevel.checkpoint()
-    everything = [at for at, rule in enumerate(tried.rules) if 0 < tally.looked_at == tally.matches[rule.id]]
+            resume = page.resume.after
+            await rest(services.world, began_s)
+        found += places
+    return sorted(found, key=attrgetter("position"), reverse=True)[:MAX_PREVIEWED]
+
+
+async def _tally(services: Services, number: int, tried: Ruleset, places: Sequence[EventPosition]) -> _Tally:
+    tally = _Tally()
+    decided = partial(_decided, number, tried)
+    async with aclosing(in_slices(services.world, services.store, places, decided)) as slices:
+        async for found in slices:
+            for each in found:
+                if each is not None:
+                    tally.note(*each)
+    return tally
+
+
+def _decided(
+    number: int, tried: Ruleset, snapshot: Snapshot, places: Sequence[EventPosition]
+) -> Iterator[tuple[UUID, Event, Decided] | None]:
+    """What the rules make of each of these events; `None` of one that is gone."""
+    found = {each.request_id.bytes: each for each in events.read(snapshot, places, EVERYTHING)}
+    for place in places:
+        each = found.get(place.request_id)
+        yield None if each is None else (each.request_id, each.event, decide_by(snapshot, number, tried, each.event))
+
+
+def _previewed(
+    tally: _Tally, sent_rules: Sequence[RuleFields], rules: Sequence[Rule], kind: EnvironmentKind
+) -> RulesPreview:
+    everything = [at for at, rule in enumerate(rules) if 0 < tally.looked_at == tally.matches[rule.id]]
+    warnings = [f"rules[{at}] matches every event" for at in everything]
     return RulesPreview(
         events=tally.looked_at,
         rules=tuple(
@@ -247,22 +330,15 @@ async def _previewed(
                 name=sent_rule.name,
                 matches=tally.matches[rule.id],
                 examples=tuple(tally.examples[rule.id]),
+                errors=tally.errors[rule.id],
+                error=tally.reasons.get(rule.id, UNSET),
             )
-            for sent_rule, rule in zip(sent_rules, tried.rules, strict=True)
+            for sent_rule, rule in zip(sent_rules, rules, strict=True)
         ),
         before=dict(tally.before),
         after=dict(tally.after),
-        warnings=tuple(f"rules[{at}] matches every event" for at in everything) or UNSET,
+        warnings=(*warnings, *condition_warnings(rules, kind)) or UNSET,
     )
-
-
-def _decided(
-    number: int, environment: Environment, tried: Ruleset, listing: Listing, snapshot: Snapshot
-) -> tuple[list[tuple[UUID, Event, Decided]], Position | None]:
-    """The next events with what the rules make of them, and where to go on; `None` = there are no more."""
-    page = events.event_page(snapshot, number, environment, listing)
-    found = [(request_id, event, decide_by(snapshot, number, tried, event)) for request_id, event in page.events]
-    return found, None if page.resume is None else page.resume.after
 
 
 def _action(decision: Decision | None) -> str:
@@ -322,7 +398,8 @@ ROUTES: tuple[Route, ...] = (
         description=(
             "The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the "
             "organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A "
-            "condition that cannot be used is `invalid_condition`; `message` has line and column."
+            "condition that cannot be used is `invalid_condition`; `message` has line and column. Where the rules "
+            "could cost more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`."
         ),
         handler=put_rules,
         kinds=("management",),
@@ -339,7 +416,10 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/rules/preview",
         tag="Management: rules",
         summary="Try rules on the newest events",
-        description="On the newest 10,000 events, with their stored velocity and the lists as they are now.",
+        description=(
+            "On the newest 10,000 events of that kind of environment, with their stored velocity and the lists as they "
+            "are now. Refused as saving the rules would be."
+        ),
         handler=preview_rules,
         kinds=("management",),
         query=RulesQuery,

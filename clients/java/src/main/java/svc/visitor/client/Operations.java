@@ -363,8 +363,9 @@ public abstract class Operations {
    *
    * <p>The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
    * organization started with. Send the {@code revision} that you read: another one is {@code 409 revision_conflict}.
-   * A condition that cannot be used is {@code invalid_condition}; {@code message} has line and column. Needs the role
-   * {@code admin}.
+   * A condition that cannot be used is {@code invalid_condition}; {@code message} has line and column. Where the
+   * rules could cost more than 2 ms of CPU an event, the first that goes beyond is {@code too_expensive}. Needs the
+   * role {@code admin}.
    */
   public RulesAnswer saveRules(String organizationId, RulesBody body, SaveRulesQuery query) {
     return new RulesAnswer(send(new Call("PUT", "/management/organizations/{}/rules", organizationId).body(body).query(query)));
@@ -378,7 +379,8 @@ public abstract class Operations {
   /**
    * Try rules on the newest events.
    *
-   * <p>On the newest 10,000 events, with their stored velocity and the lists as they are now.
+   * <p>On the newest 10,000 events of that kind of environment, with their stored velocity and the lists as they are
+   * now. Refused as saving the rules would be.
    */
   public RulesPreview previewRules(String organizationId, PreviewBody body, PreviewRulesQuery query) {
     return new RulesPreview(send(new Call("POST", "/management/organizations/{}/rules/preview", organizationId).body(body).query(query)));
@@ -681,8 +683,8 @@ public abstract class Operations {
    * address of its host public and none of this service's own; it is judged again at every attempt, and redirects are
    * not followed. Ports are 443 and those above 1023, unless the operator allows others. {@code live} endpoints get
    * events of production traffic, {@code test} ones all others; {@code billing.status_changed} needs {@code live}. A
-   * {@code filter} that cannot be used is {@code invalid_condition}; {@code message} has line and column. Needs the
-   * role {@code admin} or {@code developer}.
+   * {@code filter} that cannot be used is {@code invalid_condition}, and one that could cost too much {@code
+   * too_expensive}; {@code message} says why. Needs the role {@code admin} or {@code developer}.
    */
   public IssuedWebhookBody createWebhook(String organizationId, CreateWebhookBody body) {
     return new IssuedWebhookBody(send(new Call("POST", "/management/organizations/{}/webhooks", organizationId).body(body)));

@@ -502,7 +502,7 @@ public final class Types {
      * malformed_json}, {@code malformed_encoding}, {@code out_of_range}, {@code too_long}, {@code too_deep}, {@code
      * invalid_url}, {@code not_public_address}, {@code unknown_event_type}, {@code requires_live}, {@code
      * invalid_origin}, {@code unknown_signal}, {@code invalid_cursor}, {@code invalid_value}, {@code
-     * invalid_condition}.
+     * invalid_condition}, {@code too_expensive}.
      */
     public String issue() {
       return textAt("issue");
@@ -2316,6 +2316,16 @@ public final class Types {
     public List<String> examples() {
       return listAt("examples", Body::textOf);
     }
+
+    /** Events on which its evaluation failed: it does not match then. */
+    public Long errors() {
+      return integerAt("errors");
+    }
+
+    /** Why, on the newest of them. */
+    public String error() {
+      return textAt("error");
+    }
   }
 
   /** Part of a response. */
@@ -2852,6 +2862,17 @@ public final class Types {
       setField("note", value);
       return this;
     }
+
+    /** Ignored, so that a rule can be sent as it was read. */
+    public Object counts() {
+      return get("counts");
+    }
+
+    /** Sets what {@link #counts()} returns. */
+    public RuleFields counts(Object value) {
+      setField("counts", value);
+      return this;
+    }
   }
 
   /** Part of a response. */
@@ -2921,6 +2942,11 @@ public final class Types {
     public List<RuleRow> rules() {
       return listAt("rules", value -> new RuleRow(Body.fieldsOf(value)));
     }
+
+    /** What may not be meant: see previews. */
+    public List<String> warnings() {
+      return listAt("warnings", Body::textOf);
+    }
   }
 
   /** Part of a request. */
@@ -2982,7 +3008,7 @@ public final class Types {
       return mapAt("after", Body::integerOf);
     }
 
-    /** Rules that match every event, in words. */
+    /** Rules that match every event, and literals that no event can have, in words. */
     public List<String> warnings() {
       return listAt("warnings", Body::textOf);
     }

@@ -145,10 +145,9 @@ def model(options: argparse.Namespace) -> list[Rule]:
     asked = [ask(text) for text in texts]
     ratios = sorted(one.ratio for one in asked)
     beyond = [one for one in asked if one.ratio > 1]
-    print(
-        f"\n{len(asked)} conditions: time beside price p50 {quantile(ratios, 0.5):.2f}, p90 {quantile(ratios, 0.9):.2f},"
-    )
-    print(f"p99 {quantile(ratios, 0.99):.2f}, greatest {ratios[-1]:.2f}; {len(beyond)} beyond 1, of these the longest:")
+    shares = ", ".join(f"p{percent} {quantile(ratios, percent / 100):.2f}" for percent in (50, 90, 99))
+    print(f"\n{len(asked)} conditions, time beside price: {shares}, greatest {ratios[-1]:.2f}")
+    print(f"{len(beyond)} beyond 1, of these the longest:")
     for one in sorted(beyond, key=lambda each: each.us, reverse=True)[:5]:
         print(f"  {one.ratio:5.2f}  {one.us:7.1f} us  {one.units:5} units  {one.text[:100]}")
     rules = greatest(asked)

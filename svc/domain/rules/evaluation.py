@@ -302,7 +302,7 @@ def _within(node: Node, address: Evaluator) -> Evaluator:
     def is_within(of: Evaluation) -> bool:
         found = read_address(address(of))
         if found is None:
-            raise EvaluationError("a text is no address")
+            raise EvaluationError("a text is not an address")
         return found.version == network.version and int(found) >> length == start
 
     return is_within

@@ -72,7 +72,7 @@ def _fault(call: Node, literal: Node, read: Callable[[str], str | None]) -> Iter
 def _network(text: str) -> str | None:
     if canonical("address", text) is not None:
         return None
-    return f'{text!r} is no address or network: write one such as "10.0.0.0/8"'
+    return f'{text!r} is not an address or network: write one such as "10.0.0.0/8"'
 
 
 def _pattern(text: str) -> str | None:

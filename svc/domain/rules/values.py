@@ -82,7 +82,7 @@ def _whole(number: float, allowed: range) -> int:
 
 def _read_int(text: str, allowed: range) -> int:
     if not re.fullmatch(r"[+-]?[0-9]{1,20}", text):
-        raise EvaluationError("a text is no whole number")
+        raise EvaluationError("a text is not a whole number")
     return _within(allowed, int(text))
 
 
@@ -90,7 +90,7 @@ def _read_double(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise EvaluationError("a text is no number") from None
+        raise EvaluationError("a text is not a number") from None
 
 
 def _read_bool(text: str) -> bool:
@@ -105,7 +105,7 @@ def _decoded(raw: bytes) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError:
-        raise EvaluationError("bytes are no text in UTF-8") from None
+        raise EvaluationError("bytes are not UTF-8") from None
 
 
 _TIMESTAMP = re.compile(
@@ -117,7 +117,7 @@ def read_timestamp(text: str) -> int:
     """Return a time of RFC 3339 in nanoseconds since 1970. Raises `EvaluationError`."""
     found = _TIMESTAMP.fullmatch(text)
     if found is None:
-        raise EvaluationError("a text is no time such as 2026-01-31T09:00:00Z")
+        raise EvaluationError("a text is not a time such as 2026-01-31T09:00:00Z")
     *parts, fraction, sign, hours, minutes = found.groups()
     year, month, day, hour, minute, second = map(int, parts)
     try:
@@ -137,7 +137,7 @@ _DURATION = re.compile(rf"[+-]?(?:0|(?:{_PART.pattern})+)", re.ASCII)
 def read_duration(text: str) -> int:
     """Return a duration such as `1h30m` in nanoseconds. Raises `EvaluationError`."""
     if not _DURATION.fullmatch(text) or len(text) > _LONGEST_DURATION:
-        raise EvaluationError("a text is no duration such as 24h or 90m; there are h, m, s, ms, us and ns")
+        raise EvaluationError("a text is not a duration such as 24h or 90m; there are h, m, s, ms, us and ns")
     total = 0
     for number, unit in _PART.findall(text):
         whole, _, fraction = number.partition(".")

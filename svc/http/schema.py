@@ -165,7 +165,7 @@ class FiltersQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
             str,
             about(
                 "Only events that the rule with this id decided, also where it was deleted since.",
-                "rul_0qppzPLvL54VURDkQrfS",
+                "rul_Yv3kPq8sT1nB6wDx0hRz",
                 form=id_form("rul_"),
             ),
         ]

@@ -134,7 +134,7 @@ async function developer() {
   await screen("Rules");
   await says("Matched 2 in 24 hours");
   found.history = await page.$$eval(".timeline > li", (all) => all.map((one) => one.innerText));
-  await press('[aria-label^="development that Second account"]');
+  await press('[aria-label^="development: events that Second account"]');
   await screen("Events");
   await says("Decided by Second account");
   found.matches = { decided: await listed(), address: await page.evaluate(() => location.hash) };

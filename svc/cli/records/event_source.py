@@ -188,7 +188,7 @@ _FILTERS = (
     click.option("--action", metavar="A", callback=_action, help="What the visitor did, such as log_in."),
     click.option("--decision", type=click.Choice(RULE_ACTIONS), help="What a rule decided."),
     click.option("--rule", metavar="RULE", callback=_rule, help="Id of the rule that decided."),
-    click.option("--shadow", is_flag=True, help="With --rule: what it matched in shadow mode instead."),
+    click.option("--shadow", is_flag=True, help="List what --rule matched in shadow mode, not what it decided."),
     click.option("--label", type=click.Choice(LABELS), help="What it turned out to be."),
     click.option("--asn", metavar="N", callback=_asn, help="Number of the autonomous system."),
 )

@@ -46,6 +46,9 @@ export function filters(query: Query): Query {
   return Object.fromEntries(KEPT.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])));
 }
 
+/** The filters of what a rule matched in this mode; of one that is off, or gone, what it decided. */
+export const matchesOf = (rule: string | undefined, mode: string | undefined): Record<string, string | undefined> => ({ rule, shadow: mode === "shadow" ? "true" : undefined });
+
 /** A time in the address, which people edit; `undefined` where it is none. */
 export function instantOf(text: string | undefined): Date | undefined {
   const time = new Date(text ?? "");

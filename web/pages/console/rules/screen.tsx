@@ -2,6 +2,7 @@
 /** @jsxImportSource preact */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api.js";
+import { matchesOf } from "../filters.js";
 import { count, many } from "../format.js";
 import { useAction, useConsole, useLink, useLoad, useQuery } from "../state.js";
 import { AdminNote, Button, Card, Choice, Confirm, Decided, Dialog, Field, Problem, Show } from "../ui.js";
@@ -148,7 +149,7 @@ function Editor({ audience, saved, language, onSaved, onReload }: {
 function Matched({ rule, counts, audience, mode }: { rule: Draft; counts: NonNullable<Draft["counts"]>; audience: string; mode: RuleMode | undefined }) {
   const link = useLink();
   const to = (text: string, window: string | undefined, environment: string) =>
-    <a href={link("events", "", { environment, rule: rule.id, shadow: mode === "shadow" ? "true" : undefined, window })} aria-label={`${text} that ${rule.name} matched in ${window ? "30 days" : "24 hours"}`}>{text}</a>;
+    <a href={link("events", "", { environment, window, ...matchesOf(rule.id, mode) })} aria-label={`${text}: events that ${rule.name} matched in ${window ? "30 days" : "24 hours"}`}>{text}</a>;
   const number = (of: number, window?: string) => (audience === "live" && of > 0 ? to(count(of), window, "production") : count(of));
   return (
     <>

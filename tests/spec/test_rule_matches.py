@@ -13,6 +13,7 @@ from uuid import UUID
 
 import pytest
 import trio
+from svc_client import AsyncClient
 
 from svc.actors.retention import sweep
 from svc.domain.model import ENVIRONMENTS, Decision, ShadowMatch
@@ -168,6 +169,14 @@ async def test_the_console_lists_and_exports_by_rule(shop: Shop):
         assert [row["request_id"] for row in csv.DictReader(io.StringIO(table))] == expected
         text = (await console.get("/events/export", format="jsonl", **query)).text
         assert [json.loads(line)["request_id"] for line in text.splitlines()] == expected
+
+
+async def test_the_library_lists_by_rule(shop: Shop):
+    of_a, of_any, made = await decided(shop)
+    async with AsyncClient(shop.live.url, shop.secret) as client:
+        assert [row["request_id"] async for row in client.iterate_events(rule=of_a, limit=1)] == made[1::-1]
+        found = await client.list_events(rule=of_any, shadow=True, account_id="b")
+    assert [row["request_id"] for row in found["rows"]] == made[2:3]
 
 
 async def test_a_rule_of_another_organization_lists_nothing(shop: Shop):

@@ -59,10 +59,9 @@ async function identify(account_id, device = 1, key = secret) {
   return response.json();
 }
 
-/** Request ids of the events of the list, once it is there. */
-async function listed() {
-  await says("no older ones");
-  await page.waitForFunction(() => !document.querySelector("[aria-busy=true]"));
+/** Request ids of the events of the list, once this one is among them. */
+async function listed(id) {
+  await page.waitForSelector(`tr.event a[href*="${id}"]`);
   return page.$$eval("tr.event td:nth-child(2) a, tr.event th a", (all) => all.map((one) => one.hash.match(/events\/([^?]*)/)?.[1]).filter(Boolean));
 }
 
@@ -137,14 +136,14 @@ async function developer() {
   await press('[aria-label^="development: events that Second account"]');
   await screen("Events");
   await says("Decided by Second account");
-  found.matches = { decided: await listed(), address: await page.evaluate(() => location.hash) };
+  found.matches = { decided: await listed(found.decided.request_id), address: await page.evaluate(() => location.hash) };
   await look("matches");
   await press("Show its shadow matches");
   await says("Matched in shadow mode by Second account");
-  found.matches.shadowed = await listed();
+  found.matches.shadowed = await listed(found.shadowed);
   await press("Clear the rule");
   await page.waitForFunction(() => document.querySelector(".chip") === null);
-  found.matches.all = await listed();
+  found.matches.all = await listed(found.decided.request_id);
 }
 
 async function analyst() {

@@ -72,17 +72,17 @@ func (c *Client) SupplementEvent(ctx context.Context, requestID string, body Sup
 // Filters may be combined. `next_cursor` leads to the next page, in the same window and with the same filters, and
 // is left out on the last one; `page` counts pages instead, at most 10,000 events deep. A page of several filters
 // that are rarely met together may be short, or empty, and still have a `next_cursor`: a request looks at no more
-// than 20,000 events. With `order=oldest` the list is a feed: each event once, oldest first, from the oldest that
-// is kept or from `from`, and then behind `after`. No event comes behind a `next_cursor`, of which each page has
-// one: go on with it, and wait a second where `has_more` is false. An event comes about two seconds after its
-// arrival; one that was stored later comes when it is, after younger ones. `to`, `page`, `cursor` and `label` are
-// not for a feed.
+// than 20,000 events. `rule` lists what a rule decided, with `shadow=true` what it matched in shadow mode. With
+// `order=oldest` the list is a feed: each event once, oldest first, from the oldest that is kept or from `from`,
+// and then behind `after`. No event comes behind a `next_cursor`, of which each page has one: go on with it, and
+// wait a second where `has_more` is false. An event comes about two seconds after its arrival; one that was stored
+// later comes when it is, after younger ones. `to`, `page`, `cursor`, `label` and `rule` are not for a feed.
 func (c *Client) ListEvents(ctx context.Context, query ListEventsQuery) (*EventsAnswer, error) {
 	var into EventsAnswer
 	if err := c.Send(ctx, Call{
 		Method:       http.MethodGet,
 		Path:         "/events",
-		Query:        given("visitor", query.Visitor, "level", query.Level, "tag", query.Tag, "ip_address", query.IPAddress, "country", query.Country, "signal", query.Signal, "kind", query.Kind, "account_id", query.AccountID, "action", query.Action, "asn", query.ASN, "decision", query.Decision, "label", query.Label, "from", query.From, "to", query.To, "page", query.Page, "cursor", query.Cursor, "limit", query.Limit, "order", query.Order, "after", query.After),
+		Query:        given("visitor", query.Visitor, "level", query.Level, "tag", query.Tag, "ip_address", query.IPAddress, "country", query.Country, "signal", query.Signal, "kind", query.Kind, "account_id", query.AccountID, "action", query.Action, "asn", query.ASN, "decision", query.Decision, "label", query.Label, "rule", query.Rule, "shadow", query.Shadow, "from", query.From, "to", query.To, "page", query.Page, "cursor", query.Cursor, "limit", query.Limit, "order", query.Order, "after", query.After),
 		IsRepeatable: true,
 	}, &into); err != nil {
 		return nil, err

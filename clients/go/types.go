@@ -1617,6 +1617,10 @@ type ListEventsQuery struct {
 	Decision string
 	// Only events with this label.
 	Label string
+	// Only events that the rule with this id decided, also where it was deleted since.
+	Rule string
+	// With `rule`: only events that the rule matched in shadow mode instead.
+	Shadow bool
 	// Start of the window, inclusive; 24 hours before its end when left out.
 	From string
 	// End of the window, exclusive; now when left out.

@@ -76,6 +76,13 @@ def _sixth_version(transaction: Transaction) -> None:
     rebuild_indexes(transaction)
 
 
+def _seventh_version(transaction: Transaction) -> None:
+    """Version 7: events are found by the rule that decided them and by those that matched in shadow mode, too. Those
+    that are there are indexed by theirs.
+    """
+    rebuild_indexes(transaction)
+
+
 def _index_ledger(transaction: Transaction, number: int) -> dict[str, int]:
     """Index the credits; the day of the last identification that was charged or free, and how many that day had, as
     fields of `Holding`.
@@ -128,6 +135,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _fourth_version,
     _fifth_version,
     _sixth_version,
+    _seventh_version,
 )
 
 

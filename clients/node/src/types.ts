@@ -1844,6 +1844,10 @@ export interface ListEventsQuery {
   decision?: "allow" | "review" | "challenge" | "block";
   /** Only events with this label. */
   label?: "fraud" | "legitimate";
+  /** Only events that the rule with this id decided, also where it was deleted since. */
+  rule?: string;
+  /** With `rule`: only events that the rule matched in shadow mode instead. */
+  shadow?: boolean;
   /** Start of the window, inclusive; 24 hours before its end when left out. */
   from?: string;
   /** End of the window, exclusive; now when left out. */

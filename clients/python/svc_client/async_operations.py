@@ -291,6 +291,8 @@ class AsyncOperations:
         asn: str | None = None,
         decision: Literal["allow", "review", "challenge", "block"] | None = None,
         label: Literal["fraud", "legitimate"] | None = None,
+        rule: str | None = None,
+        shadow: bool | None = None,
         from_: str | None = None,
         to: str | None = None,
         page: int | None = None,
@@ -307,12 +309,12 @@ class AsyncOperations:
         groups under `triggers`. Filters may be combined. `next_cursor` leads to the next page, in the same
         window and with the same filters, and is left out on the last one; `page` counts pages instead, at most
         10,000 events deep. A page of several filters that are rarely met together may be short, or empty, and
-        still have a `next_cursor`: a request looks at no more than 20,000 events. With `order=oldest` the list
-        is a feed: each event once, oldest first, from the oldest that is kept or from `from`, and then behind
-        `after`. No event comes behind a `next_cursor`, of which each page has one: go on with it, and wait a
-        second where `has_more` is false. An event comes about two seconds after its arrival; one that was
-        stored later comes when it is, after younger ones. `to`, `page`, `cursor` and `label` are not for a
-        feed.
+        still have a `next_cursor`: a request looks at no more than 20,000 events. `rule` lists what a rule
+        decided, with `shadow=true` what it matched in shadow mode. With `order=oldest` the list is a feed: each
+        event once, oldest first, from the oldest that is kept or from `from`, and then behind `after`. No event
+        comes behind a `next_cursor`, of which each page has one: go on with it, and wait a second where
+        `has_more` is false. An event comes about two seconds after its arrival; one that was stored later comes
+        when it is, after younger ones. `to`, `page`, `cursor`, `label` and `rule` are not for a feed.
 
         Args:
             visitor: Only events of this visitor.
@@ -327,6 +329,8 @@ class AsyncOperations:
             asn: Only events from this autonomous system.
             decision: Only events with this decision.
             label: Only events with this label.
+            rule: Only events that the rule with this id decided, also where it was deleted since.
+            shadow: With `rule`: only events that the rule matched in shadow mode instead.
             from_: Start of the window, inclusive; 24 hours before its end when left out.
             to: End of the window, exclusive; now when left out.
             page: The first page when it and `cursor` are left out.
@@ -353,6 +357,8 @@ class AsyncOperations:
                         "asn": asn,
                         "decision": decision,
                         "label": label,
+                        "rule": rule,
+                        "shadow": shadow,
                         "from": from_,
                         "to": to,
                         "page": page,

@@ -155,6 +155,8 @@ def tail(
     if cursor is not None or cursor_file is not None or not follow:
         if wanted.has_end or wanted.filters.label is not None:
             raise click.UsageError("--until and --label are not for a feed, which has no end and no labels yet")
+        if wanted.filters.rule is not None or wanted.filters.shadow is not None:
+            raise click.UsageError("--rule is not for a feed: leave out --from, --cursor-file and --no-follow")
         tail_feed(
             directory, organization_id, wanted, FeedOptions(cursor, cursor_file, follow), as_json=as_json, ids=ids
         )

@@ -157,6 +157,8 @@ def export_events(
         raise click.UsageError("--follow goes with --hourly")
     if folder is not None and wanted.filters.label is not None:
         raise click.UsageError("--hourly has no --label: an event gets it after its file may be written")
+    if folder is not None and (wanted.filters.rule is not None or wanted.filters.shadow is not None):
+        raise click.UsageError("--hourly has no --rule: its files are parts of the feed, which has none")
     if documents and form != "jsonl":
         raise click.UsageError("--documents goes with JSON lines alone: a report has no columns")
     if folder is not None:

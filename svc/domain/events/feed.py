@@ -25,8 +25,9 @@ BEGINNING = Position(0, bytes(16))
 _LAST_ID = b"\xff" * 16
 _CURSOR = struct.Struct(">BQ16s")
 """Environment, position."""
-_NOT_HERE = ("page", "cursor", "end", "label")
-"""A feed has no pages and no end; and what a label selects is known only when the event has long been given out."""
+_NOT_HERE = ("page", "cursor", "end", "label", "rule")
+"""A feed has no pages and no end; what a label selects is known only when the event has long been given out, and what
+a rule matched is read from the newest on."""
 
 
 class Feed(NamedTuple):

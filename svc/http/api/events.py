@@ -321,12 +321,13 @@ ROUTES: tuple[Route, ...] = (
             "under `triggers`. Filters may be combined. `next_cursor` leads to the next page, in the same window and "
             "with the same filters, and is left out on the last one; `page` counts pages instead, at most 10,000 "
             "events deep. A page of several filters that are rarely met together may be short, or empty, and still "
-            "have a `next_cursor`: a request looks at no more than 20,000 events. "
+            "have a `next_cursor`: a request looks at no more than 20,000 events. `rule` lists what a rule decided, "
+            "with `shadow=true` what it matched in shadow mode. "
             "With `order=oldest` the list is a feed: each event once, oldest first, from the oldest that is kept or "
             "from `from`, and then behind `after`. No event comes behind a `next_cursor`, of which each page has one: "
             "go on with it, and wait a second where `has_more` is false. An event comes about two seconds after its "
-            "arrival; one that was stored later comes when it is, after younger ones. `to`, `page`, `cursor` and "
-            "`label` are not for a feed."
+            "arrival; one that was stored later comes when it is, after younger ones. `to`, `page`, `cursor`, "
+            "`label` and `rule` are not for a feed."
         ),
         handler=list_events,
         query=ListEventsQuery,

@@ -95,6 +95,8 @@ def _at_most(total: HourCounts, filters: Filters) -> int:
         (filters.country, total.countries),
         (filters.signal, total.signals),
         (filters.kind, total.kinds),
+        (filters.rule, total.rules),
+        (filters.shadow, total.rules),
     ):
         if value is not None:
             bounds.append(counts.get(value, 0))

@@ -71,11 +71,13 @@ public abstract class Operations {
    * under {@code triggers}. Filters may be combined. {@code next_cursor} leads to the next page, in the same window
    * and with the same filters, and is left out on the last one; {@code page} counts pages instead, at most 10,000
    * events deep. A page of several filters that are rarely met together may be short, or empty, and still have a
-   * {@code next_cursor}: a request looks at no more than 20,000 events. With {@code order=oldest} the list is a feed:
-   * each event once, oldest first, from the oldest that is kept or from {@code from}, and then behind {@code after}.
-   * No event comes behind a {@code next_cursor}, of which each page has one: go on with it, and wait a second where
-   * {@code has_more} is false. An event comes about two seconds after its arrival; one that was stored later comes
-   * when it is, after younger ones. {@code to}, {@code page}, {@code cursor} and {@code label} are not for a feed.
+   * {@code next_cursor}: a request looks at no more than 20,000 events. {@code rule} lists what a rule decided, with
+   * {@code shadow=true} what it matched in shadow mode. With {@code order=oldest} the list is a feed: each event
+   * once, oldest first, from the oldest that is kept or from {@code from}, and then behind {@code after}. No event
+   * comes behind a {@code next_cursor}, of which each page has one: go on with it, and wait a second where {@code
+   * has_more} is false. An event comes about two seconds after its arrival; one that was stored later comes when it
+   * is, after younger ones. {@code to}, {@code page}, {@code cursor}, {@code label} and {@code rule} are not for a
+   * feed.
    */
   public EventsAnswer listEvents(ListEventsQuery query) {
     return new EventsAnswer(send(new Call("GET", "/events").query(query).repeatable()));

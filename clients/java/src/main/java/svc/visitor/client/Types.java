@@ -4477,6 +4477,18 @@ public final class Types {
       return this;
     }
 
+    /** Only events that the rule with this id decided, also where it was deleted since. */
+    public ListEventsQuery rule(String value) {
+      setField("rule", value);
+      return this;
+    }
+
+    /** With {@code rule}: only events that the rule matched in shadow mode instead. */
+    public ListEventsQuery shadow(boolean value) {
+      setField("shadow", value);
+      return this;
+    }
+
     /** Start of the window, inclusive; 24 hours before its end when left out. */
     public ListEventsQuery from(String value) {
       setField("from", value);

@@ -32,7 +32,7 @@ Read = Callable[[Snapshot, Sequence[T]], Iterator[R]]
 
 async def in_slices(world: World, store: Store, items: Sequence[T], read: Read[T, R]) -> AsyncGenerator[list[R]]:
     """Read items, and yield the results of each slice. Raises what `read` raises."""
-    done, at_once = 0, 8
+    done, at_once = 0, min(8, MAX_AT_ONCE)
     while done < len(items):
         began_s = world.elapsed_s()
         slice_of = partial(_slice, items[done : done + at_once], read, world.elapsed_s)

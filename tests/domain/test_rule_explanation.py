@@ -26,9 +26,10 @@ VALUES: dict[str, Any] = {
 
 
 def explained(text: str) -> Term:
-    tree = compiled(text).tree
-    assert tree is not None
-    return explain(tree, Evaluation(Values(VALUES.get), lambda name: name == "blocked_visitors", BUDGET))
+    compiled(text)
+    found = explain(text, Evaluation(Values(VALUES.get), lambda name: name == "blocked_visitors", BUDGET))
+    assert found is not None
+    return found
 
 
 def test_a_comparison_shows_the_value_of_the_event():

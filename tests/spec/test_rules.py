@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
+from svc.domain.rules.conditions import known
 from svc.domain.rules.ruleset import Rule
-from svc.store.transactions.rules.rulesets import save_rules
+from svc.store.transactions.rules.rulesets import decide_event, save_rules
 from tests.spec.commands import Run
 from tests.spec.responses import assert_error, visit
 from tests.spec.test_accounts import act, event_of
@@ -512,3 +513,20 @@ async def test_much_work_of_one_organization_is_limited_and_refused_before_it_is
         assert asked.status_code == 200, "another organization has its own"
         live.clock.advance(seconds=2)
         assert (await shop.save(*rules)).status_code == 200
+
+
+async def test_rules_are_compiled_before_the_transaction_that_others_share(shop: Shop, monkeypatch: pytest.MonkeyPatch):
+    """The first identification after a save finds them compiled where it is recorded."""
+    rules = [FIFTH | {"name": str(number), "condition": f"score > {number}"} for number in range(20)]
+    assert (await shop.save(*rules)).status_code == 200
+    known.cache_clear()
+    found: list[bool] = []
+
+    def noted(transaction: Any, number: int, facts: Any) -> Any:
+        found.append(known.cache_info().currsize >= len(rules))
+        return decide_event(transaction, number, facts)
+
+    monkeypatch.setattr("svc.store.transactions.identification.decide_event", noted)
+    await act(shop.live, shop.public)
+    assert found
+    assert all(found)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from svc.domain.accounts.velocity import EnvironmentKind
 from svc.domain.refusals import Detail, Issue, Refusal
-from svc.domain.rules.conditions import OVER_BUDGET, Condition, compile_once, known
+from svc.domain.rules.conditions import OVER_BUDGET, Condition, compile_once
 from svc.domain.rules.cost import BUDGET, FILTER_BUDGET, UNITS_A_MS, fetched_units
 from svc.domain.rules.language import MAX_LENGTH, ConditionError
 from svc.domain.rules.literals import warnings
@@ -61,11 +61,11 @@ def filter_problem(condition: str, lists: ListPrefixes) -> tuple[Issue, str] | N
 
 
 def condition_warnings(rules: Sequence[Rule], kind: EnvironmentKind) -> Iterator[str]:
-    """Yield a sentence for each literal of these rules that no event of this kind of environment can have, beginning
-    with `rules[n]`.
+    """Yield a sentence for each literal of these rules, which were checked, that no event of this kind of environment
+    can have, beginning with `rules[n]`.
     """
     for position, rule in enumerate(rules):
-        tree = known(rule.condition).tree
+        tree = compile_once(rule.condition).tree
         for sentence in () if tree is None else warnings(tree, kind):
             yield f"rules[{position}]: {sentence}"
 

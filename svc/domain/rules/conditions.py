@@ -27,7 +27,7 @@ class Condition(NamedTuple):
     """A condition that is ready. It has no state: any number of evaluations may go on at once."""
 
     tree: Node | None
-    """`None` where this version cannot read it."""
+    """`None` of one that was saved: only who saves or tries it asks."""
     evaluate: Evaluator
     names: frozenset[str]
     """The variables that it names: those of `VARIABLES`."""
@@ -72,14 +72,14 @@ def compiled(text: str) -> Condition:
 
 
 def compile_once(text: str) -> Condition:
-    """As `compiled`: a text is compiled once in a process, whether or not it can be saved."""
+    """As `compiled`, for texts that are saved or tried: those of one request are compiled once."""
     found = _outcome(text)
     if isinstance(found, ConditionError):
         raise found.with_traceback(None)
     return found
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=256)
 def _outcome(text: str) -> Condition | ConditionError:
     try:
         return compiled(text)
@@ -94,16 +94,15 @@ def is_valid(text: str) -> bool:
 
 def _saved(text: str) -> Condition:
     found = _outcome(text)
-    if isinstance(found, Condition):
-        return found
     try:
-        return _condition(checked_tree(text))
+        found = found if isinstance(found, Condition) else _condition(checked_tree(text))
+        return found._replace(tree=None)
     except ConditionError:
         nothing = frozenset[str]()
         return Condition(None, failing("this version cannot read the condition: save it again"), nothing, nothing, 1)
 
 
-known = lru_cache(maxsize=2048)(_saved)
+known = lru_cache(maxsize=8192)(_saved)
 """Return the condition of a text that was saved: each is compiled once in a process. What cannot be evaluated fails
 when it is asked.
 """

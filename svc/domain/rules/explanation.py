@@ -12,6 +12,8 @@ from typing import Any, Final, Literal, NamedTuple, cast
 
 from svc.domain.rules.conditions import variables_in
 from svc.domain.rules.evaluation import Evaluation, TooExpensiveError, evaluator
+from svc.domain.rules.language import ConditionError, checked_tree
+from svc.domain.rules.literals import readable
 from svc.domain.rules.tree import Node, Type
 from svc.domain.rules.values import EvaluationError, written_duration, written_timestamp
 
@@ -54,8 +56,14 @@ class Term(NamedTuple):
     """Variables that it names and the event has no value of; of a `term` alone."""
 
 
-def explain(tree: Node, evaluation: Evaluation) -> Term:
-    """Return the terms of a condition for an event. Blocks for about a tenth of a millisecond a term."""
+def explain(condition: str, evaluation: Evaluation) -> Term | None:
+    """Return the terms of a condition for an event; `None` for one that this version cannot read. Blocks for about a
+    tenth of a millisecond a term.
+    """
+    try:
+        tree = readable(checked_tree(condition))
+    except ConditionError:
+        return None
     return _Explanation(evaluation).of(tree)
 
 

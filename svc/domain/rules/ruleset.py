@@ -42,6 +42,11 @@ class Ruleset(msgspec.Struct, frozen=True, array_like=True, kw_only=True, dict=T
     saved_by: str = ""
     """Id of the key that saved it; of a command the name of its user."""
 
+    @property
+    def is_prepared(self) -> bool:
+        """Whether its conditions are compiled."""
+        return "prepared" in self.__dict__
+
     @cached_property
     def prepared(self) -> Prepared:
         """Its conditions, compiled once for each process."""

@@ -7,7 +7,9 @@ in `evaluation.py`, what it costs in `cost.py`.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from struct import unpack
 from typing import Any, Final, Literal, NamedTuple
 
@@ -58,9 +60,11 @@ class Node(NamedTuple):
 
     def walk(self) -> Iterator[Node]:
         """Yield this node and all below it, parents first."""
-        yield self
-        for part in self.parts:
-            yield from part.walk()
+        left: list[Node] = [self]
+        while left:
+            node = left.pop()
+            yield node
+            left.extend(reversed(node.parts))
 
 
 class TreeError(ValueError):
@@ -97,20 +101,23 @@ def _varint(raw: bytes, at: int) -> tuple[int, int]:
 def _fields(raw: bytes) -> _Fields:
     """A message of protocol buffers (protobuf.dev/programming-guides/encoding)."""
     found: dict[int, list[Any]] = {}
-    at = 0
-    while at < len(raw):
-        tag, at = _varint(raw, at)
-        value: Any
-        if tag & 7 == 0:
-            value, at = _varint(raw, at)
-        elif tag & 7 == 1:
+    at, end = 0, len(raw)
+    value: Any
+    while at < end:
+        tag, at = (raw[at], at + 1) if raw[at] < 0x80 else _varint(raw, at)  # most numbers have one byte
+        kind = tag & 7
+        if kind == 1:
             value, at = raw[at : at + 8], at + 8
-        elif tag & 7 == 2:
-            length, at = _varint(raw, at)
-            value, at = raw[at : at + length], at + length
+        elif kind in (0, 2):
+            value, at = (raw[at], at + 1) if raw[at] < 0x80 else _varint(raw, at)
+            if kind:
+                value, at = raw[at : at + value], at + value
         else:
-            raise TreeError(f"the serialized condition has the wire type {tag & 7}")
-        found.setdefault(tag >> 3, []).append(value)
+            raise TreeError(f"the serialized condition has the wire type {kind}")
+        if tag >> 3 in found:
+            found[tag >> 3].append(value)
+        else:
+            found[tag >> 3] = [value]
     return found
 
 
@@ -132,6 +139,7 @@ _PRIMITIVES: Final = {1: "bool", 2: "int", 3: "uint", 4: "double", 5: "string", 
 _WELL_KNOWN: Final = {2: "timestamp", 3: "duration"}
 
 
+@lru_cache(maxsize=256)
 def _type(raw: bytes) -> Type:
     fields = _fields(raw)
     match next(iter(fields), 0):
@@ -148,6 +156,14 @@ def _type(raw: bytes) -> Type:
             return Type("map", (_type(_first(both, 1)), _type(_first(both, 2))))
         case _:
             return OTHER
+
+
+@lru_cache(maxsize=1024)
+def _reference(raw: bytes) -> tuple[str, str]:
+    """(name of the variable, overload of the function); empty where the checker says none, or leaves several."""
+    fields = _fields(raw)
+    overloads = fields.get(3, [])
+    return _text(fields, 1), overloads[0].decode() if len(overloads) == 1 else ""
 
 
 def _signed(number: int) -> int:
@@ -184,7 +200,7 @@ class _Reader:
         self._references = _by_id(checked.get(2, []))
         self._types = _by_id(checked.get(3, []))
         self._offsets = _by_id(source.get(4, []))
-        self._text = text
+        self._lines = [-1, *(at for at, mark in enumerate(text) if mark == "\n")]
 
     def node(self, raw: bytes | None, depth: int) -> Node:  # noqa: C901, PLR0911  a case for each kind
         """`None` = the root."""
@@ -193,19 +209,19 @@ class _Reader:
         fields = _fields(self._root if raw is None else raw)
         number: int = _first(fields, 2, 0)
         at, of = self._place(number), _type(self._types.get(number, b""))
-        reference = _fields(self._references.get(number, b""))
+        name, overload = _reference(self._references.get(number, b""))
         if 3 in fields:
             return Node("constant", at, of, value=_constant(_fields(fields[3][0])))
         if 4 in fields:
-            return Node("name", at, of, name=_text(reference, 1) or _text(_fields(fields[4][0]), 1))
-        if 5 in fields and 1 in reference:  # a variable with a dot in its name, such as `visitor.id`
-            return Node("name", at, of, name=_text(reference, 1))
+            return Node("name", at, of, name=name or _text(_fields(fields[4][0]), 1))
+        if 5 in fields and name:  # a variable with a dot in its name, such as `visitor.id`
+            return Node("name", at, of, name=name)
         if 5 in fields:
             select = _fields(fields[5][0])
             kind = "has" if _first(select, 3, 0) else "select"
             return Node(kind, at, of, name=_text(select, 2), parts=(self.node(_first(select, 1), depth + 1),))
         if 6 in fields:
-            return self._call(_fields(fields[6][0]), reference, at, of, depth)
+            return self._call(_fields(fields[6][0]), overload, at, of, depth)
         if 7 in fields:
             elements = _fields(fields[7][0]).get(1, [])
             return Node("list", at, of, parts=tuple(self.node(one, depth + 1) for one in elements))
@@ -220,15 +236,14 @@ class _Reader:
             return self._macro(_fields(fields[9][0]), at, of, depth)
         raise TreeError("the serialized condition has an expression of an unknown kind")
 
-    def _call(self, call: _Fields, reference: _Fields, at: Place, of: Type, depth: int) -> Node:
-        overloads = reference.get(3, [])
+    def _call(self, call: _Fields, overload: str, at: Place, of: Type, depth: int) -> Node:
         return Node(
             "call",
             at,
             of,
             name=_text(call, 2),
             parts=tuple(self.node(one, depth + 1) for one in (*call.get(1, []), *call.get(3, []))),
-            overload=overloads[0].decode() if len(overloads) == 1 else "",
+            overload=overload,
             is_member=1 in call,
         )
 
@@ -253,5 +268,6 @@ class _Reader:
         return Node("macro", at, of, name=name, parts=(sequence, *parts), variable=variable)
 
     def _place(self, number: int) -> Place:
-        before = self._text[: self._offsets.get(number, 0)]
-        return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+        offset = self._offsets.get(number, 0)
+        line = bisect_left(self._lines, offset)
+        return line, offset - self._lines[line - 1]

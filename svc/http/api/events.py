@@ -9,6 +9,7 @@ import re
 import zlib
 from collections.abc import Sequence
 from functools import partial
+from operator import attrgetter
 from uuid import UUID
 
 import msgspec
@@ -20,7 +21,16 @@ from svc.domain.access import deferred
 from svc.domain.bodies import sent
 from svc.domain.events.archive import deflate, inflate
 from svc.domain.events.event_row import EventBody, event_row
-from svc.domain.events.listing import Asked, CursorScope, Filters, Listing, next_cursor, read_listing
+from svc.domain.events.listing import (
+    EVERYTHING,
+    Asked,
+    CursorScope,
+    Filters,
+    Listing,
+    Resume,
+    next_cursor,
+    read_listing,
+)
 from svc.domain.model import Environment
 from svc.domain.records import DeferredReport, Event
 from svc.domain.refusals import Detail, Refusal
@@ -41,6 +51,7 @@ from svc.http.schema import (
     SupplementBody,
     UpdateEventBody,
 )
+from svc.http.slices import rest
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.event_changes import change_event, supplement
@@ -111,6 +122,30 @@ async def find_positions(
             if resume is None or len(rows) == listing.limit:
                 break
     return events.Positions(rows, resume)
+
+
+async def newest_positions(
+    services: Services, number: int, environments: Sequence[Environment], now_ms: int, *, most: int
+) -> list[events.EventPosition]:
+    """Return the positions of the newest events of some environments together, newest first, at most `most`. To be read
+    in a long read's turn: it rests after each part.
+    """
+    listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, EVERYTHING, limit=KEYS_AT_ONCE)
+    found: list[events.EventPosition] = []
+    for environment in environments:
+        places: list[events.EventPosition] = []
+        resume: Resume | None = None
+        while len(places) < most:
+            began_s = services.world.elapsed_s()
+            after = None if resume is None else resume.after
+            page = await _some_positions(services, number, environment, listing._replace(after=after))
+            places += page.rows
+            resume = page.resume
+            if resume is None:
+                break
+            await rest(services.world, began_s)
+        found += places
+    return sorted(found, key=attrgetter("position"), reverse=True)[:most]
 
 
 async def _some_positions(

@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
-from operator import attrgetter
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -20,7 +19,6 @@ from msgspec import UNSET, Meta, UnsetType
 from svc.domain.accounts.velocity import EnvironmentKind, kind_of
 from svc.domain.bodies import sent
 from svc.domain.events.hour_counts import matched_rules
-from svc.domain.events.listing import EVERYTHING, Listing, Position
 from svc.domain.fields import RequestId, about, id_form
 from svc.domain.ids import DAY_MS
 from svc.domain.model import ENVIRONMENTS, Decision, RuleAction
@@ -29,10 +27,11 @@ from svc.domain.refusals import Refusal
 from svc.domain.rules.checking import condition_warnings
 from svc.domain.rules.conditions import is_valid
 from svc.domain.rules.ruleset import MOST_RULES, Decided, Rule, RuleMode, Ruleset
+from svc.http.api.events import newest_positions
 from svc.http.change import caller_of, change
-from svc.http.limits import CONDITION_WORK, EVENT_WORK
+from svc.http.limits import EVENT_WORK, condition_work
 from svc.http.route import ORGANIZATION, Call, Route, Services
-from svc.http.slices import Slice, in_slices, rest
+from svc.http.slices import Slice, in_slices
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.rules.rulesets import (
     SAVED_SINCE,
@@ -48,8 +47,6 @@ from svc.store.views.subjects import environments_of
 from svc.world import twenty_characters
 
 MAX_PREVIEWED = 10_000
-POSITIONS_AT_ONCE = 250
-"""Keys of the index: about 2 ms."""
 EXAMPLES = 5
 """Of each rule of a preview."""
 
@@ -213,7 +210,7 @@ async def compile_rules(services: Services, number: int, rules: Sequence[Rule], 
     """
     if len(rules) > MOST_RULES:
         return None  # refused for that
-    refusal = services.limits.work_refusal(number, CONDITION_WORK * len(rules), at_ms)
+    refusal = services.limits.work_refusal(number, condition_work(rule.condition for rule in rules), at_ms)
     if refusal is not None:
         return refusal
     time = Slice(services.world)
@@ -239,7 +236,7 @@ async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusa
     if refusal is not None:
         return refusal
     async with services.limits.long_reads.turn(number):
-        places = await _newest(services, number, kind, call.at_ms)
+        places = await newest_positions(services, number, environments_of(kind), call.at_ms, most=MAX_PREVIEWED)
         services.limits.work_refusal(number, EVENT_WORK * len(places), call.at_ms)
         tally = await _tally(services, number, Ruleset(revision=0, rules=tuple(rules)), places)
     return _previewed(tally, body.rules, rules, kind)
@@ -276,26 +273,6 @@ class _Tally:
             self.reasons.setdefault(rule_id, reason)
 
 
-async def _newest(services: Services, number: int, kind: EnvironmentKind, now_ms: int) -> list[EventPosition]:
-    """Where the newest events of the environments of this kind are, of all of them together."""
-    listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, EVERYTHING, limit=POSITIONS_AT_ONCE)
-    found: list[EventPosition] = []
-    for environment in environments_of(kind):
-        places: list[EventPosition] = []
-        resume: Position | None = None
-        while len(places) < MAX_PREVIEWED:
-            began_s = services.world.elapsed_s()
-            read = partial(events.positions, listing=listing._replace(after=resume), most_keys=POSITIONS_AT_ONCE)
-            page = await services.store.query(partial(read, number=number, environment=environment))
-            places += page.rows
-            if page.resume is None:
-                break
-            resume = page.resume.after
-            await rest(services.world, began_s)
-        found += places
-    return sorted(found, key=attrgetter("position"), reverse=True)[:MAX_PREVIEWED]
-
-
 async def _tally(services: Services, number: int, tried: Ruleset, places: Sequence[EventPosition]) -> _Tally:
     tally = _Tally()
     decided = partial(_decided, number, tried)
@@ -311,9 +288,7 @@ def _decided(
     number: int, tried: Ruleset, snapshot: Snapshot, places: Sequence[EventPosition]
 ) -> Iterator[tuple[UUID, Event, Decided] | None]:
     """What the rules make of each of these events; `None` of one that is gone."""
-    found = {each.request_id.bytes: each for each in events.read(snapshot, places, EVERYTHING)}
-    for place in places:
-        each = found.get(place.request_id)
+    for each in events.read_each(snapshot, places):
         yield None if each is None else (each.request_id, each.event, decide_by(snapshot, number, tried, each.event))
 
 

@@ -24,7 +24,7 @@ from svc.domain.rules.conditions import is_valid
 from svc.domain.webhooks.records import HISTORY_MS, Attempt
 from svc.domain.webhooks.signature import standard_secret
 from svc.http.change import caller_of, change
-from svc.http.limits import CONDITION_WORK
+from svc.http.limits import condition_work
 from svc.http.management.webhook_schema import (
     CreateWebhookBody,
     IssuedWebhookBody,
@@ -120,7 +120,7 @@ def compile_filter(services: Services, call: Call, condition: str | None) -> Ref
     """Compile a filter before the transaction asks for it. `429 rate_limited` after much work."""
     if condition is None:
         return None
-    refusal = services.limits.work_refusal(call.organization.number, CONDITION_WORK, call.at_ms)
+    refusal = services.limits.work_refusal(call.organization.number, condition_work([condition]), call.at_ms)
     if refusal is None:
         is_valid(condition)
     return refusal

@@ -173,7 +173,7 @@ def explained(
         is_told = rule.id in (wanted, decided)
         if is_true is True and not is_told and most:
             is_told, most = True, most - 1
-        told = explain(condition.tree, evaluation_of(facts, BUDGET)) if is_told and condition.tree else None
+        told = explain(rule.condition, evaluation_of(facts, BUDGET)) if is_told else None
         found.append(ExplainedRule(rule, None if isinstance(is_true, str) else is_true, told))
     return found
 

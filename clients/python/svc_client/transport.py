@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 import httpx
 
 from svc_client.call import Call
 from svc_client.errors import ApiError, UnreachableError
+from svc_client.types import DetailBody
 
 BASE = "/api/v1"
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
@@ -81,7 +82,8 @@ def _error(response: httpx.Response, body: Any) -> ApiError:
     request_id = response.headers.get("x-request-id")
     try:
         fault = body["error"]
-        code, message, details = str(fault["code"]), str(fault["message"]), list(fault.get("details", ()))
+        code, message = str(fault["code"]), str(fault["message"])
+        details = [cast("DetailBody", detail) for detail in fault.get("details", ()) if isinstance(detail, dict)]
     except (TypeError, KeyError, AttributeError):  # of a proxy, or of something else at this address
         code, message, details = "unexpected_response", "The response is not one of this service.", []
     return ApiError(

@@ -69,11 +69,12 @@ final class KeyRing {
         verdict != null
             && verdict.organizationId().equals(organizationId)
             && verdict.environment().equals(environment);
-    if (!isOurs) return new Checked<>("invalid", null);
+    if (!isOurs) return new Checked<>(List.of("invalid"), null, action.allowsUnknown);
     Instant now = action.time();
     boolean isBegun = now.isAfter(Instant.ofEpochSecond(verdict.issuedAt()).minus(Checks.CLOCK_SKEW));
-    if (!isBegun || !now.isBefore(Instant.ofEpochSecond(verdict.expiresAt()))) return new Checked<>("too_old", verdict);
-    return new Checked<>(Checks.difference(verdict, action), verdict);
+    boolean isAlive = isBegun && now.isBefore(Instant.ofEpochSecond(verdict.expiresAt()));
+    List<String> problems = isAlive ? Checks.differences(verdict, action) : List.of("too_old");
+    return new Checked<>(problems, verdict, action.allowsUnknown);
   }
 
   private Verdict verified(String token) {

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import trio
@@ -155,9 +155,10 @@ async def test_the_third_account_is_refused_from_the_rule_to_the_shop(shop: Shop
         key, secret = live.issue()[1], live.issue("secret")[1]
         forms: list[Form] = []
         for number in range(1, 4):
-            about = {"tag": f"t{number}", "action": "sign_up", "account_id": f"account-{number}"}
-            by_event, by_verdict = [(await live.identify(key, verdict=True, **about)).json() for _ in range(2)]
-            forms += [Form(by_event["request_id"], about["tag"]), Form(by_verdict["verdict"], about["tag"])]
+            tag = f"t{number}"
+            about: dict[str, Any] = {"tag": tag, "action": "sign_up", "account_id": f"a{number}", "verdict": True}
+            by_event, by_verdict = [(await live.identify(key, **about)).json() for _ in range(2)]
+            forms += [Form(by_event["request_id"], tag), Form(by_verdict["verdict"], tag)]
         told = await shop(live, secret, forms)
     assert told[0] == told[1] == Told("accept", [])
     assert "refuse" not in {decision for decision, _ in told[:4]}

@@ -3,6 +3,7 @@ package svc
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -212,11 +213,11 @@ func against(problems []Problem, said *judged, allowUnknown bool) []finding {
 }
 
 // problemsWith has the first strong problem alone, else every weak one; the first use is left out, which only a memory can
-// tell.
+// tell. The error is an *APIError where what was read has not the form of an event, or says that action.IP is no address.
 func problemsWith(event *EventDetailBody, action Action) ([]Problem, error) {
 	occurred, err := time.Parse(time.RFC3339Nano, event.OccurredAt)
-	if err != nil {
-		return []Problem{TooOld}, nil
+	if err != nil || !hasForm(event.IPAddress, event.Platform) {
+		return nil, unexpected(200)
 	}
 	if age := action.now().Sub(occurred); age <= -clockSkew || age >= maxAge {
 		return []Problem{TooOld}, nil
@@ -254,6 +255,12 @@ func differences(seen identified, action Action) ([]Problem, error) {
 		weak = append(weak, Unproven)
 	}
 	return weak, nil
+}
+
+// hasForm says whether the texts are there that every event and verdict has.
+func hasForm(ip string, others ...string) bool {
+	_, err := address(ip)
+	return err == nil && !slices.Contains(others, "")
 }
 
 func text(value *string) string {

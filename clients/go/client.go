@@ -315,7 +315,8 @@ func read(response *http.Response, text []byte, into any) error {
 			return nil
 		}
 	}
-	failure := &APIError{Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id"), RetryAfter: -1}
+	failure := unexpected(response.StatusCode)
+	failure.RequestID = response.Header.Get("X-Request-Id")
 	if after := response.Header.Get("Retry-After"); retryAfterForm.MatchString(after) {
 		seconds, _ := strconv.Atoi(after)
 		failure.RetryAfter = time.Duration(seconds) * time.Second
@@ -323,8 +324,6 @@ func read(response *http.Response, text []byte, into any) error {
 	var said ErrorBody
 	if json.Unmarshal(text, &said) == nil && said.Error.Code != "" && response.StatusCode/100 != 2 {
 		failure.Code, failure.Message, failure.Details = said.Error.Code, said.Error.Message, said.Error.Details
-	} else { // of a proxy, or of something else at this address
-		failure.Code, failure.Message = "unexpected_response", "The response is not one of this service."
 	}
 	return failure
 }

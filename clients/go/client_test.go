@@ -238,7 +238,7 @@ func TestAFieldIsLeftOutOrNullOrAValue(t *testing.T) {
 }
 
 func TestWhatIsNoAddressIsAnErrorAndNoneIsNotCompared(t *testing.T) {
-	event := &EventDetailBody{OccurredAt: time.Now().Format(time.RFC3339Nano), IPAddress: "127.0.0.1"}
+	event := &EventDetailBody{OccurredAt: time.Now().Format(time.RFC3339Nano), IPAddress: "127.0.0.1", Platform: "web"}
 	for _, ip := range []string{"nowhere", "127.0.0.1:80"} {
 		if _, err := problemsWith(event, Action{IP: ip}); err == nil {
 			t.Error(ip)

@@ -37,6 +37,12 @@ func (e *APIError) Error() string {
 	return said
 }
 
+// unexpected is the error for a response of a proxy, or of something else at this address.
+func unexpected(status int) *APIError {
+	message := "The response is not one of this service."
+	return &APIError{Status: status, Code: "unexpected_response", Message: message, RetryAfter: -1}
+}
+
 // UnreachableError says that no response arrived: the connection failed, took too long, or the context ended.
 type UnreachableError struct {
 	// WasSent is false where there was no connection, so that nothing can have been done.

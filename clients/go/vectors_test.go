@@ -2,6 +2,7 @@ package svc
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"reflect"
@@ -104,6 +105,10 @@ func run(t *testing.T, kind string, in input, raw json.RawMessage) any {
 		return concluded(found.Problem, found.Decision(), found.Reasons())
 	case "check":
 		problems, err := problemsWith(&in.Event, in.Action.at(in.NowMs))
+		var refused *APIError
+		if errors.As(err, &refused) {
+			return map[string]any{"error": refused.Code}
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -145,7 +145,8 @@ func (r *keyRing) verified(token string) *Verdict {
 	}
 	_, claims, _ := strings.Cut(token[:end], ".")
 	var verdict Verdict
-	if json.Unmarshal(decoded(claims), &verdict) != nil {
+	if json.Unmarshal(decoded(claims), &verdict) != nil || verdict.IssuedAt == 0 || verdict.ExpiresAt == 0 ||
+		!hasForm(verdict.IPAddress, verdict.Platform, verdict.OrganizationID, verdict.RequestID, verdict.Environment) {
 		return nil
 	}
 	return &verdict

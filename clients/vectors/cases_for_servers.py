@@ -132,8 +132,15 @@ REFUSING = ("level:high", f"rule:{BLOCK['rule']}")
 WEAK = ("other_address", "other_network", "unproven")
 
 
+UNEXPECTED = "unexpected_response"
+
+
 def expected_of(problem: str | None, reasons: Sequence[str]) -> dict[str, Any]:
-    """What must come of a case: a problem that is not weak is the only reason there is."""
+    """What must come of a case: a problem that is not weak is the only reason there is. What has not the form of an
+    event is an error.
+    """
+    if problem == UNEXPECTED:
+        return {"error": UNEXPECTED}
     if problem is not None and problem not in WEAK:
         return {"problem": problem, "decision": "refuse", "reasons": [problem]}
     decision = "refuse" if any(reason in REFUSING for reason in reasons) else "verify" if reasons else "accept"
@@ -204,6 +211,11 @@ def verdict_cases() -> list[dict[str, Any]]:
         reasons=["rule:Third account", "other_address"], ip="203.0.113.8",
     )  # fmt: skip
     case("a field of tomorrow", None, token_of({**CLAIMS, "future": {"a": [1.5, None]}}))
+    for name in ("aud", "jti", "iat", "exp", "environment", "platform", "ip_address"):
+        case(f"without {name}", "invalid", token_of({**CLAIMS, name: None}))
+    case("of several organizations", "invalid", token_of({**CLAIMS, "aud": [ORGANIZATION]}))
+    case("of no number", "invalid", token_of({**CLAIMS, "exp": "never"}))
+    case("of a decision that is none", "invalid", token_of({**CLAIMS, "decision": "block"}))
     case("of another environment", "invalid", environment="staging")
     case("of another organization", "invalid", organization_id="org_000000000000000000")
     case("too old", "too_old", now_ms=NOW_MS + 300_000)
@@ -284,7 +296,7 @@ def check_cases() -> list[dict[str, Any]]:
     """Of `check`: the problem of an event, the decision and the reasons. Of `message`: the text of an error.
     Of `wait`: milliseconds until the next attempt, `null` for none. Of `visitor_headers`: what is passed on.
     """
-    return [*_checks(), *_decisions(), *_messages(), *_waits(), *_headers()]
+    return [*_checks(), *_forms(), *_decisions(), *_messages(), *_waits(), *_headers()]
 
 
 class _Checks:
@@ -369,6 +381,17 @@ def _checks() -> list[dict[str, Any]]:
     case("of a service that proves nothing", "unproven", event={"proven": None}, reasons=["unproven"], proven=True)
     case("proven", event={"proven": True}, proven=True)
     case("the first fault is told", "other_origin", origin="https://other.example", ip="203.0.113.8", is_first=False)
+    return case.made
+
+
+def _forms() -> list[dict[str, Any]]:
+    """What has not the form of an event."""
+    case = _Checks()
+    for name in ("occurred_at", "ip_address", "platform"):
+        case(f"no event: without {name}", UNEXPECTED, event={name: None})
+    case("no event: of no time", UNEXPECTED, event={"occurred_at": "yesterday, perhaps"})
+    case("no event: of no address", UNEXPECTED, event={"ip_address": "nowhere"})
+    case("no event, used before", UNEXPECTED, event={"platform": None}, is_first=False)
     return case.made
 
 

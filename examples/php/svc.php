@@ -64,6 +64,9 @@ function svc_check(?array $event, array $action, callable $is_first_use, ?float 
     if ($event === null) {
         return svc_concluded(['not_found'], null, $action);
     }
+    if (!svc_has_form($event, ['occurred_at']) || strtotime($event['occurred_at']) === false) {
+        throw new RuntimeException('svc: unexpected_response');
+    }
     $occurred = new DateTimeImmutable($event['occurred_at']);
     $age = ($now ?? microtime(true)) - (float) $occurred->format('U.u');
     $is_fresh = $age > -SVC_CLOCK_SKEW_S && $age < SVC_MAX_AGE_S;
@@ -89,6 +92,20 @@ function svc_differences(array $seen, array $action): array
     };
     $is_unproven = ($action['proven'] ?? false) && ($seen['proven'] ?? false) !== true;
     return $strong !== null ? [$strong] : [...$distance, ...($is_unproven ? ['unproven'] : [])];
+}
+
+/** Whether what the checks read of an event or a verdict is there, and of its kind; so are more texts and integers. */
+function svc_has_form(array $seen, array $texts, array $integers = []): bool
+{
+    $optional = ['origin', 'tag', 'account_id', 'action', 'suspect_level'];
+    $rule = $seen['decision'] ?? ['action' => '', 'rule' => ''];
+    $is = fn (string $kind, mixed ...$values): bool => array_unique(array_map('gettype', $values)) === [$kind];
+    return $is('string', ...array_map(fn (string $name) => $seen[$name] ?? null, ['ip_address', 'platform', ...$texts]))
+        && $is('integer', ...array_map(fn (string $name) => $seen[$name] ?? null, ['visitor_confidence', ...$integers]))
+        && $is('string', ...array_map(fn (string $name) => $seen[$name] ?? '', $optional))
+        && is_bool($seen['identifiable'] ?? null)
+        && is_array($rule) && $is('string', $rule['action'] ?? null, $rule['rule'] ?? null)
+        && @inet_pton(preg_replace('/%.*/', '', $seen['ip_address'])) !== false;
 }
 
 /** Whether an identification counts for its action, at once or after a second factor. */
@@ -209,7 +226,9 @@ function svc_verified(mixed $token, array $keys): ?array
             [$public, $signed] = [svc_decoded($key['x']), svc_decoded($signature)];
             $is_signed = strlen($public) === SODIUM_CRYPTO_SIGN_PUBLICKEYBYTES && strlen($signed) === SODIUM_CRYPTO_SIGN_BYTES
                 && sodium_crypto_sign_verify_detached($signed, "$header.$claims", $public);
-            return $is_signed ? json_decode(svc_decoded($claims), true) : null;
+            $found = $is_signed ? json_decode(svc_decoded($claims), true) : null;
+            $is_verdict = is_array($found) && svc_has_form($found, ['aud', 'jti', 'environment'], ['iat', 'exp']);
+            return $is_verdict ? $found : null;
         }
     }
     return null;

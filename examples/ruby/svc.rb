@@ -61,7 +61,9 @@ module Svc
   def check(event, allow_unknown: false, now: Time.now, **action)
     return concluded(["not_found"], nil, allow_unknown) unless event
 
-    age = now - Time.iso8601(event["occurred_at"])
+    raise Refused, "unexpected_response" unless form?(event, %w[occurred_at]) && time(event["occurred_at"])
+
+    age = now - time(event["occurred_at"])
     problems = age > -CLOCK_SKEW_S && age < MAX_AGE_S ? differences(event, **action) : ["too_old"]
     problems = ["used_before"] if may_count?(problems) && !yield(event["request_id"])
     concluded(problems, event, allow_unknown)
@@ -77,6 +79,26 @@ module Svc
     return ["other_platform"] if platform && seen["platform"] != platform
 
     proven && seen["proven"] != true ? [*weak, "unproven"] : weak
+  end
+
+  # Whether what the checks read of an event or a verdict is there, and of its kind; so are more texts and integers.
+  def form?(seen, texts, integers = [])
+    return false unless seen.is_a?(Hash)
+
+    rule = seen["decision"] || { "action" => "", "rule" => "" }
+    seen.values_at("ip_address", "platform", *texts).all?(String) &&
+      seen.values_at("visitor_confidence", *integers).all?(Integer) &&
+      seen.values_at("origin", "tag", "account_id", "action", "suspect_level").compact.all?(String) &&
+      [true, false].include?(seen["identifiable"]) &&
+      rule.is_a?(Hash) && rule.values_at("action", "rule").all?(String) && !address(seen["ip_address"]).nil?
+  rescue IPAddr::Error
+    false
+  end
+
+  def time(text)
+    Time.iso8601(text)
+  rescue ArgumentError
+    nil
   end
 
   # Whether an identification counts for its action, at once or after a second factor.
@@ -165,7 +187,10 @@ module Svc
     return nil unless key && signed
 
     public_key = OpenSSL::PKey.read(KEY_PREFIX + decoded(key["x"]))
-    JSON.parse(decoded(claims)) if public_key.verify(nil, signed, "#{header}.#{claims}")
+    return nil unless public_key.verify(nil, signed, "#{header}.#{claims}")
+
+    found = JSON.parse(decoded(claims))
+    found if form?(found, %w[aud jti environment], %w[iat exp])
   rescue JSON::ParserError, OpenSSL::PKey::PKeyError
     nil
   end

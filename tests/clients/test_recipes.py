@@ -37,7 +37,11 @@ foreach ($input['cases'] as ['kind' => $kind, 'given' => $given]) {
         $found = svc_check_verdict(...[...$sent, $given['now_ms'] / 1000]);
     } else {
         $is_first_use = fn (string $id): bool => $given['is_first'];
-        $found = svc_check($given['event'], $given['action'], $is_first_use, $given['now_ms'] / 1000);
+        try {
+            $found = svc_check($given['event'], $given['action'], $is_first_use, $given['now_ms'] / 1000);
+        } catch (RuntimeException $refused) {
+            $found = ['error' => substr($refused->getMessage(), 5)];
+        }
     }
     unset($found['verdict']);
     $told[] = $found;
@@ -75,7 +79,11 @@ told = input["cases"].map do |one|
     given["expected"].merge!("now" => at[given["now_ms"]])
     Svc.check_verdict(given["token"], given["keys"], **named[given["expected"]]) { true }.except(:verdict)
   else
-    Svc.check(given["event"], now: at[given["now_ms"]], **named[given["action"]]) { given["is_first"] }
+    begin
+      Svc.check(given["event"], now: at[given["now_ms"]], **named[given["action"]]) { given["is_first"] }
+    rescue Svc::Refused => refused
+      { error: refused.message }
+    end
   end
 end
 if input["url"]

@@ -3,6 +3,7 @@
 
 import { isIP } from "node:net";
 
+import { unexpected } from "./errors.js";
 import type { DecisionBody, EventDetailBody, Open } from "./types.js";
 
 /**
@@ -116,6 +117,7 @@ export interface Checked extends Conclusion {
 
 const MAX_AGE_MS = 300_000;
 export const CLOCK_SKEW_MS = 30_000;
+const OPTIONAL = ["origin", "tag", "account_id", "action", "suspect_level"];
 const KNOWN_CONFIDENCE = 90;
 const WEAK: readonly Problem[] = ["other_address", "other_network", "unproven"];
 /** Groups of 16 bits of an address of IPv6 that are its network. */
@@ -128,9 +130,10 @@ export function isRequestId(value: unknown): value is string {
 
 /**
  * The first strong problem alone, else every weak one; the first use is left out, which only a memory can tell. Throws
- * where `ip` is no address.
+ * where `ip` is no address, and `ApiError` where what was read has not the form of an event.
  */
 export function problemsWith(event: EventDetailBody, action: Action): Problem[] {
+  if (!hasForm(event, ["occurred_at"]) || Number.isNaN(Date.parse(event.occurred_at))) throw unexpected(200);
   const age = (action.now ?? Date.now()) - Date.parse(event.occurred_at);
   if (!(age > -CLOCK_SKEW_MS && age < MAX_AGE_MS)) return ["too_old"];
   return differences(event, action);
@@ -151,6 +154,21 @@ function other(event: EventDetailBody | Verdict, action: Action): Problem | null
   if (action.action !== undefined && event.action !== action.action) return "other_action";
   if (action.platform !== undefined && event.platform !== action.platform) return "other_platform";
   return null;
+}
+
+/** Whether what the checks read of an event or a verdict is there, and of its kind; so are more texts and integers. */
+export function hasForm(seen: unknown, texts: readonly string[], integers: readonly string[] = []): boolean {
+  if (typeof seen !== "object" || seen === null) return false;
+  const fields = seen as Record<string, unknown>;
+  const rule = (fields["decision"] ?? { action: "", rule: "" }) as Record<string, unknown>;
+  return (
+    ["ip_address", "platform", ...texts].every((name) => typeof fields[name] === "string")
+    && ["visitor_confidence", ...integers].every((name) => Number.isInteger(fields[name]))
+    && typeof fields["identifiable"] === "boolean"
+    && OPTIONAL.every((name) => typeof (fields[name] ?? "") === "string")
+    && [rule["action"], rule["rule"]].every((one) => typeof one === "string")
+    && isIP(fields["ip_address"] as string) !== 0
+  );
 }
 
 /** Whether an identification counts for its action, at once or after a second factor: then it is used. */

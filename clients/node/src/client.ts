@@ -4,7 +4,7 @@ import type { Call } from "./call.js";
 import {
   type Action, type Checked, type CheckedVerdict, concluded, isRequestId, mayCount, problemsWith,
 } from "./checks.js";
-import { ApiError, UnreachableError } from "./errors.js";
+import { ApiError, UnreachableError, unexpected } from "./errors.js";
 import { Operations } from "./operations.js";
 import { type Retries, waitMs } from "./retries.js";
 import type { ErrorBody, EventBody, EventDetailBody, EventsAnswer, ListEventsQuery } from "./types.js";
@@ -173,18 +173,15 @@ function read(response: Response, text: string): unknown {
     // of a proxy, or of something else at this address
   }
   if (response.ok && body !== undefined) return body;
-  const fault = (body as Partial<ErrorBody> | null | undefined)?.error;
   const retryAfter = response.headers.get("retry-after") ?? "";
-  throw new ApiError(
-    response.status,
-    fault?.code ?? "unexpected_response",
-    fault?.message ?? "The response is not one of this service.",
-    {
-      details: Array.isArray(fault?.details) ? fault.details : [],
-      requestId: response.headers.get("x-request-id") ?? undefined,
-      retryAfterS: /^[0-9]+$/.test(retryAfter) ? Number(retryAfter) : undefined,
-    },
-  );
+  const more = {
+    requestId: response.headers.get("x-request-id") ?? undefined,
+    retryAfterS: /^[0-9]{1,9}$/.test(retryAfter) ? Number(retryAfter) : undefined,
+  };
+  const fault = (body as Partial<ErrorBody> | null | undefined)?.error;
+  if (typeof fault?.code !== "string" || typeof fault.message !== "string") throw unexpected(response.status, more);
+  const details = Array.isArray(fault.details) ? fault.details : [];
+  throw new ApiError(response.status, fault.code, fault.message, { ...more, details });
 }
 
 /** `fetch` rejects with `TypeError` for the network and `DOMException` for the timeout; anything else is a mistake. */

@@ -34,6 +34,11 @@ export class ApiError extends SvcError {
   }
 }
 
+/** The error for a response of a proxy, or of something else at this address. */
+export function unexpected(status: number, more: { requestId?: string | undefined; retryAfterS?: number | undefined } = {}): ApiError {
+  return new ApiError(status, "unexpected_response", "The response is not one of this service.", more);
+}
+
 /** No response arrived: the connection failed or took too long. What was asked for may have been done. */
 export class UnreachableError extends SvcError {
   override name = "UnreachableError";

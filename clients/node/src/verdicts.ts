@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
 
-import { type Action, CLOCK_SKEW_MS, type Problem, type Verdict, differences } from "./checks.js";
+import { type Action, CLOCK_SKEW_MS, type Problem, type Verdict, differences, hasForm } from "./checks.js";
 import type { JwkBody } from "./types.js";
 
 const TYPE = "svc-verdict+jwt";
@@ -53,7 +53,9 @@ export class KeyRing {
     const said = decoded(claims);
     if (signed === null || said === null) return null;
     const isSigned = verify(null, Buffer.from(`${header}.${claims}`), key, signed);
-    return isSigned ? (JSON.parse(said.toString()) as Verdict) : null;
+    if (!isSigned) return null;
+    const found: unknown = JSON.parse(said.toString());
+    return hasForm(found, ["aud", "jti", "environment"], ["iat", "exp"]) ? (found as Verdict) : null;
   }
 }
 

@@ -8,8 +8,9 @@ import ipaddress
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
+from svc_client.errors import unexpected
 from svc_client.types import DecisionBody, EventDetailBody
 
 Problem = Literal[
@@ -36,6 +37,7 @@ CLOCK_SKEW = timedelta(seconds=30)
 KNOWN_CONFIDENCE = 90
 NETWORK_BITS = {4: 24, 6: 48}
 """What is compared of an address where its network is enough: what a provider gives one site."""
+_OPTIONAL = ("origin", "tag", "account_id", "action", "suspect_level")
 _REQUEST_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -155,8 +157,10 @@ class Action:
 
 def problems_with(event: EventDetailBody, action: Action) -> tuple[Problem, ...]:
     """The first strong problem alone, else every weak one; the first use is left out, which only a memory can tell.
-    Raises `ValueError` where `ip` is no address.
+    Raises `ValueError` where `ip` is no address, and `ApiError` where what was read has not the form of an event.
     """
+    if not has_form(event, texts=("occurred_at",)) or not _is_time(event["occurred_at"]):
+        raise unexpected(200)
     age = (action.now or datetime.now(UTC)) - datetime.fromisoformat(event["occurred_at"])
     if not -CLOCK_SKEW < age < MAX_AGE:
         return ("too_old",)
@@ -171,6 +175,37 @@ def differences(event: EventDetailBody | Verdict, action: Action) -> tuple[Probl
         return (strong,)
     unproven: tuple[Problem, ...] = ("unproven",) if action.proven and event.get("proven") is not True else ()
     return (() if distance is None else (distance,)) + unproven
+
+
+def has_form(seen: object, *, texts: tuple[str, ...], integers: tuple[str, ...] = ()) -> bool:
+    """Whether what the checks read of an event or a verdict is there and of its kind, and so are more fields."""
+    if not isinstance(seen, dict):
+        return False
+    fields = cast("dict[str, Any]", seen)
+    rule = fields.get("decision") or {"action": "", "rule": ""}
+    return (
+        all(isinstance(fields.get(name), str) for name in ("ip_address", "platform", *texts))
+        and all(type(fields.get(name)) is int for name in ("visitor_confidence", *integers))
+        and isinstance(fields.get("identifiable"), bool)
+        and all(isinstance(fields.get(name), str | None) for name in _OPTIONAL)
+        and isinstance(rule, dict)
+        and all(isinstance(cast("dict[str, Any]", rule).get(name), str) for name in ("action", "rule"))
+        and _is_address(fields["ip_address"])
+    )
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return bool(_address(text))
+    except ValueError:
+        return False
 
 
 def may_count(problems: tuple[Problem, ...]) -> bool:

@@ -181,7 +181,7 @@ class Client(Operations):
                     **request(self._base_url, self._api_key, call), timeout=self._timeout_s, follow_redirects=False
                 )
                 return read(response)
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 failure = failure_of(error)
                 wait_s = _wait_s(self._retries, failure, attempt, call)
                 if wait_s is None:
@@ -319,7 +319,7 @@ class AsyncClient(AsyncOperations):
                     **request(self._base_url, self._api_key, call), timeout=self._timeout_s, follow_redirects=False
                 )
                 return read(response)
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 failure = failure_of(error)
                 wait_s = _wait_s(self._retries, failure, attempt, call)
                 if wait_s is None:

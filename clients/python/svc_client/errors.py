@@ -41,6 +41,12 @@ class ApiError(SvcError):
         """For how long the service asks to wait, in seconds."""
 
 
+def unexpected(status: int, *, request_id: str | None = None, retry_after_s: int | None = None) -> ApiError:
+    """The error for a response of a proxy, or of something else at this address."""
+    message = "The response is not one of this service."
+    return ApiError(status, "unexpected_response", message, request_id=request_id, retry_after_s=retry_after_s)
+
+
 class UnreachableError(SvcError):
     """No response arrived: the connection failed or took too long. What was asked for may have been done."""
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from svc_client.checks import CLOCK_SKEW, Action, CheckedVerdict, Problem, Verdict, differences
+from svc_client.checks import CLOCK_SKEW, Action, CheckedVerdict, Problem, Verdict, differences, has_form
 from svc_client.types import JwkBody
 
 TYPE = "svc-verdict+jwt"
+_TEXTS = ("aud", "jti", "environment")
 KEYS_VALID_S = 3600
 """For how long published keys are kept."""
 READ_AGAIN_S = 60
@@ -91,7 +92,8 @@ class KeyRing:
             Ed25519PublicKey.from_public_bytes(key).verify(_decoded(signature), signed.encode())
         except (InvalidSignature, ValueError):
             return None
-        return cast("Verdict", json.loads(_decoded(signed.partition(".")[2])))
+        claims = json.loads(_decoded(signed.partition(".")[2]))
+        return cast("Verdict", claims) if has_form(claims, texts=_TEXTS, integers=("iat", "exp")) else None
 
 
 def checked_verdict(problems: tuple[Problem, ...], verdict: Verdict | None, expected: Expected) -> CheckedVerdict:

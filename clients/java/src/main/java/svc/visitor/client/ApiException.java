@@ -23,6 +23,12 @@ public final class ApiException extends SvcException {
     this.retryAfterS = retryAfterS;
   }
 
+  /** For a response of a proxy, or of something else at this address. */
+  static ApiException unexpected(int status, String requestId, Long retryAfterS) {
+    String message = "The response is not one of this service.";
+    return new ApiException(status, "unexpected_response", message, List.of(), requestId, retryAfterS);
+  }
+
   private static String named(List<Types.DetailBody> details) {
     if (details == null || details.isEmpty()) return "";
     StringJoiner faults = new StringJoiner(", ", " (", ")");

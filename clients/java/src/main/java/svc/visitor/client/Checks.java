@@ -34,14 +34,16 @@ final class Checks {
 
   /**
    * The first strong problem alone, else every weak one; the first use is left out, which only a memory can tell. Throws
-   * {@code IllegalArgumentException} where the action's address is none.
+   * {@code IllegalArgumentException} where the action's address is none, and {@code ApiException} where what was read has not
+   * the form of an event.
    */
   static List<String> problemsWith(Types.EventDetailBody event, Action action) {
+    if (!hasForm(event, List.of("occurred_at"), List.of())) throw ApiException.unexpected(200, null, null);
     Instant occurred;
     try {
       occurred = Instant.parse(event.occurredAt());
     } catch (DateTimeException noTime) {
-      return List.of("too_old");
+      throw ApiException.unexpected(200, null, null);
     }
     Duration age = Duration.between(occurred, action.time());
     if (age.compareTo(CLOCK_SKEW.negated()) <= 0 || age.compareTo(MAX_AGE) >= 0) return List.of("too_old");
@@ -65,6 +67,23 @@ final class Checks {
     if (action.platform != null && !action.platform.equals(seen.textAt("platform"))) return List.of("other_platform");
     if (action.isProven && !Boolean.TRUE.equals(seen.flagAt("proven"))) weak.add("unproven");
     return weak;
+  }
+
+  /** Whether what the checks read of an event or a verdict is there, and of its kind; so are more texts and integers. */
+  static boolean hasForm(Body seen, List<String> texts, List<String> integers) {
+    try {
+      address(seen.textAt("ip_address"));
+      for (String name : List.of("origin", "tag", "account_id", "action", "suspect_level")) seen.textAt(name);
+      Types.DecisionBody rule = seen.bodyAt("decision", Types.DecisionBody::new);
+      return seen.textAt("platform") != null
+          && seen.flagAt("identifiable") != null
+          && seen.integerAt("visitor_confidence") != null
+          && texts.stream().allMatch(name -> seen.textAt(name) != null)
+          && integers.stream().allMatch(name -> seen.integerAt(name) != null)
+          && (rule == null || (rule.action() != null && rule.rule() != null));
+    } catch (SvcException | IllegalArgumentException ofAnotherKind) {
+      return false;
+    }
   }
 
   /** Whether an identification counts for its action, at once or after a second factor: then it is used. */
@@ -110,7 +129,7 @@ final class Checks {
 
   /** An address in one form, whatever the notation; IPv4 inside IPv6 is IPv4. No name is looked up. */
   private static InetAddress address(String text) {
-    String plain = text.replaceFirst("%.*$", "");
+    String plain = String.valueOf(text).replaceFirst("%.*$", "");
     if (ADDRESS.matcher(plain).matches()) {
       try {
         return InetAddress.getByName(plain);

@@ -273,7 +273,6 @@ public final class Client extends Operations {
         throw new ApiException(status, said.code(), said.message(), said.details(), requestId, retryAfterS);
       }
     }
-    String message = "The response is not one of this service.";
-    throw new ApiException(status, "unexpected_response", message, List.of(), requestId, retryAfterS);
+    throw ApiException.unexpected(status, requestId, retryAfterS);
   }
 }

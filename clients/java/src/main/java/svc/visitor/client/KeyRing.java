@@ -91,8 +91,10 @@ final class KeyRing {
       Signature verifier = Signature.getInstance("Ed25519");
       verifier.initVerify(key);
       verifier.update(token.substring(0, end).getBytes(StandardCharsets.US_ASCII));
-      return verifier.verify(signature) ? new Verdict(Body.fieldsOf(Json.read(text(claims)))) : null;
-    } catch (GeneralSecurityException notSigned) {
+      if (!verifier.verify(signature)) return null;
+      Verdict said = new Verdict(Body.fieldsOf(Json.read(text(claims))));
+      return Checks.hasForm(said, List.of("aud", "jti", "environment"), List.of("iat", "exp")) ? said : null;
+    } catch (GeneralSecurityException | SvcException | IllegalArgumentException notSigned) {
       return null;
     }
   }

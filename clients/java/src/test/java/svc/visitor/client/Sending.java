@@ -250,7 +250,8 @@ final class Sending {
   private static void addresses() {
     String now = Instant.now().toString();
     EventDetailBody event = new EventDetailBody(
-        Body.fieldsOf(Json.read("{\"occurred_at\":\"" + now + "\",\"ip_address\":\"127.0.0.1\"}")));
+        Body.fieldsOf(Json.read("{\"occurred_at\":\"" + now + "\",\"ip_address\":\"127.0.0.1\",\"platform\":\"web\","
+            + "\"identifiable\":true,\"visitor_confidence\":100}")));
     for (String ip : List.of("", "nowhere", "127.0.0.1:80", "localhost", "256.0.0.1", "1:2", "cafe", ":::1", "1.2.3")) {
       Throwable refused = thrown(() -> Checks.problemsWith(event, new Action(null, ip, null)));
       same("address " + ip, refused instanceof IllegalArgumentException, true);

@@ -50,7 +50,12 @@ final class Vectors {
       case "check":
         EventDetailBody event = new EventDetailBody(Body.fieldsOf(given.get("event")));
         Action action = action(Body.fieldsOf(given.get("action")), given);
-        List<String> problems = Checks.problemsWith(event, action);
+        List<String> problems;
+        try {
+          problems = Checks.problemsWith(event, action);
+        } catch (ApiException refused) {
+          return Map.of("error", refused.code());
+        }
         boolean isAgain = Checks.mayCount(problems) && Boolean.FALSE.equals(given.get("is_first"));
         return told(new Checked<>(isAgain ? List.of("used_before") : problems, event, action.allowsUnknown));
       case "message":

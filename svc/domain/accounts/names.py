@@ -12,3 +12,5 @@ match before a last line feed, too.
 ACTION_FORM: Final = r"^[a-z][a-z0-9_.-]{0,63}$(?!\n)"
 ACCOUNT_ID: Final = re.compile(ACCOUNT_ID_FORM)
 ACTION: Final = re.compile(ACTION_FORM)
+SIGN_UP: Final = "sign_up"
+"""The action of an event that opens an account: without an account it counts as one of its own (decisions 11.2)."""

@@ -138,7 +138,9 @@ def _row_of_events(number: int, found: Sequence[EventMatch]) -> VelocityRow:
     """What a visitor counts that is not identifiable: there is no row of it."""
     row = EMPTY
     for match in found:
-        party = party_of(number, match.event, None)
+        if match.event.velocity is not None and not match.event.velocity.is_counted:
+            continue
+        party = party_of(number, match.request_id.bytes, match.event, None)
         row = row.with_event(party.at_s, party.others_of("visitor"))
     return row
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from svc.domain.access.audit import AUDIT_MS, AuditRecord
 from svc.domain.access.credentials import ApiKey
 from svc.domain.access.sessions import ConsoleLink, Session
+from svc.domain.accounts.record import AccountRecord
 from svc.domain.accounts.velocity import KINDS, LONGEST_S, SUBJECTS, VelocityRow
 from svc.domain.attestation.attested_key import AttestedKey, VisitorKeys
 from svc.domain.attestation.challenge import LIFETIME_MS, Challenge
@@ -209,7 +210,7 @@ EVENTS = Table(
     Flattened(Event, EVENT_FIELDS),
     KeptFor(RETENTION_MS, setting="event_retention_days"),
     ErasedByKey("request_id"),
-    invariants=("events", "holding", "velocity", "outcomes", "labels"),
+    invariants=("events", "holding", "velocity", "accounts", "outcomes", "labels"),
 )
 DOCUMENTS = Table(
     "documents", _REQUEST, Record(Document), With("events"), ErasedByKey("request_id"), invariants=("events", "holding")
@@ -391,6 +392,15 @@ VELOCITY = Table(
 """By subject: a visitor's number, the digest of an account or the id of an address. The first event of a period of 30
 days carries over what is left of the period before, whose row counts no more from then on.
 """
+ACCOUNTS = Table(
+    "accounts",
+    Key(organization=U32, kind=index_of(KINDS), account=U64),
+    Record(AccountRecord),
+    Swept("unseen for `visitor_retention_days`"),
+    ErasedBy("leave_accounts"),
+    invariants=("accounts",),
+)
+"""By the digest of an account: since when it is known, and its visitors (ADR 167)."""
 REPORT_FINGERPRINTS = Table(
     "sendings",
     Key(organization=U32, period=period(1000 * REPLAY_MEMORY_S), digest=DIGEST_16),

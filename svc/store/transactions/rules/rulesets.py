@@ -31,6 +31,7 @@ from svc.domain.rules.ruleset import (
     Rule,
     Ruleset,
     evaluate,
+    may_be_trusted,
     variables,
 )
 from svc.store.schema.codec import CorruptionError
@@ -39,7 +40,7 @@ from svc.store.snapshot import Snapshot, Transaction
 from svc.store.views.labels.labels import labels_of
 from svc.store.views.lists import contains, list_names, named_list
 from svc.store.views.lookups import organization
-from svc.store.views.velocity import party_of, read_row
+from svc.store.views.velocity import KnownAccount, known_account, read_account
 from svc.store.views.webhooks import endpoints_of
 
 Q = TypeVar("Q")
@@ -74,17 +75,19 @@ def facts_of(
     number: int,
     event: Event,
     visitor_first_s: int | None,
-    account_first_s: int | None,
+    account: KnownAccount,
     *,
     in_force: bool = True,
 ) -> Facts:
-    """Return the facts about an event that conditions are evaluated on. The times are those since when the visitor and
-    the account are known (Unix seconds). Each list that a condition names is looked up once; conditions `in_force` name
-    only lists that exist.
+    """Return the facts about an event that conditions are evaluated on. `visitor_first_s`: since when the visitor is
+    known (Unix seconds); `account`: what is known of its account. Each list that a condition names is looked up once;
+    conditions `in_force` name only lists that exist.
     """
     at_s = event.occurred_at_ms // 1000
-    ages = Ages(_days(visitor_first_s, at_s), _days(account_first_s, at_s))
-    in_list = _asked_once(partial(_is_listed, snapshot, number, event, in_force=in_force))
+    ages = Ages(_days(visitor_first_s, at_s), _days(account.first_s, at_s))
+    in_list = _asked_once(
+        partial(_is_listed, snapshot, number, event, is_vouched=account.is_vouched, in_force=in_force)
+    )
     return Facts(event, ages, in_list, _asked_once(partial(_labels, snapshot, number, event)))
 
 
@@ -126,11 +129,11 @@ def facts_now(snapshot: Snapshot, number: int, event: Event) -> Facts:
     visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
     found = None if visitor is None else snapshot.get(VISITORS, number, visitor)
     at_s = event.occurred_at_ms // 1000
-    account_first_s = None
+    record = None
     if event.account_id is not None:
-        account_first_s = read_row(snapshot, party_of(number, event, visitor), "account", at_s).first_s
+        record = read_account(snapshot, number, event.environment, event.account_id)
     first_s = None if found is None else found.first_seen_s
-    return facts_of(snapshot, number, event, first_s, account_first_s, in_force=False)
+    return facts_of(snapshot, number, event, first_s, known_account(record, visitor, at_s), in_force=False)
 
 
 class ExplainedRule(NamedTuple):
@@ -170,14 +173,18 @@ def _days(first_s: int | None, at_s: int) -> int | None:
     return None if first_s is None else max(0, at_s - first_s) * 1000 // DAY_MS
 
 
-def _is_listed(snapshot: Snapshot, number: int, event: Event, name: str, *, in_force: bool = False) -> bool:
-    """Whether the event's value is in the list that a rule names. Raises `CorruptionError` for a list that is missing
-    although a rule `in_force` names it, which keeps it.
+def _is_listed(
+    snapshot: Snapshot, number: int, event: Event, name: str, *, is_vouched: bool, in_force: bool = False
+) -> bool:
+    """Whether the event's value is in the list that a rule names, and may be taken for it (`may_be_trusted`). Raises
+    `CorruptionError` for a list that is missing although a rule `in_force` names it, which keeps it.
     """
     found = named_list(snapshot, number, name)
     if found is None:
         if in_force:
             raise CorruptionError(f"the list {name} is missing, and a rule names it")
+        return False
+    if not may_be_trusted(name, event, is_vouched=is_vouched):
         return False
     value = {
         "visitor": event.verdict.visitor_id,

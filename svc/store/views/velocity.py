@@ -152,6 +152,15 @@ def account_key(who: Party) -> tuple[int, int, int]:
     return who.organization, KINDS.index(kind_of(who.environment)), who.account
 
 
+def shown_row(
+    snapshot: Snapshot, number: int, kind: EnvironmentKind, subject: Subject, subject_id: int, now_s: int
+) -> VelocityRow:
+    """Return the same as `row_of`, with the first day of an account from its record."""
+    row = row_of(snapshot, number, kind, subject, subject_id, now_s)
+    record = snapshot.get(ACCOUNTS, number, KINDS.index(kind), subject_id) if subject == "account" else None
+    return row if record is None else VelocityRow(record.first_s, row.last_s, row.events, row.others)
+
+
 def read_account(snapshot: Snapshot, number: int, environment: Environment, account_id: str) -> AccountRecord | None:
     """Return the record of an account in the kind of this environment; `None` if it is not known."""
     return snapshot.get(ACCOUNTS, number, KINDS.index(kind_of(environment)), account_digest(number, account_id))

@@ -86,7 +86,7 @@ class Visit(NamedTuple):
     private: bool = False
     driven: bool = False
     failed: bool = False
-    """The form, or the password, was wrong: no backend vouches for the account."""
+    """The form, or the password, was wrong: no backend confirms the account."""
 
 
 class Case(NamedTuple):

@@ -251,7 +251,7 @@ async def test_an_account_of_six_visitors_is_shared_and_weighs_nothing_by_defaul
 
 
 async def test_a_new_visitor_of_an_account_that_is_known_for_a_day_fires(live: Live, keys: tuple[str, str]):
-    """It is had after two earlier days; the first one is had from the start. What nobody vouches for on one day
+    """It is had after two earlier days; the first one is had from the start. What nobody verified on one day
     excuses nothing, however often.
     """
     public, secret = keys
@@ -266,7 +266,7 @@ async def test_a_new_visitor_of_an_account_that_is_known_for_a_day_fires(live: L
     assert [await is_foreign(device) for device in (1, 2, 3, 4)] == [False, False, True, True]
 
 
-async def test_a_visitor_is_had_once_a_backend_vouched_for_the_pair(live: Live, keys: tuple[str, str]):
+async def test_a_visitor_is_had_once_a_backend_verified_the_pair(live: Live, keys: tuple[str, str]):
     public, secret = keys
     await act(live, public, "a")
     live.clock.advance(hours=24)
@@ -336,18 +336,18 @@ async def test_accounts_are_forgotten_with_the_visitors(live: Live, keys: tuple[
     assert await visitors_kept(200) == []
 
 
-async def test_what_is_vouched_for_outlives_claims(live: Live, keys: tuple[str, str]):
-    """11.5: of 64 visitors those go first that nobody vouched for and that came on few days."""
+async def test_what_is_verified_for_outlives_claims(live: Live, keys: tuple[str, str]):
+    """11.5: of 64 visitors those go first that nobody verified and that came on few days."""
     public, secret = keys
     await act(live, public, "a", device=100)
-    vouched = await act(live, public, "a", device=1)
-    await patch(live, secret, vouched, account_id="a")
+    verified = await act(live, public, "a", device=1)
+    await patch(live, secret, verified, account_id="a")
     for device in range(2, MAX_VISITORS + 10):
         await act(live, public, "a", device=device)
     (record,) = records(live)
     assert len(record.visitors) == MAX_VISITORS
     assert [known.is_first for known in record.visitors].count(True) == 1
-    assert [bool(known.vouched_s) for known in record.visitors].count(True) == 1
+    assert [bool(known.verified_s) for known in record.visitors].count(True) == 1
 
 
 # 11.2: sign-ups
@@ -460,7 +460,7 @@ async def test_a_replayed_report_moves_no_count_and_makes_no_pair_seen(live: Liv
     assert {"account_testing", "multi_account", "velocity_ip"}.isdisjoint(each["signal"] for each in event["signals"])
     before = records(live)
     assert (await patch(live, secret, sent.json(), account_id="own")).status_code == 200
-    assert records(live) == before, "nobody vouches for a replay"
+    assert records(live) == before, "nobody verifies a replay"
     event = await event_of(live, secret, (await visit(live, public, device)).json())
     assert event["velocity"]["visitor"]["accounts"]["30d"] == 1
     with live.found.store.read() as snapshot:

@@ -28,8 +28,8 @@ from tests.support.live import Live, live_service, report
 DAY_0 = 20_000 * DAY_S
 
 
-def event(day: float, visitor: int | None = 1, *, vouched: bool = False) -> PairEvent:
-    return PairEvent(DAY_0 + int(day * DAY_S), visitor, vouched)
+def event(day: float, visitor: int | None = 1, *, verified: bool = False) -> PairEvent:
+    return PairEvent(DAY_0 + int(day * DAY_S), visitor, verified)
 
 
 def record_of(*events: PairEvent) -> AccountRecord:
@@ -44,8 +44,8 @@ def is_had(record: AccountRecord, day: float, visitor: int) -> bool:
     return known is not None and known.is_had(DAY_0 + int(day * DAY_S))
 
 
-def test_a_visitor_is_had_by_being_first_by_vouching_or_after_two_earlier_days():
-    record = record_of(event(0, 1), event(0, 2), event(1, 2), event(1.5, 2), event(1, 3, vouched=True))
+def test_a_visitor_is_had_by_being_first_by_verification_or_after_two_earlier_days():
+    record = record_of(event(0, 1), event(0, 2), event(1, 2), event(1.5, 2), event(1, 3, verified=True))
     assert is_had(record, 0, 1)
     assert not is_had(record, 1.9, 2)
     assert is_had(record, 2, 2)
@@ -58,24 +58,24 @@ def test_events_of_the_same_day_change_nothing():
     assert record.with_event(event(3.4)) is record
     assert record.with_event(event(1)) is record, "whether that day is counted is not known"
     assert record.with_event(event(3.4, None)) is record
-    assert record.with_event(event(3.4, vouched=True)) is not record
+    assert record.with_event(event(3.4, verified=True)) is not record
 
 
 def test_of_too_many_visitors_those_go_first_that_mean_least():
-    vouched = [event(0, visitor, vouched=True) for visitor in range(1, MAX_VISITORS)]
-    record = record_of(*vouched, event(1, 900))
+    verified = [event(0, visitor, verified=True) for visitor in range(1, MAX_VISITORS)]
+    record = record_of(*verified, event(1, 900))
     assert len(record.visitors) == MAX_VISITORS
     record = record.with_event(event(2, 901))
     assert (record.of(900), record.of(901) is not None) == (None, True), "the newest claim takes the place of a claim"
-    full = record.with_event(event(3, 902, vouched=True))
+    full = record.with_event(event(3, 902, verified=True))
     assert full.of(901) is None
     assert full.with_event(event(4, 903)) is not full, "the account was seen"
-    assert full.with_event(event(4, 903)).visitors == full.visitors, "a claim takes no place of what is vouched for"
-    assert full.with_event(event(4, 903, vouched=True)).of(1) is None, "and what is vouched for, that of the oldest"
+    assert full.with_event(event(4, 903)).visitors == full.visitors, "a claim takes no place of what is verified"
+    assert full.with_event(event(4, 903, verified=True)).of(1) is None, "and what is verified, that of the oldest"
 
 
 def test_an_event_that_moves_away_takes_what_no_other_has():
-    first, second, other = event(0, 1, vouched=True), event(1, 1), event(1, 2)
+    first, second, other = event(0, 1, verified=True), event(1, 1), event(1, 2)
     record = record_of(first, second, other)
     left = record.without_event(first, [second, other], is_all=True)
     assert left == AccountRecord(second.at_s, second.at_s, (
@@ -98,7 +98,7 @@ def test_a_record_is_what_its_events_say_whatever_moves_away(seed: int):
     """In the order of their times: the same record as if what has moved away had never been there."""
     chance = random.Random(seed)
     times = sorted(chance.sample(range(400), 12))
-    events = [event(at / 40, chance.choice((1, 2, 3)), vouched=chance.random() < 0.3) for at in times]
+    events = [event(at / 40, chance.choice((1, 2, 3)), verified=chance.random() < 0.3) for at in times]
     kept = list(events)
     record: AccountRecord | None = record_of(*events)
     while record is not None:
@@ -108,8 +108,8 @@ def test_a_record_is_what_its_events_say_whatever_moves_away(seed: int):
         for known in record.visitors:
             same = expected.of(known.visitor)
             assert same is not None
-            assert (known.first_s, known.days, known.vouched_s, known.is_first) == (
-                same.first_s, same.days, same.vouched_s, same.is_first,
+            assert (known.first_s, known.days, known.verified_s, known.is_first) == (
+                same.first_s, same.days, same.verified_s, same.is_first,
             )  # fmt: skip
         gone = kept.pop(chance.randrange(len(kept)))
         record = record.without_event(gone, kept, is_all=True)
@@ -163,7 +163,7 @@ async def test_an_upgrade_keeps_the_first_day_of_an_account_whose_events_are_gon
 
 
 async def populate(live: Live) -> None:
-    """Four events of two accounts, one of them vouched for, and two sign-ups without any."""
+    """Four events of two accounts, one of them verified, and two sign-ups without any."""
     public, secret = live.issue(environment="production")[1], live.issue("secret", "production")[1]
 
     async def act(device: int, **fields: Any) -> dict[str, Any]:

@@ -28,17 +28,17 @@ class KnownVisitor(msgspec.Struct, frozen=True, array_like=True):
     """The first event of the last UTC day, so that later events of a day write nothing."""
     days: int = 1
     """UTC days on which it came."""
-    vouched_s: int = 0
-    """Time of the first event for which a backend vouched; 0 = none."""
+    verified_s: int = 0
+    """Time of the first event whose account a backend verified; 0 = none."""
     is_first: bool = False
     """Whether the first event of the account was its own."""
 
     def is_had(self, at_s: int) -> bool:
-        """Return whether the account is known to have had the visitor before an event at this time: a backend vouched
-        for the pair, it came on two earlier UTC days, or it is the account's first visitor.
+        """Return whether the account is known to have had the visitor before an event at this time: a backend verified
+        the pair, it came on two earlier UTC days, or it is the account's first visitor.
         """
         earlier_days = self.days - (at_s // DAY_S <= self.last_s // DAY_S)
-        return bool(self.vouched_s) or self.is_first or earlier_days >= DAYS_TO_KNOW
+        return bool(self.verified_s) or self.is_first or earlier_days >= DAYS_TO_KNOW
 
     def as_first(self, visitor: int | None) -> KnownVisitor:
         """Return the visitor as one of an account whose first visitor has this number."""
@@ -46,19 +46,19 @@ class KnownVisitor(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def worth(self) -> tuple[bool, bool, int]:
-        """What counts where there is no room for all: vouched pairs stay first, then visitors of several days, then the
-        newest.
+        """What counts where there is no room for all: verified pairs stay first, then visitors of several days, then
+        the newest.
         """
-        return bool(self.vouched_s) or self.is_first, self.days > DAYS_TO_KNOW, self.last_s
+        return bool(self.verified_s) or self.is_first, self.days > DAYS_TO_KNOW, self.last_s
 
-    def with_event(self, at_s: int, *, vouched: bool) -> KnownVisitor:
+    def with_event(self, at_s: int, *, verified: bool) -> KnownVisitor:
         """Return the visitor with another event; the same object if it adds nothing."""
         day = at_s // DAY_S
         is_new_day = not self.first_s // DAY_S <= day <= self.last_s // DAY_S
         last_s = at_s if day > self.last_s // DAY_S else self.last_s
-        vouched_s = (min(self.vouched_s, at_s) if self.vouched_s else at_s) if vouched else self.vouched_s
-        after = (min(self.first_s, at_s), last_s, self.days + is_new_day, vouched_s)
-        if after == (self.first_s, self.last_s, self.days, self.vouched_s):
+        verified_s = (min(self.verified_s, at_s) if self.verified_s else at_s) if verified else self.verified_s
+        after = (min(self.first_s, at_s), last_s, self.days + is_new_day, verified_s)
+        if after == (self.first_s, self.last_s, self.days, self.verified_s):
             return self
         return KnownVisitor(self.visitor, *after, self.is_first)
 
@@ -69,7 +69,7 @@ class PairEvent(NamedTuple):
     at_s: int
     visitor: int | None
     """Its number; `None` = not identifiable."""
-    is_vouched: bool
+    is_verified: bool
 
 
 class AccountRecord(msgspec.Struct, frozen=True, array_like=True):
@@ -138,22 +138,22 @@ class AccountRecord(msgspec.Struct, frozen=True, array_like=True):
 
 def first_record(event: PairEvent) -> AccountRecord:
     """Return the record of an account of which this is the first event."""
-    vouched_s = event.at_s if event.is_vouched else 0
-    known = () if event.visitor is None else (_known(event.visitor, event.at_s, vouched_s, is_first=True),)
+    verified_s = event.at_s if event.is_verified else 0
+    known = () if event.visitor is None else (_known(event.visitor, event.at_s, verified_s, is_first=True),)
     return AccountRecord(event.at_s, event.at_s, known)
 
 
-def _known(visitor: int, at_s: int, vouched_s: int, *, is_first: bool) -> KnownVisitor:
-    return KnownVisitor(visitor, at_s, at_s, 1, vouched_s, is_first)
+def _known(visitor: int, at_s: int, verified_s: int, *, is_first: bool) -> KnownVisitor:
+    return KnownVisitor(visitor, at_s, at_s, 1, verified_s, is_first)
 
 
 def _with(visitors: tuple[KnownVisitor, ...], event: PairEvent) -> tuple[KnownVisitor, ...]:
     assert event.visitor is not None
     for at, known in enumerate(visitors):
         if known.visitor == event.visitor:
-            after = known.with_event(event.at_s, vouched=event.is_vouched)
+            after = known.with_event(event.at_s, verified=event.is_verified)
             return visitors if after is known else (*visitors[:at], after, *visitors[at + 1 :])
-    new = _known(event.visitor, event.at_s, event.at_s if event.is_vouched else 0, is_first=False)
+    new = _known(event.visitor, event.at_s, event.at_s if event.is_verified else 0, is_first=False)
     if len(visitors) < MAX_VISITORS:
         return (*visitors, new)
     least = min((*visitors, new), key=lambda known: known.worth)
@@ -164,10 +164,10 @@ def _reduced(known: KnownVisitor, event: PairEvent, own: Sequence[PairEvent], *,
     """What is left of a visitor whose event went to another account, while others stay."""
     day = event.at_s // DAY_S
     has_day = not is_all or any(other.at_s // DAY_S == day for other in own)
-    first_s, vouched_s = known.first_s, known.vouched_s
+    first_s, verified_s = known.first_s, known.verified_s
     if is_all and own and first_s == event.at_s:
         first_s = min(other.at_s for other in own)
-    if vouched_s == event.at_s:
-        vouched_s = min((other.at_s for other in own if other.is_vouched), default=0)
+    if verified_s == event.at_s:
+        verified_s = min((other.at_s for other in own if other.is_verified), default=0)
     days = max(1, known.days - (not has_day))
-    return KnownVisitor(known.visitor, first_s, max(first_s, known.last_s), days, vouched_s, known.is_first)
+    return KnownVisitor(known.visitor, first_s, max(first_s, known.last_s), days, verified_s, known.is_first)

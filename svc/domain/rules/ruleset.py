@@ -91,14 +91,14 @@ FIRST: Final = Ruleset(
 """What every organization starts with, blocked before trusted (decisions 13.3): see docs/adr/0168."""
 
 
-def may_be_trusted(list_name: str, event: Event, *, is_vouched: bool) -> bool:
+def may_be_trusted(list_name: str, event: Event, *, is_verified: bool) -> bool:
     """Return whether the value of an event may be looked up in this list (decisions 13.3). A visitor can name any
     account, and send a token that is not its own: `trusted_accounts` needs an account from a secret key, or a pair of
-    visitor and account that a backend vouched for before (`is_vouched`); `trusted_visitors` an event without
+    visitor and account that a backend verified before (`is_verified`); `trusted_visitors` an event without
     `token_conflict`.
     """
     if list_name == "trusted_accounts":
-        return event.account_verified or is_vouched
+        return event.account_verified or is_verified
     if list_name == "trusted_visitors":
         return all(fired.signal != "token_conflict" for fired in event.verdict.signals or ())
     return True

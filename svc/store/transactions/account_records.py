@@ -49,14 +49,14 @@ def _with_row(record: AccountRecord | None, row: VelocityRow) -> AccountRecord:
     """The record with the first day and the visitors of a velocity row."""
     seen = row.others[0]
     for at_s, visitor in zip(seen.times, seen.ids, strict=True):
-        own = PairEvent(at_s, visitor, is_vouched=False)
+        own = PairEvent(at_s, visitor, is_verified=False)
         if record is None:
             record = first_record(own)
         elif record.of(visitor) is None:
             record = record.with_event(own)
     if record is None:
         record = AccountRecord(row.first_s, row.last_s)
-    return record.with_event(PairEvent(row.first_s, None, is_vouched=False))
+    return record.with_event(PairEvent(row.first_s, None, is_verified=False))
 
 
 def _count_sign_up(transaction: Transaction, who: Party) -> None:

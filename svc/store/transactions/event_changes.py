@@ -18,7 +18,7 @@ from svc.store.schema.tables import DEFERRED_REPORTS, EVENTS, VISITOR_IDS
 from svc.store.snapshot import Transaction
 from svc.store.transactions.billing.holdings import add, ask
 from svc.store.transactions.labels.labels import LabelChange, Labeled, label_request, rewrite_labeled
-from svc.store.transactions.velocity import move_event, vouch
+from svc.store.transactions.velocity import move_event, verify_pair
 from svc.store.transactions.webhooks.deliveries import remove_account
 from svc.store.views.events import event_by_request, refuse_hidden
 from svc.store.views.velocity import is_counted, party_of
@@ -38,7 +38,7 @@ def change_event(
     Refusals: `404 event_not_found`, `422` for a reason without a label.
 
     The event keeps its visitor, score and velocity; the counts of accounts, visitors and addresses are updated, and an
-    account that is set is vouched for (`svc.domain.accounts.record`).
+    account that is set is verified (`svc.domain.accounts.record`).
     Webhooks about it that are still to be sent no longer name an account that it had: the erasure of that account would
     not find them. Of an event that is past its retention only the label can be changed, and it is returned.
     """
@@ -63,7 +63,7 @@ def change_event(
         was, is_now = (party_of(number, request_id.bytes, event, visitor) for event in (before, after))
         move_event(transaction, before, was, is_now, now_ms)
         if "account_id" in fields:
-            vouch(transaction, is_now)
+            verify_pair(transaction, is_now)
     return after
 
 

@@ -70,7 +70,7 @@ from svc.store.transactions.history import address_today, replay_of, update_hist
 from svc.store.transactions.idempotency import note_idempotency, repeated_request
 from svc.store.transactions.labels.reviews import open_review
 from svc.store.transactions.rules.rulesets import decide_event, facts_of
-from svc.store.transactions.velocity import count_event
+from svc.store.transactions.velocity import count_event, is_replay
 from svc.store.transactions.visitors import VisitorTables
 from svc.store.transactions.webhooks.deliveries import enqueue_identification
 from svc.store.transactions.webhooks.filters import NOBODY, Receivers, identification_receivers
@@ -137,8 +137,7 @@ def identify(
     attestation = assessment.attestation
     redeemed = None if attestation is None else redeem(transaction, submission, attestation, visitor.id)
     observations += () if redeemed is None else redeemed.observations
-    is_replayed = any(observation.signal == "replayed" for observation in observations)
-    counted = count_event(transaction, assessment, visitor.number, is_new=is_new, is_replayed=is_replayed)
+    counted = count_event(transaction, assessment, visitor.number, is_new=is_new, is_replayed=is_replay(observations))
     observations += counted.observations
     profile = weights_in_force(transaction, number, submission.key_id, submission.platform)
     result = score(observations, profile, submission.platform) if assessment.scored else None

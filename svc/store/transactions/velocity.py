@@ -6,7 +6,7 @@ visitor; in the first event of a subject in a period of 30 days one more is read
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -80,12 +80,17 @@ def count_event(
     record = None if who.account is None else transaction.get(ACCOUNTS, *account_key(who))
     known = known_account(record, visitor, who.at_s)
     if who.account is not None and not is_replayed:
-        _note_account(transaction, who, record, is_vouched=submission.account_verified)
+        _note_account(transaction, who, record, is_verified=submission.account_verified)
         known = known._replace(first_s=who.at_s if known.first_s is None else min(known.first_s, who.at_s))
     if not may_show(velocity):
         return Counted(velocity)
     thresholds = organization(transaction, who.organization).account_thresholds
     return Counted(velocity, account_signals(velocity, thresholds, record, visitor, who.at_s), known)
+
+
+def is_replay(observations: Iterable[Observation]) -> bool:
+    """Return whether an event counts nowhere since it fires `replayed` (decisions 11.4)."""
+    return any(observation.signal == "replayed" for observation in observations)
 
 
 def _party(assessment: Assessment, visitor: int | None) -> Party:
@@ -107,9 +112,9 @@ def _party(assessment: Assessment, visitor: int | None) -> Party:
     )
 
 
-def _note_account(transaction: Transaction, who: Party, record: AccountRecord | None, *, is_vouched: bool) -> None:
+def _note_account(transaction: Transaction, who: Party, record: AccountRecord | None, *, is_verified: bool) -> None:
     """Write the record of the party's account with the event, where that adds anything: once a day for a visitor."""
-    event = PairEvent(who.at_s, who.visitor, is_vouched)
+    event = PairEvent(who.at_s, who.visitor, is_verified)
     after = first_record(event) if record is None else record.with_event(event)
     if after is not record:
         transaction.put(ACCOUNTS, account_key(who), after)
@@ -173,17 +178,17 @@ def move_event(transaction: Transaction, event: Event, before: Party, after: Par
                 _write(transaction, after, subject, now_s, row)
 
 
-def vouch(transaction: Transaction, who: Party) -> None:
+def verify_pair(transaction: Transaction, who: Party) -> None:
     """Record that a backend has set the account of a stored event (decisions 11.5)."""
     if who.account is not None:
-        _note_account(transaction, who, transaction.get(ACCOUNTS, *account_key(who)), is_vouched=True)
+        _note_account(transaction, who, transaction.get(ACCOUNTS, *account_key(who)), is_verified=True)
 
 
 class _OfAccount(NamedTuple):
     """Another event of an account."""
 
     party: Party
-    is_vouched: bool
+    is_verified: bool
 
 
 def _leave_account(
@@ -199,7 +204,7 @@ def _leave_account(
     record = transaction.get(ACCOUNTS, *account_key(before))
     if record is None:
         return
-    others = [PairEvent(each.party.at_s, each.party.visitor, each.is_vouched) for each in sharing]
+    others = [PairEvent(each.party.at_s, each.party.visitor, each.is_verified) for each in sharing]
     own = PairEvent(before.at_s, before.visitor, event.account_verified)
     keep_record(transaction, account_key(before), record.without_event(own, others, is_all=len(others) < MOST_COMPARED))
 

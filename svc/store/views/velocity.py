@@ -134,8 +134,8 @@ class KnownAccount(NamedTuple):
 
     first_s: int | None = None
     """When it was seen first; `None` = not known."""
-    is_vouched: bool = False
-    """Whether a backend vouched for the pair of visitor and account before."""
+    is_verified: bool = False
+    """Whether a backend verified the pair of visitor and account before."""
 
 
 def known_account(record: AccountRecord | None, visitor: int | None, at_s: int) -> KnownAccount:
@@ -143,7 +143,7 @@ def known_account(record: AccountRecord | None, visitor: int | None, at_s: int) 
     if record is None:
         return KnownAccount()
     pair = None if visitor is None else record.of(visitor)
-    return KnownAccount(record.first_s, pair is not None and 0 < pair.vouched_s <= at_s)
+    return KnownAccount(record.first_s, pair is not None and 0 < pair.verified_s <= at_s)
 
 
 def account_key(who: Party) -> tuple[int, int, int]:

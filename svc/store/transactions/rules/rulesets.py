@@ -86,7 +86,7 @@ def facts_of(
     at_s = event.occurred_at_ms // 1000
     ages = Ages(_days(visitor_first_s, at_s), _days(account.first_s, at_s))
     in_list = _asked_once(
-        partial(_is_listed, snapshot, number, event, is_vouched=account.is_vouched, in_force=in_force)
+        partial(_is_listed, snapshot, number, event, is_verified=account.is_verified, in_force=in_force)
     )
     return Facts(event, ages, in_list, _asked_once(partial(_labels, snapshot, number, event)))
 
@@ -174,7 +174,7 @@ def _days(first_s: int | None, at_s: int) -> int | None:
 
 
 def _is_listed(
-    snapshot: Snapshot, number: int, event: Event, name: str, *, is_vouched: bool, in_force: bool = False
+    snapshot: Snapshot, number: int, event: Event, name: str, *, is_verified: bool, in_force: bool = False
 ) -> bool:
     """Whether the event's value is in the list that a rule names, and may be taken for it (`may_be_trusted`). Raises
     `CorruptionError` for a list that is missing although a rule `in_force` names it, which keeps it.
@@ -184,7 +184,7 @@ def _is_listed(
         if in_force:
             raise CorruptionError(f"the list {name} is missing, and a rule names it")
         return False
-    if not may_be_trusted(name, event, is_vouched=is_vouched):
+    if not may_be_trusted(name, event, is_verified=is_verified):
         return False
     value = {
         "visitor": event.verdict.visitor_id,

@@ -200,7 +200,7 @@ def test_rows_kept_by_age_are_kept_for_the_promised_time():
 
 
 def test_every_swept_table_has_a_cleanup_pass():
-    tasks = {task.name for task in retention.passes(1, NOW_MS, 365, RetentionPass())} | {"blocks"}
+    tasks = {task.name for task in retention.passes(1, NOW_MS, 365, RetentionPass())} | {"accounts", "blocks"}
     assert {table.name for table in TABLES if isinstance(table.keep, Swept | Aged)} == tasks
 
 

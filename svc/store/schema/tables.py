@@ -13,6 +13,7 @@ from __future__ import annotations
 from svc.domain.access.audit import AUDIT_MS, AuditRecord
 from svc.domain.access.credentials import ApiKey
 from svc.domain.access.sessions import ConsoleLink, Session
+from svc.domain.accounts.velocity import KINDS, LONGEST_S, SUBJECTS, VelocityRow
 from svc.domain.attestation.attested_key import AttestedKey, VisitorKeys
 from svc.domain.attestation.challenge import LIFETIME_MS, Challenge
 from svc.domain.billing import BillingChange, LedgerEntry, Settlement
@@ -381,6 +382,16 @@ ADDRESS_HISTORY = Table(
     ErasedBy("purge_report"),
 )
 """Each day begins again."""
+VELOCITY = Table(
+    "velocity",
+    Key(organization=U32, period=period(1000 * LONGEST_S), kind=index_of(KINDS), subject=index_of(SUBJECTS), id=U64),
+    Layout(VelocityRow.pack, VelocityRow.unpack),
+    LastTwoPeriods(),
+    ErasedBy("purge_velocity"),
+)
+"""By subject: a visitor's number, the digest of an account or the id of an address. The first event of a period of 30
+days carries over what is left of the period before, whose row counts no more from then on.
+"""
 REPORT_FINGERPRINTS = Table(
     "sendings",
     Key(organization=U32, period=period(1000 * REPLAY_MEMORY_S), digest=DIGEST_16),

@@ -187,7 +187,7 @@ def passes(
     number: int, now_ms: int, visitor_days: int, made: RetentionPass, event_ms: int = RETENTION_MS
 ) -> tuple[CleanupTask, ...]:
     """Tasks over the tables of an organization whose keys do not say the age of a row: idempotency keys, visitors,
-    accounts and attested keys of devices unseen for `visitor_days`, ended keys, sessions and links, entries of lists
+    and attested keys of devices unseen for `visitor_days`, ended keys, sessions and links, entries of lists
     that have expired or whose list was deleted, numbers of accounts that no outcome names, reviews, and what is `Aged`.
     `made`: the last passes.
     """
@@ -200,7 +200,6 @@ def passes(
         CleanupTask(
             VISITORS.name, partial(_pass_visitors, now_ms, max(visitor_days * DAY_MS, event_ms) // 1000), (number, 0)
         ),
-        each_row(ACCOUNTS, partial(_prune_account, (now_ms - max(visitor_days * DAY_MS, event_ms)) // 1000)),
         each_row(ATTESTED_KEYS, partial(_delete_attested_key, now_ms, visitor_days)),
         *(each_row(table, partial(_delete_sign_in, table, now_ms)) for table in SIGN_IN_TABLES),
         each_row(ORGANIZATION_KEYS, partial(_delete_key, now_ms), KEYS.name),
@@ -209,6 +208,14 @@ def passes(
         CleanupTask(REVIEWS.name, partial(_pass_reviews, now_ms), (number,)),
         *(each_row(table, partial(_delete_aged, table, now_ms)) for table in TABLES if isinstance(table.keep, Aged)),
     )
+
+
+def stale_accounts(number: int, now_ms: int, visitor_days: int, event_ms: int = RETENTION_MS) -> CleanupTask:
+    """Return the task that forgets accounts unseen for `visitor_days`, and visitors of accounts. Those of stored events
+    stay: run it once expired events are deleted.
+    """
+    oldest_s = (now_ms - max(visitor_days * DAY_MS, event_ms)) // 1000
+    return CleanupTask(ACCOUNTS.name, partial(_look, ACCOUNTS, partial(_prune_account, oldest_s)), (number,))
 
 
 def stale_blocks(snapshot: Snapshot, number: int, now_ms: int, *, at_once: bool = False) -> CleanupTask | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import msgspec
@@ -13,7 +13,8 @@ from svc.domain.accounts.record import MAX_VISITORS, AccountRecord
 from svc.domain.accounts.velocity import LONGEST_S
 from svc.domain.events.hour_counts import HOUR_MS
 from svc.store.check.invariants import violations
-from svc.store.schema.tables import ACCOUNTS, EVENTS, VELOCITY
+from svc.store.inspection.visitor_rows import VisitorRows
+from svc.store.schema.tables import ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
 from svc.store.transactions.rules.rulesets import facts_now
 from tests.spec.automation import Automation
 from tests.spec.responses import IDENTIFY, assert_error, visit
@@ -572,3 +573,30 @@ async def test_rows_of_velocity_are_deleted_after_two_periods(live: Live, keys: 
         now_ms = live.clock.now_ms
         await sweep(live.found.store, now_ms, 365, Progress(now_ms), with_passes=True)
         assert len(live.contents()[VELOCITY.name]) == left
+
+
+async def test_a_visitor_is_erased_from_accounts_also_where_its_events_are_gone(live: Live, keys: tuple[str, str]):
+    """What its events lead to at once; the rest, a number that leads nowhere, by the daily pass."""
+    public, _ = keys
+    gone = await act(live, public, "old")
+    await act(live, public, "old", device=2)
+    live.clock.advance(hours=60 * 24)
+    await sweep(live.found.store, live.clock.now_ms, 365, Progress(live.clock.now_ms), with_passes=True)
+    await act(live, public, "new")
+    await act(live, public, "new", device=2)
+    number = live.organization.number
+    with live.found.store.read() as snapshot:
+        visitor = snapshot.get(VISITOR_IDS, number, gone["visitor_id"].encode())
+
+    def naming() -> int:
+        return sum(record.of(visitor) is not None for record in records(live))
+
+    rows = VisitorRows(cast("Any", live.found.store), number, gone["visitor_id"])
+    kept = [row.value for row in rows.of_visitor() if row.table is ACCOUNTS]
+    assert [[known.visitor for known in record.visitors] for record in kept] == [[visitor], [visitor]]
+    assert naming() == 2
+    assert (await Automation(live)("DELETE", f"/visitors/{gone['visitor_id']}")).status_code == 204
+    assert naming() == 1, "no event leads to the other"
+    await sweep(live.found.store, live.clock.now_ms, 365, Progress(live.clock.now_ms), with_passes=True)
+    assert naming() == 0
+    assert [len(record.visitors) for record in records(live)] == [1, 1]

@@ -106,7 +106,7 @@ type AddressVelocity struct {
 	Events map[string]int64 `json:"events"`
 	// Identifiable visitors that came from it.
 	Visitors map[string]int64 `json:"visitors"`
-	// Accounts that they acted for.
+	// Accounts that they acted for; each sign-up without an account is one.
 	Accounts map[string]int64 `json:"accounts"`
 }
 
@@ -299,7 +299,8 @@ type EventBody struct {
 	Signals []TriggerBody `json:"signals,omitzero"`
 	// Whether the archived submission exists.
 	HasDocument bool `json:"has_document"`
-	// How often and with whom the visitor, the account and the address were seen, this event included.
+	// How often and with whom the visitor, the account and the address were seen, this event included; without it if
+	// its report was sent before (`replayed`).
 	Velocity *VelocityBody `json:"velocity,omitzero"`
 }
 
@@ -381,7 +382,8 @@ type EventDetailBody struct {
 	Signals []TriggerBody `json:"signals,omitzero"`
 	// Whether the archived submission exists.
 	HasDocument bool `json:"has_document"`
-	// How often and with whom the visitor, the account and the address were seen, this event included.
+	// How often and with whom the visitor, the account and the address were seen, this event included; without it if
+	// its report was sent before (`replayed`).
 	Velocity *VelocityBody `json:"velocity,omitzero"`
 	// The archived submission and what scored it; `null` where none was kept. Its contents are not a public contract.
 	Document map[string]any `json:"document"`
@@ -1450,7 +1452,7 @@ type VisitorOfAccount struct {
 type VisitorVelocity struct {
 	// Events of the visitor.
 	Events map[string]int64 `json:"events"`
-	// Accounts that it acted for.
+	// Accounts that it acted for; each sign-up without an account is one.
 	Accounts map[string]int64 `json:"accounts"`
 	// Addresses that it came from; of IPv6, the /64.
 	Addresses map[string]int64 `json:"addresses"`
@@ -1665,7 +1667,7 @@ type ListVisitorsQuery struct {
 	Cursor string
 	// How many per page, at most.
 	Limit int64
-	// The least number of accounts in 30 days.
+	// The least number of accounts in 30 days, sign-ups without one included.
 	MinAccounts int64
 }
 

@@ -75,7 +75,7 @@ async def test_an_event_is_explained_by_the_rules_of_its_time(live: Live):
     await save(live, NEVER, revision=1)
     seen = await console.seen(f"/events/{first['request_id']}/rules")
     assert (seen["revision"], seen["is_in_force"], "saved_at" in seen) == (0, False, False)
-    assert [rule["name"] for rule in seen["rules"]] == ["Trusted", "Blocked"]
+    assert [rule["name"] for rule in seen["rules"]] == ["Blocked", "Trusted"]
     assert "decision" not in seen
     second = await act(live, public, "b")
     assert (await console.seen(f"/events/{second['request_id']}/rules"))["revision"] == 2

@@ -82,15 +82,15 @@ async def test_every_organization_starts_with_two_rules_in_both_rulesets(shop: S
         found = await shop.rules(environment)
         assert (found["environment"], found["revision"]) == (environment, 0)
         assert [(rule["name"], rule["action"], rule["mode"]) for rule in found["rules"]] == [
-            ("Trusted", "allow", "active"),
             ("Blocked", "block", "active"),
+            ("Trusted", "allow", "active"),
         ]
         assert found["rules"][0]["counts"] == {"matched_24h": 0, "matched_30d": 0, "errors_24h": 0}
 
 
 async def test_a_ruleset_is_saved_as_a_whole_and_rules_keep_their_ids(shop: Shop):
     first = (await shop.rules())["rules"]
-    kept = {name: first[1][name] for name in ("id", "name", "condition", "action")}
+    kept = {name: first[0][name] for name in ("id", "name", "condition", "action")}
     saved = await shop.save(FIFTH | {"note": "by the payments team"}, kept)
     assert saved.status_code == 200, saved.text
     answer = saved.json()
@@ -98,7 +98,7 @@ async def test_a_ruleset_is_saved_as_a_whole_and_rules_keep_their_ids(shop: Shop
     assert answer["revision"] == 1
     assert [rule["name"] for rule in answer["rules"]] == ["Fifth account", "Blocked"]
     assert answer["rules"][0]["note"] == "by the payments team"
-    assert answer["rules"][1]["id"] == first[1]["id"]
+    assert answer["rules"][1]["id"] == first[0]["id"]
     assert (await shop.rules("test"))["revision"] == 0, "the other ruleset is another one"
 
 
@@ -295,14 +295,14 @@ def test_rules_are_listed_exported_imported_and_restored(run: Run, tmp_path: Pat
         file.write_text(json.dumps({"revision": revision, "rules": [FIFTH | rule]}))
         return run("rule", "set", org, str(file))
 
-    assert [rule["name"] for rule in run("rule", "show", org, "--json").json["rules"]] == ["Trusted", "Blocked"]
+    assert [rule["name"] for rule in run("rule", "show", org, "--json").json["rules"]] == ["Blocked", "Trusted"]
     assert put(0).out == "Revision 1 is in force, with 1 rules.\n"
     assert put(1, name="All", condition="true").status == 0
     assert [rule["name"] for rule in run("rule", "show", org, "--json").json["rules"]] == ["All"]
     assert "All" in run("rule", "show", org).out
     assert [rule["name"] for rule in run("rule", "show", org, "--environment", "test", "--json").json["rules"]] == [
-        "Trusted",
         "Blocked",
+        "Trusted",
     ]
     history = run("rule", "history", org, "--json").json["revisions"]
     assert [(row["revision"], row["rules"]) for row in history] == [(2, 1), (1, 1), (0, 2)]

@@ -97,7 +97,7 @@ export interface AddressVelocity {
   events: Record<string, number>;
   /** Identifiable visitors that came from it. */
   visitors: Record<string, number>;
-  /** Accounts that they acted for. */
+  /** Accounts that they acted for; each sign-up without an account is one. */
   accounts: Record<string, number>;
 }
 
@@ -322,7 +322,10 @@ export interface EventBody {
   signals?: Array<TriggerBody>;
   /** Whether the archived submission exists. */
   has_document: boolean;
-  /** How often and with whom the visitor, the account and the address were seen, this event included. */
+  /**
+   * How often and with whom the visitor, the account and the address were seen, this event included; without it if
+   * its report was sent before (`replayed`).
+   */
   velocity?: VelocityBody;
 }
 
@@ -410,7 +413,10 @@ export interface EventDetailBody {
   signals?: Array<TriggerBody>;
   /** Whether the archived submission exists. */
   has_document: boolean;
-  /** How often and with whom the visitor, the account and the address were seen, this event included. */
+  /**
+   * How often and with whom the visitor, the account and the address were seen, this event included; without it if
+   * its report was sent before (`replayed`).
+   */
   velocity?: VelocityBody;
   /** The archived submission and what scored it; `null` where none was kept. Its contents are not a public contract. */
   document: Record<string, unknown> | null;
@@ -1571,7 +1577,7 @@ export interface VisitorOfAccount {
 export interface VisitorVelocity {
   /** Events of the visitor. */
   events: Record<string, number>;
-  /** Accounts that it acted for. */
+  /** Accounts that it acted for; each sign-up without an account is one. */
   accounts: Record<string, number>;
   /** Addresses that it came from; of IPv6, the /64. */
   addresses: Record<string, number>;
@@ -1892,7 +1898,7 @@ export interface ListVisitorsQuery {
   cursor?: string;
   /** How many per page, at most. */
   limit?: number;
-  /** The least number of accounts in 30 days. */
+  /** The least number of accounts in 30 days, sign-ups without one included. */
   min_accounts?: number;
 }
 

@@ -507,7 +507,7 @@ class Operations:
             q: Only those whose id begins with this.
             cursor: `next_cursor` of the page before; the first page when left out.
             limit: How many per page, at most.
-            min_accounts: The least number of accounts in 30 days.
+            min_accounts: The least number of accounts in 30 days, sign-ups without one included.
         """
         return self._send(
             Call(

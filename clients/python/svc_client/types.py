@@ -98,7 +98,7 @@ class AddressVelocity(TypedDict):
     visitors: dict[str, int]
     """Identifiable visitors that came from it."""
     accounts: dict[str, int]
-    """Accounts that they acted for."""
+    """Accounts that they acted for; each sign-up without an account is one."""
 
 
 class ChallengeAnswer(TypedDict):
@@ -246,7 +246,9 @@ class EventBody(TypedDict):
     has_document: bool
     """Whether the archived submission exists."""
     velocity: NotRequired[VelocityBody]
-    """How often and with whom the visitor, the account and the address were seen, this event included."""
+    """How often and with whom the visitor, the account and the address were seen, this event included; without it
+    if its report was sent before (`replayed`).
+    """
 
 
 class EventDetailBody(TypedDict):
@@ -331,7 +333,9 @@ class EventDetailBody(TypedDict):
     has_document: bool
     """Whether the archived submission exists."""
     velocity: NotRequired[VelocityBody]
-    """How often and with whom the visitor, the account and the address were seen, this event included."""
+    """How often and with whom the visitor, the account and the address were seen, this event included; without it
+    if its report was sent before (`replayed`).
+    """
     document: dict[str, Any] | None
     """The archived submission and what scored it; `null` where none was kept. Its contents are not a public
     contract.
@@ -1180,7 +1184,7 @@ class VisitorVelocity(TypedDict):
     events: dict[str, int]
     """Events of the visitor."""
     accounts: dict[str, int]
-    """Accounts that it acted for."""
+    """Accounts that it acted for; each sign-up without an account is one."""
     addresses: dict[str, int]
     """Addresses that it came from; of IPv6, the /64."""
     countries: dict[str, int]

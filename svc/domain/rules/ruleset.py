@@ -87,22 +87,35 @@ FIRST: Final = Ruleset(
     revision=0,
     rules=(
         Rule(
-            id="rul_TrustedLists00000000",
-            name="Trusted",
-            condition='in_list("trusted_visitors") || in_list("trusted_accounts") || in_list("trusted_addresses")',
-            action="allow",
-            note="Whoever is in a list of trusted visitors, accounts or addresses.",
-        ),
-        Rule(
             id="rul_BlockedLists00000000",
             name="Blocked",
             condition='in_list("blocked_visitors") || in_list("blocked_accounts") || in_list("blocked_addresses")',
             action="block",
             note="Whoever is in a list of blocked visitors, accounts or addresses.",
         ),
+        Rule(
+            id="rul_TrustedLists00000000",
+            name="Trusted",
+            condition='in_list("trusted_visitors") || in_list("trusted_accounts") || in_list("trusted_addresses")',
+            action="allow",
+            note="Whoever is in a list of trusted visitors, accounts or addresses.",
+        ),
     ),
 )
-"""What every organization starts with (decisions 13.3)."""
+"""What every organization starts with, blocked before trusted (decisions 13.3): see docs/adr/0168."""
+
+
+def may_be_trusted(list_name: str, event: Event, *, is_verified: bool) -> bool:
+    """Return whether the value of an event may be looked up in this list (decisions 13.3). A visitor can name any
+    account, and send a token that is not its own: `trusted_accounts` needs an account from a secret key, or a pair of
+    visitor and account that a backend verified before (`is_verified`); `trusted_visitors` an event without
+    `token_conflict`.
+    """
+    if list_name == "trusted_accounts":
+        return event.account_verified or is_verified
+    if list_name == "trusted_visitors":
+        return all(fired.signal != "token_conflict" for fired in event.verdict.signals or ())
+    return True
 
 
 class Ages(NamedTuple):

@@ -33,6 +33,7 @@ from svc.domain.rules.ruleset import (
     Ruleset,
     evaluate,
     evaluation_of,
+    may_be_trusted,
 )
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import ORGANIZATIONS, RULESET_HISTORY, RULESETS, VISITOR_IDS, VISITORS
@@ -40,7 +41,7 @@ from svc.store.snapshot import Snapshot, Transaction
 from svc.store.views.labels.labels import labels_of
 from svc.store.views.lists import asked_prefixes, contains, lists_of, named_list
 from svc.store.views.lookups import organization
-from svc.store.views.velocity import party_of, read_row
+from svc.store.views.velocity import KnownAccount, known_account, read_account
 from svc.store.views.webhooks import endpoints_of
 
 Q = TypeVar("Q")
@@ -75,17 +76,18 @@ def facts_of(
     number: int,
     event: Event,
     visitor_first_s: int | None,
-    account_first_s: int | None,
+    account: KnownAccount,
     *,
     in_force: bool = True,
 ) -> Facts:
-    """Return the facts about an event that conditions are evaluated on. The times are those since when the visitor and
-    the account are known (Unix seconds). Each list that a condition names is looked up once; conditions `in_force` name
-    only lists that exist.
+    """Return the facts about an event that conditions are evaluated on. `visitor_first_s`: since when the visitor is
+    known (Unix seconds); `account`: what is known of its account. Each list that a condition names is looked up once;
+    conditions `in_force` name only lists that exist.
     """
     at_s = event.occurred_at_ms // 1000
-    ages = Ages(_days(visitor_first_s, at_s), _days(account_first_s, at_s))
-    in_list = _asked_once(partial(_is_listed, snapshot, number, event, _ListReads(), in_force=in_force))
+    ages = Ages(_days(visitor_first_s, at_s), _days(account.first_s, at_s))
+    ask = partial(_is_listed, snapshot, number, event, _ListReads(), is_verified=account.is_verified, in_force=in_force)
+    in_list = _asked_once(ask)
     return Facts(event, ages, in_list, _asked_once(partial(_labels, snapshot, number, event)))
 
 
@@ -140,11 +142,11 @@ def facts_now(snapshot: Snapshot, number: int, event: Event) -> Facts:
     visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
     found = None if visitor is None else snapshot.get(VISITORS, number, visitor)
     at_s = event.occurred_at_ms // 1000
-    account_first_s = None
+    record = None
     if event.account_id is not None:
-        account_first_s = read_row(snapshot, party_of(number, event, visitor), "account", at_s).first_s
+        record = read_account(snapshot, number, event.environment, event.account_id)
     first_s = None if found is None else found.first_seen_s
-    return facts_of(snapshot, number, event, first_s, account_first_s, in_force=False)
+    return facts_of(snapshot, number, event, first_s, known_account(record, visitor, at_s), in_force=False)
 
 
 class ExplainedRule(NamedTuple):
@@ -183,15 +185,25 @@ def _days(first_s: int | None, at_s: int) -> int | None:
 
 
 def _is_listed(
-    snapshot: Snapshot, number: int, event: Event, reads: _ListReads, name: str, *, in_force: bool = False
+    snapshot: Snapshot,
+    number: int,
+    event: Event,
+    reads: _ListReads,
+    name: str,
+    *,
+    is_verified: bool,
+    in_force: bool = False,
 ) -> bool:
-    """Whether the event's value is in the list that a rule names. Raises `CorruptionError` for a list that is missing
-    although a rule `in_force` names it, which keeps it; `TooExpensiveError`.
+    """Whether the event's value is in the list that a rule names, and may be taken for it (`may_be_trusted`). Raises
+    `CorruptionError` for a list that is missing although a rule `in_force` names it, which keeps it;
+    `TooExpensiveError`.
     """
     found = named_list(snapshot, number, name)
     if found is None:
         if in_force:
             raise CorruptionError(f"the list {name} is missing, and a rule names it")
+        return False
+    if not may_be_trusted(name, event, is_verified=is_verified):
         return False
     reads.take(asked_prefixes(found))
     value = {

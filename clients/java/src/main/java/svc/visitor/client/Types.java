@@ -260,7 +260,7 @@ public final class Types {
       return mapAt("visitors", Body::integerOf);
     }
 
-    /** Accounts that they acted for. */
+    /** Accounts that they acted for; each sign-up without an account is one. */
     public Map<String, Long> accounts() {
       return mapAt("accounts", Body::integerOf);
     }
@@ -808,7 +808,10 @@ public final class Types {
       return flagAt("has_document");
     }
 
-    /** How often and with whom the visitor, the account and the address were seen, this event included. */
+    /**
+     * How often and with whom the visitor, the account and the address were seen, this event included; without it if
+     * its report was sent before ({@code replayed}).
+     */
     public VelocityBody velocity() {
       return bodyAt("velocity", VelocityBody::new);
     }
@@ -1021,7 +1024,10 @@ public final class Types {
       return flagAt("has_document");
     }
 
-    /** How often and with whom the visitor, the account and the address were seen, this event included. */
+    /**
+     * How often and with whom the visitor, the account and the address were seen, this event included; without it if
+     * its report was sent before ({@code replayed}).
+     */
     public VelocityBody velocity() {
       return bodyAt("velocity", VelocityBody::new);
     }
@@ -4026,7 +4032,7 @@ public final class Types {
       return mapAt("events", Body::integerOf);
     }
 
-    /** Accounts that it acted for. */
+    /** Accounts that it acted for; each sign-up without an account is one. */
     public Map<String, Long> accounts() {
       return mapAt("accounts", Body::integerOf);
     }
@@ -4619,7 +4625,7 @@ public final class Types {
       return this;
     }
 
-    /** The least number of accounts in 30 days. */
+    /** The least number of accounts in 30 days, sign-ups without one included. */
     public ListVisitorsQuery minAccounts(long value) {
       setField("min_accounts", value);
       return this;

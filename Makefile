@@ -155,8 +155,8 @@ android: venv
 lock: venv
 	$(BIN)/pip-compile --quiet --upgrade --extra dev --extra analysis --extra parquet --extra postgresql --generate-hashes \
 	  --allow-unsafe --strip-extras --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-annotate -o requirements.lock pyproject.toml
-	$(BIN)/pip-compile --quiet -c requirements.lock --extra postgresql --generate-hashes --allow-unsafe --strip-extras \
-	  --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-annotate -o ops/requirements.lock pyproject.toml
+	$(BIN)/pip-compile --quiet -c requirements.lock --extra analysis --extra postgresql --generate-hashes --allow-unsafe \
+	  --strip-extras --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-annotate -o ops/requirements.lock pyproject.toml
 	$(BIN)/pip-compile --quiet -c requirements.lock --only-build-deps --all-build-deps --generate-hashes --allow-unsafe \
 	  --strip-extras --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-annotate \
 	  -o ops/build.lock pyproject.toml

@@ -126,7 +126,8 @@ async def test_the_labels_guide(live: Live):
 async def test_the_rules_guide(live: Live):
     before, after = await run(live, "rules.md", "Fifth account")
     assert (before["revision"], after["revision"]) == (0, 1)
-    assert [rule["name"] for rule in after["rules"]] == ["Fifth account"]
+    assert [rule["name"] for rule in after["rules"]] == ["Blocked", "Trusted", "Fifth account"]
+    assert "warnings" not in after
 
 
 async def test_the_webhooks_guide(live: Live):

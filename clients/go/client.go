@@ -184,7 +184,8 @@ func (c *Client) IterateEvents(ctx context.Context, query ListEventsQuery) iter.
 
 // IterateFeed returns the pages of the feed, oldest first: each event once, behind query.After or else from the oldest
 // on. Store NextCursor of a page together with what you made of its rows, and begin with it as After. At the end it
-// waits for a second and looks again, until ctx is done; without follow it ends. It ends with the first error.
+// waits for a second and looks again, until ctx is done; without follow it ends. It ends with the first error, as for
+// filters on what may change later: AccountID, Action, Tag and Label are a 422 (not_with_order).
 func (c *Client) IterateFeed(ctx context.Context, query ListEventsQuery, follow bool) iter.Seq2[*EventsAnswer, error] {
 	query.Order = "oldest"
 	return func(yield func(*EventsAnswer, error) bool) {

@@ -268,6 +268,7 @@ class Exchange:
             body=body,
             site=site,
             trace=context.trace,
+            long_reads=None if caller is None else self._services.limits.long_reads.turn(caller.organization.number),
         )
         if route.method == "GET":
             await note_use(self._services, call)

@@ -6,8 +6,8 @@ the organization's own servers out.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Iterable
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Final
 
@@ -28,7 +28,11 @@ RETRY_AFTER_S = 1
 
 
 class LongReads:
-    """The turns of one service."""
+    """The turns of one service: of all organizations one long read runs at a time, and each organization queues once.
+
+    A request gets its `Turn` with its `Call`, and nothing else takes one: so what a request reads while it holds the
+    turn never waits for that turn.
+    """
 
     def __init__(self) -> None:
         self._lock = trio.Lock()
@@ -36,16 +40,17 @@ class LongReads:
         """Of organizations that have one which runs or waits."""
         self._organizations: set[int] = set()
 
-    def refusal(self, organization: int) -> Refusal | None:
-        """`429 rate_limited` while the organization has one that runs or waits."""
-        if organization not in self._organizations:
-            return None
-        explanation = "A preview of this organization is being computed. Wait for the seconds in Retry-After."
-        return Refusal("rate_limited", retry_after_s=RETRY_AFTER_S, explanation=explanation)
+    def turn(self, organization: int) -> Turn:
+        """Return the turn of one request of the organization. It is not taken yet."""
+        return Turn(self, organization)
+
+    def is_exclusive(self, organization: int) -> bool:
+        """Whether the organization has an exclusive read that runs or waits."""
+        return organization in self._organizations
 
     @asynccontextmanager
-    async def in_turn(self, organization: int) -> AsyncGenerator[None]:
-        """Wait for the turn, and hold it for a block: for a read that goes on beyond its first milliseconds."""
+    async def wait(self, organization: int) -> AsyncGenerator[None]:
+        """Wait for the turn, and hold it for a block. Only a `Turn` calls this."""
         own = self._own.setdefault(organization, trio.Lock())
         try:
             async with own, self._lock:
@@ -54,15 +59,53 @@ class LongReads:
             if not own.locked() and self._own.get(organization) is own:
                 del self._own[organization]
 
-    @asynccontextmanager
-    async def turn(self, organization: int) -> AsyncGenerator[None]:
-        """Wait for the turn, and hold it for a block. To be entered only where there is no `refusal`."""
+    @contextmanager
+    def exclude(self, organization: int) -> Generator[None]:
+        """Refuse other exclusive reads of the organization for a block. Only a `Turn` calls this."""
         self._organizations.add(organization)
         try:
-            async with self.in_turn(organization):
-                yield
+            yield
         finally:
             self._organizations.discard(organization)
+
+
+class Turn:
+    """The turn of one request among the long reads of a service. Blocks that hold it may be within each other: the
+    outermost waits for it and gives it back.
+    """
+
+    def __init__(self, reads: LongReads, organization: int) -> None:
+        self._reads, self._organization = reads, organization
+        self._is_held = False
+
+    def refusal(self) -> Refusal | None:
+        """`429 rate_limited` while the organization has an exclusive read that runs or waits."""
+        if not self._reads.is_exclusive(self._organization):
+            return None
+        explanation = "A preview of this organization is being computed. Wait for the seconds in Retry-After."
+        return Refusal("rate_limited", retry_after_s=RETRY_AFTER_S, explanation=explanation)
+
+    @asynccontextmanager
+    async def held(self) -> AsyncGenerator[None]:
+        """Hold the turn for a block: for a read that goes on beyond its first milliseconds."""
+        if self._is_held:
+            yield
+            return
+        async with self._reads.wait(self._organization):
+            self._is_held = True
+            try:
+                yield
+            finally:
+                self._is_held = False
+
+    @asynccontextmanager
+    async def exclusive(self) -> AsyncGenerator[None]:
+        """As `held`; meanwhile `refusal` refuses the organization's other exclusive reads. To be entered only where
+        there is no `refusal`, without a checkpoint in between.
+        """
+        with self._reads.exclude(self._organization):
+            async with self.held():
+                yield
 
 
 BYTES_A_DAY = 16 << 20

@@ -31,7 +31,7 @@ from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.refused import RefusedRequest
 from svc.http.authentication import AuthPolicy, Caller
 from svc.http.body import BodyBudget
-from svc.http.limits import PasswordHasher, RequestLimits
+from svc.http.limits import PasswordHasher, RequestLimits, Turn
 from svc.http.sessions import Site
 from svc.store.store import Store
 from svc.store.views.labels.performance import PerformanceSums
@@ -126,12 +126,20 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """How the browser reached the service, on the paths of the console; `None` on all others."""
     trace: TraceContext | None = None
     """The trace that the request belongs to, with the request's own span; `None` where it names none."""
+    long_reads: Turn | None = None
+    """Its turn among the long reads of the service; `None` on routes without a key."""
 
     @property
     def organization(self) -> Organization:
         """That of the caller. Raises `AssertionError` on a route that takes no key."""
         assert self.caller is not None
         return self.caller.organization
+
+    @property
+    def turn(self) -> Turn:
+        """What a long read of this request holds. Raises `AssertionError` on a route that takes no key."""
+        assert self.long_reads is not None
+        return self.long_reads
 
 
 class Stream(NamedTuple):

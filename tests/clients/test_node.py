@@ -154,7 +154,7 @@ async def test_events_are_read_page_by_page_and_the_management_api_works(library
             const query = { tag: "a&b=c", limit: 2, from: FROM };
             for await (const row of read.iterateEvents(query)) ids.push(row.request_id);
             const fed = [];
-            for await (const page of read.iterateFeed(query, { follow: false })) {
+            for await (const page of read.iterateFeed({ limit: 2, from: FROM }, { follow: false })) {
               fed.push(page.rows.map((row) => row.request_id));
             }
             const client = new Client({ baseUrl: URL, apiKey: MANAGEMENT });

@@ -247,7 +247,7 @@ async def test_events_are_read_page_by_page_with_filters(tmp_path: Path):
     async with live_service(tmp_path) as live:
         key, secret = live.issue()[1], live.issue("secret")[1]
         made = [(await live.identify(key, tag="a&b=c")).json()["request_id"] for _ in range(5)]
-        await live.identify(key, tag="other")
+        other = (await live.identify(key, tag="other")).json()["request_id"]
         begin = moment(live.clock.now_ms - 60_000).isoformat()
         given: dict[str, Any] = {"tag": "a&b=c", "limit": 2, "from_": begin}
         async with AsyncClient(live.url, secret) as client:
@@ -263,15 +263,17 @@ async def test_events_are_read_page_by_page_with_filters(tmp_path: Path):
         assert await in_thread(read) == made[::-1]
         live.clock.now_ms += 2_000
 
+        read_later: dict[str, Any] = {"ip_address": "127.0.0.1", "limit": 2, "from_": begin}
+
         def feed() -> list[list[str]]:
             with Client(live.url, secret) as client:
-                pages = client.iterate_feed(follow=False, **given)
+                pages = client.iterate_feed(follow=False, **read_later)
                 return [[row["request_id"] for row in page["rows"]] for page in pages]
 
-        fed = [made[:2], made[2:4], made[4:]]
+        fed = [made[:2], made[2:4], [made[4], other], []]
         assert await in_thread(feed) == fed
         async with AsyncClient(live.url, secret) as client:
-            pages = [page async for page in client.iterate_feed(follow=False, **given)]
+            pages = [page async for page in client.iterate_feed(follow=False, **read_later)]
             assert [[row["request_id"] for row in page["rows"]] for page in pages] == fed
             resumed = client.iterate_feed(after=pages[0].get("next_cursor"), follow=False)
             assert (await anext(resumed))["rows"][0] == pages[1]["rows"][0]

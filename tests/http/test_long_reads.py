@@ -15,7 +15,7 @@ async def test_an_organization_waits_for_at_most_one_search_of_another(autojump_
     reads, order = LongReads(), list[int]()
 
     async def read(organization: int) -> None:
-        async with reads.in_turn(organization):
+        async with reads.turn(organization).held():
             order.append(organization)
             await trio.sleep(1)
 
@@ -34,7 +34,7 @@ async def test_searches_run_one_at_a_time_and_leave_nothing_behind(autojump_cloc
     async def read(organization: int, patience_s: float) -> None:
         nonlocal running, most
         with trio.move_on_after(patience_s):
-            async with reads.in_turn(organization):
+            async with reads.turn(organization).held():
                 running += 1
                 most = max(most, running)
                 try:
@@ -48,6 +48,30 @@ async def test_searches_run_one_at_a_time_and_leave_nothing_behind(autojump_cloc
                 nursery.start_soon(read, organization, patience_s)
     assert most == 1
     with trio.fail_after(0.1):
-        async with reads.in_turn(0):
+        async with reads.turn(0).held():
             pass
     assert not vars(reads)["_own"]
+
+
+async def test_a_request_that_holds_its_turn_waits_for_it_no_more(autojump_clock: MockClock):
+    """However its reads are within each other; others wait until the outermost block ends."""
+    reads, order = LongReads(), list[str]()
+
+    async def other(organization: int) -> None:
+        async with reads.turn(organization).held():
+            order.append(f"other of {organization}")
+
+    turn = reads.turn(BUSY)
+    async with trio.open_nursery() as nursery:
+        with trio.fail_after(1):
+            async with turn.exclusive(), turn.held():
+                assert turn.refusal() is not None
+                nursery.start_soon(other, BUSY)
+                nursery.start_soon(other, OTHER)
+                async with turn.held():
+                    await trio.testing.wait_all_tasks_blocked()
+                await trio.testing.wait_all_tasks_blocked()
+                order.append("holder")
+    assert order[0] == "holder"
+    assert len(order) == 3
+    assert turn.refusal() is None

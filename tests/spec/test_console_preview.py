@@ -202,7 +202,7 @@ async def test_one_organization_has_one_preview_at_a_time(live: Live):
             assert "preview" in response.json()["error"]["message"]
 
     reads = live.service.services.limits.long_reads
-    async with trio.open_nursery() as nursery, reads.turn(live.organization.number):
+    async with trio.open_nursery() as nursery, reads.turn(live.organization.number).exclusive():
         nursery.start_soon(ask, "waits", stranger)
         await ask("refused", console)
     await ask("again", console)

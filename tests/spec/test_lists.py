@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -691,12 +692,12 @@ def test_entries_are_imported_and_exported_as_csv(run: Run, org: str, tmp_path: 
     ("lines", "number", "says"),
     [
         (["10.0.0.0/8", "shop"], 2, "'shop' is not a value of a list of kind address"),
-        (["value,note", "10.0.0.0/8", "10.0.0.1,x,tomorrow"], 3, "'tomorrow' is not a time"),
+        (["value,note,expires_at", "10.0.0.0/8", "10.0.0.1,x,tomorrow"], 3, "'tomorrow' is not a time"),
         (["10.0.0.1", "10.0.0.2,,2020-01-01T00:00:00Z"], 2, "2020-01-01T00:00:00Z is in the past"),
         (['10.0.0.1,"two', 'lines"', "10.0.0.2," + "x" * 501], 3, "more than 500"),
         (["10.0.0.1,a,,b"], 1, "4 columns"),
         (["10.0.0.1", '"10.0.0.2'], 2, "unexpected end"),
-        (["10.0.0.1", "value,note,expires_at"], 2, "'value' is not a value"),
+        (["10.0.0.1", "value,note,expires_at"], 2, "it is a header"),
     ],
 )
 def test_a_bad_line_names_its_number_and_changes_nothing(
@@ -707,7 +708,90 @@ def test_a_bad_line_names_its_number_and_changes_nothing(
     run("list", "import", org, "blocked_addresses", file).assert_refused(f"line {number}:", says, "nothing was added")
     assert run("list", "export", org, "blocked_addresses", "--json").json["entries"] == []
     file.write_bytes(b"10.0.0.1\n\xff\n")
-    run("list", "import", org, "blocked_addresses", file).assert_refused("line 2:", "UTF-8")
+    run("list", "import", org, "blocked_addresses", file).assert_refused("UTF-8 text (line 2)")
+
+
+FILES = {
+    "semicolons": ("value;note;expires_at\nuser-1;chargeback;2099-01-05T10:00:00Z\nuser-2;;\n", ["user-1", "user-2"]),
+    "tabs": ("Value\tNote\nuser-1\tchargeback\n", ["user-1"]),
+    "another_case": ("Value,Note,Expires_At\nuser-1,chargeback\n", ["user-1"]),
+    "blanks": ("value, note, expires_at\nuser-1, chargeback\n", ["user-1"]),
+    "another_order": ("note,value\nchargeback,user-1\n", ["user-1"]),
+    "quoted": ('"Value";"Note"\n"user;1";"x"\n', ["user;1"]),
+    "no_header": ("user-1,chargeback\n", ["user-1"]),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_separator_and_header_of_a_file_are_found(run: Run, org: str, tmp_path: Path, name: str):
+    """A dry run says how the file is read, and adds nothing."""
+    text, values = FILES[name]
+    file = tmp_path / "in.csv"
+    file.write_text(text)
+    dry = run("list", "import", org, "blocked_accounts", file, "--dry-run", "--json").json
+    assert [row["value"] for row in dry["first"]] == values
+    assert dry["entries"] == len(values)
+    assert run("list", "export", org, "blocked_accounts", "--json").json["entries"] == []
+    assert run("audit", "--action", "svc list import", "--json").json["records"] == []
+    run("list", "import", org, "blocked_accounts", file, "--json")
+    entries = run("list", "export", org, "blocked_accounts", "--json").json["entries"]
+    assert sorted(entry["value"] for entry in entries) == values
+    if name != "quoted":
+        assert entries[0]["note"] == "chargeback"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("user-1;chargeback\n", "'user-1;chargeback' has a semicolon"),
+        ("value\nuser-1\tchargeback\n", "line 2:"),
+        ("Value;Reason\nuser-1;chargeback\n", "'reason' is no column"),
+        ("User ID\nuser-1\n", "it looks like a header"),
+        ("value,note\nuser-1,x\nvalue,note\n", "line 3: it is a header"),
+    ],
+)
+def test_a_file_that_is_not_clear_is_refused_and_adds_nothing(run: Run, org: str, tmp_path: Path, text: str, says: str):
+    file = tmp_path / "in.csv"
+    file.write_text(text)
+    for options in ((), ("--dry-run",), ("--yes",)):
+        run("list", "import", org, "blocked_accounts", file, *options).assert_refused(says, "nothing was added")
+    assert run("list", "export", org, "blocked_accounts", "--json").json["entries"] == []
+
+
+def test_a_separator_may_be_named(run: Run, org: str, tmp_path: Path):
+    file = tmp_path / "in.csv"
+    file.write_text("user-1;chargeback\n")
+    for separator, value in (("semicolon", "user-1"), ("comma", "user-1;chargeback")):
+        run("list", "import", org, "blocked_accounts", file, "--separator", separator)
+        entries = run("list", "export", org, "blocked_accounts", "--json").json["entries"]
+        assert value in [entry["value"] for entry in entries]
+
+
+@pytest.mark.parametrize(("answer", "added"), [("y\n", 6), ("n\n", 0)])
+def test_on_a_terminal_the_first_entries_are_shown_before_they_are_added(
+    run: Run, org: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, added: int
+):
+    file = tmp_path / "in.csv"
+    file.write_text("value;note\n" + "".join(f"user-{number};x\n" for number in range(6)))
+    monkeypatch.setattr("sys.stdin", Terminal(answer))
+    ran = run("list", "import", org, "blocked_accounts", file)
+    assert "separator  semicolon" in ran.out
+    assert "user-4" in ran.out
+    assert "user-5" not in ran.out
+    assert "This adds 6 entries to blocked_accounts." in ran.err
+    assert len(run("list", "export", org, "blocked_accounts", "--json").json["entries"]) == added
+    assert ran.status == (0 if added else 1)
+    silent = run("list", "import", org, "blocked_accounts", file, "--yes")
+    assert (silent.status, "separator" in silent.out) == (0, False)
+
+
+class Terminal(io.StringIO):
+    """Somebody who answers."""
+
+    name = "<stdin>"
+
+    def isatty(self) -> bool:
+        return True
 
 
 @pytest.mark.slow(0.3)

@@ -116,8 +116,14 @@ async def test_a_bad_line_refuses_the_whole_file_with_its_number(shop: Shop, sec
 @pytest.mark.slow
 async def test_a_file_without_its_header_or_in_no_utf_8_is_refused(shop: Shop):
     (request_id,) = await shop.visits(1)
-    for content in (f"{request_id},fraud,\n", "", "label,request_id\n"):
+    for content in (f"{request_id},fraud,\n", "", "\n"):
         (await shop.import_(shop.file(content))).assert_refused("line 1: the header is not request_id,label")
+    for header, fault in (
+        ("request_id,verdict", "'verdict' is no column"),
+        ("label", "the column request_id is missing"),
+    ):
+        refused = await shop.import_(shop.file(f"{header}\n{request_id},fraud\n"))
+        refused.assert_refused(f"line 1: it looks like a header, and {fault}", "request_id,label,label_reason")
     (await shop.import_(shop.file(b"\xff\xfe"))).assert_refused("nothing was labeled")
 
 
@@ -133,7 +139,7 @@ async def test_fewer_than_50_of_either_label_are_refused_with_both_counts(shop: 
     path = "/risk-weights/web/suggestion"
     counted = {"platform": "web", "fraud": 2, "legitimate": 1, "suspect_threshold": 30, "needed": 50, "weights": []}
     assert (await shop.admin("GET", path)).json() == counted | {"is_complete": True}
-    monkeypatch.setattr(over_http, "MOST_EVENTS", 2)
+    monkeypatch.setattr(over_http, "MAX_EVENTS", 2)
     assert (await shop.admin("GET", path)).json() == counted | {"is_complete": False}, "there may be a third"
     other = (await shop.admin("GET", f"{path}?environment=test")).json()
     assert (other["fraud"], other["legitimate"]) == (0, 0)

@@ -77,13 +77,25 @@ def test_the_history_says_what_was_changed(walk: dict[str, Any]):
     assert "Revision 2" in newest
     assert "mode: shadow active" in newest.replace("\n", " ")
     assert "Second account added" in second
-    assert "that of the start" in first
+    assert "with which every organization starts" in first
 
 
 def test_a_visitor_is_blocked_at_once_and_undone(walk: dict[str, Any]):
     assert walk["blocked"]["rule"] == "Blocked"
     assert walk["undone"]["rule"] == "Second account"
     assert "user-4" in walk["visitor"]
+
+
+def test_a_block_that_no_rule_reads_is_not_called_one(walk: dict[str, Any]):
+    """The rules screen warns of it before and after the save, and the page of a visitor says why nothing is blocked."""
+    warning = "“Second account” is the only rule: no active rule reads blocked_visitors"
+    assert warning in walk["warned"]
+    assert any(warning in note for note in walk["savedWith"])
+    unread = walk["unread"]
+    assert "on blocked_visitors" in unread["standing"]
+    assert "On the list blocked_visitors. No active rule reads it, so nothing is blocked. Rules" in unread["standing"]
+    assert "from the next request on" not in unread["standing"]
+    assert unread["decision"]["rule"] == "Second account"
 
 
 def test_an_account_shows_what_it_is_linked_to(walk: dict[str, Any]):
@@ -132,7 +144,7 @@ def test_the_walk_violates_no_policy_and_shows_every_focus(walk: dict[str, Any])
 @pytest.mark.parametrize(
     "name",
     [
-        *("first", "rules", "rule", "event", "matches", "visitor", "account", "lists", "list"),
+        *("first", "rules", "rule", "event", "matches", "visitor", "warned", "unread", "account", "lists", "list"),
         *("reviews", "performance", "weights", "invitation"),
     ],
 )

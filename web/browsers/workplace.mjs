@@ -156,13 +156,15 @@ async function analyst() {
   await screen("Visitor");
   found.visitor = await text();
   await look("visitor");
+  found.effect = (await api("rules/list-effects?environment=test")).lists[0];
   await press("Block this visitor");
-  await says("Blocked from the next request on.");
+  await says(found.effect.reason ?? "Blocked from the next request on.");
   found.blocked = (await identify("user-5")).decision;
   await reach("Undo", { back: false });
   await page.keyboard.press("Enter");
   await says("It is as it was before.");
   found.undone = (await identify("user-5")).decision;
+  await unread(visitor_id);
 
   await press("Accounts", { back: true });
   await screen("Accounts");
@@ -206,6 +208,40 @@ async function analyst() {
   await screen("List");
   await says("user-5");
   await look("list");
+}
+
+/** Blocks the visitor while no rule reads the list, which the rules screen warns of and the page says. */
+async function unread(visitor_id) {
+  await press("Rules", { back: true });
+  await screen("Rules");
+  for (const name of ["Blocked", "Trusted"]) {
+    await press(`[aria-label="Remove ${name}"]`);
+    await page.waitForSelector("dialog[open]");
+    await press("Remove");
+    await page.waitForFunction(() => document.querySelector("dialog") === null);
+  }
+  await press("Preview", { back: true });
+  await page.waitForSelector(".preview");
+  found.warned = await page.$eval(".preview", (element) => element.innerText);
+  await press("Save", { back: true });
+  await says("The rules are saved");
+  found.savedWith = await page.$$eval("p.note", (all) => all.map((one) => one.innerText));
+  await look("warned");
+  await page.goto(`${service}/console#/visitors/${visitor_id}?${ENVIRONMENT}`);
+  await screen("Visitor");
+  await press("Block this visitor");
+  await says("No active rule reads it, so nothing is blocked.");
+  found.unread = { standing: await page.$eval(".standing", (element) => element.innerText), decision: (await identify("user-4")).decision };
+  await look("unread");
+  await press("Unblock");
+  await says("Taken off blocked_visitors.");
+  await press("Rules", { back: true });
+  await screen("Rules");
+  await press('[aria-label="Restore revision 2"]');
+  await page.waitForSelector("dialog[open]");
+  await press("Restore");
+  await page.waitForFunction(() => document.querySelector("dialog") === null);
+  await says("Revision 4");
 }
 
 /** Works off the reviews that the rule has opened, by their keys, and sees what came of it. */

@@ -98,7 +98,7 @@ export class Client extends Operations {
    * for `pollMs` milliseconds and looks again; without `follow` it ends.
    */
   async *iterateFeed(
-    query: Omit<ListEventsQuery, "page" | "order" | "cursor" | "to" | "label"> = {},
+    query: Omit<ListEventsQuery, "page" | "order" | "cursor" | "to" | "account_id" | "action" | "tag" | "label" | "rule"> = {},
     { follow = true, pollMs = 1_000 }: { follow?: boolean; pollMs?: number } = {},
   ): AsyncGenerator<EventsAnswer, void> {
     const { from, ...rest } = query;

@@ -156,7 +156,8 @@ class Client(Operations):
 
     def iterate_feed(self, *, follow: bool = True, poll_s: float = 1.0, **query: Any) -> Iterator[EventsAnswer]:
         """The pages of the feed, oldest first: each event once, behind `after` or else from the oldest on; arguments as
-        of `list_events`, but `order`, `page` and `cursor`.
+        of `list_events`, but `order`, `page`, `cursor`, `to`, and filters on what may change later: `account_id`,
+        `action`, `tag`, `label` and `rule` are a 422 (`not_with_order`).
 
         Store `next_cursor` of a page together with what you made of its rows, and begin with it as `after`. At the end
         it waits for `poll_s` seconds and looks again; without `follow` it ends.

@@ -16,6 +16,7 @@ import click
 
 from svc.cli.data_directory import Readable, account, reading_directory
 from svc.cli.output import TimestampType, settings
+from svc.domain.events.feed import refused_filters
 from svc.domain.events.listing import FILTERS, KINDS, LEVELS, Filters, Listing
 from svc.domain.ids import is_visitor_id
 from svc.domain.matching import Visitor
@@ -193,6 +194,17 @@ _FILTERS = (
     click.option("--asn", metavar="N", callback=_asn, help="Number of the autonomous system."),
 )
 """An option for each field of `Filters`."""
+
+
+def refuse_in_feed(wanted: Wanted, feed: str) -> None:
+    """Raise a usage error if the filters ask for what an event may get after a feed has given it out. `feed`: what is
+    read, in the message.
+    """
+    for name in refused_filters(wanted.filters):
+        option = {"account_id": "--account"}.get(name, f"--{name}")
+        raise click.UsageError(
+            f"{feed} has no {option}: an event may get it after it was given out, and would be missed"
+        )
 
 
 def newest_first(store: Readable, number: int, wanted: Wanted, limit: int) -> list[EventMatch]:

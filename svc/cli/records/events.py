@@ -22,6 +22,7 @@ from svc.cli.records.event_source import (
     number_of,
     oldest_first,
     reading,
+    refuse_in_feed,
     say_nothing_found,
 )
 from svc.cli.records.feed import FeedOptions, tail_feed
@@ -150,13 +151,13 @@ def tail(
 
     An event that is stored more than ten seconds after it arrived is missed, but not with --from or --cursor-file:
     then the events are those of GET /events?order=oldest, about two seconds after they arrived, and the cursors are the
-    same. With --json each line has its own: a client that stops at any time resumes after its last whole line.
+    same. With --json each line has its own: a client that stops at any time resumes after its last whole line. Filters
+    on what may change later (--account, --action, --tag, --label) are refused then: events would be missed.
     """
     if cursor is not None or cursor_file is not None or not follow:
-        if wanted.has_end or wanted.filters.label is not None:
-            raise click.UsageError("--until and --label are not for a feed, which has no end and no labels yet")
-        if wanted.filters.rule is not None or wanted.filters.shadow is not None:
-            raise click.UsageError("--rule is not for a feed: leave out --from, --cursor-file and --no-follow")
+        if wanted.has_end:
+            raise click.UsageError("--until is not for a feed, which has no end")
+        refuse_in_feed(wanted, "a feed (--from, --cursor-file, --no-follow)")
         tail_feed(
             directory, organization_id, wanted, FeedOptions(cursor, cursor_file, follow), as_json=as_json, ids=ids
         )

@@ -24,6 +24,7 @@ from svc.cli.records.event_source import (
     number_of,
     oldest_first,
     reading,
+    refuse_in_feed,
     say_nothing_found,
     time_options,
 )
@@ -155,10 +156,8 @@ def export_events(
         raise click.UsageError("--hourly names its files itself, and has no --documents")
     if follow and folder is None:
         raise click.UsageError("--follow goes with --hourly")
-    if folder is not None and wanted.filters.label is not None:
-        raise click.UsageError("--hourly has no --label: an event gets it after its file may be written")
-    if folder is not None and (wanted.filters.rule is not None or wanted.filters.shadow is not None):
-        raise click.UsageError("--hourly has no --rule: its files are parts of the feed, which has none")
+    if folder is not None:
+        refuse_in_feed(wanted, "--hourly")
     if documents and form != "jsonl":
         raise click.UsageError("--documents goes with JSON lines alone: a report has no columns")
     if folder is not None:

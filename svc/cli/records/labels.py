@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -19,12 +17,12 @@ from svc.cli.output import CommandError, ShownTable, data_option, json_option, s
 from svc.cli.records.changes import Change, apply, commit
 from svc.cli.records.event_source import Wanted, newest_first, number_of, reading
 from svc.domain.accounts.velocity import EnvironmentKind
+from svc.domain.csv_tables import CsvError, Form, Row, read_table
 from svc.domain.events.listing import Filters
 from svc.domain.labels.outcomes import OUTCOME_MS, Outcome
-from svc.domain.labels.suggestion import EXTRA, LEAST_LABELS, Quality, Suggestion, is_installed, labeled_of, suggest
+from svc.domain.labels.suggestion import EXTRA, LEAST_LABELS, Labeled, Quality, Suggestion, is_installed, suggest
 from svc.domain.model import LABEL_REASONS, LABELS, PLATFORMS, Label, LabelReason, Platform
 from svc.domain.refusals import Refusal
-from svc.domain.text_files import NotTextError, decode_text
 from svc.store.directory import Opened
 from svc.store.snapshot import Transaction
 from svc.store.transactions.labels.labels import LabelChange, label_request
@@ -66,8 +64,9 @@ def label() -> None:
 def import_(organization_id: str, file: IO[bytes], directory: Path, as_json: bool) -> None:
     """Label the events of a CSV file; - is standard input.
 
-    The first line is request_id,label,label_reason. A label is fraud or legitimate; the reason may be empty. Events
-    may be of any environment and up to 400 days old. If a line is wrong, nothing is labeled.
+    The first line is request_id,label,label_reason, separated by commas, semicolons or tabs. A label is fraud or
+    legitimate; the reason may be empty. Events may be of any environment and up to 400 days old. If a line is wrong,
+    nothing is labeled.
     """
     world = World.real()
     now_ms = world.now_ms()
@@ -113,47 +112,26 @@ def _check(found: Opened, number: int, lines: list[Line], now_ms: int) -> None:
 def read_csv(content: bytes) -> list[Line]:
     """Return the lines of a CSV file. Raises `CommandError` with the number of the first that is wrong."""
     try:
-        text = decode_text(content)
-    except NotTextError as error:
-        raise CommandError(f"the file {error}; nothing was labeled") from None
-    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
-    lines: list[Line] = []
-    number = 1
-    try:
-        for cells in rows:
-            if number == 1:
-                _check_header(cells)
-            elif cells:
-                lines.append(_line(cells, number))
-            number = rows.line_num + 1
-    except csv.Error as error:
-        raise CommandError(f"line {number}: {error}; nothing was labeled") from None
-    if number == 1:
-        _check_header([])
-    return lines
+        table = read_table(content, Form(COLUMNS, COLUMNS[:2], needs_header=True))
+    except CsvError as error:
+        raise CommandError(f"{error}; nothing was labeled") from None
+    return [_line(row) for row in table.rows]
 
 
-def _check_header(cells: list[str]) -> None:
-    if tuple(cells) not in (COLUMNS, COLUMNS[:2]):
-        raise CommandError(f"line 1: the header is not {','.join(COLUMNS)}; nothing was labeled")
-
-
-def _line(cells: list[str], number: int) -> Line:
-    request_id, name, reason = (*cells, "", "")[: len(COLUMNS)]
+def _line(row: Row) -> Line:
+    request_id, name, reason = (row.cells[column] for column in COLUMNS)
     fault = None
-    if len(cells) > len(COLUMNS):
-        fault = f"{len(cells)} columns, and there are {len(COLUMNS)}: {', '.join(COLUMNS)}"
-    elif name not in LABELS:
+    if name not in LABELS:
         fault = f"{name!r} is not a label: {' or '.join(LABELS)}"
     elif reason and reason not in LABEL_REASONS:
         fault = f"{reason!r} is not a reason: {', '.join(LABEL_REASONS)}"
     else:
         try:
             raw_id = UUID(request_id).bytes
-            return Line(number, raw_id, name, reason or None)
+            return Line(row.line, raw_id, name, reason or None)
         except ValueError:
             fault = f"{request_id!r} is not a request id"
-    raise CommandError(f"line {number}: {fault}; nothing was labeled")
+    raise CommandError(f"line {row.line}: {fault}; nothing was labeled")
 
 
 @click.group(cls=CommandGroup)
@@ -198,7 +176,8 @@ def suggest_(
     now_ms = World.real().now_ms()
     with reading(directory) as store:
         number = number_of(store, organization_id)
-        labeled = labeled_of(_outcomes(store, number, kind, now_ms), platform)
+        labeled = Labeled(platform)
+        labeled.add(_outcomes(store, number, kind, now_ms))
         with store.read() as snapshot:
             in_force = weights_in_force(snapshot, number, None, platform)
     if not labeled.is_enough:

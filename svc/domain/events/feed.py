@@ -6,7 +6,7 @@ What may live here: what the query says in, a `Feed` or a `Refusal` out; no stor
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from svc.domain.cursor import read_cursor, write_cursor
 from svc.domain.events.listing import Asked, CursorScope, Filters, Position, read_filters
@@ -25,9 +25,12 @@ BEGINNING = Position(0, bytes(16))
 _LAST_ID = b"\xff" * 16
 _CURSOR = struct.Struct(">BQ16s")
 """Environment, position."""
-_NOT_HERE = ("page", "cursor", "end", "label", "rule")
-"""A feed has no pages and no end; what a label selects is known only when the event has long been given out, and what
-a rule matched is read from the newest on."""
+_NOT_HERE = ("page", "cursor", "end")
+"""A feed has no pages and no end."""
+NOT_WITH_ORDER: Final = ("account_id", "action", "tag", "label", "rule")
+"""Filters that are refused (decisions 19): what they select may change, or be known, only when the event has long been
+given out, and it would be missed. Names as in `Filters`; those that lists do not have yet are there for when they do.
+"""
 
 
 class Feed(NamedTuple):
@@ -83,11 +86,9 @@ def read_feed(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: int) 
     validation_error` for the others, those included that a feed does not have. `retention_ms`: for how long events are
     readable; a cursor that is older goes on with the oldest event.
     """
-    for name in _NOT_HERE:
-        if getattr(asked, name) is not None:
-            return invalid({"end": "to"}.get(name, name), "invalid_value", "query")
-    if asked.after is not None and asked.start is not None:
-        return invalid("from", "invalid_value", "query")
+    refused = _refused(asked)
+    if refused is not None:
+        return refused
     filters = read_filters(asked)
     if isinstance(filters, Refusal):
         return filters
@@ -104,6 +105,22 @@ def read_feed(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: int) 
     if after is None:
         return invalid("after", "invalid_cursor", "query")
     return Feed(after, filters, asked.limit, oldest_ms)
+
+
+def _refused(asked: Asked) -> Refusal | None:
+    """What a feed does not have."""
+    for name in _NOT_HERE:
+        if getattr(asked, name) is not None:
+            return invalid({"end": "to"}.get(name, name), "invalid_value", "query")
+    if asked.after is not None and asked.start is not None:
+        return invalid("from", "invalid_value", "query")
+    changing = refused_filters(asked)
+    return invalid(changing[0], "not_with_order", "query") if changing else None
+
+
+def refused_filters(given: Asked | Filters) -> list[str]:
+    """Return the names of the filters that a feed would miss events by."""
+    return [name for name in NOT_WITH_ORDER if getattr(given, name, None) is not None]
 
 
 def feed_cursor(position: Position, scope: CursorScope) -> str:

@@ -12,7 +12,7 @@ the fit.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
@@ -69,37 +69,38 @@ class Suggestion(NamedTuple):
     """Both by cross-validation."""
 
 
-class Labeled(NamedTuple):
-    """The labeled and scored events of one platform."""
+class Labeled:
+    """The labeled and scored events of one platform, as counts: of each set of signals that fired together, the events
+    of either label. There are far fewer such sets than events.
+    """
 
-    fired: list[frozenset[str]]
-    is_fraud: list[bool]
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self.fraud_of = Counter[frozenset[str]]()
+        self.legitimate_of = Counter[frozenset[str]]()
+
+    def add(self, outcomes: Iterable[Outcome]) -> None:
+        """Count those of these outcomes that are labeled, scored and of this platform."""
+        for outcome in outcomes:
+            facts = outcome.facts
+            if facts.label is not None and facts.score is not None and facts.platform == self._platform:
+                counts = self.fraud_of if facts.label == "fraud" else self.legitimate_of
+                counts[frozenset(facts.signals)] += 1
 
     @property
     def fraud(self) -> int:
         """How many are fraud."""
-        return sum(self.is_fraud)
+        return self.fraud_of.total()
 
     @property
     def legitimate(self) -> int:
         """How many are legitimate."""
-        return len(self.is_fraud) - self.fraud
+        return self.legitimate_of.total()
 
     @property
     def is_enough(self) -> bool:
         """Whether weights can be suggested from them."""
         return min(self.fraud, self.legitimate) >= LEAST_LABELS
-
-
-def labeled_of(outcomes: Iterable[Outcome], platform: Platform) -> Labeled:
-    """Return those of these outcomes that are labeled, scored and of this platform."""
-    found = Labeled([], [])
-    for outcome in outcomes:
-        facts = outcome.facts
-        if facts.label is not None and facts.score is not None and facts.platform == platform:
-            found.fired.append(frozenset(facts.signals))
-            found.is_fraud.append(facts.label == "fraud")
-    return found
 
 
 def is_installed() -> bool:
@@ -116,23 +117,19 @@ def suggest(labeled: Labeled, weights: Weights, platform: Platform) -> Suggestio
     """Return weights for a platform, fitted to its labeled events, of which there must be enough. Takes up to some
     seconds. Raises `ImportError` without the extra.
     """
-    events = Counter(name for fired in labeled.fired for name in fired)
+    frauds, legitimates = _by_signal(labeled.fraud_of), _by_signal(labeled.legitimate_of)
+    events = frauds + legitimates
     names = [name for name in signal_names(platform) if events[name] >= LEAST_EVENTS]
     data = _arrays(labeled, names, weights)
     counts = [0] * 6
-    folds = _library("sklearn.model_selection").RepeatedStratifiedKFold
-    for train, test in folds(n_splits=FOLDS, n_repeats=REPEATS, random_state=0).split(data.x, data.y):
-        after = _fitted(data.part(train), weights.threshold)
-        left_out = data.part(test)
-        for at, scores in enumerate((left_out.x @ data.before + left_out.rest, left_out.x @ after + left_out.rest)):
-            reached = scores >= weights.threshold
-            counts[3 * at] += int((reached & left_out.y).sum())
-            counts[3 * at + 1] += int(reached.sum())
-            counts[3 * at + 2] += int(left_out.y.sum())
+    for train, test in _folds(data):
+        after = _fitted(train, weights.threshold)
+        for at, chosen in enumerate((data.before, after)):
+            reached = test.x @ chosen + test.rest >= weights.threshold
+            counts[3 * at] += int(test.fraud[reached].sum())
+            counts[3 * at + 1] += int(test.events[reached].sum())
+            counts[3 * at + 2] += int(test.fraud.sum())
     after = _fitted(data, weights.threshold)
-    frauds = Counter(
-        name for fired, is_fraud in zip(labeled.fired, labeled.is_fraud, strict=True) if is_fraud for name in fired
-    )
     return Suggestion(
         fraud=labeled.fraud,
         legitimate=labeled.legitimate,
@@ -152,39 +149,70 @@ def suggest(labeled: Labeled, weights: Weights, platform: Platform) -> Suggestio
     )
 
 
+def _by_signal(counts: Counter[frozenset[str]]) -> Counter[str]:
+    """Signal -> events in which it fired."""
+    found = Counter[str]()
+    for fired, events in counts.items():
+        for name in fired:
+            found[name] += events
+    return found
+
+
 def _quality(counts: Sequence[int]) -> Quality:
     right, reached, fraud = counts
     return Quality(right / reached if reached else None, right / fraud if fraud else None)
 
 
 class _Data(NamedTuple):
-    """Events as arrays of numpy."""
+    """Events as arrays of numpy, one row for all events that are alike here."""
 
     x: Any
-    """Events by signals that are fitted: whether it fired."""
-    y: Any
-    """Whether it is fraud."""
+    """Rows by signals that are fitted: whether it fired."""
     rest: Any
     """What the other signals add to the score, by the weights in force."""
+    fraud: Any
+    """Events of a row that are fraud."""
+    legitimate: Any
+    """Events of a row that are legitimate."""
     before: Any
-    """The weights in force of those that are fitted."""
+    """The weights in force of the signals that are fitted."""
 
-    def part(self, indexes: Any) -> _Data:
-        """Some of the events."""
-        return _Data(self.x[indexes], self.y[indexes], self.rest[indexes], self.before)
+    @property
+    def events(self) -> Any:
+        """Events of a row."""
+        return self.fraud + self.legitimate
 
 
 def _arrays(labeled: Labeled, names: Sequence[str], weights: Weights) -> _Data:
     numpy = _library("numpy")
     fitted = frozenset(names)
+    alike: dict[tuple[tuple[bool, ...], int], list[int]] = {}
+    for is_fraud, counts in enumerate((labeled.legitimate_of, labeled.fraud_of)):
+        for fired, events in counts.items():
+            rest = sum(weights.weights.get(name, 0) for name in fired - fitted)
+            alike.setdefault((tuple(name in fired for name in names), rest), [0, 0])[is_fraud] += events
+    rows = sorted(alike.items())  # the order of the events does not matter, then
     return _Data(
-        x=numpy.array([[name in fired for name in names] for fired in labeled.fired], dtype=float).reshape(
-            len(labeled.fired), len(names)
-        ),
-        y=numpy.array(labeled.is_fraud),
-        rest=numpy.array([sum(weights.weights.get(name, 0) for name in fired - fitted) for fired in labeled.fired]),
+        x=numpy.array([fired for (fired, _), _ in rows], dtype=float).reshape(len(rows), len(names)),
+        rest=numpy.array([rest for (_, rest), _ in rows]),
+        fraud=numpy.array([fraud for _, (_, fraud) in rows]),
+        legitimate=numpy.array([legitimate for _, (legitimate, _) in rows]),
         before=numpy.array([weights.weights.get(name, 0) for name in names]),
     )
+
+
+def _folds(data: _Data) -> Iterator[tuple[_Data, _Data]]:
+    """Yield (events to fit, events that are left out) of repeated, stratified cross-validation."""
+    numpy = _library("numpy")
+    rows = numpy.arange(len(data.x))
+    row_of = numpy.concatenate([numpy.repeat(rows, data.fraud), numpy.repeat(rows, data.legitimate)])
+    is_fraud = numpy.arange(len(row_of)) < data.fraud.sum()
+    folds = _library("sklearn.model_selection").RepeatedStratifiedKFold
+    for _, test in folds(n_splits=FOLDS, n_repeats=REPEATS, random_state=0).split(row_of, is_fraud):
+        fraud = numpy.bincount(row_of[test][is_fraud[test]], minlength=len(rows))
+        legitimate = numpy.bincount(row_of[test][~is_fraud[test]], minlength=len(rows))
+        left_out = data._replace(fraud=fraud, legitimate=legitimate)
+        yield data._replace(fraud=data.fraud - fraud, legitimate=data.legitimate - legitimate), left_out
 
 
 def _fitted(data: _Data, threshold: int) -> Any:
@@ -193,14 +221,16 @@ def _fitted(data: _Data, threshold: int) -> Any:
     coefficients = _regression(data, threshold)
     if not coefficients.any():
         return data.before
-    wanted = int(((data.x @ data.before + data.rest >= threshold) & data.y).sum())
+    wanted = int(data.fraud[data.x @ data.before + data.rest >= threshold].sum())
     best: tuple[float, int, Any] | None = None
-    for cut in sorted(set((data.x @ coefficients)[data.y]), reverse=True):  # the larger, the smaller the weights
+    for cut in sorted(
+        set((data.x @ coefficients)[data.fraud > 0]), reverse=True
+    ):  # the larger, the smaller the weights
         if cut <= 0:
             break
         weights = numpy.clip(numpy.ceil(coefficients * (threshold / cut) - _ROUNDING), 0, MAX_WEIGHT)
         reached = data.x @ weights + data.rest >= threshold
-        found, all_reached = int((reached & data.y).sum()), int(reached.sum())
+        found, all_reached = int(data.fraud[reached].sum()), int(data.events[reached].sum())
         if found >= wanted and found:
             precision = found / all_reached
             if best is None or (precision, found) > best[:2]:
@@ -216,15 +246,13 @@ def _regression(data: _Data, threshold: int) -> Any:
     nothing of theirs is ascribed to a signal beside them; it is not used.
     """
     numpy, expit = _library("numpy"), _library("scipy.special").expit
-    rows = numpy.column_stack([data.x, data.rest / threshold, data.y])
-    patterns, times = numpy.unique(rows, axis=0, return_counts=True)
-    x, y = patterns[:, :-1], patterns[:, -1]
+    x = numpy.column_stack([data.x, data.rest / threshold])
 
     def loss(values: Any) -> tuple[float, Any]:
         linear = x @ values[1:] + values[0]
         penalty = _PENALTY * values[1:] @ values[1:] / 2
-        slope = times * (expit(linear) - y)
-        total = float((times * (numpy.logaddexp(0, linear) - y * linear)).sum() + penalty)
+        slope = data.events * expit(linear) - data.fraud
+        total = float((data.events * numpy.logaddexp(0, linear) - data.fraud * linear).sum() + penalty)
         return total, numpy.concatenate([[slope.sum()], x.T @ slope + _PENALTY * values[1:]])
 
     width = x.shape[1]

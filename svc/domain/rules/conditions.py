@@ -35,6 +35,8 @@ class Condition(NamedTuple):
     """The lists that it names."""
     units: int
     """What an evaluation costs at most (`cost.BUDGET`), without the variables and lists that it names."""
+    is_any_of_lists: bool = False
+    """Whether it asks whether a value is in any of some lists, and nothing else."""
 
     def ask(self, evaluation: Evaluation) -> bool | str:
         """Return whether it is true of an event; if its evaluation fails, the reason in words. Raises what the
@@ -111,12 +113,18 @@ when it is asked.
 def _condition(tree: Node) -> Condition:
     tree = readable(tree)
     lists = frozenset(_literals("in_list", tree))
-    return Condition(tree, evaluator(tree), variables_in(tree), lists, units_of(tree))
+    return Condition(tree, evaluator(tree), variables_in(tree), lists, units_of(tree), _is_any_of_lists(tree))
 
 
 def variables_in(tree: Node) -> frozenset[str]:
     """Return the variables that a tree names: those of `VARIABLES`."""
     return frozenset(_named(tree, frozenset())).union(_literals("present", tree)).intersection(VARIABLES)
+
+
+def _is_any_of_lists(node: Node) -> bool:
+    if node.kind == "call" and node.name == "_||_":
+        return all(map(_is_any_of_lists, node.parts))
+    return node.kind == "call" and node.name == "in_list"
 
 
 def _literals(function: str, tree: Node) -> Iterator[str]:

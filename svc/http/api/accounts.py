@@ -39,6 +39,7 @@ from svc.http.api.account_schema import (
 )
 from svc.http.api.events import find_positions, read_at
 from svc.http.change import caller_of
+from svc.http.limits import Turn
 from svc.http.route import Call, Route, Services
 from svc.http.rows import in_parts
 from svc.store.snapshot import Snapshot
@@ -100,18 +101,19 @@ async def _seen(services: Services, call: Call, listed: Listed, subject_id: str)
     caller = caller_of(call)
     assert caller.key.environment is not None, "only management keys have none"
     kind = kind_of(caller.key.environment)
-    return await seen_subject(services, caller.organization.number, kind, listed, subject_id, call.at_ms)
+    return await seen_subject(services, call, kind, listed, subject_id)
 
 
 async def seen_subject(
-    services: Services, number: int, kind: EnvironmentKind, listed: Listed, subject_id: str, now_ms: int
+    services: Services, call: Call, kind: EnvironmentKind, listed: Listed, subject_id: str
 ) -> Seen | None:
-    """Return an account or a visitor of the organization with its newest events; `None` if there is none."""
+    """Return an account or a visitor of the caller's organization with its newest events; `None` if there is none."""
+    number, now_ms = call.organization.number, call.at_ms
     filters = subjects.filters_of(listed, subject_id)
     listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, filters, limit=EVENTS_LOOKED_AT)
     places: list[EventPosition] = []
     for environment in subjects.environments_of(kind):
-        places += (await find_positions(services, number, environment, listing)).rows
+        places += (await find_positions(services, call.turn, number, environment, listing)).rows
     newest = sorted(places, key=lambda place: place.position, reverse=True)[:EVENTS_LOOKED_AT]
     found = await in_parts(newest, partial(read_at, services, filters))
     if not found:
@@ -180,7 +182,7 @@ async def _page(
     sought = read_sought(services, query, least, listed, number, kind, call.at_ms)
     if isinstance(sought, Refusal):
         return sought
-    page = await page_of_subjects(services, sought, query.cursor, query.limit)
+    page = await page_of_subjects(services, call.turn, sought, query.cursor, query.limit)
     return page if isinstance(page, Refusal) else answer(page[0], call.at_ms // 1000, page[1])
 
 
@@ -215,7 +217,7 @@ def read_sought(
 
 
 async def page_of_subjects(
-    services: Services, sought: Sought, cursor: str | UnsetType, limit: int
+    services: Services, turn: Turn, sought: Sought, cursor: str | UnsetType, limit: int
 ) -> tuple[list[Sighted], str | UnsetType] | Refusal:
     """Return at most `limit` of what is sought, and the cursor of the next page. `422` (`invalid_cursor`)."""
     key = services.webhooks.cursors_key
@@ -223,7 +225,7 @@ async def page_of_subjects(
     since = _position(key, sought.listed, sought.number, bound, cursor)
     if since is None:
         return invalid("cursor", "invalid_cursor", "query")
-    found, resume = await _find(services, sought, since, limit)
+    found, resume = await _find(services, turn, sought, since, limit)
     if resume is None:
         return found, UNSET
     row = _CURSOR.pack(bound, *resume)
@@ -247,10 +249,10 @@ def _position(key: bytes, listed: Listed, number: int, bound: bytes, cursor: str
 
 
 async def _find(
-    services: Services, sought: Sought, since: Position, limit: int
+    services: Services, turn: Turn, sought: Sought, since: Position, limit: int
 ) -> tuple[list[Sighted], Position | None]:
     """At most `limit` of what is sought, and where the next page begins; `None` = this is the last one. What is beyond
-    the first step takes turns with other long reads.
+    the first step holds the turn of its request.
     """
     found, looked_at, looked_for = list[Sighted](), set[str](), 0
     most_events = EVENTS_A_PAGE if sought.level is None else EVENTS_A_PAGE_BY_LEVEL
@@ -272,7 +274,7 @@ async def _find(
 
     await go_on()
     if has_more():
-        async with services.limits.long_reads.in_turn(sought.number):
+        async with turn.held():
             while has_more():
                 await trio.lowlevel.checkpoint()
                 await go_on()

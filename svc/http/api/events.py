@@ -39,6 +39,7 @@ from svc.http.api.feed import page_of_feed
 from svc.http.authentication import Caller
 from svc.http.body import decode_signals
 from svc.http.change import caller_of, change
+from svc.http.limits import Turn
 from svc.http.openapi.parameters import FORWARDED
 from svc.http.route import Call, Route, Services
 from svc.http.rows import read_and_encoded
@@ -97,23 +98,28 @@ async def page_of_events(
     listing = read_listing(asked, call.at_ms, scope, services.event_retention_ms)
     if isinstance(listing, Refusal):
         return listing
-    found = await find_positions(services, number, environment, listing)
+    found = await find_positions(services, call.turn, number, environment, listing)
     rows = await read_and_encoded(found.rows, partial(_rows, services, listing.filters))
     cursor = UNSET if found.resume is None else next_cursor(asked, listing, found.resume, scope)
     return EventsAnswer(rows=rows, page=asked.page or 1, page_size=asked.limit, next_cursor=cursor)
 
 
 async def find_positions(
-    services: Services, number: int, environment: Environment, listing: Listing, most_keys: int = events.MOST_KEYS
+    services: Services,
+    turn: Turn,
+    number: int,
+    environment: Environment,
+    listing: Listing,
+    most_keys: int = events.MOST_KEYS,
 ) -> events.Positions:
     """Return the positions of a listing (see `events.positions`), of the organization with this number: at most
     `listing.limit`, and where to go on, `None` = at the end. `KEYS_AT_ONCE` are looked at between two checkpoints, and
-    `most_keys` in all; a search beyond the first of them takes turns with other long reads.
+    `most_keys` in all; a search beyond the first of them holds the turn of its request.
     """
     rows, resume = await _some_positions(services, number, environment, listing)
     if resume is None or len(rows) == listing.limit:
         return events.Positions(rows, resume)
-    async with services.limits.long_reads.in_turn(number):
+    async with turn.held():
         for _ in range(KEYS_AT_ONCE, most_keys, KEYS_AT_ONCE):
             await trio.lowlevel.checkpoint()
             left = listing._replace(limit=listing.limit - len(rows), after=resume.after, offset=resume.offset)
@@ -361,8 +367,9 @@ ROUTES: tuple[Route, ...] = (
             "With `order=oldest` the list is a feed: each event once, oldest first, from the oldest that is kept or "
             "from `from`, and then behind `after`. No event comes behind a `next_cursor`, of which each page has one: "
             "go on with it, and wait a second where `has_more` is false. An event comes about two seconds after its "
-            "arrival; one that was stored later comes when it is, after younger ones. `to`, `page`, `cursor`, "
-            "`label` and `rule` are not for a feed."
+            "arrival; one that was stored later comes when it is, after younger ones. `to`, `page` and "
+            "`cursor` are not for a feed, nor are filters on what an event may get later: `account_id`, `action`, "
+            "`tag`, `label` and `rule` are `not_with_order`."
         ),
         handler=list_events,
         query=ListEventsQuery,

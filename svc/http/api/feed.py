@@ -37,7 +37,7 @@ async def page_of_feed(
         closed_ms = await change(services, call, partial(close, scope=scope, to_ms=to_ms))
         return None if isinstance(closed_ms, Refusal) else closed_ms
 
-    pages = FeedPages(services.store, scope, close_to, partial(services.limits.long_reads.in_turn, number))
+    pages = FeedPages(services.store, scope, close_to, call.turn.held)
     page = await pages.page(feed, call.at_ms, lambda places: read_and_encoded(places, partial(_rows, services, feed)))
     cursor = feed_cursor(page.behind, cursors)
     return EventsAnswer(

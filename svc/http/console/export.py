@@ -24,6 +24,7 @@ from svc.domain.refusals import Detail, Refusal
 from svc.domain.rules.lists import ListEntry
 from svc.domain.timestamps import timestamp
 from svc.http.console.schema import ExportEventsQuery
+from svc.http.limits import Turn
 from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
 from svc.http.slices import in_slices
 from svc.store.snapshot import Snapshot
@@ -58,14 +59,14 @@ async def export_events(services: Services, call: Call) -> Outcome | Refusal:
     assert not isinstance(window, Refusal)
     assert not isinstance(filters, Refusal)
     listing = Listing(*window, filters, limit=POSITIONS_AT_ONCE)
-    if await _is_too_long(services, number, query.environment, listing):
+    if await _is_too_long(services, call.turn, number, query.environment, listing):
         return Refusal("validation_error", (Detail("from", "out_of_range", "query"),), explanation=TOO_MANY)
     media_type, row, head = FORMATS[query.format]
     parts = _event_lines(services, number, query.environment, listing, row, head)
     return _file(parts, media_type, f"events-{query.environment}-{timestamp(call.at_ms)[:10]}.{query.format}")
 
 
-async def _is_too_long(services: Services, number: int, environment: Environment, listing: Listing) -> bool:
+async def _is_too_long(services: Services, turn: Turn, number: int, environment: Environment, listing: Listing) -> bool:
     """Whether there are more than `MOST_ROWS` events. The index is asked only where the counters do not say."""
     days: list[HourCounts] = []
     for day_ms in range(listing.from_ms, listing.to_ms, DAY_MS):
@@ -77,7 +78,7 @@ async def _is_too_long(services: Services, number: int, environment: Environment
         return False
     found = 0
     pages = _places(services, number, environment, listing)
-    async with services.limits.long_reads.in_turn(number), aclosing(pages):
+    async with turn.held(), aclosing(pages):
         async for places in pages:
             found += len(places)
             if found > MOST_ROWS:

@@ -102,8 +102,7 @@ async def read_links(services: Services, call: Call) -> LinksBody | Refusal:
     subject_id = cast("str", query.account if query.visitor is UNSET else query.visitor)
     if not (ACCOUNT_ID.fullmatch(subject_id) if listed == "account" else is_visitor_id(subject_id)):
         return invalid(listed, "invalid_value", "query")
-    number = call.organization.number
-    read = partial(_events_of, services, number, kind_of(query.environment), now_ms=call.at_ms)
+    read = partial(_events_of, services, call, kind_of(query.environment))
     found = _Links(listed, subject_id)
     found.note(listed, await read(listed, subject_id, limit=EVENTS_IN_THE_MIDDLE), 1)
     for (kind, other), steps in list(found.steps.items()):
@@ -127,21 +126,15 @@ async def read_links(services: Services, call: Call) -> LinksBody | Refusal:
 
 
 async def _events_of(
-    services: Services,
-    number: int,
-    kind: EnvironmentKind,
-    listed: Listed,
-    subject_id: str,
-    *,
-    limit: int,
-    now_ms: int,
+    services: Services, call: Call, kind: EnvironmentKind, listed: Listed, subject_id: str, *, limit: int
 ) -> list[EventMatch]:
     """The newest events of an account or a visitor, of each environment of the kind `limit` at most."""
+    number, now_ms = call.organization.number, call.at_ms
     filters = subjects.filters_of(listed, subject_id)
     listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, filters, limit=limit)
     found: list[EventMatch] = []
     for environment in subjects.environments_of(kind):
-        places = (await find_positions(services, number, environment, listing)).rows
+        places = (await find_positions(services, call.turn, number, environment, listing)).rows
         found += await in_parts(places, partial(read_at, services, filters))
     return found
 
@@ -204,12 +197,12 @@ async def _accounts(services: Services, call: Call, number: int, query: SearchQu
     if not ACCOUNT_ID.fullmatch(text):
         return []
     kind = kind_of(query.environment)
-    exact = await _events_of(services, number, kind, "account", text, limit=1, now_ms=call.at_ms)
+    exact = await _events_of(services, call, kind, "account", text, limit=1)
     found = {text: None} if exact else {}
     if len(text) < LEAST_LENGTH:
         return list(found)
     listing = Listing(call.at_ms - services.event_retention_ms, call.at_ms + 1, limit=EVENTS_SEARCHED)
-    places = (await find_positions(services, number, query.environment, listing)).rows
+    places = (await find_positions(services, call.turn, number, query.environment, listing)).rows
     for start in range(0, len(places), EVENTS_AT_ONCE):
         some = places[start : start + EVENTS_AT_ONCE]
         for match in await services.store.query(partial(read_naming, wanted=some, text=text)):
@@ -225,7 +218,7 @@ async def _accounts(services: Services, call: Call, number: int, query: SearchQu
 async def _has_tag(services: Services, call: Call, number: int, query: SearchQuery) -> bool:
     filters = Filters(tag=query.q.strip())
     listing = Listing(call.at_ms - services.event_retention_ms, call.at_ms + 1, filters, limit=1)
-    found = await find_positions(services, number, query.environment, listing)
+    found = await find_positions(services, call.turn, number, query.environment, listing)
     return bool(await read_at(services, filters, found.rows))
 
 

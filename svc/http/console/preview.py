@@ -86,10 +86,10 @@ async def preview_weights(services: Services, call: Call) -> WeightsPreview | Re
     scope = await services.store.query(partial(_scope, number=number, body=body, now_ms=call.at_ms))
     if isinstance(scope, Refusal):
         return scope
-    refusal = services.limits.work_refusal(number, 1, call.at_ms) or services.limits.long_reads.refusal(number)
+    refusal = services.limits.work_refusal(number, 1, call.at_ms) or call.turn.refusal()
     if refusal is not None:
         return refusal
-    async with services.limits.long_reads.turn(number):
+    async with call.turn.exclusive():
         return await _compared(services, scope, call.at_ms)
 
 

@@ -152,7 +152,7 @@ async def read_networks(services: Services, call: Call) -> NetworksBody | Refusa
         return window
     number = call.organization.number
     listing = Listing(*window, limit=EVENTS_LOOKED_AT)
-    found = await find_positions(services, number, query.environment, listing)
+    found = await find_positions(services, call.turn, number, query.environment, listing)
     events = Counter[str]()
     suspicious = Counter[str]()
     names: dict[str, str] = {}

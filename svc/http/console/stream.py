@@ -22,6 +22,7 @@ from svc.domain.refusals import Refusal, invalid
 from svc.http.api.events import find_positions, read_at, read_request_id
 from svc.http.authentication import Caller
 from svc.http.change import caller_of, note_open_stream
+from svc.http.limits import Turn
 from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
 from svc.http.rows import in_parts
 from svc.http.schema import FiltersQuery
@@ -81,7 +82,7 @@ async def stream(services: Services, call: Call) -> Outcome | Refusal:
     if viewer is None:
         full = "The service has as many live streams open as it may." if services.live.is_full else MOST_OPEN
         return Refusal("rate_limited", retry_after_s=int(HEARTBEAT_S), explanation=full)
-    resumed = None if last is None else partial(_resumed, services, watched, last, call.at_ms)
+    resumed = None if last is None else partial(_resumed, services, call.turn, watched, last, call.at_ms)
     parts = parts_of(viewer, resumed, partial(_still_holds, services, caller))
     return Outcome(Stream(parts, MEDIA_TYPE, viewer.close), headers={"X-Accel-Buffering": "no"})
 
@@ -124,17 +125,19 @@ async def parts_of(
             written_at = trio.current_time()
 
 
-async def _resumed(services: Services, watched: Watched, last: UUID, now_ms: int) -> list[LiveEvent | int]:
+async def _resumed(services: Services, turn: Turn, watched: Watched, last: UUID, now_ms: int) -> list[LiveEvent | int]:
     """What the store has beyond the last event that the viewer has seen, oldest first; before that, how many are left
     out.
     """
-    positions = await _positions_after(services, watched, last, now_ms)
+    positions = await _positions_after(services, turn, watched, last, now_ms)
     newest, others = positions[:MOST_RESUMED], positions[MOST_RESUMED:]
     found = await in_parts(newest[::-1], partial(read_at, services, watched.filters))
     return [*([len(others)] if others else []), *(LiveEvent(request_id, event) for request_id, event in found)]
 
 
-async def _positions_after(services: Services, watched: Watched, last: UUID, now_ms: int) -> list[EventPosition]:
+async def _positions_after(
+    services: Services, turn: Turn, watched: Watched, last: UUID, now_ms: int
+) -> list[EventPosition]:
     """The index rows of the newest events after this one, newest first: of `MOST_COUNTED` that are looked at, those
     that fit. Where the store does not have it any more, its id says when it was.
     """
@@ -142,7 +145,7 @@ async def _positions_after(services: Services, watched: Watched, last: UUID, now
     arrival_ms = int.from_bytes(last.bytes[:6]) if known is None else known.occurred_at_ms
     from_ms = max(arrival_ms, now_ms - services.event_retention_ms)
     listing = Listing(from_ms, max(from_ms, now_ms) + 1, watched.filters, limit=MOST_COUNTED)
-    found = await find_positions(services, watched.number, watched.environment, listing, MOST_COUNTED)
+    found = await find_positions(services, turn, watched.number, watched.environment, listing, MOST_COUNTED)
     return [match for match in found.rows if match.position > Position(arrival_ms, last.bytes)]
 
 

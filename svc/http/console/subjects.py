@@ -105,15 +105,15 @@ async def _list(
     if isinstance(sought, Refusal):
         return sought
     if query.sort == "last_seen":
-        page = await page_of_subjects(services, sought, query.cursor, query.limit)
+        page = await page_of_subjects(services, call.turn, sought, query.cursor, query.limit)
         return page if isinstance(page, Refusal) else (*page, UNSET)
-    refusal = services.limits.long_reads.refusal(number)
+    refusal = call.turn.refusal()
     if refusal is not None:
         return refusal
     place = _place(services, sought, query)
     if place is None:
         return invalid("cursor", "invalid_cursor", "query")
-    async with services.limits.long_reads.turn(number):
+    async with call.turn.exclusive():
         return await _sorted(services, sought, query, place)
 
 
@@ -210,7 +210,7 @@ async def read_account(services: Services, call: Call) -> ConsoleAccountBody | R
     account_id, number = call.path["account_id"], call.organization.number
     seen = None
     if ACCOUNT_ID.fullmatch(account_id):
-        seen = await seen_subject(services, number, kind_of(query.environment), "account", account_id, call.at_ms)
+        seen = await seen_subject(services, call, kind_of(query.environment), "account", account_id)
     if seen is None:
         return Refusal("not_found", explanation=_NO_ACCOUNT)
     body = account_body(account_id, seen.row, seen.judged, seen.events, call.at_ms // 1000)

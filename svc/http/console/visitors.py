@@ -44,6 +44,7 @@ from svc.http.console.schema import (
     seen,
     tag_rows,
 )
+from svc.http.limits import Turn
 from svc.http.route import Call, Route, Services, console_route
 from svc.http.rows import in_parts, page_of
 from svc.store.schema.codec import CorruptionError
@@ -307,18 +308,20 @@ async def activity_of(
     """
     since_ms = visitor_views.counted_from_ms(record, call.at_ms - services.event_retention_ms)
     listing = Listing(since_ms, call.at_ms + 1, Filters(visitor_id=visitor_id))
-    return {environment: await _counted(services, number, environment, listing) for environment in ENVIRONMENTS}
+    return {
+        environment: await _counted(services, call.turn, number, environment, listing) for environment in ENVIRONMENTS
+    }
 
 
-async def _counted(services: Services, number: int, environment: Environment, listing: Listing) -> Activity:
-    """`KEYS_AT_ONCE` are looked at between two checkpoints; what is beyond the first takes turns with other long
-    reads.
+async def _counted(services: Services, turn: Turn, number: int, environment: Environment, listing: Listing) -> Activity:
+    """`KEYS_AT_ONCE` are looked at between two checkpoints; what is beyond the first holds the turn of its
+    request.
     """
     read = partial(visitor_views.activity, number=number, environment=environment, most_keys=KEYS_AT_ONCE)
     found, after = await services.store.query(partial(read, listing=listing))
     if after is None:
         return found
-    async with services.limits.long_reads.in_turn(number):
+    async with turn.held():
         while after is not None:
             await trio.lowlevel.checkpoint()
             older, after = await services.store.query(partial(read, listing=listing._replace(after=after)))

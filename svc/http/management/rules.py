@@ -15,6 +15,7 @@ from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import replace
 
 from svc.domain.accounts.velocity import EnvironmentKind, kind_of
 from svc.domain.bodies import sent
@@ -27,6 +28,7 @@ from svc.domain.refusals import Refusal
 from svc.domain.rules.checking import condition_warnings
 from svc.domain.rules.conditions import is_valid
 from svc.domain.rules.ruleset import MOST_RULES, Decided, Rule, RuleMode, Ruleset
+from svc.domain.rules.standing import ruleset_warnings
 from svc.http.api.events import newest_positions
 from svc.http.change import caller_of, change
 from svc.http.limits import EVENT_WORK, condition_work
@@ -196,12 +198,12 @@ async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
         if refusal is not None:
             return refusal
         saved = save_rules(transaction, number, kind, body.revision, kept, caller.key.id, call.at_ms)
-        return saved if isinstance(saved, Refusal) else _seen(transaction, number, kind, call.at_ms)
+        if isinstance(saved, Refusal):
+            return saved
+        warnings = (*ruleset_warnings(saved), *condition_warnings(kept, kind))
+        return replace(_seen(transaction, number, kind, call.at_ms), warnings=warnings or UNSET)
 
-    answer = await change(services, call, job)
-    if isinstance(answer, Refusal):
-        return answer
-    return msgspec.structs.replace(answer, warnings=tuple(condition_warnings(kept, kind)) or UNSET)
+    return await change(services, call, job)
 
 
 async def compile_rules(services: Services, number: int, rules: Sequence[Rule], at_ms: int) -> Refusal | None:
@@ -232,14 +234,15 @@ async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusa
     rules = [rule for _, rule in given]
     refusal = await compile_rules(services, number, rules, call.at_ms)
     refusal = refusal or await services.store.query(partial(checked_rules, number=number, kind=kind, rules=given))
-    refusal = refusal or services.limits.long_reads.refusal(number)
+    refusal = refusal or call.turn.refusal()
     if refusal is not None:
         return refusal
-    async with services.limits.long_reads.turn(number):
+    async with call.turn.exclusive():
         places = await newest_positions(services, number, environments_of(kind), call.at_ms, most=MAX_PREVIEWED)
         services.limits.work_refusal(number, EVENT_WORK * len(places), call.at_ms)
-        tally = await _tally(services, number, Ruleset(revision=0, rules=tuple(rules)), places)
-    return _previewed(tally, body.rules, rules, kind)
+        tried = Ruleset(revision=0, rules=tuple(rules))
+        tally = await _tally(services, number, tried, places)
+    return _previewed(tally, body.rules, tried, kind)
 
 
 def given_rules(rules: tuple[RuleFields, ...]) -> list[tuple[str | None, Rule]]:
@@ -292,9 +295,8 @@ def _decided(
         yield None if each is None else (each.request_id, each.event, decide_by(snapshot, number, tried, each.event))
 
 
-def _previewed(
-    tally: _Tally, sent_rules: Sequence[RuleFields], rules: Sequence[Rule], kind: EnvironmentKind
-) -> RulesPreview:
+def _previewed(tally: _Tally, sent_rules: Sequence[RuleFields], tried: Ruleset, kind: EnvironmentKind) -> RulesPreview:
+    rules = tried.rules
     everything = [at for at, rule in enumerate(rules) if 0 < tally.looked_at == tally.matches[rule.id]]
     warnings = [f"rules[{at}] matches every event" for at in everything]
     return RulesPreview(
@@ -312,7 +314,7 @@ def _previewed(
         ),
         before=dict(tally.before),
         after=dict(tally.after),
-        warnings=(*warnings, *condition_warnings(rules, kind)) or UNSET,
+        warnings=(*warnings, *ruleset_warnings(tried), *condition_warnings(rules, kind)) or UNSET,
     )
 
 

@@ -1,6 +1,7 @@
 /** Visitors, accounts, addresses and more of events that were chosen, into a list. */
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
+import { effectsIn } from "./effects.js";
 import { many, words } from "./format.js";
 import { useConsole, useLoad } from "./state.js";
 import { Choice, Dialog, Field, Show } from "./ui.js";
@@ -21,7 +22,7 @@ export function valuesFor(kind: string, rows: EventRow[]): string[] {
 }
 
 export function AddToList({ rows, onClose, onDone }: { rows: EventRow[]; onClose: () => void; onDone: () => void }) {
-  const { api, notify } = useConsole();
+  const { api, environment, notify } = useConsole();
   const lists = useLoad(async () => (await api.manage<{ lists: StoredList[] }>("GET", "lists")).lists, []);
   const [name, setName] = useState("blocked_visitors");
   const list = lists.value?.find((one) => one.name === name);
@@ -30,7 +31,8 @@ export function AddToList({ rows, onClose, onDone }: { rows: EventRow[]; onClose
     <Dialog title="Add to a list" submit="Add" disabled={values.length === 0} onClose={onClose} onSubmit={async (form) => {
       const note = String(form.get("note")).trim();
       const { added, replaced } = await api.manage<{ added: number; replaced: number }>("POST", `lists/${list!.id}/entries`, { entries: values.map((value) => ({ value, note })) });
-      notify(`${many(added, "entry", "entries")} added to ${name}${replaced > 0 ? `, ${replaced} were there` : ""}. It counts from the next request on.`);
+      const reason = (await effectsIn(api, environment)).get(name)?.reason;
+      notify(`${many(added, "entry", "entries")} added to ${name}${replaced > 0 ? `, ${replaced} were there` : ""}. ${reason ?? "It counts from the next request on."}`);
       onDone();
     }}>
       <Show of={lists}>{(found) => (

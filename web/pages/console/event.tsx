@@ -71,7 +71,7 @@ export function Recognition({ found: { event } }: { found: EventDetail }) {
   return (
     <Card title="How the visitor was recognized">
       <p class="id"><VisitorLink id={event.visitor_id} /></p>
-      {event.identifiable !== false && <Standing kind="visitor" value={event.visitor_id} />}
+      {event.identifiable !== false && <Standing kind="visitor" value={event.visitor_id} environment={event.environment} />}
       {linkage && <p>{capital(texts.linkage[linkage.outcome] ?? words(linkage.outcome))}.</p>}
       <Certainty event={event} />
       <Proof event={event} texts={texts} />

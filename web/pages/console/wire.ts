@@ -272,6 +272,13 @@ export interface StoredList {
   updated_at: string;
 }
 
+export interface ListEffect {
+  name: string;
+  effect: "always" | "sometimes" | "never";
+  /** Why not always. */
+  reason?: string;
+}
+
 export interface Entry {
   value: string;
   note: string;
@@ -360,6 +367,8 @@ export interface Ruleset {
   environment: "live" | "test";
   revision: number;
   rules: (Rule & { id: string; counts: { matched_24h: number; matched_30d: number; errors_24h: number } })[];
+  /** Of a save. */
+  warnings?: string[];
 }
 
 export interface RulesPreview {

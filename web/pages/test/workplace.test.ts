@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { valuesFor } from "../console/addtolist.js";
 import { marks } from "../console/chart.js";
-import { cells, entriesOf, inParts, pasted } from "../console/entries/csv.js";
+import vectorsOfFiles from "../../../tests/domain/csv_tables.json" with { type: "json" };
+import { inParts, pasted, tableOf } from "../console/entries/csv.js";
 import { usable } from "../console/firstrun.js";
 import { zone } from "../console/format.js";
 import { keyOf, layout, type Node, spread } from "../console/graph.js";
@@ -70,19 +71,28 @@ describe("completion of conditions", () => {
   });
 });
 
+const vectors = vectorsOfFiles as { name: string; kind: string; text: string; error?: string; separator?: string; has_header?: boolean; entries?: [string, string, string][] }[];
+
 describe("entries of lists", () => {
-  it("are read from CSV, with or without its header", () => {
-    expect(cells('a,"b ""c"",\nd"\r\ne\n\n')).toEqual([["a", 'b "c",\nd'], ["e"]]);
-    expect(() => cells('a\n"b')).toThrow("Line 2: a quote is not closed.");
-    const expected = [{ value: "user-1", note: "=1", expires_at: "2026-02-01T00:00:00.000Z" }, { value: "user-2", note: "", expires_at: null }];
-    expect(entriesOf("\ufeffvalue,note,expires_at\nuser-1,'=1,2026-02-01T00:00:00Z\nuser-2,,\n")).toEqual(expected);
-    expect(entriesOf("user-2")).toEqual(expected.slice(1));
-    expect(() => entriesOf("user-2,,soon")).toThrow("Line 1: soon is not a time");
+  it.each(vectors)("are read from files, or refused by their line: $name", ({ kind, text, error, separator, has_header, entries }) => {
+    if (error !== undefined) {
+      expect(() => tableOf(text, kind)).toThrow(`L${error.slice(1)}`);
+      return;
+    }
+    const expected = entries!.map(([value, note, expires]) => ({ value, note, expires_at: expires ? new Date(expires).toISOString() : null }));
+    expect(tableOf(text, kind)).toEqual({ separator, hasHeader: has_header, entries: expected });
+  });
+
+  it("have times as the service takes them", () => {
+    expect(tableOf("a,,2026-02-01T01:00:00+01:00", "account").entries[0]!.expires_at).toBe("2026-02-01T00:00:00.000Z");
+    for (const time of ["soon", "1/2/2031", "2031-01-05"]) expect(() => tableOf(`a,,${time}`, "account")).toThrow(`Line 1: '${time}' is not a time`);
   });
 
   it("are pasted as they come", () => {
     expect(pasted("203.0.113.7, 198.51.100.0/24\n203.0.113.7;", "address")).toEqual(["203.0.113.7", "198.51.100.0/24"]);
     expect(pasted("user 1\n user,2 \n", "account"), "ids of accounts have blanks and commas").toEqual(["user 1", "user,2"]);
+    for (const header of ["value;note\nuser-1;x", "User ID\nuser-1", "Value, Note\nuser-1"]) expect(() => pasted(header, "account")).toThrow("looks like a header");
+    expect(pasted("ID\nGB", "country")).toEqual(["ID", "GB"]);
     expect(inParts([1, 2, 3, 4, 5], 2)).toEqual([[1, 2], [3, 4], [5]]);
   });
 

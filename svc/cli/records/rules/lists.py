@@ -16,6 +16,7 @@ from svc.cli.data_directory import account, opened
 from svc.cli.help import CommandGroup, examples
 from svc.cli.output import (
     CommandError,
+    ShownTable,
     confirmed,
     data_option,
     json_option,
@@ -26,6 +27,7 @@ from svc.cli.output import (
     yes_option,
 )
 from svc.cli.records.changes import Change, apply, commit
+from svc.domain.csv_tables import SEPARATORS, CsvError, Form, Row, Table, read_table
 from svc.domain.refusals import Refusal
 from svc.domain.rules.lists import (
     LIST_KINDS,
@@ -48,6 +50,12 @@ from svc.world import World, twenty_characters
 
 COLUMNS = ("value", "note", "expires_at")
 """Of the CSV, in this order; what is behind the value may be left out."""
+SUSPECTS = frozenset(
+    {"account", "account_id", "customer", "customer_id", "email", "id", "tag", "user", "user_id", "username", "values"}
+)
+"""First lines that begin so are headers of other programs, where any text may be a value."""
+MAX_SHOWN = 5
+"""Entries that are shown before they are added."""
 _SHOWN = ("name", "kind", "entries", "id", "created_at", "updated_at")
 _ENTRIES_AT_ONCE = 1_000
 
@@ -128,18 +136,37 @@ def delete(organization_id: str, name: str, sure: bool, directory: Path, as_json
 
 @lists.command(
     "import",
-    epilog=examples("svc list import ORG blocked_addresses networks.csv", "svc list import ORG vip_accounts -"),
+    epilog=examples(
+        "svc list import ORG blocked_addresses networks.csv",
+        "svc list import ORG vip_accounts export.csv --dry-run",
+        "svc list import ORG vip_accounts - --separator semicolon",
+    ),
 )
 @click.argument("organization_id", metavar="ORG")
 @click.argument("name")
 @click.argument("file", type=click.File("rb"))
+@click.option("--separator", type=click.Choice(tuple(SEPARATORS)), help="Of the columns; found if not given.")
+@click.option("--dry-run", is_flag=True, help="Show how the file is read, and add nothing.")
+@yes_option
 @data_option
 @json_option
-def import_(organization_id: str, name: str, file: IO[bytes], directory: Path, as_json: bool) -> None:
+def import_(
+    organization_id: str,
+    name: str,
+    file: IO[bytes],
+    separator: str | None,
+    dry_run: bool,
+    sure: bool,
+    directory: Path,
+    as_json: bool,
+) -> None:
     """Add the entries of a CSV file to a list; - is standard input.
 
-    Columns are value, note and expires_at, the last two optional; a first line value,note,expires_at may be there. A
-    value that is in the list gets a new note and expiry. If a line is wrong, nothing is added.
+    Columns are value, note and expires_at, the last two optional. The first line may name them, in any order and
+    spelling; they are separated by commas, semicolons or tabs. A value that is in the list gets a new note and expiry.
+    If a line is wrong, or could be read in two ways, nothing is added.
+
+    On a terminal the first entries are shown, and you are asked; elsewhere they are added at once.
     """
     world = World.real()
     now_ms = world.now_ms()
@@ -147,9 +174,31 @@ def import_(organization_id: str, name: str, file: IO[bytes], directory: Path, a
         number = account(found.store, organization_id).organization.number
         with found.store.read() as snapshot:
             known = _named(snapshot, number, organization_id, name)
-        entries = list(read_csv(file.read(), known.kind, now_ms))
+        table, entries = read_csv(file.read(), known.kind, now_ms, separator)
+        if dry_run:
+            _show_first(name, table, entries, as_json=as_json)
+            return
+        if not sure and not as_json and sys.stdin.isatty() and file.name != sys.stdin.name:
+            _show_first(name, table, entries, as_json=False)
+            confirmed(f"This adds {_many(entries)} to {name}.", sure=False)
         added = _import(found, world, number, known, entries, now_ms)
     show({"id": known.id, "name": name, "added": added.added, "replaced": added.replaced}, as_json=as_json)
+
+
+def _show_first(name: str, table: Table, entries: list[NewEntry], *, as_json: bool) -> None:
+    """How a file was read: its separator and header, and its first entries."""
+    rows = [_row_of(entry.value, entry.note, entry.expires_at_ms) for entry in entries[:MAX_SHOWN]]
+    read = {
+        "name": name,
+        "separator": table.separator,
+        "header": None if table.header is None else ",".join(table.header),
+        "entries": len(entries),
+    }
+    show(read, ShownTable("first", rows, COLUMNS), as_json=as_json)
+
+
+def _many(entries: list[NewEntry]) -> str:
+    return f"{len(entries):,} {'entry' if len(entries) == 1 else 'entries'}"
 
 
 def _import(found: Opened, world: World, number: int, known: StoredList, entries: list[NewEntry], now_ms: int) -> Added:
@@ -182,32 +231,24 @@ def _has_room(found: Opened, number: int, added: int, now_ms: int) -> bool:
         return transactions.has_room(snapshot, number, added, now_ms)
 
 
-def read_csv(content: bytes, kind: ListKind, now_ms: int) -> Iterator[NewEntry]:
-    """Yield the entries that a CSV file has. Raises `CommandError` with the number of the first line that is wrong."""
+def read_csv(content: bytes, kind: ListKind, now_ms: int, separator: str | None = None) -> tuple[Table, list[NewEntry]]:
+    """Return a CSV file as it was read, and its entries. Raises `CommandError` with the number of the first line that
+    is wrong. `separator`: see `read_table`.
+    """
+    form = Form(COLUMNS, ("value",), suspects=SUSPECTS if kind in ("account", "tag") else frozenset())
     try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        number = content[: error.start].count(b"\n") + 1
-        raise CommandError(f"line {number}: not UTF-8; nothing was added") from None
-    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
-    number = 1
-    try:
-        for cells in rows:
-            if cells and not (number == 1 and tuple(cells) == COLUMNS[: len(cells)]):
-                yield _entry(cells, kind, now_ms, number)
-            number = rows.line_num + 1
-    except csv.Error as error:
-        raise CommandError(f"line {number}: {error}; nothing was added") from None
+        table = read_table(content, form, separator)
+    except CsvError as error:
+        raise CommandError(f"{error}; nothing was added") from None
+    return table, [_entry(row, kind, now_ms) for row in table.rows]
 
 
-def _entry(cells: list[str], kind: ListKind, now_ms: int, number: int) -> NewEntry:
-    value, note, expires_at = (*cells, "", "")[: len(COLUMNS)]
+def _entry(row: Row, kind: ListKind, now_ms: int) -> NewEntry:
+    value, note, expires_at = (row.cells[column] for column in COLUMNS)
     spelled = canonical(kind, value)
     at_ms = read_timestamp(expires_at) if expires_at else None
     fault = None
-    if len(cells) > len(COLUMNS):
-        fault = f"{len(cells)} columns, and there are {len(COLUMNS)}: {', '.join(COLUMNS)}"
-    elif spelled is None:
+    if spelled is None:
         fault = f"{value!r} is not a value of a list of kind {kind}"
     elif len(note) > LONGEST_NOTE:
         fault = f"the note has more than {LONGEST_NOTE} characters"
@@ -216,7 +257,7 @@ def _entry(cells: list[str], kind: ListKind, now_ms: int, number: int) -> NewEnt
     elif at_ms is not None and at_ms <= now_ms:
         fault = f"{expires_at} is in the past"
     if fault is not None or spelled is None:
-        raise CommandError(f"line {number}: {fault}; nothing was added")
+        raise CommandError(f"line {row.line}: {fault}; nothing was added")
     return NewEntry(spelled, note, at_ms)
 
 
@@ -256,8 +297,12 @@ def _entries(found: Opened, number: int, known: StoredList, now_ms: int) -> Iter
 
 
 def _row(entry: ListEntry) -> dict[str, str | None]:
-    expires_at = None if entry.expires_at_ms is None else timestamp(entry.expires_at_ms)
-    return dict(zip(COLUMNS, (entry.value, entry.note, expires_at), strict=True))
+    return _row_of(entry.value, entry.note, entry.expires_at_ms)
+
+
+def _row_of(value: str, note: str, expires_at_ms: int | None) -> dict[str, str | None]:
+    expires_at = None if expires_at_ms is None else timestamp(expires_at_ms)
+    return dict(zip(COLUMNS, (value, note, expires_at), strict=True))
 
 
 def _csv_line(cells: Iterable[str]) -> bytes:

@@ -15,7 +15,9 @@ from svc.cli.records.changes import Change, commit, operator
 from svc.cli.records.rules.ruleset_file import read_ruleset, refused
 from svc.domain.accounts.velocity import EnvironmentKind
 from svc.domain.refusals import Refusal
+from svc.domain.rules.checking import condition_warnings
 from svc.domain.rules.ruleset import Ruleset
+from svc.domain.rules.standing import ruleset_warnings
 from svc.domain.timestamps import timestamp
 from svc.store.snapshot import Transaction
 from svc.store.transactions.rules.rulesets import checked_rules, revisions, ruleset_in_force, save_rules
@@ -115,6 +117,8 @@ def import_rules(organization_id: str, file: IO[bytes], kind: EnvironmentKind, d
         asked = {"environment": kind, "rules": len(given)}
         saved = commit(found, world, job, lambda _: Change(number, organization_id, asked))
     click.echo(f"Revision {saved.revision} is in force, with {len(saved.rules)} rules.")
+    for warning in (*ruleset_warnings(saved), *condition_warnings(saved.rules, kind)):
+        click.echo(f"Warning: {warning}.", err=True)
 
 
 def _in_force(organization_id: str, kind: EnvironmentKind, directory: Path) -> Ruleset:

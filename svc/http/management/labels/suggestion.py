@@ -1,6 +1,6 @@
 """Weights that the labels of an organization suggest (decisions 14.3). Nothing is changed.
 
-Labeled events are looked for some at a time, with others' turns in between, and weights are fitted on a thread; of all
+Labeled events are read some at a time, with identifications in between, and weights are fitted on a thread; of all
 organizations one long read runs at a time.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import msgspec
 import trio
@@ -21,11 +21,11 @@ from svc.domain.labels.outcomes import Outcome as LabeledOutcome
 from svc.domain.labels.suggestion import (
     EXTRA,
     LEAST_LABELS,
+    Labeled,
     Quality,
     SuggestedWeight,
     Suggestion,
     is_installed,
-    labeled_of,
     suggest,
 )
 from svc.domain.model import LABELS, PLATFORMS, Platform
@@ -40,11 +40,13 @@ from svc.store.views.labels.labels import labeled_days, labeled_outcomes, stored
 from svc.store.views.lookups import weights_in_force
 from svc.store.views.subjects import environments_of
 
-MOST_EVENTS = 20_000
+MAX_EVENTS = 20_000
 """Labeled events of each label and environment that are stored."""
+MAX_KEYS = 200_000
+"""Keys of the index that are looked at for them: those of some ten million events."""
 SEGMENTS_AT_ONCE = 4
 """Of outcomes: a millisecond or two."""
-MOST_SEGMENTS = 2_000
+MAX_SEGMENTS = 2_000
 """About a million identifications, the newest of the archive."""
 _LAST = b"\xff" * 16
 
@@ -104,24 +106,23 @@ async def read_suggestion(services: Services, call: Call) -> SuggestionBody | Re
     unknown platform, `409 analysis_missing`, `429` while another long read of the organization runs.
     """
     query: SuggestionQuery = call.query
-    number = call.organization.number
     named = call.path["platform"]
     platform = PLATFORMS[PLATFORMS.index(named)] if named in PLATFORMS else None
     if platform is None:
         return Refusal("not_found")
-    refusal = services.limits.long_reads.refusal(number)
+    refusal = call.turn.refusal()
     if refusal is not None:
         return refusal
-    async with services.limits.long_reads.turn(number):
-        return await _suggested(services, number, query.environment, platform, call.at_ms)
+    async with call.turn.exclusive():
+        return await _suggested(services, call, query.environment, platform)
 
 
 async def _suggested(
-    services: Services, number: int, kind: EnvironmentKind, platform: Platform, now_ms: int
+    services: Services, call: Call, kind: EnvironmentKind, platform: Platform
 ) -> SuggestionBody | Refusal:
-    stored, archived = await _stored(services, number, kind, now_ms), await _archived(services, number, kind, now_ms)
-    is_complete = stored.is_complete and archived.is_complete
-    labeled = labeled_of([*stored.outcomes, *archived.outcomes], platform)
+    number, labeled = call.organization.number, Labeled(platform)
+    has_all_stored = await _add_stored(services, call, kind, labeled)
+    is_complete = await _add_archived(services, call, kind, labeled) and has_all_stored
     in_force = await services.store.query(partial(weights_in_force, number=number, key_id=None, platform=platform))
     if not labeled.is_enough:
         return SuggestionBody(
@@ -139,42 +140,37 @@ async def _suggested(
     )
 
 
-class _Found(NamedTuple):
-    """Labeled events, and whether they are all that there are of their kind."""
-
-    outcomes: list[LabeledOutcome]
-    is_complete: bool
-
-
-async def _stored(services: Services, number: int, kind: EnvironmentKind, now_ms: int) -> _Found:
-    """The newest labeled events that are stored."""
-    found, is_complete = list[LabeledOutcome](), True
+async def _add_stored(services: Services, call: Call, kind: EnvironmentKind, labeled: Labeled) -> bool:
+    """Add the newest labeled events that are stored. Return whether they are all that there are."""
+    is_complete = True
     for environment in environments_of(kind):
         for label in LABELS:
             filters = Filters(label=label)
-            listing = Listing(0, now_ms + 1, filters, limit=MOST_EVENTS)
-            places: list[EventPosition] = (await find_positions(services, number, environment, listing)).rows
-            is_complete = is_complete and len(places) < MOST_EVENTS
-            found += await in_parts(places, partial(_outcomes_at, services, number, filters))
-    return _Found(found, is_complete)
+            listing = Listing(0, call.at_ms + 1, filters, limit=MAX_EVENTS)
+            number = call.organization.number
+            found = await find_positions(services, call.turn, number, environment, listing, MAX_KEYS)
+            is_complete = is_complete and found.resume is None and len(found.rows) < MAX_EVENTS
+            await in_parts(found.rows, partial(_add_at, services, number, filters, labeled))
+    return is_complete
 
 
-async def _outcomes_at(
-    services: Services, number: int, filters: Filters, places: Sequence[EventPosition]
-) -> list[LabeledOutcome]:
+async def _add_at(
+    services: Services, number: int, filters: Filters, labeled: Labeled, places: Sequence[EventPosition]
+) -> tuple[()]:
     def read(snapshot: Snapshot) -> list[LabeledOutcome]:
         matches = events.read(snapshot, places, filters)
         return [stored_outcome(snapshot, number, match.request_id.bytes, match.event) for match in matches]
 
-    return await services.store.query(read)
+    labeled.add(await services.store.query(read))
+    return ()
 
 
-async def _archived(services: Services, number: int, kind: EnvironmentKind, now_ms: int) -> _Found:
-    """The labeled ones among the newest outcomes of the archive."""
+async def _add_archived(services: Services, call: Call, kind: EnvironmentKind, labeled: Labeled) -> bool:
+    """Add the labeled ones among the newest outcomes of the archive. Return whether they are all that there are."""
+    number, environments = call.organization.number, environments_of(kind)
     of_days = await services.store.query(partial(labeled_days, number=number))
-    environments, found = environments_of(kind), list[LabeledOutcome]()
     below: bytes | None = _LAST
-    for _ in range(0, MOST_SEGMENTS, SEGMENTS_AT_ONCE):
+    for _ in range(0, MAX_SEGMENTS, SEGMENTS_AT_ONCE):
         if below is None:
             break
         await trio.lowlevel.checkpoint()
@@ -185,11 +181,11 @@ async def _archived(services: Services, number: int, kind: EnvironmentKind, now_
                 of_days=of_days,
                 below=below,
                 most=SEGMENTS_AT_ONCE,
-                now_ms=now_ms,
+                now_ms=call.at_ms,
             )
         )
-        found += [outcome for outcome in some if outcome.facts.environment in environments]
-    return _Found(found, below is None)
+        labeled.add(outcome for outcome in some if outcome.facts.environment in environments)
+    return below is None
 
 
 def _body(suggestion: Suggestion, platform: Platform, *, is_complete: bool) -> SuggestionBody:

@@ -14,6 +14,8 @@ from svc.store.schema.tables import ACCOUNT_NUMBERS, OUTCOME_DAYS, OUTCOMES, SUB
 from svc.store.snapshot import Snapshot
 
 NO_LABELS = LabelCounts()
+MAX_KEYS = 1_000
+"""Of segments that one read of the archive passes: about a millisecond."""
 
 
 class Archived(NamedTuple):
@@ -81,12 +83,15 @@ def labeled_outcomes(
     snapshot: Snapshot, number: int, of_days: frozenset[int], below: bytes, most: int, now_ms: int
 ) -> tuple[list[Outcome], bytes | None]:
     """Return the labeled outcomes of the next `most` segments of the archive that are of these days and below the key
-    `below`, newest segment first; and the last of these keys, or `None` if there are no more.
+    `below`, newest segment first; and the last of these keys, or `None` if there are no more. At most `MAX_KEYS` keys
+    are looked at, so that there may be fewer segments.
     """
     found: list[Outcome] = []
     looked_at = 0
-    for _, newest in snapshot.scan_keys_reverse(OUTCOMES, (number,), (number, below)):
+    for keys, (_, newest) in enumerate(snapshot.scan_keys_reverse(OUTCOMES, (number,), (number, below)), start=1):
         if made_at_ms(newest) // DAY_MS not in of_days:
+            if keys >= MAX_KEYS:
+                return found, newest
             continue
         segment = snapshot.get(OUTCOMES, number, newest)
         outcomes = () if segment is None else segment.outcomes

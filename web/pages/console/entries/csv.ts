@@ -1,4 +1,7 @@
-/** Entries of lists as people paste them, and as files have them. */
+/**
+ * Entries of lists as people paste them, and as files have them: what can be read in one way is, and nothing else is taken for a
+ * value. By the rules of `svc/domain/csv_tables.py`; both pass the vectors of `tests/domain/csv_tables.json`.
+ */
 
 export interface NewEntry {
   value: string;
@@ -6,58 +9,131 @@ export interface NewEntry {
   expires_at: string | null;
 }
 
-const COLUMNS = ["value", "note", "expires_at"];
+export interface Table {
+  /** Name of one of `SEPARATORS`. */
+  separator: string;
+  /** Whether its first line names the columns. */
+  hasHeader: boolean;
+  entries: NewEntry[];
+}
 
-/** The cells of each line of CSV (RFC 4180). Throws with the number of the line where a quote is not closed. */
-export function cells(text: string): string[][] {
-  const rows: string[][] = [];
-  let row: string[] = [], cell = "", isQuoted = false, line = 1, opened = 1;
+const COLUMNS = ["value", "note", "expires_at"];
+const SEPARATORS: Record<string, string> = { comma: ",", semicolon: ";", tab: "\t" };
+/** First lines that begin so are headers of other programs, where any text may be a value. */
+const SUSPECTS = ["account", "account_id", "customer", "customer_id", "email", "id", "tag", "user", "user_id", "username", "values"];
+const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
+
+interface Row {
+  /** Where it begins, from 1. */
+  line: number;
+  cells: string[];
+  /** Whether the first cell is. */
+  isQuoted: boolean;
+}
+
+const isAnyText = (kind: string): boolean => kind === "account" || kind === "tag";
+
+/** The rows of CSV (RFC 4180), but for empty ones. Throws with the number of the line where a quote is not closed. */
+export function rowsOf(text: string, separator: string): Row[] {
+  const rows: Row[] = [];
+  let row: Row = { line: 1, cells: [], isQuoted: false }, cell = "", isQuoted = false, isClosed = false, line = 1;
   const end = () => {
-    row.push(cell);
+    row.cells.push(cell.trim().replace(/^'(?=[=+\-@])/, "")); // what an export puts before what a spreadsheet would evaluate
     cell = "";
+    isClosed = false;
   };
   const endRow = () => {
     end();
-    if (row.length > 1 || row[0] !== "") rows.push(row);
-    row = [];
+    if (row.cells.some(Boolean)) rows.push(row);
+    row = { line, cells: [], isQuoted: false };
   };
-  const source = text.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n");
-  for (let at = 0; at < source.length; at += 1) {
-    const letter = source[at]!;
+  for (let at = 0; at < text.length; at += 1) {
+    const letter = text[at]!;
     if (letter === "\n") line += 1;
     if (isQuoted) {
       if (letter !== '"') cell += letter;
-      else if (source[at + 1] === '"') { cell += '"'; at += 1; }
-      else isQuoted = false;
-    } else if (letter === '"' && cell === "") {
-      isQuoted = true;
-      opened = line;
-    } else if (letter === ",") end();
+      else if (text[at + 1] === '"') { cell += '"'; at += 1; }
+      else { isQuoted = false; isClosed = true; }
+    } else if (letter === separator) end();
     else if (letter === "\n") endRow();
-    else cell += letter;
+    else if (isClosed) throw new Error(`Line ${row.line}: there is text behind a quote.`);
+    else if (letter === '"' && cell === "") {
+      isQuoted = true;
+      row.isQuoted ||= row.cells.length === 0;
+    } else if (letter !== " " || cell !== "") cell += letter;
   }
-  if (isQuoted) throw new Error(`Line ${opened}: a quote is not closed.`);
+  if (isQuoted) throw new Error(`Line ${row.line}: a quote is not closed.`);
   endRow();
   return rows;
 }
 
-/** A file that the console or `svc list export` wrote, or any with the value in its first column; the header may be missing. */
-export function entriesOf(text: string): NewEntry[] {
-  const rows = cells(text);
-  const isHeader = rows[0]?.every((name, at) => name.trim() === COLUMNS[at]);
-  return (isHeader ? rows.slice(1) : rows).map(([value = "", note = "", expires = ""], at) => {
-    const time = expires.trim() === "" ? null : new Date(expires.trim());
-    if (time && Number.isNaN(time.getTime())) throw new Error(`Line ${at + (isHeader ? 2 : 1)}: ${expires} is not a time such as 2026-01-05T10:00:00Z.`);
-    return { value: plain(value), note: plain(note), expires_at: time && time.toISOString() };
-  });
+/** The cells of a header as columns are spelled, without empty ones at the end. */
+function namesOf(cells: string[]): string[] {
+  const names = cells.map((cell) => cell.trim().replace(/[\s-]+/g, "_").toLowerCase());
+  while (names.at(-1) === "") names.pop();
+  return names;
 }
 
-/** Without the apostrophe that an export puts before what a spreadsheet would evaluate. */
-const plain = (cell: string): string => cell.trim().replace(/^'(?=[=+\-@])/, "");
+/** Why names are not a header. */
+function headerFault(names: string[]): string | undefined {
+  const unknown = names.find((name) => !COLUMNS.includes(name));
+  if (unknown !== undefined) return `'${unknown}' is no column`;
+  if (new Set(names).size < names.length) return "a column is there twice";
+  return names.includes("value") ? undefined : "the column value is missing";
+}
 
-/** What was pasted: a value on each line, or several with commas, semicolons or blanks between, as addresses come. */
+const isSuspect = (names: string[], kind: string): boolean => (isAnyText(kind) && SUSPECTS.includes(names[0] ?? "")) || names.some((name) => COLUMNS.includes(name));
+
+/** A file for a list of this kind. Throws for its first fault, also where separator or header are not clear. */
+export function tableOf(content: string, kind: string): Table {
+  let text = content.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n");
+  const said = /^sep=([,;\t])\n/.exec(text);
+  if (said) text = text.slice(said[0].length);
+  let separator = "", header: string[] | undefined, wrong = "";
+  const known = Object.keys(SEPARATORS).filter((one) => !said || SEPARATORS[one] === said[1]);
+  const head = text.split("\n").find((line) => line.trim() !== "") ?? "";
+  for (const one of known) {
+    let names: string[];
+    try {
+      names = namesOf(rowsOf(head, SEPARATORS[one]!)[0]?.cells ?? []);
+    } catch {
+      continue;
+    }
+    const fault = headerFault(names);
+    if (fault === undefined) {
+      [separator, header] = [one, names];
+      break;
+    }
+    if (isSuspect(names, kind)) wrong ||= fault;
+  }
+  if (!header && wrong) throw new Error(`Line 1: it looks like a header, and ${wrong}: begin the file with the line ${COLUMNS.join(",")}.`);
+  separator ||= known[0]!;
+  const rows = rowsOf(text, SEPARATORS[separator]!);
+  const entries = (header ? rows.slice(1) : rows).map((row) => entryOf({ ...row, line: row.line + (said ? 1 : 0) }, header, said ? undefined : separator));
+  return { separator, hasHeader: header !== undefined, entries };
+}
+
+/** An entry. `guessed`: the separator, where the file does not say it. */
+function entryOf({ line, cells, isQuoted }: Row, header: string[] | undefined, guessed: string | undefined): NewEntry {
+  const columns = header ?? COLUMNS, width = cells.length;
+  const names = namesOf(cells);
+  while (cells.length > columns.length && cells.at(-1) === "") cells.pop();
+  if (cells.length > columns.length) throw new Error(`Line ${line}: ${cells.length} columns, and there are ${columns.length}: ${columns.join(", ")}.`);
+  if (names.length > 1 && headerFault(names) === undefined) throw new Error(`Line ${line}: it is a header, and one may be in the first line alone.`);
+  const isWhole = header !== undefined && header.length > 1 && width >= header.length;
+  const other = guessed && !isWhole && !isQuoted && Object.keys(SEPARATORS).find((one) => one !== guessed && cells[0]!.includes(SEPARATORS[one]!));
+  if (other) throw new Error(`Line ${line}: '${cells[0]}' has a ${other}, and it is not clear whether that separates columns: begin the file with the header ${COLUMNS.join(SEPARATORS[other])}, or put the value in quotes.`);
+  const [value, note, expires] = COLUMNS.map((name) => cells[columns.indexOf(name)] ?? "");
+  const time = expires ? new Date(TIME.test(expires) ? expires : "") : undefined;
+  if (time && Number.isNaN(time.getTime())) throw new Error(`Line ${line}: '${expires}' is not a time such as 2026-01-05T10:00:00Z.`);
+  return { value: value!, note: note!, expires_at: time ? time.toISOString() : null };
+}
+
+/** What was pasted: a value on each line, or several with commas, semicolons or blanks between, as addresses come. Throws for a header. */
 export function pasted(text: string, kind: string): string[] {
-  const between = kind === "account" || kind === "tag" ? /\n+/ : /[\s,;]+/;
+  const first = text.trim().split("\n")[0]!;
+  if (Object.values(SEPARATORS).some((one) => isSuspect(namesOf(first.split(one)), kind))) throw new Error(`'${first}' looks like a header: leave it out, or import the text as a file.`);
+  const between = isAnyText(kind) ? /\n+/ : /[\s,;]+/;
   return [...new Set(text.split(between).map((value) => value.trim()).filter(Boolean))];
 }
 

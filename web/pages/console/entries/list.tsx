@@ -1,13 +1,13 @@
 /** List: its entries, with note and expiry; many at once, from a file, and to one. */
 /** @jsxImportSource preact */
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { FilterBar } from "../filterbar.js";
 import { country, many } from "../format.js";
 import { usePages } from "../lists.js";
 import { useAction, useConsole, useLink, useLoad } from "../state.js";
 import { AccountLink, Button, type Column, Confirm, Dialog, Field, Id, More, Problem, Show, Table, Time, useSelection, VisitorLink } from "../ui.js";
 import type { Entry, Page, StoredList } from "../wire.js";
-import { entriesOf, inParts, type NewEntry, pasted } from "./csv.js";
+import { inParts, type NewEntry, pasted, type Table as Read, tableOf } from "./csv.js";
 
 const AT_ONCE = 1000;
 const PLACEHOLDERS: Record<string, string> = { address: "203.0.113.7\n198.51.100.0/24", account: "user-8271", visitor: "0qppzPLvL54VURDkQrfS", country: "GB", asn: "20712", origin: "https://shop.example", tag: "order-1042" };
@@ -87,7 +87,7 @@ function Shown({ list, onChanged }: { list: StoredList; onChanged: () => void })
         </>
       )}</Show>
       {open === "add" && <Add kind={list.kind} onClose={() => setOpen(undefined)} onAdd={add} />}
-      {open === "import" && <Import onClose={() => setOpen(undefined)} onAdd={add} />}
+      {open === "import" && <Import kind={list.kind} onClose={() => setOpen(undefined)} onAdd={add} />}
       {open === "rename" && (
         <Dialog title={`Rename ${list.name}`} submit="Rename" onClose={() => setOpen(undefined)} onSubmit={async (values) => { await api.manage("PATCH", path, { name: String(values.get("name")).trim() }); done("Renamed."); }}>
           <Field label="Name" hint="Small letters, digits and underscores. A list that a rule names keeps its name."><input name="name" required pattern="[a-z][a-z0-9_]{0,47}" defaultValue={list.name} /></Field>
@@ -111,29 +111,58 @@ function Value({ kind, value }: { kind: string; value: string }) {
   return <span class="tag">{value}</span>;
 }
 
+const MAX_SHOWN = 5;
+
+/** The first entries as they would be added. */
+function First({ entries }: { entries: NewEntry[] }) {
+  return <Table name="The first entries" rows={entries.slice(0, MAX_SHOWN)} keyOf={({ value }) => value} columns={[
+    { head: "Value", cell: ({ value }) => <span class="tag">{value}</span> },
+    { head: "Note", cell: ({ note }) => note },
+    { head: "Expires", cell: ({ expires_at }) => <Time at={expires_at} /> },
+  ]} />;
+}
+
 function Add({ kind, onClose, onAdd }: { kind: string; onClose: () => void; onAdd: (entries: NewEntry[]) => Promise<void> }) {
+  const [text, setText] = useState("");
+  let values: string[] = [], fault: unknown;
+  try {
+    values = pasted(text, kind);
+  } catch (caught) {
+    fault = caught;
+  }
   return (
-    <Dialog title="Add entries" submit="Add" onClose={onClose} onSubmit={async (form) => {
+    <Dialog title="Add entries" submit="Add" disabled={fault !== undefined} onClose={onClose} onSubmit={async (form) => {
       const until = String(form.get("expires"));
       const note = String(form.get("note")).trim(), expires_at = until === "" ? null : new Date(until).toISOString();
-      await onAdd(pasted(String(form.get("values")), kind).map((value) => ({ value, note, expires_at })));
+      await onAdd(values.map((value) => ({ value, note, expires_at })));
     }}>
-      <Field label="Values, one a line" hint="Paste as many as you like. A value that is there gets the new note and expiry."><textarea name="values" rows={6} required spellcheck={false} placeholder={PLACEHOLDERS[kind]} /></Field>
+      <Field label="Values, one a line" hint="Paste as many as you like. A value that is there gets the new note and expiry."><textarea name="values" rows={6} required spellcheck={false} placeholder={PLACEHOLDERS[kind]} value={text} onInput={(event) => setText(event.currentTarget.value)} /></Field>
+      {values.length > 1 && <p role="status">{many(values.length, "value")}: <span class="tag">{values.slice(0, MAX_SHOWN).join(" · ")}{values.length > MAX_SHOWN && " · …"}</span></p>}
+      <Problem error={fault} />
       <Field label="Note"><input name="note" maxLength={500} autocomplete="off" /></Field>
       <Field label="Expires" hint="Empty: never. In your time zone."><input type="datetime-local" name="expires" /></Field>
     </Dialog>
   );
 }
 
-function Import({ onClose, onAdd }: { onClose: () => void; onAdd: (entries: NewEntry[]) => Promise<void> }) {
-  const field = useRef<HTMLInputElement>(null);
+function Import({ kind, onClose, onAdd }: { kind: string; onClose: () => void; onAdd: (entries: NewEntry[]) => Promise<void> }) {
+  const [read, setRead] = useState<Read>();
+  const look = useAction(async (file: File | undefined) => {
+    setRead(undefined);
+    if (!file) return;
+    let text: string;
+    try {
+      text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+    } catch {
+      throw new Error("The file is not UTF-8 text: save it as UTF-8.");
+    }
+    setRead(tableOf(text, kind));
+  });
   return (
-    <Dialog title="Import entries" submit="Import" onClose={onClose} onSubmit={async () => {
-      const file = field.current?.files?.[0];
-      if (!file) throw new Error("Choose a file.");
-      await onAdd(entriesOf(await file.text()));
-    }}>
-      <Field label="A CSV file" hint="With the columns value, note and expires_at, as an export has them; value alone will do."><input type="file" ref={field} accept=".csv,text/csv,text/plain" required /></Field>
+    <Dialog title="Import entries" submit="Import" disabled={!read} onClose={onClose} onSubmit={() => onAdd(read!.entries)}>
+      <Field label="A CSV file" hint="With the columns value, note and expires_at, as an export has them; value alone will do."><input type="file" accept=".csv,text/csv,text/plain" required onChange={(event) => look.run(event.currentTarget.files?.[0])} /></Field>
+      <Problem error={look.error} />
+      {read && <><p role="status">{many(read.entries.length, "entry", "entries")}, separated by {read.separator}s, {read.hasHeader ? "with a header" : "without a header"}.{read.entries.length > MAX_SHOWN && ` The first ${MAX_SHOWN}:`}</p><First entries={read.entries} /></>}
     </Dialog>
   );
 }

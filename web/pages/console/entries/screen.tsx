@@ -27,7 +27,7 @@ export function Lists() {
     <>
       <p class="buttons"><Button kind="primary" onClick={() => setMaking(true)}>Make a list</Button></p>
       <Card title="Lists">
-        <p class="quiet">Rules ask with in_list("name"). The six of the start are asked by the two rules of the start. A change counts from the next request on.</p>
+        <p class="quiet">A list does nothing by itself: an active rule must read it, with in_list("name"). A change counts from the next request on.</p>
         <Show of={lists}>{(rows) => <Table name="Lists" columns={columns} rows={rows} keyOf={(list) => list.id} />}</Show>
       </Card>
       {isMaking && (

@@ -8,6 +8,11 @@ import type { Example, RulesPreview } from "../wire.js";
 
 const ACTIONS = ["allow", "review", "challenge", "block", "none"];
 
+/** What the service says of these rules, with their names for their places. */
+export const Warnings = ({ of: { warnings, rules } }: { of: { warnings?: string[]; rules: { name: string }[] } }) => (
+  <>{warnings?.map((one) => <p class="note" key={one}>{one.replace(/rules\[(\d*)\]/g, (_, at: string) => (at ? `“${rules[Number(at)]?.name}”` : "The ruleset"))}.</p>)}</>
+);
+
 export function Effect({ preview, audience }: { preview: RulesPreview; audience: string }) {
   const { api } = useConsole();
   const link = useLink();
@@ -31,11 +36,11 @@ export function Effect({ preview, audience }: { preview: RulesPreview; audience:
   return (
     <section class="card preview">
       <h2 tabIndex={-1} ref={heading}>Preview</h2>
+      <Warnings of={preview} />
       {preview.events === 0
         ? <p>There is no event in {environments} to try the rules on.</p>
         : <>
             <p>Of the newest <strong>{count(preview.events)}</strong> in {environments}, with their stored velocity and the lists as they are now:</p>
-            {preview.warnings?.map((warning) => <p class="note">{warning.replace(/rules\[(\d+)\]/, (_, at) => preview.rules[Number(at)]?.name ?? "A rule")}.</p>)}
             <Table name="Decisions" keyOf={(action) => action} rows={ACTIONS.filter((one) => (preview.before[one] ?? 0) + (preview.after[one] ?? 0) > 0)} columns={[
               { head: "Decision", cell: (action) => action },
               { head: "As decided", cell: (action) => count(preview.before[action] ?? 0), number: true },

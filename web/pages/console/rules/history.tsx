@@ -34,7 +34,7 @@ export function History({ audience, saved, onSaved }: { audience: string; saved:
             const before = rows[at + 1];
             return (
               <li key={revision.revision}>
-                <p><strong>Revision {revision.revision}</strong> {revision.saved_at ? <>saved <Time at={revision.saved_at} /> by {revision.saved_by?.name ?? revision.saved_by?.id ?? "a former key"}</> : "that of the start"} {at === 0 ? <span class="badge low">in force</span> : <Button admin kind="small" name={`Restore revision ${revision.revision}`} onClick={() => setRestoring(revision)}>Restore …</Button>}</p>
+                <p><strong>Revision {revision.revision}</strong> {revision.saved_at ? <>saved <Time at={revision.saved_at} /> by {revision.saved_by?.name ?? revision.saved_by?.id ?? "a former key"}</> : "with which every organization starts"} {at === 0 ? <span class="badge low">in force</span> : <Button admin kind="small" name={`Restore revision ${revision.revision}`} onClick={() => setRestoring(revision)}>Restore …</Button>}</p>
                 {before && <Changes of={differences(before.rules, revision.rules)} />}
               </li>
             );

@@ -2,6 +2,7 @@
 /** @jsxImportSource preact */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api.js";
+import { audienceOf } from "../effects.js";
 import { matchesOf } from "../filters.js";
 import { count, many } from "../format.js";
 import { useAction, useConsole, useLink, useLoad, useQuery } from "../state.js";
@@ -10,7 +11,7 @@ import type { Language, Rule, RuleMode, Ruleset, RulesPreview } from "../wire.js
 import { ConditionField, type Fault } from "./condition.js";
 import { conditionErrors, differences } from "./diff.js";
 import { History } from "./history.js";
-import { Effect } from "./effect.js";
+import { Effect, Warnings } from "./effect.js";
 
 type Draft = Rule & { counts?: Ruleset["rules"][number]["counts"] };
 const AUDIENCES: [string, string][] = [["live", "production"], ["test", "staging and development"]];
@@ -22,7 +23,7 @@ const drafts = new Map<string, { revision: number; rules: Draft[] }>();
 export function Rules() {
   const { api, environment, place: { query } } = useConsole();
   const change = useQuery();
-  const audience = query.rules === "live" || query.rules === "test" ? query.rules : environment === "production" ? "live" : "test";
+  const audience = query.rules === "live" || query.rules === "test" ? query.rules : audienceOf(environment);
   const loaded = useLoad(() => api.manage<Ruleset>("GET", "rules", undefined, { environment: audience }), [audience]);
   const language = useLoad((signal) => api.get<Language>("rules/language", {}, signal), []);
   const [round, setRound] = useState(0);
@@ -106,6 +107,7 @@ function Editor({ audience, saved, language, onSaved, onReload }: {
           ? <div class="problem" role="alert"><p>Somebody else has saved these rules since you opened them. Load theirs, and repeat your change: it is not kept.</p><button type="button" onClick={onReload}>Load theirs</button></div>
           : <Problem error={save.error ?? look.error} />}
       </div>
+      {changes.length === 0 && <Warnings of={saved} />}
       {preview && <Effect preview={preview} audience={audience} />}
       <Card title="In their order: the first active one that matches decides">
         <ol class="rules">
@@ -138,7 +140,7 @@ function Editor({ audience, saved, language, onSaved, onReload }: {
       )}
       {removing !== undefined && rules[removing] && (
         <Confirm title={`Remove ${rules[removing].name}?`} submit="Remove" onClose={() => setRemoving(undefined)} onConfirm={async () => { set(rules.filter((_, at) => at !== removing)); setRemoving(undefined); }}>
-          <p>It is gone once you save. To keep it and let it decide nothing, turn it off or into a shadow.</p>
+          <p>It is gone once you save. To keep it and let it decide nothing, set its mode to off or shadow.</p>
         </Confirm>
       )}
     </>

@@ -128,7 +128,8 @@ public final class Client extends Operations {
   /**
    * The pages of the feed, oldest first: each event once, behind {@code after} of the query or else from the oldest on. Store
    * {@code nextCursor} of a page together with what you made of its rows, and begin with it as {@code after}. At the end it waits
-   * for a second and looks again; without {@code follow} it ends. {@code next} throws as {@code listEvents} does, and {@code
+   * for a second and looks again; without {@code follow} it ends. Filters on what may change later are refused: {@code accountId},
+   * {@code action}, {@code tag} and {@code label}. {@code next} throws as {@code listEvents} does, and {@code
    * IllegalStateException} where the thread is interrupted while it waits.
    */
   public Iterable<EventsAnswer> iterateFeed(ListEventsQuery query, boolean follow) {

@@ -49,6 +49,7 @@ RUN_BY = {
     ("docs/monitoring.md", "yaml", "# prometheus.yml"): "tests/test_operations.py",
     ("docs/react-native.md", "typescript", "Platform"): "tests/web/test_snippets.py",
     ("docs/rules.md", "sh", "Fifth account"): "tests/test_curl_recipes.py",
+    ("docs/rules.md", "sh", "shadow=true"): "tests/test_curl_recipes.py",
     ("docs/server-libraries.md", "python", "def log_in("): "tests/clients/test_guide.py",
     ("docs/server-libraries.md", "python", "def sign_up("): "tests/clients/test_guide.py",
     ("docs/server-libraries.md", "python", "def change_password"): "tests/clients/test_guide.py",

@@ -166,6 +166,86 @@ async def test_the_third_account_is_refused_from_the_rule_to_the_shop(shop: Shop
         assert (decision, reasons[0]) == ("refuse", "rule:Third account")
 
 
+async def test_a_sign_up_counts_before_its_account_is_known(shop: Shop, tmp_path: Path):
+    """Decisions 11.2: the backend sets each account after the sign-up, and the third is refused while it is opened."""
+    async with live_service(tmp_path, now_ms=round(time.time() * 1000)) as live:
+        await save_rule(live)
+        key, secret = live.issue()[1], live.issue("secret")[1]
+        forms: list[Form] = []
+        for number in range(1, 4):
+            for device, name in ((1, "request_id"), (2, "verdict")):
+                tag = f"t{number}"
+                signals = report(device) | {"client_token": f"the browser {device}"}
+                response = await live.identify(key, signals, tag=tag, action="sign_up", verdict=True)
+                forms.append(Form(response.json()[name], tag))
+                path = f"/api/v1/events/{response.json()['request_id']}"
+                body = {"account_id": f"account {device} {number}"}
+                patched = await live.client.patch(path, json=body, headers={"x-api-key": secret})
+                assert patched.status_code == 200, patched.text
+        told = await shop(live, secret, forms)
+    assert [one.decision for one in told] == ["accept"] * 4 + ["refuse"] * 2
+    assert [one.reasons[0] for one in told[4:]] == ["rule:Third account"] * 2
+
+
+def rule_of(told: Told) -> str | None:
+    """The rule that speaks against the form."""
+    return next((reason.removeprefix("rule:") for reason in told.reasons if reason.startswith("rule:")), None)
+
+
+async def test_a_rule_is_tried_looked_at_enforced_and_undone(tmp_path: Path):
+    """The walk of who makes the rule: shadow, what it matched, preview, active, a list, and back."""
+    async with live_service(tmp_path, now_ms=round(time.time() * 1000)) as live:
+        key, secret, admin = live.issue()[1], live.issue("secret")[1], live.issue("management")[1]
+        accounts = iter(range(100))
+
+        async def manage(method: str, path: str, body: Any = None) -> Any:
+            path = f"/api/v1/management/organizations/{live.organization.id}{path}"
+            response = await live.client.request(method, path, json=body, headers={"x-api-key": admin})
+            assert response.status_code in (200, 204), response.text
+            return response.json() if response.content else None
+
+        async def save(**changed: Any) -> dict[str, Any]:
+            read = await manage("GET", "/rules?environment=test")
+            kept = [rule for rule in read["rules"] if rule["name"] != THIRD["name"]]
+            mine = [rule for rule in read["rules"] if rule["name"] == THIRD["name"]] or [THIRD]
+            body = {"revision": read["revision"], "rules": [*kept, mine[0] | changed]}
+            return await manage("PUT", "/rules?environment=test", body)
+
+        async def sign_up() -> tuple[dict[str, Any], Told]:
+            answer = (await live.identify(key, tag="t", action="sign_up", account_id=f"a{next(accounts)}")).json()
+            (told,) = await python_shop(live, secret, [Form(answer["request_id"], "t")])
+            return answer, told
+
+        async def matched(**query: Any) -> list[str]:
+            response = await live.client.get("/api/v1/events", params=query, headers={"x-api-key": secret})
+            return [row["request_id"] for row in response.json()["rows"]]
+
+        saved = await save(mode="shadow")
+        assert "warnings" not in saved, "the two rules of the start are kept"
+        rule_id = saved["rules"][-1]["id"]
+        for _ in range(2):
+            await sign_up()
+        third, told = await sign_up()
+        assert rule_of(told) is None
+        assert await matched(rule=rule_id, shadow="true") == [third["request_id"]]
+        rules = [rule | {"mode": "active"} for rule in saved["rules"]]
+        preview = await manage("POST", "/rules/preview?environment=test", {"rules": rules})
+        assert preview["rules"][-1]["matches"] == 1
+        assert preview["rules"][-1]["examples"] == [third["request_id"]]
+        await save(mode="active")
+        fourth, told = await sign_up()
+        assert (told.decision, rule_of(told)) == ("refuse", "Third account")
+        assert await matched(rule=rule_id) == [fourth["request_id"]]
+        await save(mode="off")
+        assert rule_of((await sign_up())[1]) is None
+        lists = (await manage("GET", "/lists"))["lists"]
+        (blocked,) = (each["id"] for each in lists if each["name"] == "blocked_visitors")
+        await manage("POST", f"/lists/{blocked}/entries", {"entries": [{"value": fourth["visitor_id"]}]})
+        assert rule_of((await sign_up())[1]) == "Blocked"
+        await manage("DELETE", f"/lists/{blocked}/entries", {"values": [fourth["visitor_id"]]})
+        assert rule_of((await sign_up())[1]) is None
+
+
 async def test_another_address_asks_for_a_second_factor_and_is_used(shop: Shop, tmp_path: Path):
     async with live_service(tmp_path, now_ms=round(time.time() * 1000)) as live:
         key, secret = live.issue()[1], live.issue("secret")[1]

@@ -201,7 +201,7 @@ def refuse_in_feed(wanted: Wanted, feed: str) -> None:
     read, in the message.
     """
     for name in refused_filters(wanted.filters):
-        option = {"account_id": "--account"}.get(name, f"--{name}")
+        option = {"account_id": "--account", "shadow": "--rule"}.get(name, f"--{name}")
         raise click.UsageError(
             f"{feed} has no {option}: an event may get it after it was given out, and would be missed"
         )

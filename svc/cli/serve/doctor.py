@@ -21,6 +21,7 @@ from svc.store.directory import has_store
 from svc.store.engine import EngineError
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import ENDPOINTS
+from svc.store.transactions.rules.rulesets import unsavable_conditions
 from svc.store.views.credit import Outlook, outlook
 from svc.store.views.lookups import organization, organizations
 from svc.store.views.spellings import alike_accounts
@@ -168,9 +169,34 @@ def spellings_of(store: Readable) -> Finding:
     return Finding("warning", f"accounts that look alike: {'; '.join(found[:NAMED])}{more}", do)
 
 
+def saved_rules(examined: Examined) -> Finding:
+    """Return whether rules and filters that earlier versions saved could be saved by this one; a warning where they
+    could not: they stay in force, and fail where they cannot be evaluated or cost too much (decisions 13.4).
+    """
+    return _of_store(examined, rules_of)
+
+
+def rules_of(store: Readable) -> Finding:
+    """Check the rules and filters of a store, as `saved_rules` does."""
+    found: list[str] = []
+    with store.read() as snapshot:
+        numbers = organizations(snapshot)
+    for number in numbers:
+        with store.read() as snapshot:
+            names = unsavable_conditions(snapshot, number)
+            organization_id = organization(snapshot, number).id
+        found += [f"{name} of {organization_id}" for name in names]
+    if not found:
+        return Finding("ok", "every rule and filter could be saved as it is")
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    do = "they fail where they cost too much or cannot be evaluated: preview them in the console, and save them again"
+    return Finding("warning", f"saved by an earlier version, refused by this one: {'; '.join(found[:NAMED])}{more}", do)
+
+
 OF_ORGANIZATIONS: dict[str, Callable[[Examined], Finding]] = {
     "credit": credit,
     "accounts": account_spellings,
+    "rules": saved_rules,
     "chat links": chat_links,
 }
 """The last checks: what organizations have, and what is missing for it."""

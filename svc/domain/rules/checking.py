@@ -70,10 +70,10 @@ def condition_warnings(rules: Sequence[Rule], kind: EnvironmentKind) -> Iterator
             yield f"rules[{position}]: {sentence}"
 
 
-def over_budget(rules: Sequence[Rule], lists: ListPrefixes) -> list[str]:
-    """Return why rules that were saved before could not be saved again, in words; empty where they could."""
-    refused = check_rules([(None, rule) for rule in rules], (), lists)
-    return [] if refused is None else refused.explanation.split("; ")
+def unsavable(rules: Sequence[Rule], lists: ListPrefixes) -> list[str]:
+    """Return the names of saved rules that could not be saved again: an earlier version took them (decisions 13.4)."""
+    budget = _Budget(lists)
+    return [rule.name for rule in rules if _problem(rule, lists, budget) is not None]
 
 
 class _Budget:

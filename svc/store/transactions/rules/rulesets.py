@@ -18,7 +18,7 @@ from svc.domain.accounts.velocity import KINDS, EnvironmentKind, kind_of
 from svc.domain.ids import DAY_MS
 from svc.domain.records import Event
 from svc.domain.refusals import Issue, Refusal
-from svc.domain.rules.checking import ListPrefixes, check_rules, filter_problem
+from svc.domain.rules.checking import ListPrefixes, check_rules, filter_problem, unsavable
 from svc.domain.rules.conditions import known
 from svc.domain.rules.cost import BUDGET, PREFIX_UNITS
 from svc.domain.rules.evaluation import TooExpensiveError
@@ -260,6 +260,23 @@ def checked_rules(
 def checked_filter(snapshot: Snapshot, number: int, condition: str) -> tuple[Issue, str] | None:
     """Return why a filter of a webhook cannot be saved: the issue and words; `None` if it can."""
     return filter_problem(condition, list_prefixes(snapshot, number))
+
+
+def unsavable_conditions(snapshot: Snapshot, number: int) -> list[str]:
+    """Return the rules and filters of an organization that could not be saved again, in words."""
+    lists = list_prefixes(snapshot, number)
+    rules = [
+        f"rule {name!r} ({kind})"
+        for kind in KINDS
+        for name in unsavable(ruleset_in_force(snapshot, number, kind).rules, lists)
+    ]
+    endpoints = (found.endpoint for found in endpoints_of(snapshot, number))
+    filters = [
+        f"the filter of {endpoint.id}"
+        for endpoint in endpoints
+        if endpoint.filter is not None and filter_problem(endpoint.filter, lists) is not None
+    ]
+    return rules + filters
 
 
 def list_prefixes(snapshot: Snapshot, number: int) -> ListPrefixes:

@@ -7,9 +7,12 @@ several accounts, carrier addresses, journeys, VPNs and private windows of their
 Everything is made from the seed; reports are those of the stream `dev`, or made-up ones without the shared data.
 
 After 30 days in which accounts become known, 30 days are judged. All visits run through `svc replay`, in this process,
-with every recipe in shadow mode.
+with every recipe in shadow mode: once with the account of a sign-up known when it is identified, once with one that the
+backend sets afterwards, and once more with sign-ups that failed renamed by the backend. Every fifth attempt of an
+honest person to sign up fails and is made again. A page names the account of any other visit, and the backend confirms
+it unless the visit failed.
 
-    python -m bench.farm [--households 10000] [--seed 1] [--data ../shared/data] [--json FILE]
+    python -m bench.farm [--households 10000] [--seed 1] [--form FORM] [--data ../shared/data] [--json FILE]
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from bench.linkage.streams import ORIGIN, read_stream
 from bench.reports import device_report
@@ -47,6 +50,17 @@ VPN = "102.129"
 """The network that the list of VPNs names."""
 ZONES = {"GB": "Europe/London", "DE": "Europe/Berlin", "FR": "Europe/Paris"}
 HONEST = "honest"
+FAILS = 0.2
+"""Share of the attempts of honest people to sign up that the form refuses: a name that is taken, a word too short."""
+MOST_FAILED = 5
+"""Attempts of one sign-up that fail."""
+RETRY_S = 40
+
+Form = Literal["known", "set later", "failed ones renamed"]
+FORMS: tuple[Form, ...] = get_args(Form)
+"""How the account of a sign-up gets to the service: with the identification; by `updateEvent`, which leaves attempts
+that failed as they are; or by `updateEvent`, which also makes the action of those another one.
+"""
 
 
 class Device(NamedTuple):
@@ -71,6 +85,8 @@ class Visit(NamedTuple):
     action: str
     private: bool = False
     driven: bool = False
+    failed: bool = False
+    """The form, or the password, was wrong: no backend confirms the account."""
 
 
 class Case(NamedTuple):
@@ -114,6 +130,10 @@ class Result(NamedTuple):
     false_positives: int
     households: int
     """With at least one false positive."""
+    people: Counter[int]
+    """Honest accounts that were opened, by how many attempts failed before."""
+    people_bothered: Counter[int]
+    """Of them those with a false positive at one attempt at least."""
 
 
 class Addresses:
@@ -213,6 +233,8 @@ class Made:
         for at_s, action in sorted(plan):
             if at_s < END_S:
                 self._honest(at_s, household, account, action, home, country, devices)
+                if action == "sign_up":
+                    self._fail_before()
 
     def _honest(
         self, at_s: int, household: int, account: str, action: str, home: str, country: str,
@@ -239,6 +261,16 @@ class Made:
             is_new = True
         seen = private and self._is_seen()
         self.visits.append(Visit(at_s, HONEST, household, device, ip, is_new, account, action, seen))
+
+    def _fail_before(self) -> None:
+        """Attempts that failed before the sign-up that was just made, in the same window."""
+        last = self.visits.pop()
+        failed = 0
+        while failed < MOST_FAILED and self._chance.random() < FAILS:
+            failed += 1
+        for number in range(failed + 1):
+            at_s, is_new = last.at_s + number * RETRY_S, last.token_is_new and not number
+            self.visits.append(last._replace(at_s=at_s, token_is_new=is_new, failed=number < failed))
 
     def _at(self, since_s: int, until_s: int) -> int:
         """A time between these, rather in the evening than at night."""
@@ -314,10 +346,10 @@ class Made:
         devices, ip = [self._device("FR") for _ in range(25)], self._addresses.home("FR")
         for number, account in enumerate(chance.sample(self._known, min(self._count(200), len(self._known)))):
             at_s = KNOWN_S + 15 * DAY_S + 3 * HOUR_S + number * 12
-            self._attack(at_s, "stuffing, one browser", browser, proxies[number % 10], account, "log_in")
+            self._attack(at_s, "stuffing, one browser", browser, proxies[number % 10], account, "log_in", failed=True)
             device = self._emptied(chance.choice(devices))
             at_s += DAY_S
-            self._attack(at_s, "stuffing, one address", device, ip, account, "log_in", is_new=True)
+            self._attack(at_s, "stuffing, one address", device, ip, account, "log_in", is_new=True, failed=True)
 
     def _take_over(self) -> None:
         """Accounts with a password that is known, from a computer that they never had; half behind a VPN, half behind a
@@ -372,6 +404,9 @@ class Judged:
         found = [
             visit for visit in self._matched[case.recipe] if (visit.who, visit.action) == (case.attack, case.action)
         ]
+        failed = Counter(visit.account for visit in judged if _is_try(visit) and visit.failed)
+        opened = {visit.account for visit in judged if _is_try(visit) and not visit.failed}
+        bothered = {visit.account for visit in alarms if _is_try(visit)}
         return Result(
             case,
             visits=len(attacks),
@@ -381,10 +416,26 @@ class Judged:
             honest=sum(visit.who == HONEST and (any_action or visit.action == case.action) for visit in judged),
             false_positives=len(alarms),
             households=len({visit.household for visit in alarms}),
+            people=Counter(failed[account] for account in opened),
+            people_bothered=Counter(failed[account] for account in opened & bothered),
         )
 
 
-def lines_of(visits: Iterable[Visit], reports: Sequence[dict[str, Any]]) -> Iterator[bytes]:
+def _is_try(visit: Visit) -> bool:
+    return (visit.who, visit.action) == (HONEST, "sign_up")
+
+
+def account_of(visit: Visit, form: Form) -> dict[str, Any]:
+    """Which account a visit names, and what the backend sets afterwards."""
+    if visit.action != "sign_up" or form == "known":
+        set_later = {} if visit.failed else {"afterwards": {"account_id": visit.account}}
+        return {"account_id": visit.account, "account_verified": False, **set_later}
+    if not visit.failed:
+        return {"afterwards": {"account_id": visit.account}}
+    return {"afterwards": {"action": "sign_up_failed"}} if form == "failed ones renamed" else {}
+
+
+def lines_of(visits: Iterable[Visit], reports: Sequence[dict[str, Any]], form: Form) -> Iterator[bytes]:
     """The visits as `svc replay` reads them."""
     for visit in visits:
         signals = {
@@ -399,7 +450,7 @@ def lines_of(visits: Iterable[Visit], reports: Sequence[dict[str, Any]]) -> Iter
             signals["webdriver"] = True
         line = {
             "at": visit.at_s * 1000, "ip": visit.ip, "user_agent": signals.get("userAgent") or "", "origin": ORIGIN,
-            "platform": "web", "signals": signals, "account_id": visit.account, "action": visit.action,
+            "platform": "web", "signals": signals, "action": visit.action, **account_of(visit, form),
         }  # fmt: skip
         yield json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
@@ -413,11 +464,13 @@ def write_network(folder: Path) -> None:
     (folder / "vpn-made-up.txt").write_text(f"{VPN}.0.0/16\n")
 
 
-def measured(made: Made, reports: Sequence[dict[str, Any]], recipes: tuple[Rule, ...]) -> list[Result]:
+def measured(
+    made: Made, reports: Sequence[dict[str, Any]], recipes: tuple[Rule, ...], form: Form = "known"
+) -> list[Result]:
     run = Judged(made.visits, recipes)
     with TemporaryDirectory() as folder:
         write_network(Path(folder))
-        source = lines_of(made.visits, reports)
+        source = lines_of(made.visits, reports, form)
         replay_into(Into(None, None, Path(folder)), run, source, {}, Tried(PAGE, recipes, ()))
     return run.results()
 
@@ -449,10 +502,25 @@ def table(results: Iterable[Result], households: int) -> str:
     return "\n".join(rows)
 
 
+def retries(results: Iterable[Result]) -> str:
+    """What a sign-up costs an honest person, by how many attempts failed before it."""
+    rows = ["| recipe | none failed | one | two | three or more |", "| --- | ---: | ---: | ---: | ---: |"]
+    of_sign_ups = {one.case.recipe: one for one in results if one.case.action == "sign_up"}
+    for recipe, one in of_sign_ups.items():
+        shares: list[str] = []
+        for failed in (range(1), range(1, 2), range(2, 3), range(3, MOST_FAILED + 1)):
+            people = sum(one.people[number] for number in failed)
+            bothered = sum(one.people_bothered[number] for number in failed)
+            shares.append(f"{bothered:,} of {people:,} ({bothered / max(people, 1):.1%})")
+        rows.append(f"| {recipe} | {' | '.join(shares)} |")
+    return "\n".join(rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--households", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--form", choices=FORMS, action="append", help="by default all, one after the other")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
@@ -461,10 +529,14 @@ def main() -> None:
     made = Made(arguments.seed, arguments.households, len(reports))
     counted = Counter(visit.who for visit in made.visits)
     print(f"{len(made.visits):,} visits: " + ", ".join(f"{who} {count:,}" for who, count in counted.items()))
-    results = measured(made, reports, read_recipes(PAGE.read_text()))
-    print(table(results, arguments.households))
+    found: dict[Form, list[Result]] = {}
+    for form in arguments.form or FORMS:
+        found[form] = measured(made, reports, read_recipes(PAGE.read_text()), form)
+        print(f"\nThe account of a sign-up: {form}\n\n{table(found[form], arguments.households)}\n")
+        print(f"{retries(found[form])}\n", flush=True)
     if arguments.json:
-        arguments.json.write_text(json.dumps([one._asdict() for one in results], indent=1))
+        shown = {form: [one._asdict() for one in results] for form, results in found.items()}
+        arguments.json.write_text(json.dumps(shown, indent=1))
 
 
 if __name__ == "__main__":

@@ -307,6 +307,15 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Natural, about("Requests with secret keys a second, for each organization, beside identify.")
     ] = 50
     management_rate: Annotated[Natural, about("Requests with management keys a second, for each organization.")] = 20
+    work_rate: Annotated[
+        Natural,
+        about(
+            "Units of work a second that management requests and the console may have done, for each organization: an "
+            "event of a preview is 1, a list entry that is added 4, a rule or a filter that is saved or tried 25 and 1 "
+            "more for ten of its characters. A request that needs more is carried out, and the next one waits. 0 = no "
+            "limit."
+        ),
+    ] = 4_000
     nonproduction_per_day: Annotated[
         Natural, about("Identifications outside production in a UTC day, for each organization.")
     ] = 100_000
@@ -366,7 +375,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def allowances(self) -> Allowances:
         """Return the requests per second of everything but identify (decisions 4)."""
-        return Allowances(self.client_rate, self.read_rate, self.management_rate)
+        return Allowances(self.client_rate, self.read_rate, self.management_rate, self.work_rate)
 
     def quotas(self) -> Quotas:
         """Return the quotas of each organization (decisions 4), with sizes in bytes."""

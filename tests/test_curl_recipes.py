@@ -101,6 +101,11 @@ async def gone(live: Live, path: str) -> bool:
     return (await live.client.get(path, headers={"x-api-key": secret})).status_code == 404
 
 
+async def test_what_a_rule_matched_is_listed(live: Live):
+    for found in await run(live, "rules.md", "shadow=true"):
+        assert found["rows"] == [], "nobody is trusted yet"
+
+
 async def test_the_backend_guide(live: Live):
     (found,) = await run(live, "backend.md", "country=GB")
     assert found["rows"] == [], "nothing automated came from there"

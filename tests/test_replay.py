@@ -339,3 +339,21 @@ def test_an_exported_event_keeps_its_account_and_asks_for_a_test_verdict_as_it_c
         ("user-7", False, "log_in"),
         ("user-7", True, "log_in"),
     ]
+
+
+def test_a_line_says_what_the_backend_sets_afterwards(svc: Program):
+    """Decisions 11.2: a sign-up counts as one account, of which the account takes the place."""
+    first = {"signals": report(1), "ip": ADDRESS, "action": "sign_up"}
+    found = svc.replay(
+        lines(
+            first | {"afterwards": {"account_id": "user-1"}},
+            first | {"afterwards": {"action": "sign_up_failed"}},
+            {"signals": report(1), "ip": ADDRESS, "account_id": "user-2", "account_verified": False},
+        )
+    )
+    events = [answer["event"] for answer in found]
+    assert [event.get("account_id") for event in events] == [None, None, "user-2"]
+    assert [event["velocity"]["visitor"]["accounts"]["1h"] for event in events] == [1, 2, 2]
+    assert events[2]["account_verified"] is False
+    (refused,) = svc.replay(lines(first | {"afterwards": {"label": "fraud"}}), status=1)
+    assert refused["error"]["details"] == [{"field": "afterwards.label", "issue": "unknown_field", "location": "body"}]

@@ -3,10 +3,12 @@ package svc
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 )
 
-// Problem says why an identification does not belong to an action. Others may be added.
+// Problem says why an identification does not belong to an action. OtherAddress, OtherNetwork and Unproven are weak: honest
+// visitors have them, too, and they ask for a second factor. Others may be added.
 type Problem string
 
 // What a Problem is now. None, the empty one, says that the identification belongs to the action.
@@ -17,6 +19,7 @@ const (
 	TooOld        Problem = "too_old"
 	OtherOrigin   Problem = "other_origin"
 	OtherAddress  Problem = "other_address"
+	OtherNetwork  Problem = "other_network"
 	OtherTag      Problem = "other_tag"
 	OtherAccount  Problem = "other_account"
 	OtherAction   Problem = "other_action"
@@ -25,7 +28,7 @@ const (
 	UsedBefore    Problem = "used_before"
 )
 
-// Decision says what to do about a log-in.
+// Decision says what to do about an action.
 type Decision string
 
 // What a Decision is. Verify asks for a second factor.
@@ -35,21 +38,27 @@ const (
 	Refuse Decision = "refuse"
 )
 
-// AnyIP as Action.IP does not compare the address.
+// AnyIP as Action.IP does not compare the address, as an empty one.
 const AnyIP = "any"
 
 const (
 	maxAge          = 5 * time.Minute
 	clockSkew       = 30 * time.Second
 	knownConfidence = 90
+	// networkBits4 and networkBits6 are compared of an address where its network is enough: what a provider gives one site.
+	networkBits4, networkBits6 = 24, 48
 )
 
 // Action is what is being served.
 type Action struct {
 	// Origin of the page; empty for an app.
 	Origin string
-	// IP is the address that is talking to you, without its port. AnyIP does not compare it; an empty one is an error.
+	// IP is the address that is talking to you, without its port, to compare it: OtherAddress asks for a second factor, and
+	// honest visitors have it who reach the service by IPv6 and you by IPv4. Empty does not compare it.
 	IP string
+	// SameNetwork says that it is enough that IP is of the same network, of IPv4 the /24 and of IPv6 the /48: OtherNetwork
+	// takes the place of OtherAddress.
+	SameNetwork bool
 	// Tag is that of this action, best a random value of this session; empty for none.
 	Tag string
 	// AccountID is that of your session; nil does not compare it. OtherAccount is the problem of another one, and of
@@ -60,9 +69,10 @@ type Action struct {
 	// Platform by which it must have been scored: web, android or ios; empty does not compare it. A report that names
 	// another platform than its page or app is scored by other weights.
 	Platform string
-	// Proven says whether only a visit that its browser proved belongs to this action: Unproven is the problem of
-	// another one. A first visit is never proven.
+	// Proven asks for a visit that its browser proved: Unproven asks for a second factor. A first visit is never proven.
 	Proven bool
+	// AllowUnknown accepts a new or hardly recognized visitor, as at a sign-up: no not_known.
+	AllowUnknown bool
 	// Now is the time; the zero one is that of the machine.
 	Now time.Time
 }
@@ -76,46 +86,143 @@ func (a Action) now() time.Time {
 
 // Checked is what came of the checks: an event that belongs to an action, or a problem.
 type Checked struct {
-	// Problem is None where it belongs to the action. Then, and only then, rely on Event.
+	// Problem is None where it belongs to the action, and Event may be relied on. So it may, after a second factor, where
+	// Decision is Verify.
 	Problem Problem
 	// Event as it was read, also beside a problem, for the log; nil where there is none.
 	Event *EventDetailBody
+
+	problems     []Problem
+	allowUnknown bool
 }
 
-// Decision is what the backend guide does with it at a log-in; an identification with a problem is refused.
-func (c Checked) Decision() Decision {
-	if c.Problem != None || c.Event == nil {
-		return Refuse
+// Decision says what to do: the stricter of what the checks and the level say and of what a rule decided. It is Refuse where
+// the identification is of another action.
+func (c Checked) Decision() Decision { return strictest(c.against()) }
+
+// Reasons says why it is not Accept, what decided first; empty if it is. Reasons are rule: and the name of the rule that blocked or
+// challenged; level: and the level; a Problem; not_scored, not_identifiable, not_known. Others may follow.
+func (c Checked) Reasons() []string { return reasons(c.against()) }
+
+func (c Checked) against() []finding {
+	var said *judged
+	if c.Event != nil {
+		said = judgedEvent(c.Event)
 	}
-	return Decide(c.Event)
+	return against(allOf(c.Problem, c.problems), said, c.allowUnknown)
 }
 
-// Decide says what to do about a log-in with an event that belongs to it.
+// Decide says what to do with an event that belongs to its action, as Checked.Decision does, at a log-in.
 func Decide(event *EventDetailBody) Decision {
-	return decide(event.SuspectLevel, event.Identifiable, event.VisitorConfidence)
+	return strictest(against(nil, judgedEvent(event), false))
 }
 
-// decide: a level that is absent is of a report that could not be scored.
-func decide(level *string, isIdentifiable bool, confidence int64) Decision {
-	switch {
-	case level != nil && *level == "high":
-		return Refuse
-	case level != nil && *level == "low" && isIdentifiable && confidence >= knownConfidence:
+// judged is what an event and a verdict say of a visitor.
+type judged struct {
+	level          *string
+	isIdentifiable bool
+	confidence     int64
+	rule           *DecisionBody
+}
+
+func judgedEvent(event *EventDetailBody) *judged {
+	return &judged{event.SuspectLevel, event.Identifiable, event.VisitorConfidence, event.Decision}
+}
+
+// finding is what speaks against accepting an event or a verdict.
+type finding struct {
+	decision Decision
+	reason   string
+}
+
+func strictest(found []finding) Decision {
+	if len(found) == 0 {
 		return Accept
 	}
-	return Verify
+	return found[0].decision
 }
 
-// problemWith is the first check that fails, but for the first use, which only a memory can tell.
-func problemWith(event *EventDetailBody, action Action) (Problem, error) {
+func reasons(found []finding) []string {
+	named := make([]string, len(found))
+	for i, one := range found {
+		named[i] = one.reason
+	}
+	return named
+}
+
+// allOf has every problem, where a value was made by hand also.
+func allOf(first Problem, problems []Problem) []Problem {
+	if len(problems) == 0 && first != None {
+		return []Problem{first}
+	}
+	return problems
+}
+
+func firstOf(problems []Problem) Problem {
+	if len(problems) == 0 {
+		return None
+	}
+	return problems[0]
+}
+
+// mayCount says whether an identification counts for its action, at once or after a second factor: then it is used.
+func mayCount(problems []Problem) bool {
+	for _, problem := range problems {
+		if problem != OtherAddress && problem != OtherNetwork && problem != Unproven {
+			return false
+		}
+	}
+	return true
+}
+
+// against has the strictest first.
+func against(problems []Problem, said *judged, allowUnknown bool) []finding {
+	if said == nil && len(problems) == 0 {
+		problems = []Problem{NotFound}
+	}
+	if said == nil || !mayCount(problems) {
+		return []finding{{Refuse, string(problems[0])}}
+	}
+	var refusing, asking []finding
+	add := func(isRefused bool, reason string) {
+		if isRefused {
+			refusing = append(refusing, finding{Refuse, reason})
+		} else {
+			asking = append(asking, finding{Verify, reason})
+		}
+	}
+	if rule := said.rule; rule != nil && rule.Action != "allow" && rule.Action != "review" {
+		add(rule.Action == "block", "rule:"+rule.Rule) // an action of tomorrow is no reason to accept
+	}
+	switch {
+	case said.level == nil:
+		add(false, "not_scored")
+	case *said.level != "low":
+		add(*said.level == "high", "level:"+*said.level)
+	}
+	for _, problem := range problems {
+		add(false, string(problem))
+	}
+	if !said.isIdentifiable {
+		add(false, "not_identifiable")
+	}
+	if !allowUnknown && said.confidence < knownConfidence {
+		add(false, "not_known")
+	}
+	return append(refusing, asking...)
+}
+
+// problemsWith has the first strong problem alone, else every weak one; the first use is left out, which only a memory can
+// tell. The error is an *APIError where what was read has not the form of an event, or says that action.IP is no address.
+func problemsWith(event *EventDetailBody, action Action) ([]Problem, error) {
 	occurred, err := time.Parse(time.RFC3339Nano, event.OccurredAt)
-	if err != nil {
-		return TooOld, nil
+	if err != nil || !hasForm(event.IPAddress, event.Platform) {
+		return nil, unexpected(200)
 	}
 	if age := action.now().Sub(occurred); age <= -clockSkew || age >= maxAge {
-		return TooOld, nil
+		return []Problem{TooOld}, nil
 	}
-	return difference(identified{
+	return differences(identified{
 		event.Origin, event.Tag, event.AccountID, event.Action, event.IPAddress, event.Platform, &event.Proven,
 	}, action)
 }
@@ -127,33 +234,33 @@ type identified struct {
 	proven                         *bool
 }
 
-// difference is what of an event or a verdict is of another action than this one.
-func difference(seen identified, action Action) (Problem, error) {
-	if text(seen.origin) != action.Origin {
-		return OtherOrigin, nil
-	}
-	if action.IP != AnyIP {
-		isSame, err := sameAddress(seen.ip, action.IP)
-		if err != nil {
-			return None, err
-		}
-		if !isSame {
-			return OtherAddress, nil
-		}
+// differences is what of an event or a verdict is of another action than this one, as of problemsWith.
+func differences(seen identified, action Action) ([]Problem, error) {
+	weak, err := distance(seen.ip, action)
+	if err != nil {
+		return nil, err
 	}
 	switch {
+	case text(seen.origin) != action.Origin:
+		return []Problem{OtherOrigin}, nil
 	case text(seen.tag) != action.Tag:
-		return OtherTag, nil
+		return []Problem{OtherTag}, nil
 	case action.AccountID != nil && (seen.accountID == nil || *seen.accountID != *action.AccountID):
-		return OtherAccount, nil
+		return []Problem{OtherAccount}, nil
 	case action.Action != "" && text(seen.action) != action.Action:
-		return OtherAction, nil
+		return []Problem{OtherAction}, nil
 	case action.Platform != "" && seen.platform != action.Platform:
-		return OtherPlatform, nil
+		return []Problem{OtherPlatform}, nil
 	case action.Proven && (seen.proven == nil || !*seen.proven):
-		return Unproven, nil
+		weak = append(weak, Unproven)
 	}
-	return None, nil
+	return weak, nil
+}
+
+// hasForm says whether the texts are there that every event and verdict has.
+func hasForm(ip string, others ...string) bool {
+	_, err := address(ip)
+	return err == nil && !slices.Contains(others, "")
 }
 
 func text(value *string) string {
@@ -163,15 +270,37 @@ func text(value *string) string {
 	return *value
 }
 
-// sameAddress compares addresses in any notation; IPv4 inside IPv6 is IPv4.
-func sameAddress(one, other string) (bool, error) {
-	first, err := netip.ParseAddr(one)
-	if err != nil {
-		return false, fmt.Errorf("svc: %q is no address", one)
+// distance is what differs of the two addresses, where one is to be compared.
+func distance(seen string, action Action) ([]Problem, error) {
+	if action.IP == "" || action.IP == AnyIP {
+		return nil, nil
 	}
-	second, err := netip.ParseAddr(other)
+	one, err := address(seen)
 	if err != nil {
-		return false, fmt.Errorf("svc: %q is no address", other)
+		return nil, err
 	}
-	return first.Unmap().WithZone("") == second.Unmap().WithZone(""), nil
+	other, err := address(action.IP)
+	if err != nil {
+		return nil, err
+	}
+	bits := networkBits6
+	if one.Is4() {
+		bits = networkBits4
+	}
+	switch {
+	case action.SameNetwork && !netip.PrefixFrom(one, bits).Contains(other):
+		return []Problem{OtherNetwork}, nil
+	case !action.SameNetwork && one != other:
+		return []Problem{OtherAddress}, nil
+	}
+	return nil, nil
+}
+
+// address reads one in any notation; IPv4 inside IPv6 is IPv4, and a zone is of one machine.
+func address(text string) (netip.Addr, error) {
+	found, err := netip.ParseAddr(text)
+	if err != nil {
+		return found, fmt.Errorf("svc: %q is no address", text)
+	}
+	return found.Unmap().WithZone(""), nil
 }

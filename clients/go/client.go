@@ -83,10 +83,11 @@ func New(baseURL, apiKey string, options ...Option) (*Client, error) {
 // FirstUse stores a request id and says whether it was new: a unique key in your database.
 type FirstUse func(ctx context.Context, requestID string) (bool, error)
 
-// Check reads an event with a secret key, and checks that it belongs to the action that is being served.
+// Check reads an event with a secret key, checks that it belongs to the action that is being served, and decides: act on
+// Decision of what comes back, and log its Reasons.
 //
-// requestID is from the visitor's client: anything at all. isFirstUse is called last, for an event that belongs to this
-// action in everything else. The error is an *APIError, an *UnreachableError, that of isFirstUse, or says that
+// requestID is from the visitor's client: anything at all. isFirstUse is called last, for an event that counts for this
+// action, at once or after a second factor. The error is an *APIError, an *UnreachableError, that of isFirstUse, or says that
 // action.IP is no address: decide beforehand what goes on without a verdict.
 func (c *Client) Check(ctx context.Context, requestID string, action Action, isFirstUse FirstUse) (Checked, error) {
 	if !requestIDForm.MatchString(requestID) {
@@ -100,20 +101,24 @@ func (c *Client) Check(ctx context.Context, requestID string, action Action, isF
 	if err != nil {
 		return Checked{}, err
 	}
-	problem, err := problemWith(event, action)
+	problems, err := problemsWith(event, action)
 	if err != nil {
 		return Checked{}, err
 	}
-	if problem == None {
+	if mayCount(problems) {
 		isFirst, err := isFirstUse(ctx, requestID)
 		if err != nil {
 			return Checked{}, err
 		}
 		if !isFirst {
-			problem = UsedBefore
+			problems = []Problem{UsedBefore}
 		}
 	}
-	return Checked{Problem: problem, Event: event}, nil
+	return checked(problems, event, action.AllowUnknown), nil
+}
+
+func checked(problems []Problem, event *EventDetailBody, allowUnknown bool) Checked {
+	return Checked{Problem: firstOf(problems), Event: event, problems: problems, allowUnknown: allowUnknown}
 }
 
 // CheckVerdict checks a signed verdict that the visitor's client handed over: its signature, age, environment, and that
@@ -130,18 +135,20 @@ func (c *Client) CheckVerdict(
 		}
 		ring.put(answer.Keys, time.Now())
 	}
-	checked, err := ring.check(token, expected)
-	if err != nil || checked.Problem != None {
-		return checked, err
-	}
-	isFirst, err := isFirstUse(ctx, checked.Verdict.RequestID)
+	verdict, problems, err := ring.check(token, expected)
 	if err != nil {
 		return CheckedVerdict{}, err
 	}
-	if !isFirst {
-		checked.Problem = UsedBefore
+	if mayCount(problems) {
+		isFirst, err := isFirstUse(ctx, verdict.RequestID)
+		if err != nil {
+			return CheckedVerdict{}, err
+		}
+		if !isFirst {
+			problems = []Problem{UsedBefore}
+		}
 	}
-	return checked, nil
+	return checkedVerdict(problems, verdict, expected.AllowUnknown), nil
 }
 
 func (c *Client) ringOf(organizationID string) *keyRing {
@@ -309,7 +316,8 @@ func read(response *http.Response, text []byte, into any) error {
 			return nil
 		}
 	}
-	failure := &APIError{Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id"), RetryAfter: -1}
+	failure := unexpected(response.StatusCode)
+	failure.RequestID = response.Header.Get("X-Request-Id")
 	if after := response.Header.Get("Retry-After"); retryAfterForm.MatchString(after) {
 		seconds, _ := strconv.Atoi(after)
 		failure.RetryAfter = time.Duration(seconds) * time.Second
@@ -317,8 +325,6 @@ func read(response *http.Response, text []byte, into any) error {
 	var said ErrorBody
 	if json.Unmarshal(text, &said) == nil && said.Error.Code != "" && response.StatusCode/100 != 2 {
 		failure.Code, failure.Message, failure.Details = said.Error.Code, said.Error.Message, said.Error.Details
-	} else { // of a proxy, or of something else at this address
-		failure.Code, failure.Message = "unexpected_response", "The response is not one of this service."
 	}
 	return failure
 }

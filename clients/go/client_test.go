@@ -93,7 +93,7 @@ func TestARefusalHasTheFieldsOfTheService(t *testing.T) {
 		refused.RetryAfter != time.Hour || len(refused.Details) != 1 || refused.Details[0].Issue != "too_long" {
 		t.Errorf("%+v", refused)
 	}
-	if refused.Error() != "429 rate_limited: Later." {
+	if refused.Error() != "429 rate_limited: Later. (a: too_long)" {
 		t.Error(refused)
 	}
 }
@@ -237,11 +237,16 @@ func TestAFieldIsLeftOutOrNullOrAValue(t *testing.T) {
 	}
 }
 
-func TestAnAddressMustBeGiven(t *testing.T) {
-	event := &EventDetailBody{OccurredAt: time.Now().Format(time.RFC3339Nano), IPAddress: "127.0.0.1"}
-	for _, ip := range []string{"", "nowhere", "127.0.0.1:80"} {
-		if _, err := problemWith(event, Action{IP: ip}); err == nil {
+func TestWhatIsNoAddressIsAnErrorAndNoneIsNotCompared(t *testing.T) {
+	event := &EventDetailBody{OccurredAt: time.Now().Format(time.RFC3339Nano), IPAddress: "127.0.0.1", Platform: "web"}
+	for _, ip := range []string{"nowhere", "127.0.0.1:80"} {
+		if _, err := problemsWith(event, Action{IP: ip}); err == nil {
 			t.Error(ip)
+		}
+	}
+	for _, ip := range []string{"", AnyIP} {
+		if problems, err := problemsWith(event, Action{IP: ip}); err != nil || len(problems) > 0 {
+			t.Error(ip, problems, err)
 		}
 	}
 }

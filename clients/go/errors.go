@@ -2,6 +2,7 @@ package svc
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -12,7 +13,7 @@ type APIError struct {
 	Code string
 	// Message for people: what to do about it.
 	Message string
-	// Details has each fault in the request.
+	// Details has each fault in the request; Error names them.
 	Details []DetailBody
 	// RequestID to quote to the operator; empty where there is none.
 	RequestID string
@@ -20,7 +21,27 @@ type APIError struct {
 	RetryAfter time.Duration
 }
 
-func (e *APIError) Error() string { return fmt.Sprintf("%d %s: %s", e.Status, e.Code, e.Message) }
+func (e *APIError) Error() string {
+	faults := make([]string, len(e.Details))
+	for i, detail := range e.Details {
+		field := detail.Field
+		if field == "" {
+			field = detail.Location
+		}
+		faults[i] = field + ": " + detail.Issue
+	}
+	said := fmt.Sprintf("%d %s: %s", e.Status, e.Code, e.Message)
+	if len(faults) > 0 {
+		said += " (" + strings.Join(faults, ", ") + ")"
+	}
+	return said
+}
+
+// unexpected is the error for a response of a proxy, or of something else at this address.
+func unexpected(status int) *APIError {
+	message := "The response is not one of this service."
+	return &APIError{Status: status, Code: "unexpected_response", Message: message, RetryAfter: -1}
+}
 
 // UnreachableError says that no response arrived: the connection failed, took too long, or the context ended.
 type UnreachableError struct {

@@ -106,7 +106,7 @@ type AddressVelocity struct {
 	Events map[string]int64 `json:"events"`
 	// Identifiable visitors that came from it.
 	Visitors map[string]int64 `json:"visitors"`
-	// Accounts that they acted for.
+	// Accounts that they acted for; each sign-up without an account is one.
 	Accounts map[string]int64 `json:"accounts"`
 }
 
@@ -177,7 +177,7 @@ type DetailBody struct {
 	// What is the matter with it. Now one of `required`, `unknown_field`, `wrong_type`, `malformed_json`,
 	// `malformed_encoding`, `out_of_range`, `too_long`, `too_deep`, `invalid_url`, `not_public_address`,
 	// `unknown_event_type`, `requires_live`, `invalid_origin`, `unknown_signal`, `invalid_cursor`, `not_with_order`,
-	// `invalid_value`, `invalid_condition`.
+	// `invalid_value`, `invalid_condition`, `too_expensive`.
 	Issue string `json:"issue"`
 	// Where it is. Now one of `body`, `query`, `header`, `path`.
 	Location string `json:"location"`
@@ -299,7 +299,8 @@ type EventBody struct {
 	Signals []TriggerBody `json:"signals,omitzero"`
 	// Whether the archived submission exists.
 	HasDocument bool `json:"has_document"`
-	// How often and with whom the visitor, the account and the address were seen, this event included.
+	// How often and with whom the visitor, the account and the address were seen, this event included; without it if
+	// its report was sent before (`replayed`).
 	Velocity *VelocityBody `json:"velocity,omitzero"`
 }
 
@@ -381,7 +382,8 @@ type EventDetailBody struct {
 	Signals []TriggerBody `json:"signals,omitzero"`
 	// Whether the archived submission exists.
 	HasDocument bool `json:"has_document"`
-	// How often and with whom the visitor, the account and the address were seen, this event included.
+	// How often and with whom the visitor, the account and the address were seen, this event included; without it if
+	// its report was sent before (`replayed`).
 	Velocity *VelocityBody `json:"velocity,omitzero"`
 	// The archived submission and what scored it; `null` where none was kept. Its contents are not a public contract.
 	Document map[string]any `json:"document"`
@@ -844,6 +846,10 @@ type PreviewedRule struct {
 	Matches int64 `json:"matches"`
 	// The newest of them.
 	Examples []string `json:"examples"`
+	// Events on which its evaluation failed: it does not match then.
+	Errors int64 `json:"errors"`
+	// Why, on the newest of them.
+	Error *string `json:"error,omitzero"`
 }
 
 // ProxyKeyBody is part of a response.
@@ -1038,6 +1044,8 @@ type RuleFields struct {
 	Mode Optional[string] `json:"mode,omitzero"`
 	// For people. Default: `""`.
 	Note Optional[string] `json:"note,omitzero"`
+	// Ignored, so that a rule can be sent as it was read.
+	Counts any `json:"counts,omitzero"`
 }
 
 // RuleRow is part of a response.
@@ -1067,7 +1075,7 @@ type RulesAnswer struct {
 	Revision int64 `json:"revision"`
 	// In their order: the first active one that matches decides.
 	Rules []RuleRow `json:"rules"`
-	// Of a save: what is likely to be a mistake, in words; left out where there is nothing.
+	// What may not be meant: see previews.
 	Warnings []string `json:"warnings,omitzero"`
 }
 
@@ -1089,7 +1097,7 @@ type RulesPreview struct {
 	Before map[string]int64 `json:"before"`
 	// The same by these rules.
 	After map[string]int64 `json:"after"`
-	// What is likely to be a mistake, in words.
+	// Rules that match every event, and literals that no event can have, in words.
 	Warnings []string `json:"warnings,omitzero"`
 }
 
@@ -1444,7 +1452,7 @@ type VisitorOfAccount struct {
 type VisitorVelocity struct {
 	// Events of the visitor.
 	Events map[string]int64 `json:"events"`
-	// Accounts that it acted for.
+	// Accounts that it acted for; each sign-up without an account is one.
 	Accounts map[string]int64 `json:"accounts"`
 	// Addresses that it came from; of IPv6, the /64.
 	Addresses map[string]int64 `json:"addresses"`
@@ -1611,6 +1619,10 @@ type ListEventsQuery struct {
 	Decision string
 	// Only events with this label.
 	Label string
+	// Only events that the rule with this id decided, also where it was deleted since.
+	Rule string
+	// With `rule`: only events that the rule matched in shadow mode instead.
+	Shadow bool
 	// Start of the window, inclusive; 24 hours before its end when left out.
 	From string
 	// End of the window, exclusive; now when left out.
@@ -1655,7 +1667,7 @@ type ListVisitorsQuery struct {
 	Cursor string
 	// How many per page, at most.
 	Limit int64
-	// The least number of accounts in 30 days.
+	// The least number of accounts in 30 days, sign-ups without one included.
 	MinAccounts int64
 }
 

@@ -2,6 +2,7 @@ package svc
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"reflect"
@@ -28,6 +29,10 @@ type input struct {
 	Action    action
 	IsFirst   bool `json:"is_first"`
 	Failure   any
+	Status    int
+	Code      string
+	Message   string
+	Details   []DetailBody
 	After     *int64 `json:"retry_after_s"`
 	Attempts  int
 	Attempt   int
@@ -44,6 +49,8 @@ type action struct {
 	Action         string
 	Platform       string
 	Proven         bool
+	SameNetwork    bool `json:"same_network"`
+	AllowUnknown   bool `json:"allow_unknown"`
 }
 
 func (a action) at(ms int64) Action {
@@ -53,12 +60,17 @@ func (a action) at(ms int64) Action {
 	}
 	return Action{
 		Origin: text(a.Origin), IP: ip, Tag: text(a.Tag), AccountID: a.AccountID, Action: a.Action,
-		Platform: a.Platform, Proven: a.Proven, Now: time.UnixMilli(ms),
+		Platform: a.Platform, Proven: a.Proven, SameNetwork: a.SameNetwork, AllowUnknown: a.AllowUnknown,
+		Now: time.UnixMilli(ms),
 	}
 }
 
-func concluded(problem Problem, decision Decision) any {
-	made := map[string]any{"problem": nil, "decision": string(decision)}
+func concluded(problem Problem, decision Decision, reasons []string) any {
+	named := []any{}
+	for _, reason := range reasons {
+		named = append(named, reason)
+	}
+	made := map[string]any{"problem": nil, "decision": string(decision), "reasons": named}
 	if problem != None {
 		made["problem"] = string(problem)
 	}
@@ -85,20 +97,28 @@ func run(t *testing.T, kind string, in input, raw json.RawMessage) any {
 		ring := keyRing{}
 		ring.put(in.Keys, time.Now())
 		about := in.Expected
-		checked, err := ring.check(in.Token, ExpectedVerdict{about.OrganizationID, about.Environment, about.at(in.NowMs)})
+		verdict, problems, err := ring.check(in.Token, ExpectedVerdict{about.OrganizationID, about.Environment, about.at(in.NowMs)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return concluded(checked.Problem, checked.Decision())
+		found := checkedVerdict(problems, verdict, about.AllowUnknown)
+		return concluded(found.Problem, found.Decision(), found.Reasons())
 	case "check":
-		problem, err := problemWith(&in.Event, in.Action.at(in.NowMs))
+		problems, err := problemsWith(&in.Event, in.Action.at(in.NowMs))
+		var refused *APIError
+		if errors.As(err, &refused) {
+			return map[string]any{"error": refused.Code}
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if problem == None && !in.IsFirst {
-			problem = UsedBefore
+		if mayCount(problems) && !in.IsFirst {
+			problems = []Problem{UsedBefore}
 		}
-		return concluded(problem, Checked{problem, &in.Event}.Decision())
+		found := checked(problems, &in.Event, in.Action.AllowUnknown)
+		return concluded(found.Problem, found.Decision(), found.Reasons())
+	case "message":
+		return (&APIError{Status: in.Status, Code: in.Code, Message: in.Message, Details: in.Details}).Error()
 	case "wait":
 		retries := DefaultRetries()
 		retries.Attempts = in.Attempts

@@ -53,18 +53,31 @@ type ExpectedVerdict struct {
 
 // CheckedVerdict is what came of the checks of a signed verdict.
 type CheckedVerdict struct {
-	// Problem is None where it belongs to the action. Then, and only then, rely on Verdict.
+	// Problem is as of Checked, and says whether Verdict may be relied on.
 	Problem Problem
 	// Verdict is nil where the signature does not hold.
 	Verdict *Verdict
+
+	problems     []Problem
+	allowUnknown bool
 }
 
 // Decision is as of Checked.
-func (c CheckedVerdict) Decision() Decision {
-	if c.Problem != None || c.Verdict == nil {
-		return Refuse
+func (c CheckedVerdict) Decision() Decision { return strictest(c.against()) }
+
+// Reasons is as of Checked.
+func (c CheckedVerdict) Reasons() []string { return reasons(c.against()) }
+
+func (c CheckedVerdict) against() []finding {
+	var said *judged
+	if verdict := c.Verdict; verdict != nil {
+		said = &judged{verdict.SuspectLevel, verdict.Identifiable, verdict.VisitorConfidence, verdict.Decision}
 	}
-	return decide(c.Verdict.SuspectLevel, c.Verdict.Identifiable, c.Verdict.VisitorConfidence)
+	return against(allOf(c.Problem, c.problems), said, c.allowUnknown)
+}
+
+func checkedVerdict(problems []Problem, verdict *Verdict, allowUnknown bool) CheckedVerdict {
+	return CheckedVerdict{Problem: firstOf(problems), Verdict: verdict, problems: problems, allowUnknown: allowUnknown}
 }
 
 // keyRing has the published keys of one organization.
@@ -99,23 +112,23 @@ func (r *keyRing) put(published []JwkBody, now time.Time) {
 	r.keys, r.readAt = keys, now
 }
 
-// check is every check but that of the first use.
-func (r *keyRing) check(token string, expected ExpectedVerdict) (CheckedVerdict, error) {
+// check has the claims and every problem but that of the first use; no claims where the signature does not hold.
+func (r *keyRing) check(token string, expected ExpectedVerdict) (*Verdict, []Problem, error) {
 	verdict := r.verified(token)
 	isOurs := verdict != nil && verdict.OrganizationID == expected.OrganizationID &&
 		verdict.Environment == expected.Environment
 	if !isOurs {
-		return CheckedVerdict{Problem: Invalid}, nil
+		return nil, []Problem{Invalid}, nil
 	}
 	now := expected.now()
 	if !now.After(time.Unix(verdict.IssuedAt, 0).Add(-clockSkew)) || !now.Before(time.Unix(verdict.ExpiresAt, 0)) {
-		return CheckedVerdict{Problem: TooOld, Verdict: verdict}, nil
+		return verdict, []Problem{TooOld}, nil
 	}
-	problem, err := difference(identified{
+	problems, err := differences(identified{
 		verdict.Origin, verdict.Tag, verdict.AccountID, verdict.Action, verdict.IPAddress, verdict.Platform,
 		verdict.Proven,
 	}, expected.Action)
-	return CheckedVerdict{Problem: problem, Verdict: verdict}, err
+	return verdict, problems, err
 }
 
 func (r *keyRing) verified(token string) *Verdict {
@@ -132,7 +145,8 @@ func (r *keyRing) verified(token string) *Verdict {
 	}
 	_, claims, _ := strings.Cut(token[:end], ".")
 	var verdict Verdict
-	if json.Unmarshal(decoded(claims), &verdict) != nil {
+	if json.Unmarshal(decoded(claims), &verdict) != nil || verdict.IssuedAt == 0 || verdict.ExpiresAt == 0 ||
+		!hasForm(verdict.IPAddress, verdict.Platform, verdict.OrganizationID, verdict.RequestID, verdict.Environment) {
 		return nil
 	}
 	return &verdict

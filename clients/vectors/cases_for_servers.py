@@ -121,7 +121,30 @@ CLAIMS = {
     "account_id": "a", "action": "log_in", "visitor_is_new": False, "identifiable": True, "visitor_confidence": 100,
     "proven": False, "suspect_score": 0, "suspect_level": "low",
 }  # fmt: skip
+BLOCK = {"action": "block", "rule_id": "rul_Yv3kPq8sT1nB6wDx0hRz", "rule": "Third account"}
+CHALLENGE = {"action": "challenge", "rule_id": "rul_Yv3kPq8sT1nB6wDx0hRz", "rule": 'Zoë\'s, "new"'}
+ALLOW = {"action": "allow", "rule_id": "rul_Yv3kPq8sT1nB6wDx0hRz", "rule": "Trusted"}
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+
+REFUSING = ("level:high", f"rule:{BLOCK['rule']}")
+"""Reasons that refuse what belongs to its action; any other one asks for a second factor."""
+WEAK = ("other_address", "other_network", "unproven")
+
+
+UNEXPECTED = "unexpected_response"
+
+
+def expected_of(problem: str | None, reasons: Sequence[str]) -> dict[str, Any]:
+    """What must come of a case: a problem that is not weak is the only reason there is. What has not the form of an
+    event is an error.
+    """
+    if problem == UNEXPECTED:
+        return {"error": UNEXPECTED}
+    if problem is not None and problem not in WEAK:
+        return {"problem": problem, "decision": "refuse", "reasons": [problem]}
+    decision = "refuse" if any(reason in REFUSING for reason in reasons) else "verify" if reasons else "accept"
+    return {"problem": problem, "decision": decision, "reasons": list(reasons)}
 
 
 def encoded(content: bytes) -> str:
@@ -145,7 +168,7 @@ def token_of(claims: dict[str, Any], private: Ed25519PrivateKey = KEY, **header:
 
 
 def verdict_cases() -> list[dict[str, Any]]:
-    """`expect` is the problem and the decision. A case ends with a first use, so that every other check was passed."""
+    """`expect` is the problem, the decision and the reasons. Each is the first use of its verdict."""
     cases: list[dict[str, Any]] = []
     right = token_of(CLAIMS)
     expected = {
@@ -158,12 +181,12 @@ def verdict_cases() -> list[dict[str, Any]]:
         problem: str | None,
         token: str = right,
         *,
-        decision: str = "accept",
+        reasons: Sequence[str] = (),
         now_ms: int = NOW_MS,
         **changes: Any,
     ) -> None:
         given = {"keys": keys, "token": token, "now_ms": now_ms, "expected": {**expected, **changes}}
-        expect = {"problem": problem, "decision": "refuse" if problem else decision}
+        expect = expected_of(problem, reasons)
         cases.append({"name": name, "kind": "verdict", "given": given, "expect": expect})
 
     case("as it was signed", None)
@@ -175,24 +198,41 @@ def verdict_cases() -> list[dict[str, Any]]:
     case("its address not compared", None, ip=None)
     case("of an app", None, token_of({**CLAIMS, "origin": None, "tag": None}), origin=None, tag=None)
     case("a proven one", None, token_of({**CLAIMS, "proven": True}), proven=True)
-    case("a new visitor", None, token_of({**CLAIMS, "visitor_confidence": 0}), decision="verify")
-    case("not scored", None, token_of({**CLAIMS, "suspect_level": None}), decision="verify")
-    case("a suspect", None, token_of({**CLAIMS, "suspect_level": "high"}), decision="refuse")
+    case("a new visitor", None, token_of({**CLAIMS, "visitor_confidence": 0}), reasons=["not_known"])
+    case("a new visitor at a sign-up", None, token_of({**CLAIMS, "visitor_confidence": 0}), allow_unknown=True)
+    case("not scored", None, token_of({**CLAIMS, "suspect_level": None}), reasons=["not_scored"])
+    case("a suspect", None, token_of({**CLAIMS, "suspect_level": "high"}), reasons=["level:high"])
+    case("blocked by a rule", None, token_of({**CLAIMS, "decision": BLOCK}), reasons=["rule:Third account"])
+    case("challenged by a rule", None, token_of({**CLAIMS, "decision": CHALLENGE}), reasons=['rule:Zoë\'s, "new"'])
+    case("allowed by a rule", None, token_of({**CLAIMS, "decision": ALLOW}))
+    case("blocked, of another tag", "other_tag", token_of({**CLAIMS, "decision": BLOCK}), tag="payment")
+    case(
+        "blocked, of another address", "other_address", token_of({**CLAIMS, "decision": BLOCK}),
+        reasons=["rule:Third account", "other_address"], ip="203.0.113.8",
+    )  # fmt: skip
     case("a field of tomorrow", None, token_of({**CLAIMS, "future": {"a": [1.5, None]}}))
+    for name in ("aud", "jti", "iat", "exp", "environment", "platform", "ip_address"):
+        case(f"without {name}", "invalid", token_of({**CLAIMS, name: None}))
+    case("of several organizations", "invalid", token_of({**CLAIMS, "aud": [ORGANIZATION]}))
+    case("of no number", "invalid", token_of({**CLAIMS, "exp": "never"}))
+    case("of a decision that is none", "invalid", token_of({**CLAIMS, "decision": "block"}))
     case("of another environment", "invalid", environment="staging")
     case("of another organization", "invalid", organization_id="org_000000000000000000")
     case("too old", "too_old", now_ms=NOW_MS + 300_000)
     case("from the future", "too_old", now_ms=NOW_MS - 31_000)
     case("of another site", "other_origin", origin="https://other.example")
     case("of no site", "other_origin", origin=None)
-    case("of another address", "other_address", ip="203.0.113.8")
+    case("of another address", "other_address", reasons=["other_address"], ip="203.0.113.8")
+    case("of another address in its network", None, ip="203.0.113.8", same_network=True)
+    case("of another network", "other_network", reasons=["other_network"], ip="203.0.114.7", same_network=True)
     case("of another tag", "other_tag", tag="payment")
+    case("of another address and tag", "other_tag", ip="203.0.113.8", tag="payment")
     case("of no tag", "other_tag", tag=None)
     case("of another account", "other_account", account_id="b")
     case("of an empty account", "other_account", account_id="")
     case("of another action", "other_action", action="sign_up")
     case("of another platform", "other_platform", platform="ios")
-    case("not proven", "unproven", proven=True)
+    case("not proven", "unproven", reasons=["unproven"], proven=True)
     for name, token in forged(right).items():
         case(f"forged: {name}", "invalid", token)
     return cases
@@ -253,31 +293,38 @@ SEEN = {
 
 
 def check_cases() -> list[dict[str, Any]]:
-    """Of `check`: the problem of an event and the decision. Of `wait`: milliseconds until the next attempt, `null` for
-    none. Of `visitor_headers`: what is passed on.
+    """Of `check`: the problem of an event, the decision and the reasons. Of `message`: the text of an error.
+    Of `wait`: milliseconds until the next attempt, `null` for none. Of `visitor_headers`: what is passed on.
     """
-    return [*_checks(), *_waits(), *_headers()]
+    return [*_checks(), *_forms(), *_decisions(), *_messages(), *_waits(), *_headers()]
 
 
-def _checks() -> list[dict[str, Any]]:
-    cases: list[dict[str, Any]] = []
-    action = {"origin": ORIGIN, "ip": ADDRESS, "tag": "signup"}
+class _Checks:
+    """Cases of an event and an action, which are equal unless they are changed."""
 
-    def case(
+    def __init__(self) -> None:
+        self.made: list[dict[str, Any]] = []
+
+    def __call__(
+        self,
         name: str,
         problem: str | None = None,
         *,
         event: dict[str, Any] | None = None,
-        decision: str = "accept",
+        reasons: Sequence[str] = (),
         now_ms: int = NOW_MS,
         is_first: bool = True,
         **changes: Any,
     ) -> None:
         seen = {name: value for name, value in {**SEEN, **(event or {})}.items() if value is not None}
-        given = {"event": seen, "action": {**action, **changes}, "now_ms": now_ms, "is_first": is_first}
-        expect = {"problem": problem, "decision": "refuse" if problem else decision}
-        cases.append({"name": name, "kind": "check", "given": given, "expect": expect})
+        action = {"origin": ORIGIN, "ip": ADDRESS, "tag": "signup", **changes}
+        given = {"event": seen, "action": action, "now_ms": now_ms, "is_first": is_first}
+        self.made.append({"name": name, "kind": "check", "given": given, "expect": expected_of(problem, reasons)})
 
+
+def _checks() -> list[dict[str, Any]]:
+    """Whether an event is of an action."""
+    case = _Checks()
     case("of this action")
     case("used before", "used_before", is_first=False)
     case("minutes old", now_ms=NOW_MS + 299_999)
@@ -289,12 +336,30 @@ def _checks() -> list[dict[str, Any]]:
     case("of a site, where an app's is expected", "other_origin", origin=None)
     case("of an app", event={"origin": None}, origin=None)
     case("of an app, where a site's is expected", "other_origin", event={"origin": None})
-    case("of another address", "other_address", ip="203.0.113.8")
-    case("of another kind of address", "other_address", ip="::1")
+    address, network, far = ["other_address"], ["other_network"], "2001:db8:7:9::b"
+    case("of another address", "other_address", reasons=address, ip="203.0.113.8")
+    case("of another address, used before", "used_before", ip="203.0.113.8", is_first=False)
+    case("of another address and tag", "other_tag", ip="203.0.113.8", tag="payment")
+    case("of another kind of address", "other_address", reasons=address, ip="::1")
     case("its address not compared", ip=None)
+    case("its address not compared, nor its network", ip=None, same_network=True)
+    case("of another address in its network", ip="203.0.113.255", same_network=True)
+    case("of its network, by IPv4 inside IPv6", ip="::ffff:203.0.113.255", same_network=True)
+    case("of another network", "other_network", reasons=network, ip="203.0.114.7", same_network=True)
+    case("of a network of another kind", "other_network", reasons=network, ip="2001:db8::a", same_network=True)
+    case("of the network of this machine", event={"ip_address": "::1"}, ip="::2", same_network=True)
+    case("another IPv6 address in its network", event={"ip_address": "2001:db8:7::a"}, ip=far, same_network=True)
+    case(
+        "of another IPv6 network", "other_network", event={"ip_address": "2001:db8:8::a"}, reasons=network, ip=far,
+        same_network=True,
+    )  # fmt: skip
     case("IPv4 inside IPv6", ip=f"::FFFF:{ADDRESS}")
+    case("IPv4 as the end of IPv6", "other_address", reasons=address, ip=f"::{ADDRESS}")
     case("IPv6 in another spelling", event={"ip_address": "2001:db8::a"}, ip="2001:0DB8:0:0::A")
-    case("another IPv6 address", "other_address", event={"ip_address": "2001:db8::a"}, ip="2001:db8::b")
+    case("IPv6 with the zone of a machine", event={"ip_address": "fe80::1"}, ip="fe80::1%eth0")
+    case(
+        "another IPv6 address", "other_address", event={"ip_address": "2001:db8::a"}, reasons=address, ip="2001:db8::b"
+    )
     case("of another tag", "other_tag", tag="payment")
     case("with a tag, where none is expected", "other_tag", tag=None)
     case("without a tag", event={"tag": None}, tag=None)
@@ -306,18 +371,98 @@ def _checks() -> list[dict[str, Any]]:
     case("of its action", action="log_in")
     case("of another platform", "other_platform", platform="ios")
     case("of its platform", platform="web")
-    case("not proven", "unproven", proven=True)
-    case("of a service that proves nothing", "unproven", event={"proven": None}, proven=True)
+    case("not proven", "unproven", reasons=["unproven"], proven=True)
+    case("not proven, of another tag", "other_tag", tag="payment", proven=True)
+    case("not proven, used before", "used_before", proven=True, is_first=False)
+    case(
+        "not proven, of another address", "other_address", reasons=["other_address", "unproven"], proven=True,
+        ip="203.0.113.8",
+    )  # fmt: skip
+    case("of a service that proves nothing", "unproven", event={"proven": None}, reasons=["unproven"], proven=True)
     case("proven", event={"proven": True}, proven=True)
     case("the first fault is told", "other_origin", origin="https://other.example", ip="203.0.113.8", is_first=False)
-    case("a suspect", event={"suspect_level": "high"}, decision="refuse")
-    case("half a suspect", event={"suspect_level": "medium"}, decision="verify")
-    case("not scored", event={"suspect_level": None}, decision="verify")
-    case("a level of tomorrow", event={"suspect_level": "lower"}, decision="verify")
-    case("not identifiable", event={"identifiable": False}, decision="verify")
-    case("hardly recognized", event={"visitor_confidence": 89}, decision="verify")
+    return case.made
+
+
+def _forms() -> list[dict[str, Any]]:
+    """What has not the form of an event."""
+    case = _Checks()
+    for name in ("occurred_at", "ip_address", "platform"):
+        case(f"no event: without {name}", UNEXPECTED, event={name: None})
+    case("no event: of no time", UNEXPECTED, event={"occurred_at": "yesterday, perhaps"})
+    case("no event: of no address", UNEXPECTED, event={"ip_address": "nowhere"})
+    case("no event, used before", UNEXPECTED, event={"platform": None}, is_first=False)
+    return case.made
+
+
+def _decisions() -> list[dict[str, Any]]:
+    """What is decided about one that is, and why."""
+    case = _Checks()
+    case("a suspect", event={"suspect_level": "high"}, reasons=["level:high"])
+    case("half a suspect", event={"suspect_level": "medium"}, reasons=["level:medium"])
+    case("not scored", event={"suspect_level": None}, reasons=["not_scored"])
+    case("a level of tomorrow", event={"suspect_level": "lower"}, reasons=["level:lower"])
+    case("not identifiable", event={"identifiable": False}, reasons=["not_identifiable"])
+    case("hardly recognized", event={"visitor_confidence": 89}, reasons=["not_known"])
     case("recognized", event={"visitor_confidence": 90})
-    return cases
+    new, nobody = {"visitor_confidence": 0}, {"visitor_confidence": 0, "identifiable": False}
+    case("a new visitor", event=new, reasons=["not_known"])
+    case("a new visitor at a sign-up", event=new, allow_unknown=True)
+    case("nobody at a sign-up", event=nobody, reasons=["not_identifiable"], allow_unknown=True)
+    case("nobody", event=nobody, reasons=["not_identifiable", "not_known"])
+    case(
+        "half a suspect at a sign-up",
+        event={**new, "suspect_level": "medium"},
+        reasons=["level:medium"],
+        allow_unknown=True,
+    )
+    block, challenge = f"rule:{BLOCK['rule']}", f"rule:{CHALLENGE['rule']}"
+    case("blocked by a rule", event={"decision": BLOCK}, reasons=[block])
+    case("blocked by a rule at a sign-up", event={**new, "decision": BLOCK}, reasons=[block], allow_unknown=True)
+    case("a blocked suspect", event={"decision": BLOCK, "suspect_level": "high"}, reasons=[block, "level:high"])
+    case("blocked, and new", event={**new, "decision": BLOCK}, reasons=[block, "not_known"])
+    case("blocked, of another tag", "other_tag", event={"decision": BLOCK}, tag="payment")
+    case(
+        "blocked, of another address", "other_address", event={"decision": BLOCK}, reasons=[block, "other_address"],
+        ip="203.0.113.8",
+    )  # fmt: skip
+    case("blocked, used before", "used_before", event={"decision": BLOCK}, is_first=False)
+    case("challenged by a rule", event={"decision": CHALLENGE}, reasons=[challenge])
+    case(
+        "a challenged suspect",
+        event={"decision": CHALLENGE, "suspect_level": "high"},
+        reasons=["level:high", challenge],
+    )
+    case("challenged, and new", event={**new, "decision": CHALLENGE}, reasons=[challenge, "not_known"])
+    case("an action of tomorrow", event={"decision": {**CHALLENGE, "action": "delay"}}, reasons=[challenge])
+    for decision in (ALLOW, {**ALLOW, "action": "review"}):
+        seen = {"decision": decision}
+        case(f"{decision['action']} by a rule", event=seen)
+        case(f"{decision['action']}, and new", event={**seen, **new}, reasons=["not_known"])
+        case(f"{decision['action']}, a suspect", event={**seen, "suspect_level": "high"}, reasons=["level:high"])
+        case(f"{decision['action']}, of another tag", "other_tag", event=seen, tag="payment")
+    return case.made
+
+
+def _messages() -> list[dict[str, Any]]:
+    message = "The request is not valid. Fix the fields listed in `details` and retry."
+    label = {"field": "label", "issue": "invalid_value", "location": "body"}
+    limit = {"field": "limit", "issue": "out_of_range", "location": "query"}
+    whole = {"field": "", "issue": "malformed_json", "location": "body"}
+    return [
+        {
+            "name": name,
+            "kind": "message",
+            "given": {"status": 422, "code": "validation_error", "message": message, "details": details},
+            "expect": f"422 validation_error: {message}{faults}",
+        }
+        for name, details, faults in (
+            ("an error without details", [], ""),
+            ("a field and its issue", [label], " (label: invalid_value)"),
+            ("two fields", [label, limit], " (label: invalid_value, limit: out_of_range)"),
+            ("the whole body", [whole], " (body: malformed_json)"),
+        )
+    ]
 
 
 def _waits() -> list[dict[str, Any]]:

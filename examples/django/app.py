@@ -1,6 +1,6 @@
 """A shop in Django that identifies who signs up and who logs in: `python app.py`.
 
-`visitors.py` reads an event and checks that it belongs to this action; that is the part to take over.
+`visitors.py` checks an identification and decides; that is the part to take over.
 """
 
 import os

@@ -5,9 +5,8 @@ import secrets
 import visitors
 from django.core.cache import cache
 from django.shortcuts import redirect, render
+from svc_client import Checked, SvcError
 
-SURE = 85
-"""From this `visitor_confidence` on, it is the visitor that it is taken for."""
 MOST_TRIES = 3
 
 
@@ -19,13 +18,15 @@ def view(request):
     if known is None:  # and here a real log-in checks the password, before anything else
         return form(request, "There is no such account.", 403)
     try:
-        event, problem = visitors.checked_event(request, "log-in")
-    except OSError:
-        event, problem = None, "the service can't be asked"  # a second factor replaces the identification
-    if event is not None and is_trusted(event, known):
-        return welcome(request, email)
-    if event is not None and event.get("suspect_level") == "high":
+        checked = visitors.check(request, "log_in")
+    except SvcError:
+        checked = Checked("not_found", None)
+    # Without an identification, since an extension or an outage is in its way, a second factor takes its place.
+    if checked.decision == "refuse" and checked.problem != "not_found":
         return form(request, "We can't log you in. Please contact our support.", 403)
+    event = checked.event
+    if checked.decision == "accept" and event["visitor_id"] in known:
+        return welcome(request, email)
     code = f"{secrets.randbelow(10**6):06}"
     request.session["second factor"] = {
         "email": email,
@@ -33,13 +34,8 @@ def view(request):
         "tries": 0,
         "visitor_id": event["visitor_id"] if event is not None and event["identifiable"] else None,
     }
-    print(f"code for {email}: {code} ({problem or 'an unknown or suspicious visitor'})", flush=True)  # as an e-mail
+    print(f"code for {email}: {code}", flush=True)  # as an e-mail
     return redirect("/log-in/code")
-
-
-def is_trusted(event, known):
-    """Confidence 0 and `identifiable: false` mean "unknown", not "bad": they ask for more, and reject nobody."""
-    return event.get("suspect_level") == "low" and event["visitor_id"] in known and event["visitor_confidence"] >= SURE
 
 
 def second_factor(request):
@@ -71,7 +67,7 @@ def form(request, message="", status=200):
         "title": "Log in",
         "message": message,
         "fields": [("email", "email"), ("password", "password")],
-        "tag": visitors.new_tag(request, "log-in"),
+        "tag": visitors.new_tag(request, "log_in"),
         "action": "log_in",
         "service_url": visitors.SERVICE_URL,
         "public_key": visitors.PUBLIC_KEY,

@@ -13,6 +13,8 @@ require "time"
 module Svc
   MAX_AGE_S = 300
   CLOCK_SKEW_S = 30
+  # Problems that honest visitors have, too: they ask for a second factor. With any other one, the event is refused.
+  WEAK = %w[other_address other_network unproven].freeze
   REQUEST_ID = /\A[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\z/
   # What stands before the 32 bytes of an Ed25519 key (RFC 8410).
   KEY_PREFIX = ["302a300506032b6570032100"].pack("H*").freeze
@@ -47,40 +49,98 @@ module Svc
     Net::HTTP.start(address.host, address.port, **options) { |http| http.get(address.request_uri, headers) }
   end
 
-  # Why an event does not belong to the action that you serve; nil where it does. Then store its request id in a column
-  # with a unique key, and refuse one that is there: an event counts once.
+  # What to do with an event for the action that you serve: act on :decision, which is "accept", "verify" (ask for a second
+  # factor) or "refuse", and log :reasons, what decided first: "rule:" and the name of the rule that blocked or challenged,
+  # "level:" and the level, a problem, "not_scored", "not_identifiable", "not_known". :problem says why it is of another
+  # action, nil where it is of this one.
   #
-  # origin is nil for an app, ip nil not to compare it, tag nil for none; account_id, action and platform nil not to compare
-  # them.
-  def problem_with(event, now: Time.now, **action)
-    age = now - Time.iso8601(event["occurred_at"])
-    return "too_old" unless age > -CLOCK_SKEW_S && age < MAX_AGE_S
+  # origin is nil for an app, tag nil for none; account_id, action and platform are compared where they are given. ip is the
+  # address that is talking to you, to compare it, with same_network only its /24 or /48; proven asks for a proven visit;
+  # allow_unknown accepts a new visitor, as at a sign-up. The block stores a request id in a column with a unique key, and
+  # says whether it was new: an event counts once.
+  def check(event, allow_unknown: false, now: Time.now, **action)
+    return concluded(["not_found"], nil, allow_unknown) unless event
 
-    difference(event, **action)
+    raise Refused, "unexpected_response" unless form?(event, %w[occurred_at]) && time(event["occurred_at"])
+
+    age = now - time(event["occurred_at"])
+    problems = age > -CLOCK_SKEW_S && age < MAX_AGE_S ? differences(event, **action) : ["too_old"]
+    problems = ["used_before"] if may_count?(problems) && !yield(event["request_id"])
+    concluded(problems, event, allow_unknown)
   end
 
-  def difference(seen, origin:, ip:, tag:, account_id: nil, action: nil, platform: nil, proven: false)
-    return "other_origin" if seen["origin"] != origin
-    return "other_address" if ip && address(seen["ip_address"]) != address(ip)
-    return "other_tag" if seen["tag"] != tag
-    return "other_account" if account_id && seen["account_id"] != account_id
-    return "other_action" if action && seen["action"] != action
-    return "other_platform" if platform && seen["platform"] != platform
+  # The first strong problem alone, else every weak one.
+  def differences(seen, origin:, tag:, account_id: nil, action: nil, platform: nil, proven: false, **network)
+    weak = distance(seen["ip_address"], **network)
+    return ["other_origin"] if seen["origin"] != origin
+    return ["other_tag"] if seen["tag"] != tag
+    return ["other_account"] if account_id && seen["account_id"] != account_id
+    return ["other_action"] if action && seen["action"] != action
+    return ["other_platform"] if platform && seen["platform"] != platform
 
-    "unproven" if proven && seen["proven"] != true
+    proven && seen["proven"] != true ? [*weak, "unproven"] : weak
   end
 
-  # An address in one form, whatever the notation; IPv4 inside IPv6 is IPv4.
+  # Whether what the checks read of an event or a verdict is there, and of its kind; so are more texts and integers.
+  def form?(seen, texts, integers = [])
+    return false unless seen.is_a?(Hash)
+
+    rule = seen["decision"] || { "action" => "", "rule" => "" }
+    seen.values_at("ip_address", "platform", *texts).all?(String) &&
+      seen.values_at("visitor_confidence", *integers).all?(Integer) &&
+      seen.values_at("origin", "tag", "account_id", "action", "suspect_level").compact.all?(String) &&
+      [true, false].include?(seen["identifiable"]) &&
+      rule.is_a?(Hash) && rule.values_at("action", "rule").all?(String) && !address(seen["ip_address"]).nil?
+  rescue IPAddr::Error
+    false
+  end
+
+  def time(text)
+    Time.iso8601(text)
+  rescue ArgumentError
+    nil
+  end
+
+  # Whether an identification counts for its action, at once or after a second factor.
+  def may_count?(problems)
+    (problems - WEAK).empty?
+  end
+
+  # The stricter of what the problems and the level say and of what a rule decided.
+  def concluded(problems, seen, allow_unknown)
+    refusing, asking = may_count?(problems) ? against(problems, seen, allow_unknown) : [problems.first(1), []]
+    decision = refusing.any? ? "refuse" : asking.any? ? "verify" : "accept"
+    { problem: problems.first, decision: decision, reasons: refusing + asking }
+  end
+
+  def against(problems, seen, allow_unknown)
+    refusing, asking = [], []
+    rule, level = seen.values_at("decision", "suspect_level")
+    unless rule.nil? || %w[allow review].include?(rule["action"]) # one of tomorrow is no reason to accept
+      (rule["action"] == "block" ? refusing : asking) << "rule:#{rule["rule"]}"
+    end
+    asking << "not_scored" if level.nil?
+    (level == "high" ? refusing : asking) << "level:#{level}" unless [nil, "low"].include?(level)
+    asking.concat(problems)
+    asking << "not_identifiable" unless seen["identifiable"]
+    asking << "not_known" unless allow_unknown || seen["visitor_confidence"] >= 90
+    [refusing, asking]
+  end
+
+  # What differs of the two addresses, where one is to be compared.
+  def distance(seen, ip: nil, same_network: false)
+    return [] unless ip
+
+    one, other = address(seen), address(ip)
+    return one == other ? [] : ["other_address"] unless same_network
+
+    one.family == other.family && one.mask(one.ipv4? ? 24 : 48).include?(other) ? [] : ["other_network"]
+  end
+
+  # An address in one form, whatever the notation; IPv4 inside IPv6 is IPv4, and a zone is of one machine.
   def address(text)
-    IPAddr.new(text).native
-  end
-
-  # For a log-in, with an event or a verdict that has no problem: "accept", "verify" (a second factor) or "refuse".
-  def decide(seen)
-    level = seen["suspect_level"] # nil: the report could not be scored
-    return "refuse" if level == "high"
-
-    level == "low" && seen["identifiable"] && seen["visitor_confidence"] >= 90 ? "accept" : "verify"
+    found = IPAddr.new(text.sub(/%.*/, ""))
+    found.ipv4_mapped? ? found.native : found
   end
 
   # The event of an authentic delivery, nil for any other: respond 401 then. body is the exact bytes that arrived, such as
@@ -101,14 +161,18 @@ module Svc
     nil
   end
 
-  # A signed verdict: [problem, claims], where the problem is nil for one that belongs to the action, which is as of
-  # problem_with. Accept each "jti" once.
-  def verdict(token, keys, organization_id:, environment:, now: Time.now, **action)
+  # What to do with a signed verdict: as of check, and its claims as :verdict, nil where the signature does not hold. The
+  # block gets the "jti".
+  def check_verdict(token, keys, organization_id:, environment:, allow_unknown: false, now: Time.now, **action)
     claims = verified(token, keys)
-    return ["invalid", nil] unless claims && claims["aud"] == organization_id && claims["environment"] == environment
-    return ["too_old", claims] unless now.to_f > claims["iat"] - CLOCK_SKEW_S && now.to_f < claims["exp"]
+    unless claims && claims["aud"] == organization_id && claims["environment"] == environment
+      return { **concluded(["invalid"], nil, allow_unknown), verdict: nil }
+    end
 
-    [difference(claims, **action), claims]
+    is_alive = now.to_f > claims["iat"] - CLOCK_SKEW_S && now.to_f < claims["exp"]
+    problems = is_alive ? differences(claims, **action) : ["too_old"]
+    problems = ["used_before"] if may_count?(problems) && !yield(claims["jti"])
+    { **concluded(problems, claims, allow_unknown), verdict: claims }
   end
 
   def verified(token, keys)
@@ -123,7 +187,10 @@ module Svc
     return nil unless key && signed
 
     public_key = OpenSSL::PKey.read(KEY_PREFIX + decoded(key["x"]))
-    JSON.parse(decoded(claims)) if public_key.verify(nil, signed, "#{header}.#{claims}")
+    return nil unless public_key.verify(nil, signed, "#{header}.#{claims}")
+
+    found = JSON.parse(decoded(claims))
+    found if form?(found, %w[aud jti environment], %w[iat exp])
   rescue JSON::ParserError, OpenSSL::PKey::PKeyError
     nil
   end

@@ -37,6 +37,7 @@ from svc.store.transactions.retention import (
     is_pass_due,
     last_passes,
     passes,
+    stale_accounts,
     stale_blocks,
 )
 from svc.store.views.lookups import organizations
@@ -187,7 +188,7 @@ async def _sweep_one(
     tasks = await store.query(partial(expired_by_key, number=number, now_ms=now_ms, event_ms=event_ms))
     if wanted:
         find = partial(stale_blocks, number=number, now_ms=now_ms, at_once=with_passes is not None)
-        tasks += filter(None, [await store.query(find)])
+        tasks += filter(None, [stale_accounts(number, now_ms, visitor_days, event_ms), await store.query(find)])
     for task in tasks:
         await _do(store, progress, number, task)
     if wanted:

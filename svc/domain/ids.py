@@ -12,6 +12,7 @@ DAY_MS = 24 * 3600 * 1000
 _UUID_V7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.ASCII)
 _VISITOR_ID = re.compile(r"[0-9A-Za-z]{20}", re.ASCII)
 _ORGANIZATION_ID = re.compile(r"org_[0-9A-Za-z]{20}", re.ASCII)
+_RULE_ID = re.compile(r"rul_[0-9A-Za-z]{20}", re.ASCII)
 _WEBHOOK_ID = re.compile(r"whk_[0-9A-Za-z]{20}", re.ASCII)
 
 
@@ -48,6 +49,11 @@ def is_organization_id(text: str) -> bool:
 def is_webhook_id(text: str) -> bool:
     """Return whether text has the form of the id of a webhook endpoint (decisions 1.1)."""
     return _WEBHOOK_ID.fullmatch(text) is not None
+
+
+def is_rule_id(text: str) -> bool:
+    """Return whether text has the form of the id of a rule (decisions 1.1, 13.1)."""
+    return _RULE_ID.fullmatch(text) is not None
 
 
 def is_visitor_id(text: str) -> bool:

@@ -17,7 +17,7 @@ from svc.domain.limits.ratelimit import Bound, Use
 Issue = Literal[
     "required", "unknown_field", "wrong_type", "malformed_json", "malformed_encoding", "out_of_range", "too_long",
     "too_deep", "invalid_url", "not_public_address", "unknown_event_type", "requires_live", "invalid_origin",
-    "unknown_signal", "invalid_cursor", "not_with_order", "invalid_value", "invalid_condition",
+    "unknown_signal", "invalid_cursor", "not_with_order", "invalid_value", "invalid_condition", "too_expensive",
 ]  # fmt: skip
 Location = Literal["body", "query", "header", "path"]
 

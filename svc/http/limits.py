@@ -6,9 +6,10 @@ the organization's own servers out.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
+from typing import Final
 
 import msgspec
 import trio
@@ -170,6 +171,21 @@ OPEN_READS_PER_S = 20
 SITE_OPEN_READS_PER_S = 80
 
 
+EVENT_WORK: Final = 1
+"""Units of an event that a preview looks at."""
+ENTRY_WORK: Final = 4
+"""Of a list entry that is added."""
+CONDITION_WORK: Final = 25
+"""Of a rule or a filter that is saved or tried: it is compiled, in some tenths of a millisecond."""
+CHARACTERS_A_UNIT: Final = 10
+"""Of its condition, beside that: the longest ones take some milliseconds."""
+
+
+def condition_work(conditions: Iterable[str]) -> int:
+    """Return the units of conditions that are saved or tried."""
+    return sum(CONDITION_WORK + len(text) // CHARACTERS_A_UNIT for text in conditions)
+
+
 class RequestLimits:
     """The limits of one service. `allowances`: requests per second; `shares`: the parts of the public keys' limit that
     nonproduction keys and single addresses may use; `buckets`: shared with other workers, if there are any.
@@ -205,6 +221,19 @@ class RequestLimits:
             address=visitor_address(caller),
         )
         return None if taken.admitted else over_rate(taken.reached, taken.retry_after_s, use)
+
+    def work_refusal(self, organization: int, units: int, at_ms: int) -> Refusal | None:
+        """Return `429 rate_limited` if the organization has used up its allowance of work that takes long; `None` if it
+        has not, and then these units were taken, even if there were fewer: the next request waits for them.
+        """
+        limit = self._allowances.work
+        if not limit or not units:
+            return None
+        (taken,) = self._buckets.take({BucketName("work", organization): limit}, at_ms, units)
+        if taken.admitted:
+            return None
+        explanation = "The organization has had much work done just now. Wait for the seconds in Retry-After."
+        return Refusal("rate_limited", retry_after_s=taken.retry_after_s, explanation=explanation)
 
     def sign_in_refusal(self, address: str, at_ms: int) -> Refusal | None:
         """Return `429 rate_limited` if too many attempts to sign in came from this address or its site; `None` if not,

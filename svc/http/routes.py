@@ -14,7 +14,18 @@ import msgspec
 from svc.http.api import accounts as api_accounts
 from svc.http.api import events, health
 from svc.http.api import identify as client_api
-from svc.http.console import accounts, export, links, preview, public_keys, sign_in, statistics, stream, subjects
+from svc.http.console import (
+    accounts,
+    export,
+    links,
+    preview,
+    public_keys,
+    rule_examples,
+    sign_in,
+    statistics,
+    stream,
+    subjects,
+)
 from svc.http.console import events as console_events
 from svc.http.console import rules as console_rules
 from svc.http.console import standing as console_standing
@@ -43,6 +54,7 @@ _CONSOLE = (
     console_events,
     console_rules,
     console_standing,
+    rule_examples,
     console_visitors,
     subjects,
     links,

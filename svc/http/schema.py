@@ -32,6 +32,7 @@ from svc.domain.fields import (
     Timestamp,
     VisitorId,
     about,
+    id_form,
     open_to,
 )
 from svc.domain.model import LABELS, RULE_ACTIONS, Label, LabelReason, Level, Verdict
@@ -159,6 +160,20 @@ class FiltersQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
         Annotated[str, about("Only events with this decision.", "review", form={"enum": [*RULE_ACTIONS]})] | UnsetType
     ) = UNSET
     label: Annotated[str, about("Only events with this label.", "fraud", form={"enum": [*LABELS]})] | UnsetType = UNSET
+    rule: (
+        Annotated[
+            str,
+            about(
+                "Only events that the rule with this id decided, also where it was deleted since.",
+                "rul_Yv3kPq8sT1nB6wDx0hRz",
+                form=id_form("rul_"),
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    shadow: Annotated[
+        bool | UnsetType, about("With `rule`: only events that the rule matched in shadow mode instead.", False)
+    ] = UNSET
 
     def asked(self) -> Asked:
         """Return the filters as they were sent."""

@@ -18,6 +18,7 @@ from svc.domain.matching import EMPTY_BLOCK, block_keys, likely_visitors
 from svc.domain.model import ENVIRONMENTS
 from svc.domain.rules.ruleset import FIRST
 from svc.store.schema.tables import (
+    ACCOUNTS,
     ADDRESS_HISTORY,
     ATTESTED_KEYS,
     BALANCES,
@@ -93,7 +94,9 @@ def _account(snapshot: Snapshot, submission: Submission) -> None:
         snapshot.has(IDEMPOTENCY, number, submission.idempotency)
     _velocity(snapshot, submission, "address", address_id(submission.facts.ip))
     if submission.account_id is not None:
-        _velocity(snapshot, submission, "account", account_digest(number, submission.account_id))
+        account = account_digest(number, submission.account_id)
+        _velocity(snapshot, submission, "account", account)
+        snapshot.has(ACCOUNTS, number, KINDS.index(kind_of(submission.environment)), account)
     snapshot.has(RULESETS, number, KINDS.index(kind_of(submission.environment)))
     environment = ENVIRONMENTS.index(submission.environment)
     snapshot.has(HOURS, number, environment, submission.at_ms // HOUR_MS)

@@ -23,6 +23,7 @@ from svc.store.schema.key_parts import U32
 from svc.store.schema.tables import ATTEMPTS, CREDITS, LEDGER, META, ORGANIZATIONS, STATISTICS, Table
 from svc.store.snapshot import Transaction
 from svc.store.transactions.access.keys import counted_keys
+from svc.store.transactions.account_records import build_records
 from svc.store.transactions.billing.holdings import counted, keep
 from svc.store.transactions.indexing import rebuild_indexes
 from svc.store.views.learned import PRODUCTION, SHARED
@@ -74,6 +75,14 @@ def _sixth_version(transaction: Transaction) -> None:
     Those that are there are indexed by their network.
     """
     rebuild_indexes(transaction)
+
+
+def _seventh_version(transaction: Transaction) -> None:
+    """Version 7: events are found by the rule that decided them and by those that matched in shadow mode, too; accounts
+    have records, and sign-ups without an account count as one of their own. All are made from events and velocity rows.
+    """
+    rebuild_indexes(transaction)
+    build_records(transaction)
 
 
 def _index_ledger(transaction: Transaction, number: int) -> dict[str, int]:
@@ -128,6 +137,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _fourth_version,
     _fifth_version,
     _sixth_version,
+    _seventh_version,
 )
 
 

@@ -69,7 +69,7 @@ class SharedBuckets:
         os.ftruncate(self._file, size)
         self._table = mmap.mmap(self._file, size)
 
-    def take(self, wanted: Mapping[BucketName, int], now_ms: int) -> list[Taken]:
+    def take(self, wanted: Mapping[BucketName, int], now_ms: int, tokens: int = 1) -> list[Taken]:
         """As in `Buckets`; waits for another process that takes from the same set, some microseconds.
 
         One that was stopped meanwhile is not waited for, or it would stop all others with it: without its lock, a token
@@ -78,7 +78,7 @@ class SharedBuckets:
         set_keys = [self._set_key(name) for name in wanted]
         locked = [number for number in sorted({set_key.number for set_key in set_keys}) if self._lock(number, now_ms)]
         try:
-            return self._take(set_keys, list(wanted.values()), now_ms)
+            return self._take(set_keys, list(wanted.values()), now_ms, tokens)
         finally:
             for number in locked:
                 fcntl.lockf(self._file, fcntl.LOCK_UN, 1, number)
@@ -104,14 +104,14 @@ class SharedBuckets:
         number = int.from_bytes(digest[:4], "little") % SETS
         return _SetKey(number + SETS * _KINDS.get(bound, 0), digest[4:])
 
-    def _take(self, set_keys: Sequence[_SetKey], limits: Sequence[int], now_ms: int) -> list[Taken]:
+    def _take(self, set_keys: Sequence[_SetKey], limits: Sequence[int], now_ms: int, tokens: int) -> list[Taken]:
         slots: list[int] = []
         wanted: list[tuple[Bucket | None, int]] = []
         for set_key, limit_per_s in zip(set_keys, limits, strict=True):
             slot, bucket = self._find(set_key, slots, now_ms)
             slots.append(slot)
             wanted.append((bucket, limit_per_s))
-        taken = take_all(wanted, now_ms)
+        taken = take_all(wanted, now_ms, tokens)
         for set_key, slot, one in zip(set_keys, slots, taken, strict=True):
             body = set_key.digest, *one.bucket
             _SLOT.pack_into(self._table, slot, set_key.digest, crc32(_BODY.pack(*body)), *one.bucket)

@@ -74,7 +74,6 @@ async def does_everything(
             "token": seen["verdict"],
             "event": changed,
             "login": logged_in,
-            "ip": "127.0.0.1",
             "tag": "t",
             "report": report(),
             "checks": [case for case, _ in cases],

@@ -17,7 +17,7 @@ from svc.domain.webhooks.signature import signed_headers
 from tests.clients.conftest import Library
 from tests.spec.subscriber import URL, subscribing
 from tests.spec.test_proven_visits import Browser
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, live_service
+from tests.support.live import ORIGIN, live_service, report
 from tests.test_docs import DOCS, block
 
 PAGE = "server-libraries.md"
@@ -51,19 +51,31 @@ async def test_the_login_examples_in_python_decide_correctly(tmp_path: Path):
         ids = [(await live.identify(key, tag="t")).json()["request_id"] for _ in range(2)]
         text = {"https://id.shop.example": live.url, "svc_sk_us_production_...": secret}
         blocking = names("def log_in(", **text)
-        later = names("def log_in_async(")["log_in_async"]
 
         def first(_: str) -> bool:
             return True
 
         def decided() -> list[str]:
             with blocking["svc"]:
-                return [blocking["log_in"](one, "127.0.0.1", tag, first) for one in ids for tag in ("t", "other")]
+                return [blocking["log_in"](one, tag, first) for one in ids for tag in ("t", "other")]
 
         said = await trio.to_thread.run_sync(decided)
         assert said == ["verify", "refuse", "accept", "refuse"]
-        assert await later(live.url, secret, ids[0], "127.0.0.1", "t", first) == "verify"
-        assert await later(live.url, secret, ids[0], "127.0.0.1", "t", lambda _: False) == "refuse"
+
+
+async def test_the_sign_up_example_accepts_a_new_visitor_where_a_log_in_asks_for_a_second_factor(tmp_path: Path):
+    async with live_service(tmp_path, now_ms=round(time.time() * 1000)) as live:
+        key, secret = live.issue()[1], live.issue("secret")[1]
+        ids = [(await live.identify(key, report(n), tag="t", action="sign_up")).json()["request_id"] for n in (1, 2)]
+        sign_up = names("def sign_up(", **{"https://shop.example": ORIGIN})["sign_up"]
+
+        def said() -> list[str]:
+            with Client(live.url, secret) as svc:
+                asked = svc.check(ids[1], origin=ORIGIN, tag="t", is_first_use=lambda _: True)
+                assert asked.reasons == ["not_known"]
+                return [sign_up(svc, ids[0], tag, lambda _: True) for tag in ("t", "other")] + [asked.decision]
+
+        assert await trio.to_thread.run_sync(said) == ["accept", "refuse", "verify"]
 
 
 async def test_the_example_for_a_change_of_the_password_asks_for_a_proven_visit(tmp_path: Path):
@@ -75,7 +87,7 @@ async def test_the_example_for_a_change_of_the_password_asks_for_a_proven_visit(
         def said() -> list[bool]:
             with Client(live.url, secret) as svc:
                 return [
-                    change_password(svc, one["request_id"], PUBLIC_ADDRESS, tag, lambda _: True)
+                    change_password(svc, one["request_id"], tag, lambda _: True)
                     for one in answers
                     for tag in ("t", "other")
                 ]
@@ -95,7 +107,7 @@ async def test_the_login_example_in_node_decides_correctly(library: Library, tmp
             """
             const { logIn } = await import(`file://${process.cwd()}/log-in.mjs`);
             const said = [];
-            for (const tag of ["t", "other"]) said.push(await logIn(ID, "127.0.0.1", tag, () => true));
+            for (const tag of ["t", "other"]) said.push(await logIn(ID, tag, () => true));
             return said;
             """,
             ID=request_id,

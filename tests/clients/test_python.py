@@ -165,6 +165,44 @@ async def test_a_check_names_its_error_and_an_unreachable_address_is_its_own_err
                 await client.check(request_id, ip="nowhere", **given, now=moment(live.clock.now_ms))
 
 
+SEEN: dict[str, Any] = next(case["given"]["event"] for case in cases("check") if case["kind"] == "check")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.Response(200, content=b"[" * 100_000),
+        httpx.Response(200, json=[]),
+        httpx.Response(200, json={}),
+        *(httpx.Response(200, json={**SEEN, name: value}) for name, value in [
+            ("occurred_at", 7), ("occurred_at", "2026-03-01"), ("ip_address", None), ("platform", ["web"]),
+            ("identifiable", "yes"), ("visitor_confidence", "100"), ("visitor_confidence", True), ("origin", {}),
+            ("decision", "block"), ("decision", {"action": "block"}), ("decision", {"action": 1, "rule": "r"}),
+        ]),
+        httpx.Response(429, json={"error": 1}, headers={"retry-after": "9" * 5_000}),
+        httpx.Response(422, json={"error": {"code": "c", "message": "m", "details": 7}}),
+    ],
+)  # fmt: skip
+def test_what_has_not_the_form_of_an_event_is_an_unexpected_response(answer: httpx.Response):
+    """Decisions 20."""
+    with through(Network(answers=(answer,))) as http:
+        client = Client("http://127.0.0.1:9", "svc_sk_key", http=http, retries=Retries(attempts=1))
+        with pytest.raises(ApiError) as refused:
+            client.check(NEVER, origin=None, tag=None, ip="127.0.0.1", is_first_use=lambda _: True)
+    assert refused.value.code == "unexpected_response"
+
+
+def test_a_body_that_cannot_be_unpacked_is_no_response():
+    class Garbled(httpx.BaseTransport):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            return httpx.Response(200, stream=httpx.ByteStream(b"no gzip"), headers={"content-encoding": "gzip"})
+
+    with httpx.Client(transport=Garbled()) as http:
+        client = Client("http://127.0.0.1:9", "svc_sk_key", http=http, retries=AT_ONCE)
+        with pytest.raises(UnreachableError):
+            client.check(NEVER, origin=None, tag=None, is_first_use=lambda _: True)
+
+
 @pytest.mark.slow
 async def test_new_visitors_are_challenged_and_only_suspects_refused(tmp_path: Path):
     async with live_service(tmp_path) as live:

@@ -33,19 +33,25 @@ foreach ($input['cases'] as ['kind' => $kind, 'given' => $given]) {
         continue;
     }
     if ($kind === 'verdict') {
-        [$problem, $seen] = svc_verdict($given['token'], $given['keys'], $given['expected'], $given['now_ms'] / 1000);
+        $sent = [$given['token'], $given['keys'], $given['expected'], fn (string $jti): bool => true];
+        $found = svc_check_verdict(...[...$sent, $given['now_ms'] / 1000]);
     } else {
-        $seen = $given['event'];
-        $problem = svc_problem($seen, $given['action'], $given['now_ms'] / 1000);
-        $problem ??= $given['is_first'] ? null : 'used_before';
+        $is_first_use = fn (string $id): bool => $given['is_first'];
+        try {
+            $found = svc_check($given['event'], $given['action'], $is_first_use, $given['now_ms'] / 1000);
+        } catch (RuntimeException $refused) {
+            $found = ['error' => substr($refused->getMessage(), 5)];
+        }
     }
-    $told[] = ['problem' => $problem, 'decision' => $problem ? 'refuse' : svc_decide($seen)];
+    unset($found['verdict']);
+    $told[] = $found;
 }
 if (isset($input['url'])) {
     foreach ($input['ids'] as $id) {
         $event = svc_event($input['url'], $input['key'], $id);
-        $action = ['origin' => $input['origin'], 'ip' => '127.0.0.1', 'tag' => 't'];
-        $told[] = $event ? [$event['request_id'], svc_problem($event, $action)] : null;
+        $action = ['origin' => $input['origin'], 'tag' => 't'];
+        $found = svc_check($event, $action, fn (string $id): bool => $id === $input['ids'][0]);
+        $told[] = [$event['request_id'] ?? null, $found['decision'], $found['reasons']];
     }
     $told[] = array_column(svc_verdict_keys($input['url'], $input['organization']), 'crv');
     try {
@@ -70,19 +76,21 @@ told = input["cases"].map do |one|
     next Svc.webhook(*sent, now: Time.at(given["now_s"]))&.dig("data", "message")
   end
   if kind == "verdict"
-    problem, seen = Svc.verdict(given["token"], given["keys"], now: at[given["now_ms"]], **named[given["expected"]])
+    given["expected"].merge!("now" => at[given["now_ms"]])
+    Svc.check_verdict(given["token"], given["keys"], **named[given["expected"]]) { true }.except(:verdict)
   else
-    seen = given["event"]
-    problem = Svc.problem_with(seen, now: at[given["now_ms"]], **named[given["action"]])
-    problem ||= "used_before" unless given["is_first"]
+    begin
+      Svc.check(given["event"], now: at[given["now_ms"]], **named[given["action"]]) { given["is_first"] }
+    rescue Svc::Refused => refused
+      { error: refused.message }
+    end
   end
-  { problem: problem, decision: problem ? "refuse" : Svc.decide(seen) }
 end
 if input["url"]
   input["ids"].each do |id|
     event = Svc.event(input["url"], input["key"], id)
-    action = { origin: input["origin"], ip: "127.0.0.1", tag: "t" }
-    told << (event && [event["request_id"], Svc.problem_with(event, **action)])
+    found = Svc.check(event, origin: input["origin"], tag: "t") { |one| one == input["ids"][0] }
+    told << [event && event["request_id"], found[:decision], found[:reasons]]
   end
   told << Svc.verdict_keys(input["url"], input["organization"]).map { |key| key["crv"] }
   begin
@@ -130,5 +138,6 @@ async def test_a_recipe_reads_events_of_a_service(language: str, tmp_path: Path)
             organization=live.organization.id, ids=[request_id, NEVER, "../../healthz", None, ["a"]],
         )  # fmt: skip
     assert found == [
-        [request_id, None], None, None, None, None, ["Ed25519", "Ed25519"], "svc: status 401 unauthorized",
+        [request_id, "verify", ["not_known"]], *[[None, "refuse", ["not_found"]]] * 4, ["Ed25519", "Ed25519"],
+        "svc: status 401 unauthorized",
     ]  # fmt: skip

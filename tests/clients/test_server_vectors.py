@@ -14,6 +14,7 @@ import pytest
 from svc_client import (
     ApiError,
     Checked,
+    CheckedVerdict,
     Expected,
     Retries,
     SvcError,
@@ -22,7 +23,7 @@ from svc_client import (
     verify_webhook,
     visitor_headers,
 )
-from svc_client.checks import problem_with
+from svc_client.checks import Action, checked, may_count, problems_with
 from svc_client.verdicts import KeyRing
 
 from svc.domain.webhooks.envelope import seal
@@ -31,8 +32,9 @@ from tests.clients.conftest import Library
 from tests.clients.vectors import cases, reference
 
 WEBHOOKS, VERDICTS = cases("webhook"), cases("verdict")
-CHECKS, WAITS, HEADERS = (
-    [case for case in cases("check") if case["kind"] == kind] for kind in ("check", "wait", "visitor_headers")
+CHECKS, MESSAGES, WAITS, HEADERS = (
+    [case for case in cases("check") if case["kind"] == kind]
+    for kind in ("check", "message", "wait", "visitor_headers")
 )
 
 
@@ -59,18 +61,25 @@ def received(given: dict[str, Any]) -> str | None:
         return None
 
 
-def told(given: dict[str, Any]) -> tuple[str | None, str]:
+def said(found: Checked | CheckedVerdict) -> dict[str, Any]:
+    return {"problem": found.problem, "decision": found.decision, "reasons": found.reasons}
+
+
+def told(given: dict[str, Any]) -> dict[str, Any]:
     ring = KeyRing()
     ring.put(given["keys"], 0)
-    checked = ring.check(given["token"], Expected(**given["expected"], now=moment(given["now_ms"])))
-    return checked.problem, checked.decision
+    return said(ring.check(given["token"], Expected(**given["expected"], now=moment(given["now_ms"]))))
 
 
-def checked(given: dict[str, Any]) -> tuple[str | None, str]:
-    problem = problem_with(given["event"], **given["action"], now=moment(given["now_ms"]))
-    if problem is None and not given["is_first"]:
-        problem = "used_before"
-    return problem, Checked(problem, given["event"]).decision
+def concluded(given: dict[str, Any]) -> dict[str, Any]:
+    action = Action(**given["action"], now=moment(given["now_ms"]))
+    try:
+        problems = problems_with(given["event"], action)
+    except ApiError as refused:
+        return {"error": refused.code}
+    if may_count(problems) and not given["is_first"]:
+        problems = ("used_before",)
+    return said(checked(problems, given["event"], allow_unknown=action.allow_unknown))
 
 
 def waited(given: dict[str, Any]) -> float | None:
@@ -90,12 +99,18 @@ def test_python_takes_authentic_deliveries_alone(case: dict[str, Any]):
 
 @pytest.mark.parametrize("case", VERDICTS, ids=lambda case: case["name"])
 def test_python_takes_verdicts_of_this_action_alone(case: dict[str, Any]):
-    assert told(case["given"]) == tuple(case["expect"].values())
+    assert told(case["given"]) == case["expect"]
 
 
 @pytest.mark.parametrize("case", CHECKS, ids=lambda case: case["name"])
 def test_python_takes_events_of_this_action_alone(case: dict[str, Any]):
-    assert checked(case["given"]) == tuple(case["expect"].values())
+    assert concluded(case["given"]) == case["expect"]
+
+
+@pytest.mark.parametrize("case", MESSAGES, ids=lambda case: case["name"])
+def test_the_text_of_an_error_in_python_names_each_field(case: dict[str, Any]):
+    """Decisions 20."""
+    assert str(ApiError(**case["given"])) == case["expect"]
 
 
 @pytest.mark.parametrize("case", WAITS, ids=lambda case: case["name"])
@@ -120,8 +135,9 @@ async def test_node_passes_every_case(library: Library):
         const read = (name) => JSON.parse(readFileSync(`${FOLDER}/${name}.json`, "utf8")).cases;
         const inner = (name) => import(`file://${process.cwd()}/node_modules/@svc/client/dist/${name}.js`);
         const { KeyRing } = await inner("verdicts"), { waitMs } = await inner("retries");
-        const { checked, problemWith } = await inner("checks");
-        const action = ({ account_id: accountId, ...others }) => ({ ...others, accountId });
+        const { concluded, mayCount, problemsWith } = await inner("checks");
+        const action = ({ account_id: accountId, same_network: sameNetwork, allow_unknown: allowUnknown, ...others }) =>
+          ({ ...others, accountId, sameNetwork, allowUnknown });
         const received = ({ body, headers, secrets, now_s }) => [headers, new Headers(ascii(headers))].map((sent) => {
           try {
             return verifyWebhook(Buffer.from(body, "base64"), sent, secrets, now_s * 1000).data.message;
@@ -137,14 +153,19 @@ async def test_node_passes_every_case(library: Library):
           verdict({ keys, token, now_ms: now, expected: { organization_id: organizationId, ...others } }) {
             const ring = new KeyRing();
             ring.put(keys);
-            const { problem, decision } = ring.check(token, { organizationId, ...action(others), now });
-            return { problem, decision };
+            const { verdict, problems } = ring.check(token, { organizationId, ...action(others), now });
+            return concluded(problems, verdict, action(others));
           },
           check({ event, action: given, now_ms: now, is_first }) {
-            const first = problemWith(event, { ...action(given), now });
-            const { problem, decision } = checked(first === null && !is_first ? "used_before" : first, event);
-            return { problem, decision };
+            let found;
+            try {
+              found = problemsWith(event, { ...action(given), now });
+            } catch (refused) {
+              return { error: refused.code };
+            }
+            return concluded(mayCount(found) && !is_first ? ["used_before"] : found, event, action(given));
           },
+          message: ({ status, code, message, details }) => new ApiError(status, code, message, { details }).message,
           wait({ attempts, attempt, is_repeatable: isRepeatable, random, failure, retry_after_s: retryAfterS }) {
             const fault = typeof failure === "number"
               ? new ApiError(failure, "code", "message", { retryAfterS })

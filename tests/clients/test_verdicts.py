@@ -16,7 +16,7 @@ from svc.store.transactions import organizations
 from tests.clients.cases import ABOUT, forged, in_node, verdict_checks
 from tests.clients.conftest import Library
 from tests.spec.responses import BROWSER
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service
+from tests.support.live import ORIGIN, Live, live_service
 from tests.test_docs import block
 
 pytestmark = pytest.mark.slow(5)
@@ -163,16 +163,16 @@ async def test_the_code_example_of_the_page_decides_correctly(library: Library, 
         decide, uses = names["log_in_with_verdict"], Uses()
         async with AsyncClient(live.url, live.issue("secret")[1]) as client:
             given = (client, live.organization.id)
-            said = [await decide(*given, token, PUBLIC_ADDRESS, "t", uses) for token in (*tokens, tokens[0])]
+            said = [await decide(*given, token, "t", uses) for token in (*tokens, tokens[0])]
         assert said == ["verify", "accept", "refuse"]
         (library.folder / "verdict.mjs").write_text(block(page, "javascript", "logInWithVerdict"))
         told = await library.run(
             """
             const { logInWithVerdict } = await import(`file://${process.cwd()}/verdict.mjs`);
             const svc = new Client({ baseUrl: URL, apiKey: "none" }), said = [];
-            for (const token of TOKENS) said.push(await logInWithVerdict(svc, ORG, token, IP, "t", () => true));
+            for (const token of TOKENS) said.push(await logInWithVerdict(svc, ORG, token, "t", () => true));
             return said;
             """,
-            URL=live.url, ORG=live.organization.id, TOKENS=[*tokens, "made up"], IP=PUBLIC_ADDRESS,
+            URL=live.url, ORG=live.organization.id, TOKENS=[*tokens, "made up"],
         )  # fmt: skip
     assert told == ["verify", "accept", "refuse"]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from bench.condition_grammar import conditions
 from svc.domain.rules.conditions import compiled
-from svc.domain.rules.explanation import LONGEST_VALUE, Operand, Term, explain, shown
+from svc.domain.rules.cost import BUDGET
+from svc.domain.rules.evaluation import Evaluation, Values
+from svc.domain.rules.explanation import LONGEST_VALUE, Operand, Term, explain, shown, written
+from svc.domain.rules.language import checked_tree
+from svc.domain.rules.tree import Node, Type
 
 VALUES: dict[str, Any] = {
     "score": 40,
@@ -17,13 +21,15 @@ VALUES: dict[str, Any] = {
     "visitor.is_new": True,
     "velocity.visitor.accounts": {"1h": 1, "24h": 2, "30d": 7},
     "address.ip": "10.1.2.3",
-    "now": datetime(2026, 1, 5, tzinfo=UTC),
+    "now": 1_767_571_200_000_000_000,
 }
 
 
 def explained(text: str) -> Term:
     compiled(text)
-    return explain(text, VALUES, lambda name: name == "blocked_visitors")
+    found = explain(text, Evaluation(Values(VALUES.get), lambda name: name == "blocked_visitors", BUDGET))
+    assert found is not None
+    return found
 
 
 def test_a_comparison_shows_the_value_of_the_event():
@@ -87,9 +93,34 @@ def test_every_part_is_what_the_language_says_of_it():
 
 
 def test_values_are_written_as_a_condition_would_and_cut_where_they_are_long():
-    assert [shown(each) for each in (True, 7, 'a"b', 1.5, datetime(2026, 1, 5, tzinfo=UTC))] == [
-        "true", "7", '"a\\"b"', "1.5", "2026-01-05T00:00:00Z",
-    ]  # fmt: skip
+    values = [
+        (True, "bool", "true"),
+        (7, "int", "7"),
+        ('a"b', "string", '"a\\"b"'),
+        (1.5, "double", "1.5"),
+        (1_767_571_200_000_000_000, "timestamp", "2026-01-05T00:00:00Z"),
+        (90_000_000_000, "duration", "90s"),
+    ]
+    for value, of, text in values:
+        assert shown(value, Type(of)) == text
     term = explained("velocity.visitor.accounts != velocity.visitor.accounts")
     assert term.left == Operand("velocity.visitor.accounts", '{"1h": 1, "24h": 2, "30d": 7}')
-    assert len(shown("x" * 1000)) == LONGEST_VALUE
+    assert len(shown("x" * 1000, Type("string"))) == LONGEST_VALUE
+
+
+def test_a_condition_is_written_as_it_was_read():
+    """What is written is read as the same tree again, whatever brackets it needs."""
+    for text in conditions(7, 300):
+        tree = checked_tree(text)
+        again = checked_tree(written(tree))
+        assert _plain(again) == _plain(tree), text
+
+
+def _plain(node: Node) -> tuple[object, ...]:
+    """Without places; `a && (b && c)` is `a && b && c`."""
+    parts = [
+        part
+        for each in map(_plain, node.parts)
+        for part in (each[-1] if each[1] == node.name in ("_&&_", "_||_") else [each])  # type: ignore[union-attr]
+    ]
+    return (node.kind, node.name, node.value, node.overload, parts)

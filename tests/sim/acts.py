@@ -311,7 +311,7 @@ class Acts:
         if step.key is not None:
             headers["idempotency_key"] = f"key {step.key}"
         signals = report(step.device, canvas=f"{step.device * 7919 + step.changed:032x}", **(BOT if step.bot else {}))
-        named = {} if step.account is None else {"account_id": account_id(step.account)}
+        named = {"action": "sign_up"} if step.account is None else {"account_id": account_id(step.account)}
         body = {"sdk": {"platform": "web"}, "tag": str(asked.number), "signals": signals | more, **named}
         asked.response = await self._ask(request("POST", "/identify", body, **headers), step.client)
         now = trio.current_time()

@@ -18,6 +18,7 @@ from svc.cli.serve import processes
 from svc.domain.rules.ruleset import NOTHING_DECIDED
 from svc.domain.webhooks.records import Attempted, Transport
 from svc.store.schema.tables import (
+    ACCOUNTS,
     CHALLENGES,
     DELIVERIES,
     DUE,
@@ -190,6 +191,12 @@ MUTATIONS: dict[str, tuple[Sabotage, Plan, str]] = {
         losing(VELOCITY, first=3),
         plan(NAMED, Identify(at=60, org=0, device=1, account=2), SetAccount(at=70, org=0, account=3)),
         "is not among the accounts of its visitor",
+    ),
+    "an account is not recorded": (losing(ACCOUNTS), plan(NAMED), "its account has no record"),
+    "a visitor is not recorded with the account": (
+        losing(ACCOUNTS, first=2),
+        plan(NAMED, Identify(at=60, org=0, device=3, account=1)),
+        "is not within the record of its account",
     ),
     "an entry of a list is lost": (losing(LIST_ENTRIES), plan(BLOCK), "has 0 entries, its count says otherwise"),
     "an entry has no mark": (losing(LIST_MARKS), plan(BLOCK), "has no mark"),

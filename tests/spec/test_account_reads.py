@@ -111,6 +111,17 @@ async def test_an_account_is_read_with_its_visitors_and_velocity(live: Live, key
     assert isinstance(account["countries"], list)
 
 
+async def test_an_account_was_first_seen_on_its_first_day_however_long_ago(live: Live, keys: tuple[str, str]):
+    """Decisions 11.5: as `account.age_days` has it."""
+    public, secret = keys
+    await act(live, public, "a")
+    live.clock.advance(hours=24 * 100)
+    await act(live, public, "a")
+    assert (await read(live, secret, "accounts/a"))["first_seen_at"] == "2026-01-01T00:00:00.000Z"
+    (row,) = (await read(live, secret, "accounts"))["accounts"]
+    assert row["first_seen_at"] == "2026-01-01T00:00:00.000Z"
+
+
 async def test_a_visitor_is_read_with_its_accounts_and_velocity(live: Live, keys: tuple[str, str]):
     public, secret = keys
     await act(live, public, "a")

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
+from uuid import UUID
 
+import msgspec
 import pytest
 
 from svc.actors.retention import Progress, sweep
+from svc.domain.accounts.record import MAX_VISITORS, AccountRecord
 from svc.domain.accounts.velocity import LONGEST_S
 from svc.domain.events.hour_counts import HOUR_MS
-from svc.store.schema.tables import VELOCITY
+from svc.store.check.invariants import violations
+from svc.store.inspection.visitor_rows import VisitorRows
+from svc.store.schema.tables import ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
+from svc.store.transactions.rules.rulesets import facts_now
+from tests.spec.automation import Automation
 from tests.spec.responses import IDENTIFY, assert_error, visit
 from tests.support.live import ORIGIN, Live, report
 
@@ -36,6 +43,11 @@ async def event_of(live: Live, secret: str, answer: dict[str, Any]) -> dict[str,
 async def patch(live: Live, secret: str, answer: dict[str, Any], **fields: Any) -> Any:
     path = f"/api/v1/events/{answer['request_id']}"
     return await live.client.patch(path, json=fields, headers={"x-api-key": secret})
+
+
+def records(live: Live) -> list[AccountRecord]:
+    with live.found.store.read() as snapshot:
+        return [record for _, record in snapshot.scan(ACCOUNTS)]
 
 
 def fired(event: dict[str, Any]) -> set[str]:
@@ -201,7 +213,8 @@ async def test_a_visitor_of_three_accounts_fires_multi_account(live: Live, keys:
     seen = [fired(await event_of(live, secret, await act(live, public, name))) for name in ("a", "b", "b", "c")]
     assert seen == [set(), set(), set(), {"multi_account"}]
     event = await event_of(live, secret, await act(live, public))
-    assert fired(event) == set(), "they fire only where an account is given"
+    assert fired(event) == {"multi_account"}, "its counts are what counts, not the request"
+    assert fired(await event_of(live, secret, await act(live, public, device=2))) == set()
 
 
 async def test_five_accounts_of_a_visitor_within_an_hour_fire_account_testing(live: Live, keys: tuple[str, str]):
@@ -239,13 +252,220 @@ async def test_an_account_of_six_visitors_is_shared_and_weighs_nothing_by_defaul
 
 
 async def test_a_new_visitor_of_an_account_that_is_known_for_a_day_fires(live: Live, keys: tuple[str, str]):
+    """It is had after two earlier days; the first one is had from the start. What nobody verified on one day
+    excuses nothing, however often.
+    """
+    public, secret = keys
+
+    async def is_foreign(device: int) -> bool:
+        return "account_new_device" in fired(await event_of(live, secret, await act(live, public, "a", device=device)))
+
+    assert [await is_foreign(device) for device in (1, 2, 2)] == [False, False, False], "the account is new itself"
+    live.clock.advance(hours=24)
+    assert [await is_foreign(device) for device in (1, 2, 2, 3, 3)] == [False, True, True, True, True]
+    live.clock.advance(hours=24)
+    assert [await is_foreign(device) for device in (1, 2, 3, 4)] == [False, False, True, True]
+
+
+async def test_a_visitor_is_had_once_a_backend_verified_the_pair(live: Live, keys: tuple[str, str]):
     public, secret = keys
     await act(live, public, "a")
-    assert "account_new_device" not in fired(await event_of(live, secret, await act(live, public, "a", device=2)))
     live.clock.advance(hours=24)
-    assert "account_new_device" not in fired(await event_of(live, secret, await act(live, public, "a", device=2)))
+    stranger = await act(live, public, "a", device=2)
+    assert "account_new_device" in fired(await event_of(live, secret, stranger))
+    assert (await patch(live, secret, stranger, account_id="a")).json()["account_verified"] is True
+    assert fired(await event_of(live, secret, await act(live, public, "a", device=2))) == set()
     assert "account_new_device" in fired(await event_of(live, secret, await act(live, public, "a", device=3)))
-    assert "account_new_device" not in fired(await event_of(live, secret, await act(live, public, "a", device=3)))
+    await patch(live, secret, stranger, account_id=None)
+    assert "account_new_device" in fired(await event_of(live, secret, await act(live, public, "a", device=2)))
+
+
+@pytest.mark.parametrize("silent_days", [2, 29, 45, 61, 200])
+async def test_a_dormant_account_is_still_known(live: Live, keys: tuple[str, str], silent_days: int):
+    """11.5: its first day and its visitors are kept as long as visitors are, not for the windows alone."""
+    public, secret = keys
+    await act(live, public, "a")
+    live.clock.advance(hours=24)
+    await act(live, public, "a")
+    live.clock.advance(hours=24 * silent_days)
+    now_ms = live.clock.now_ms
+    await sweep(live.found.store, now_ms, 365, Progress(now_ms), with_passes=True)
+    stranger = await event_of(live, secret, await act(live, public, "a", device=2))
+    assert "account_new_device" in fired(stranger)
+    assert fired(await event_of(live, secret, await act(live, public, "a"))) == set(), "its own device is its own"
+
+
+async def test_an_account_has_an_age_from_its_real_first_day_and_none_where_it_is_not_known(
+    live: Live, keys: tuple[str, str]
+):
+    public, secret = keys
+    automation = Automation(live)
+    rules = [{"name": "Old", "condition": "account.age_days >= 100", "action": "review", "mode": "shadow"}]
+    saved = await automation("PUT", "/rules", {"revision": 0, "rules": rules})
+    assert saved.status_code == 200, saved.text
+    await act(live, public, "a")
+    live.clock.advance(hours=24 * 100)
+    old = await act(live, public, "a")
+    new = await act(live, public, "b")
+    shadows = [(await event_of(live, secret, answer)).get("shadow") for answer in (old, new)]
+    assert [bool(shadow) for shadow in shadows] == [True, False]
+    for _, key in ((1, "a"), (2, "b")):
+        erased = await automation("DELETE", f"/accounts/{key}")
+        assert erased.status_code == 204, erased.text
+    with live.found.store.read() as snapshot:
+        event = snapshot.get(EVENTS, live.organization.number, UUID(old["request_id"]).bytes)
+        assert event is not None
+        named = msgspec.structs.replace(event, account_id="a")
+        assert facts_now(snapshot, live.organization.number, named).ages.account is None
+
+
+async def test_accounts_are_forgotten_with_the_visitors(live: Live, keys: tuple[str, str]):
+    public, _ = keys
+
+    async def visitors_kept(days: int) -> list[int]:
+        live.clock.advance(hours=24 * days)
+        now_ms = live.clock.now_ms
+        await sweep(live.found.store, now_ms, 365, Progress(now_ms), with_passes=True)
+        return sorted(len(record.visitors) for record in records(live))
+
+    await act(live, public, "a")
+    await act(live, public, "b")
+    assert await visitors_kept(200) == [1, 1]
+    await act(live, public, "b", device=2)
+    assert await visitors_kept(160) == [1, 2]
+    assert await visitors_kept(6) == [1], "of b the visitor that was seen since is left"
+    assert await visitors_kept(200) == []
+
+
+async def test_what_is_verified_for_outlives_claims(live: Live, keys: tuple[str, str]):
+    """11.5: of 64 visitors those go first that nobody verified and that came on few days."""
+    public, secret = keys
+    await act(live, public, "a", device=100)
+    verified = await act(live, public, "a", device=1)
+    await patch(live, secret, verified, account_id="a")
+    for device in range(2, MAX_VISITORS + 10):
+        await act(live, public, "a", device=device)
+    (record,) = records(live)
+    assert len(record.visitors) == MAX_VISITORS
+    assert [known.is_first for known in record.visitors].count(True) == 1
+    assert [bool(known.verified_s) for known in record.visitors].count(True) == 1
+
+
+# 11.2: sign-ups
+
+
+async def counts(live: Live, secret: str, answer: dict[str, Any]) -> tuple[int, int]:
+    """Accounts of the visitor and of the address within an hour, as an event shows them."""
+    velocity = (await event_of(live, secret, answer))["velocity"]
+    return velocity["visitor"]["accounts"]["1h"], velocity["address"]["accounts"]["1h"]
+
+
+async def sign_up(live: Live, public: str, **fields: Any) -> dict[str, Any]:
+    return await act(live, public, action="sign_up", **fields)
+
+
+async def test_a_sign_up_counts_the_account_that_is_being_opened(live: Live, keys: tuple[str, str]):
+    """The third of a device counts 3 while it is answered, whether or not earlier ones have got their account."""
+    public, secret = keys
+    first, second = await sign_up(live, public), await sign_up(live, public)
+    assert [await counts(live, secret, each) for each in (first, second)] == [(1, 1), (2, 2)]
+    await patch(live, secret, first, account_id="a")
+    third = await sign_up(live, public)
+    assert await counts(live, secret, third) == (3, 3)
+    assert fired(await event_of(live, secret, third)) == {"multi_account"}
+    last = [await sign_up(live, public) for _ in range(2)][-1]
+    assert fired(await event_of(live, secret, last)) == {"multi_account", "account_testing"}
+
+
+async def test_an_account_that_is_set_takes_the_place_of_its_sign_up(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    answers = [await sign_up(live, public) for _ in range(3)]
+
+    async def now() -> tuple[int, int]:
+        return await counts(live, secret, await act(live, public, action="view"))
+
+    for number, answer in enumerate(answers):
+        await patch(live, secret, answer, account_id=f"a{number}")
+        assert await now() == (3, 3)
+    await patch(live, secret, answers[0], account_id="a1")
+    assert await now() == (2, 2), "two sign-ups are of one account"
+    await patch(live, secret, answers[0], account_id=None)
+    assert await now() == (3, 3), "without an account it is one of its own again"
+    await patch(live, secret, answers[0], action="sign_up_failed")
+    assert await now() == (2, 2)
+    await patch(live, secret, answers[0], action="sign_up")
+    assert await now() == (3, 3)
+    await patch(live, secret, answers[0], action=None, account_id="a0")
+    await patch(live, secret, answers[1], tag="x")
+    assert await now() == (3, 3)
+    with live.found.store.read() as snapshot:
+        assert list(violations(snapshot)) == []
+
+
+async def test_a_sign_up_is_no_row_of_accounts_and_is_found_by_min_accounts(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    answer = [await sign_up(live, public) for _ in range(3)][-1]
+    await act(live, public, device=2)
+
+    async def read(path: str, **query: Any) -> Any:
+        response = await live.client.get(f"/api/v1/{path}", params=query, headers={"x-api-key": secret})
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    visitor = await read(f"visitors/{answer['visitor_id']}")
+    assert (visitor["velocity"]["accounts"]["30d"], visitor["accounts"]) == (3, [])
+    assert [row["visitor_id"] for row in (await read("visitors", min_accounts=3))["visitors"]] == [answer["visitor_id"]]
+    assert (await read("accounts"))["accounts"] == []
+
+
+async def test_a_sign_up_that_is_erased_counts_no_more(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    gone = await sign_up(live, public)
+    named = await sign_up(live, public, device=2)
+    await patch(live, secret, named, account_id="a")
+    await sign_up(live, public, device=3)
+    automation = Automation(live)
+    assert (await automation("DELETE", f"/visitors/{gone['visitor_id']}")).status_code == 204
+    assert await counts(live, secret, await act(live, public, device=3)) == (1, 2)
+    assert (await automation("DELETE", "/accounts/a")).status_code == 204
+    assert await counts(live, secret, await act(live, public, device=2)) == (1, 2), "it is a sign-up without an account"
+    with live.found.store.read() as snapshot:
+        assert list(violations(snapshot)) == []
+    for device in (2, 3):
+        await automation("DELETE", f"/visitors/{(await act(live, public, device=device))['visitor_id']}")
+    assert await counts(live, secret, await act(live, public, device=4)) == (0, 0)
+
+
+# 11.4: replays
+
+
+async def test_a_replayed_report_moves_no_count_and_makes_no_pair_seen(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    device = report(1) | {"client_token": f"{1:032x}"}
+    await visit(live, public, device)
+    own = {"nonce": "0123456789abcdef"}
+    answer = await visit(live, public, device | own, account_id="own")
+    sent = answer
+    for number in range(6):
+        headers = {"x-forwarded-for": f"91.3.4.{number}"}
+        sent = await visit(live, public, device | own, headers=headers, account_id=f"x{number}", action="sign_up")
+        event = await event_of(live, secret, sent.json())
+        assert "replayed" in {signal["signal"] for signal in event["signals"]}
+        assert event["visitor_id"] == answer.json()["visitor_id"]
+        assert event["velocity"]["visitor"]["accounts"]["30d"] == 1
+        assert event["velocity"]["account"]["events"]["30d"] == event["velocity"]["address"]["events"]["30d"] == 0
+    event = await event_of(live, secret, (await visit(live, public, device, account_id="own")).json())
+    assert event["visitor_id"] == answer.json()["visitor_id"]
+    assert event["velocity"]["visitor"]["accounts"]["30d"] == 1
+    assert event["velocity"]["visitor"]["addresses"]["30d"] == 1
+    assert {"account_testing", "multi_account", "velocity_ip"}.isdisjoint(each["signal"] for each in event["signals"])
+    before = records(live)
+    assert (await patch(live, secret, sent.json(), account_id="own")).status_code == 200
+    assert records(live) == before, "nobody verifies a replay"
+    event = await event_of(live, secret, (await visit(live, public, device)).json())
+    assert event["velocity"]["visitor"]["accounts"]["30d"] == 1
+    with live.found.store.read() as snapshot:
+        assert list(violations(snapshot)) == []
 
 
 # 11.2: changes of an event
@@ -353,3 +573,30 @@ async def test_rows_of_velocity_are_deleted_after_two_periods(live: Live, keys: 
         now_ms = live.clock.now_ms
         await sweep(live.found.store, now_ms, 365, Progress(now_ms), with_passes=True)
         assert len(live.contents()[VELOCITY.name]) == left
+
+
+async def test_a_visitor_is_erased_from_accounts_also_where_its_events_are_gone(live: Live, keys: tuple[str, str]):
+    """What its events lead to at once; the rest, a number that leads nowhere, by the daily pass."""
+    public, _ = keys
+    gone = await act(live, public, "old")
+    await act(live, public, "old", device=2)
+    live.clock.advance(hours=60 * 24)
+    await sweep(live.found.store, live.clock.now_ms, 365, Progress(live.clock.now_ms), with_passes=True)
+    await act(live, public, "new")
+    await act(live, public, "new", device=2)
+    number = live.organization.number
+    with live.found.store.read() as snapshot:
+        visitor = snapshot.get(VISITOR_IDS, number, gone["visitor_id"].encode())
+
+    def naming() -> int:
+        return sum(record.of(visitor) is not None for record in records(live))
+
+    rows = VisitorRows(cast("Any", live.found.store), number, gone["visitor_id"])
+    kept = [row.value for row in rows.of_visitor() if row.table is ACCOUNTS]
+    assert [[known.visitor for known in record.visitors] for record in kept] == [[visitor], [visitor]]
+    assert naming() == 2
+    assert (await Automation(live)("DELETE", f"/visitors/{gone['visitor_id']}")).status_code == 204
+    assert naming() == 1, "no event leads to the other"
+    await sweep(live.found.store, live.clock.now_ms, 365, Progress(live.clock.now_ms), with_passes=True)
+    assert naming() == 0
+    assert [len(record.visitors) for record in records(live)] == [1, 1]

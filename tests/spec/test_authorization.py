@@ -163,6 +163,7 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", "/console/api/events/{request_id}/rules"): READER._replace(status=404),
     ("GET", "/console/api/rules/history"): READER,
     ("POST", "/console/api/rules/check"): READER._replace(status=204, body={"rules": []}),
+    ("POST", "/console/api/rules/examples"): READER._replace(body={"request_ids": []}),
     ("GET", "/console/api/rules/language"): READER,
     ("GET", "/console/api/standing"): READER,
     ("GET", "/console/api/seen-accounts"): READER,

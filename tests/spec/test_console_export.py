@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from svc.domain.events.export import COLUMNS
+from svc.http import slices
 from svc.http.console import export
 from tests.spec.console import Console
 from tests.spec.responses import HEADLESS, assert_error, assert_invalid
@@ -67,7 +68,7 @@ async def test_a_file_keeps_to_the_filters_and_the_window(live: Live, query: dic
 
 async def test_a_file_is_complete_however_its_events_lie_in_the_index(live: Live, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(export, "POSITIONS_AT_ONCE", 2)
-    monkeypatch.setattr(export, "ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(slices, "MAX_AT_ONCE", 1)
     await busy(live, 7)
     console = Console(live)
     rows = rows_of((await console.get("/events/export")).text)

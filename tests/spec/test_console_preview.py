@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import trio
 
+from svc.http import slices
 from svc.http.console import preview
 from svc.store.transactions.erasure import organizations as removal
 from tests.spec.automation import Automation
@@ -145,7 +146,7 @@ async def test_the_newest_events_are_compared_and_the_number_scanned_is_bounded(
 ):
     console, (_, public) = Console(live), live.issue()
     ids = [answer["request_id"] for answer in await traffic(live, public)]
-    monkeypatch.setattr(preview, "EVENTS_AT_ONCE", 2)
+    monkeypatch.setattr(slices, "MAX_AT_ONCE", 2)
     monkeypatch.setattr(preview, "MOST_EVENTS", 3)
     found = await asked(console, weights={"automation": 0, "headless": 0})
     assert found["events"] == 3

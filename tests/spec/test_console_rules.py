@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from svc.domain.records import RETENTION_MS
 from tests.spec.console import UNKNOWN, Console
 from tests.spec.responses import assert_error
 from tests.spec.test_account_reads import act
@@ -74,7 +75,7 @@ async def test_an_event_is_explained_by_the_rules_of_its_time(live: Live):
     await save(live, NEVER, revision=1)
     seen = await console.seen(f"/events/{first['request_id']}/rules")
     assert (seen["revision"], seen["is_in_force"], "saved_at" in seen) == (0, False, False)
-    assert [rule["name"] for rule in seen["rules"]] == ["Trusted", "Blocked"]
+    assert [rule["name"] for rule in seen["rules"]] == ["Blocked", "Trusted"]
     assert "decision" not in seen
     second = await act(live, public, "b")
     assert (await console.seen(f"/events/{second['request_id']}/rules"))["revision"] == 2
@@ -109,6 +110,49 @@ async def test_revisions_are_listed_newest_first_with_who_saved_them(live: Live)
     assert [each["revision"] for each in (await console.seen("/rules/history", environment="test"))["revisions"]] == [0]
 
 
+async def test_examples_of_a_preview_are_told_apart(live: Live):
+    """Of any environment, in the order of the preview; those that are gone, or of others, are left out."""
+    console = Console(live)
+    public = live.issue(environment="production")[1]
+    first = await act(live, public, "a", action="log_in")
+    live.clock.advance(seconds=1)
+    staging = await act(live, live.issue(environment="staging")[1])
+    stranger = Console(live, organization=live.new_organization())
+    answer = await console.post(
+        "/rules/examples", {"request_ids": [staging["request_id"], UNKNOWN, first["request_id"].upper()]}
+    )
+    assert answer.status_code == 200, answer.text
+    bare, full = answer.json()["rows"]
+    assert full == {
+        "request_id": first["request_id"],
+        "occurred_at": "2026-01-01T00:00:00.000Z",
+        "suspect_score": first["suspect_score"],
+        "suspect_level": "low",
+        "account_id": "a",
+        "action": "log_in",
+    }
+    assert bare.keys() == full.keys() - {"account_id", "action"}
+    assert bare["request_id"] == staging["request_id"]
+    foreign = await stranger.post("/rules/examples", {"request_ids": [first["request_id"]]})
+    assert foreign.json() == {"rows": []}
+    live.clock.now_ms += RETENTION_MS
+    assert (await console.post("/rules/examples", {"request_ids": [first["request_id"]]})).json() == {"rows": []}
+
+
+async def test_examples_are_500_at_most_and_ids(live: Live):
+    console = Console(live)
+    assert (await console.post("/rules/examples", {"request_ids": [UNKNOWN] * 500})).json() == {"rows": []}
+    for request_ids, fault in (
+        ([UNKNOWN] * 501, ("request_ids", "too_long", "body")),
+        ([UNKNOWN, "first"], ("request_ids[1]", "invalid_value", "body")),
+        ([7], ("request_ids[0]", "wrong_type", "body")),
+        (None, ("request_ids", "wrong_type", "body")),
+    ):
+        assert_error(
+            await console.post("/rules/examples", {"request_ids": request_ids}), 422, "validation_error", fault
+        )
+
+
 async def test_rules_are_checked_without_looking_at_an_event(live: Live):
     console = Console(live)
     assert (await console.post("/rules/check", {"rules": [SECOND, LATER]})).status_code == 204
@@ -122,6 +166,6 @@ async def test_the_language_of_conditions_is_listed_for_an_editor(live: Live):
     seen = await Console(live).seen("/rules/language")
     types = {each["name"]: each["type"] for each in seen["variables"]}
     assert types["score"] == "int"
-    assert types["velocity.visitor.accounts"] == "map<string, int>"
+    assert types["velocity.visitor.accounts"] == "map(string, int)"
     assert {"name": "blocked_visitors", "kind": "visitor"} in seen["lists"]
     assert 'present("account.id")' in seen["functions"]

@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,17 @@ import pytest
 from structlog.testing import capture_logs
 
 from svc.cli.serve import health_checks
+from svc.cli.serve.doctor import rules_of, spellings_of
 from svc.cli.serve.health_checks import Examined, Finding
 from svc.config import Config
+from svc.domain.accounts.names import folded
+from svc.domain.rules.ruleset import Rule
+from svc.store.transactions.rules.rulesets import save_rules
 from svc.world import World
 from tests.spec.commands import Run
 from tests.store.release import RELEASED, unpack
 from tests.support.certificates import Files
+from tests.support.live import Live
 from tests.support.ports import free_port
 from tests.support.process import Started, run_json
 
@@ -241,8 +247,7 @@ def test_the_command_prints_one_line_for_each_check_and_has_an_exit_status(
     lines = [line for line in ran.out.splitlines() if line.startswith(("ok", "warning", "problem"))]
     assert [line[9:23].strip() for line in lines] == [
         "settings", "permissions", "service", "store", "network data", "clock", "disk", "tls", "identification",
-        "credit",
-        "chat links",
+        "credit", "accounts", "rules", "chat links",
     ]  # fmt: skip
     assert "\x1b" not in ran.out
     told = run("doctor", "--data", data, "--json").json
@@ -252,3 +257,51 @@ def test_the_command_prints_one_line_for_each_check_and_has_an_exit_status(
     ran = run("doctor", "--data", data)
     assert (ran.status, ran.err) == (1, "svc: 1 problem\n")
     assert "svc config check" in ran.out
+
+
+async def test_accounts_that_only_look_alike_are_pointed_out(live: Live):
+    key = live.issue(environment="production")[1]
+    for account in ("shop-1", "shop-2"):
+        await live.identify(key, account_id=account)
+    assert spellings_of(live.found.store).status == "ok"
+    for account in ("Shop-1", "shop -1", "shop\u00ad-2", "shop-3"):
+        await live.identify(key, account_id=account)
+    finding = spellings_of(live.found.store)
+    assert finding.status == "warning"
+    assert finding.says == (
+        f"accounts that look alike: 'Shop-1' and 'shop -1' and 'shop-1' of {live.organization.id}; "
+        f"'shop-2' and 'shop\\xad-2' of {live.organization.id}"
+    )
+
+
+async def test_rules_and_filters_that_could_not_be_saved_again_are_named(live: Live):
+    """Decisions 13.4: they stay in force."""
+    assert rules_of(live.found.store).status == "ok"
+    number = live.organization.number
+    rules = [
+        Rule(id=f"rul_{position:020}", name=name, condition=condition, action="block")
+        for position, (name, condition) in enumerate(
+            [("Fine", "score > 1"), ("Dear", 'tag.matches("((a{0,30}){0,30})b")'), ("Old", "tag.matches(tag)")]
+        )
+    ]
+    save = partial(save_rules, number=number, kind="live", revision=0, rules=rules, saved_by="", now_ms=0)
+    live.found.store.write_now([save])
+    finding = rules_of(live.found.store)
+    assert finding.status == "warning"
+    organization = live.organization.id
+    assert finding.says.endswith(f"rule 'Dear' (live) of {organization}; rule 'Old' (live) of {organization}")
+
+
+def test_ids_are_folded_to_what_people_see_of_them():
+    alike = (
+        "shop-1",
+        "Shop-1",
+        "shop-1 ",
+        " s h op-1",
+        "shop-1\u200b",
+        "shop\u00ad-1",
+        "\uff53hop-1",
+        "s\u3164hop\ufe0f-1",
+    )
+    assert {folded(account) for account in alike} == {"shop-1"}
+    assert len({folded(account) for account in ("shop-1", "shop-2", "shop1", "sh\u00f6p-1")}) == 4

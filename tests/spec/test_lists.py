@@ -209,16 +209,67 @@ async def test_a_list_that_a_rule_names_is_neither_deleted_nor_renamed(live: Liv
 
 
 async def test_a_block_takes_effect_at_the_next_request(live: Live, admin: Automation):
-    """Decisions 12.2, 13.3: the two rules of the start read the six lists."""
+    """Decisions 12.2, 13.3: the two rules of the start read the six lists, those of who is blocked first."""
     _, key = live.issue(environment="production")
     first = (await visit(live, key, report(1))).json()
     assert "decision" not in first
-    blocked = (await by_name(admin))["blocked_visitors"]["id"]
-    await add(admin, blocked, first["visitor_id"])
-    assert (await visit(live, key, report(1))).json()["decision"]["action"] == "block"
     trusted = (await by_name(admin))["trusted_addresses"]["id"]
     await add(admin, trusted, f"{PUBLIC_ADDRESS}/24")
-    assert (await visit(live, key, report(1))).json()["decision"]["action"] == "allow", "the first rule decides"
+    assert (await visit(live, key, report(1))).json()["decision"]["action"] == "allow"
+    blocked = (await by_name(admin))["blocked_visitors"]["id"]
+    await add(admin, blocked, first["visitor_id"])
+    assert (await visit(live, key, report(1))).json()["decision"]["action"] == "block", "the first rule decides"
+
+
+async def test_an_account_is_trusted_only_where_a_backend_says_who_it_is(live: Live, admin: Automation):
+    """Decisions 13.3: sent by a secret key, or of a pair of visitor and account that was verified before."""
+    _, public = live.issue(environment="production")
+    _, secret = live.issue("secret", "production")
+    await add(admin, (await by_name(admin))["trusted_accounts"]["id"], "vip-1")
+
+    async def act(key: str, device: int, account: str | None = "vip-1") -> dict[str, Any]:
+        named = {} if account is None else {"account_id": account}
+        signals = report(device) | {"client_token": f"{device:032x}"}
+        answer = await visit(live, key, signals, **named)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    assert "decision" not in await act(public, 1), "anybody can write any account"
+    headers = {"x-svc-visitor-ip": PUBLIC_ADDRESS, "x-api-key": secret}
+    body = {"sdk": {}, "signals": report(2) | {"client_token": f"{2:032x}"}, "account_id": "vip-1"}
+    sent = await live.client.post("/api/v1/identify", json=body, headers=headers)
+    assert sent.json()["decision"]["action"] == "allow"
+    assert (await act(public, 2))["decision"]["action"] == "allow", "the pair was verified"
+    claimed = await act(public, 3)
+    assert "decision" not in claimed, "another visitor's claim is a claim"
+    path = f"/api/v1/events/{claimed['request_id']}"
+    await live.client.patch(path, json={"account_id": "vip-1"}, headers={"x-api-key": secret})
+    assert (await act(public, 3))["decision"]["action"] == "allow"
+    await live.client.patch(path, json={"account_id": None}, headers={"x-api-key": secret})
+    assert "decision" not in await act(public, 3)
+    assert "decision" not in await act(public, 2, account=None)
+
+
+async def test_a_blocked_visitor_does_not_become_trusted_by_naming_an_account(live: Live, admin: Automation):
+    _, public = live.issue(environment="production")
+    lists = await by_name(admin)
+    first = (await visit(live, public, report(1))).json()
+    await add(admin, lists["blocked_visitors"]["id"], first["visitor_id"])
+    await add(admin, lists["trusted_accounts"]["id"], "vip-1")
+    await add(admin, lists["trusted_addresses"]["id"], PUBLIC_ADDRESS)
+    answer = (await visit(live, public, report(1), account_id="vip-1")).json()
+    assert (answer["decision"]["action"], answer["decision"]["rule"]) == ("block", "Blocked")
+
+
+async def test_a_visitor_is_trusted_only_without_a_token_conflict(live: Live, admin: Automation):
+    _, key = live.issue(environment="development")
+    first = (await visit(live, key, report(1))).json()
+    await add(admin, (await by_name(admin))["trusted_visitors"]["id"], first["visitor_id"])
+    assert (await visit(live, key, report(1))).json()["decision"]["action"] == "allow"
+    stolen = report(1) | {"test": {"signals": ["token_conflict"]}}
+    answer = (await visit(live, key, stolen)).json()
+    assert answer["visitor_id"] == first["visitor_id"]
+    assert "decision" not in answer
 
 
 async def test_an_unknown_list_and_that_of_another_organization_are_not_there(live: Live, admin: Automation):

@@ -95,7 +95,7 @@ async def test_every_failure_gets_the_same_response_for_the_same_work(tmp_path: 
         assert (await Browser(live)("POST", SESSION, with_password(totp=used))).status_code == 200
         attempts = {
             "unknown address": with_password("nobody@shop.example"),
-            "no address": with_password("nobody"),
+            "not an address": with_password("nobody"),
             "wrong password": with_password(password="another password"),
             "wrong password, right code": with_password(password="another password", totp=code(live, member_id, 1)),
             "no code": with_password(),

@@ -181,6 +181,16 @@ async def test_events_behind_a_clock_that_was_ahead_wait_for_the_next_file_alone
     assert [json.loads(line)["request_id"] for line in path.read_text().splitlines()] == made
 
 
+def test_a_folder_of_a_program_with_fewer_filters_goes_on(shop: Shop, run: Run, tmp_path: Path):
+    state = tmp_path / ".svc-export.json"
+    assert shop.export(run, "--hourly", tmp_path, "--level", "low").status == 0
+    before = json.loads(state.read_text())
+    assert before["filters"][-2:] == [None, None]
+    state.write_text(json.dumps(before | {"filters": before["filters"][:-2]}))
+    assert shop.export(run, "--hourly", tmp_path, "--level", "low").status == 0
+    shop.export(run, "--hourly", tmp_path).assert_refused("has other events")
+
+
 def test_what_cannot_be_exported_is_said(shop: Shop, run: Run, tmp_path: Path):
     folder = tmp_path / "hours"
     assert shop.export(run, "--hourly", folder).status == 0
@@ -189,6 +199,7 @@ def test_what_cannot_be_exported_is_said(shop: Shop, run: Run, tmp_path: Path):
     for wrong in (
         ("--follow",),
         ("--hourly", folder, "--label", "fraud"),
+        ("--hourly", folder, "--rule", "rul_" + "0" * 20),
         ("--hourly", folder, "--output", "x"),
         ("--hourly", folder, "--documents"),
     ):

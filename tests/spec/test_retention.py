@@ -25,6 +25,7 @@ from svc.domain.webhooks.schedule import AttemptResult
 from svc.store.check.invariants import violations
 from svc.store.directory import open_directory
 from svc.store.schema.tables import (
+    ACCOUNTS,
     ADDRESS_HISTORY,
     ATTEMPT_COUNTS,
     ATTEMPTS,
@@ -57,7 +58,7 @@ from svc.store.schema.tables import (
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.attestation import issue_challenge
 from svc.store.transactions.organizations import create_organization
-from svc.store.transactions.retention import EVENTS_A_STEP, ROWS_A_STEP, expired_by_key, passes
+from svc.store.transactions.retention import EVENTS_A_STEP, ROWS_A_STEP, expired_by_key, passes, stale_accounts
 from svc.store.transactions.webhooks.deliveries import AttemptRecord, enqueue, log_attempt
 from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
 from svc.store.views.lookups import keys_of
@@ -258,16 +259,18 @@ async def test_after_a_jump_past_all_expiry_times_the_store_is_valid_at_every_st
     """Keys that were answered with an event go before it, at the first sweep."""
     _, public = live.issue()
     for device in range(3):
-        await identified(live, public, marked(f"m{device}", device), headers={"idempotency-key": str(device)})
+        sent = marked(f"m{device}", device)
+        await identified(live, public, sent, headers={"idempotency-key": str(device)}, account_id=f"a{device}")
     now_ms = live.clock.now_ms = EPOCH_MS + 1000 * DAY_MS
     tasks = [*passes(live.organization.number, now_ms, 365, RetentionPass())]
     with live.found.store.read() as snapshot:
         tasks += expired_by_key(snapshot, live.organization.number, now_ms)
+    tasks.append(stale_accounts(live.organization.number, now_ms, 365))
     for cleanup in tasks:
         live.found.store.write_now([partial(cleanup.step, cleanup.start)])
         with live.found.store.read() as snapshot:
             assert list(violations(snapshot)) == []
-    assert counts(live, *OF_AN_EVENT, IDEMPOTENCY) == [0] * 5
+    assert counts(live, *OF_AN_EVENT, IDEMPOTENCY, ACCOUNTS) == [0] * 6
 
 
 async def test_a_store_without_expired_rows_is_not_written(live: Live):

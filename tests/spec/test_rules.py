@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64decode
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
 import pytest
 
+from svc.domain.rules.conditions import known
+from svc.domain.rules.ruleset import Rule
+from svc.store.transactions.rules.rulesets import decide_event, save_rules
 from tests.spec.commands import Run
 from tests.spec.responses import assert_error, visit
 from tests.spec.test_accounts import act, event_of
-from tests.support.live import Live, report
+from tests.support.live import Live, live_service, report
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -49,6 +53,12 @@ class Shop(NamedTuple):
         body = {"revision": revision, "rules": rules}
         return await self.ask("PUT", "/rules", params={"environment": environment}, json=body)
 
+    def keep(self, *rules: Rule) -> None:
+        """Store rules without asking whether they can be saved, as an earlier version may have."""
+        number = self.live.organization.number
+        job = partial(save_rules, number=number, kind="live", revision=0, rules=rules, saved_by="", now_ms=0)
+        self.live.found.store.write_now([job])
+
     async def event(self, answer: dict[str, Any]) -> dict[str, Any]:
         return await event_of(self.live, self.secret, answer)
 
@@ -72,15 +82,15 @@ async def test_every_organization_starts_with_two_rules_in_both_rulesets(shop: S
         found = await shop.rules(environment)
         assert (found["environment"], found["revision"]) == (environment, 0)
         assert [(rule["name"], rule["action"], rule["mode"]) for rule in found["rules"]] == [
-            ("Trusted", "allow", "active"),
             ("Blocked", "block", "active"),
+            ("Trusted", "allow", "active"),
         ]
         assert found["rules"][0]["counts"] == {"matched_24h": 0, "matched_30d": 0, "errors_24h": 0}
 
 
 async def test_a_ruleset_is_saved_as_a_whole_and_rules_keep_their_ids(shop: Shop):
     first = (await shop.rules())["rules"]
-    kept = {name: first[1][name] for name in ("id", "name", "condition", "action")}
+    kept = {name: first[0][name] for name in ("id", "name", "condition", "action")}
     saved = await shop.save(FIFTH | {"note": "by the payments team"}, kept)
     assert saved.status_code == 200, saved.text
     answer = saved.json()
@@ -88,7 +98,7 @@ async def test_a_ruleset_is_saved_as_a_whole_and_rules_keep_their_ids(shop: Shop
     assert answer["revision"] == 1
     assert [rule["name"] for rule in answer["rules"]] == ["Fifth account", "Blocked"]
     assert answer["rules"][0]["note"] == "by the payments team"
-    assert answer["rules"][1]["id"] == first[1]["id"]
+    assert answer["rules"][1]["id"] == first[0]["id"]
     assert (await shop.rules("test"))["revision"] == 0, "the other ruleset is another one"
 
 
@@ -136,7 +146,7 @@ async def test_the_message_has_line_and_column_of_the_error(shop: Shop):
         await shop.save(FIFTH, FIFTH | {"name": "b", "condition": "score > 1 &&\n  visitor.idd == 'a'"}),
         422, "validation_error", ("rules[1].condition", "invalid_condition", "body"),
     )  # fmt: skip
-    assert "rules[1].condition: line 2, column 10: undeclared reference to 'visitor.idd'" in message
+    assert "rules[1].condition: line 2, column 10: there is no variable or function 'visitor.idd'" in message
 
 
 async def test_only_admins_save_and_developers_may_preview(shop: Shop):
@@ -285,14 +295,14 @@ def test_rules_are_listed_exported_imported_and_restored(run: Run, tmp_path: Pat
         file.write_text(json.dumps({"revision": revision, "rules": [FIFTH | rule]}))
         return run("rule", "set", org, str(file))
 
-    assert [rule["name"] for rule in run("rule", "show", org, "--json").json["rules"]] == ["Trusted", "Blocked"]
+    assert [rule["name"] for rule in run("rule", "show", org, "--json").json["rules"]] == ["Blocked", "Trusted"]
     assert put(0).out == "Revision 1 is in force, with 1 rules.\n"
     assert put(1, name="All", condition="true").status == 0
     assert [rule["name"] for rule in run("rule", "show", org, "--json").json["rules"]] == ["All"]
     assert "All" in run("rule", "show", org).out
     assert [rule["name"] for rule in run("rule", "show", org, "--environment", "test", "--json").json["rules"]] == [
-        "Trusted",
         "Blocked",
+        "Trusted",
     ]
     history = run("rule", "history", org, "--json").json["revisions"]
     assert [(row["revision"], row["rules"]) for row in history] == [(2, 1), (1, 1), (0, 2)]
@@ -357,3 +367,166 @@ async def test_a_test_verdict_of_another_shape_is_refused(live: Live, asked: Any
     refused = await visit(live, key, report() | {"test": asked})
     assert_error(refused, 422, "validation_error", (field, issue, "body"))
     assert live.contents() == before
+
+
+# 13.4: literals, cost, warnings
+
+
+async def test_a_ruleset_that_could_take_too_long_is_refused_at_the_first_rule_that_goes_beyond(shop: Shop):
+    """Seven searches of a long tag are within 2 ms, and sixty are not; rules that are off cost nothing."""
+    rules = [
+        {"name": f"rule {number}", "condition": f'tag.matches("^a{number}.*z$")', "action": "review"}
+        for number in range(60)
+    ]
+    before = shop.live.contents()
+    refused = await shop.save(*rules)
+    message = refused.json()["error"]["message"]
+    (detail,) = refused.json()["error"]["details"]
+    assert (refused.status_code, detail["issue"]) == (422, "too_expensive")
+    assert detail["field"].endswith(".condition")
+    position = int(detail["field"][6:-11])
+    assert 2 < position < 60
+    assert f"rules[{position}].condition: with this rule the ruleset could take 2." in message
+    assert "line" not in message
+    assert shop.live.contents() == before
+    preview = await shop.ask("POST", "/rules/preview", json={"rules": rules})
+    assert_error(preview, 422, "validation_error", (detail["field"], "too_expensive", "body"))
+    assert (await shop.save(*rules[:position])).status_code == 200
+    assert (
+        await shop.save(*rules[:position], *(rule | {"mode": "off"} for rule in rules[position:]))
+    ).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ['tag.matches("((a{0,30}){0,30})b")', "signals.all(a, signals.all(b, signals.all(c, a == b || b == c)))"],
+)
+async def test_a_condition_that_alone_is_too_expensive_is_refused_everywhere(shop: Shop, condition: str):
+    saved = await shop.save(FIFTH | {"condition": condition})
+    assert_error(saved, 422, "validation_error", ("rules[0].condition", "too_expensive", "body"))
+    shadow = await shop.save(FIFTH | {"condition": condition, "mode": "shadow"})
+    assert_error(shadow, 422, "validation_error", ("rules[0].condition", "too_expensive", "body"))
+
+
+async def test_a_rule_that_was_saved_before_there_was_a_budget_is_bounded_when_it_runs(shop: Shop):
+    """Decisions 13.4: it stays in force, does not match beyond its share, and is counted as an error."""
+    dear = Rule(id="rul_" + "d" * 20, name="Dear", condition='tag.matches("((a{0,30}){0,30})b")', action="block")
+    cheap = Rule(id="rul_" + "c" * 20, name="Cheap", condition='tag.endsWith("a")', action="review")
+    shop.keep(dear, cheap)
+    answer = await act(shop.live, shop.public, tag="a" * 1024)
+    assert answer["decision"]["rule"] == "Cheap"
+    rows = (await shop.rules())["rules"]
+    assert [(row["counts"]["matched_24h"], row["counts"]["errors_24h"]) for row in rows] == [(0, 1), (1, 0)]
+    found = (await shop.rules())["rules"]
+    again = await shop.save(*found)
+    assert_error(again, 422, "validation_error", ("rules[0].condition", "too_expensive", "body"))
+
+
+async def test_what_an_earlier_version_saved_and_this_one_cannot_read_fails_alone(shop: Shop):
+    saved = [
+        Rule(id=f"rul_{number:020}", name=text, condition=text, action="block")
+        for number, text in enumerate(
+            ("tag.matches(tag)", 'cidr(address.ip, "office")', 'velocity.visitor.accounts["7d"] > 1', "dyn(1) == 1")
+        )
+    ]
+    shop.keep(*saved, Rule(id="rul_" + "c" * 20, name="All", condition="true", action="review"))
+    answer = await act(shop.live, shop.public, tag="a")
+    assert answer["decision"]["rule"] == "All"
+    assert [row["counts"]["errors_24h"] for row in (await shop.rules())["rules"]] == [1, 1, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("condition", "says"),
+    [
+        ('level == "hihg"', "no event has 'hihg' there, since it is not a level"),
+        ('"vpn" in signals', 'it is a group of signals: write "vpn" in groups'),
+        ('signals.exists(name, name == "vpn")', 'write "vpn" in groups'),
+        ('visitor_kind in ["bot", "human"]', "no event has 'bot' there"),
+        ('address.country == "UK"', "it is not a country by ISO 3166-1"),
+        ('environment == "staging"', 'there is "production"'),
+        ('action == "Sign Up"', "it is not an action"),
+        ('origin == "https://shop.example/"', "without a path"),
+        ('velocity.visitor.accounts["30d"] > 64', "counts of velocity end at 64"),
+    ],
+)
+async def test_a_literal_that_no_event_can_have_is_saved_and_warned_of(shop: Shop, condition: str, says: str):
+    rules = [FIFTH, FIFTH | {"name": "b", "condition": condition}]
+    preview = await shop.ask("POST", "/rules/preview", json={"rules": rules})
+    saved = await shop.save(*rules)
+    for answer in (preview, saved):
+        assert answer.status_code == 200, answer.text
+        told = [each for each in answer.json()["warnings"] if each.startswith("rules[1]: line 1, column ")]
+        assert len(told) == 1
+        assert says in told[0]
+    assert "warnings" not in (await shop.rules()), "they are about what is being saved"
+
+
+async def test_what_was_read_can_be_sent_as_it_is(shop: Shop):
+    """Decisions 13.1: `counts` is accepted and ignored."""
+    read = (await shop.rules())["rules"]
+    assert (await shop.ask("POST", "/rules/preview", json={"rules": read})).status_code == 200
+    assert (await shop.save(*read)).status_code == 200
+
+
+async def test_a_preview_counts_errors_and_says_why(shop: Shop):
+    for tag in ("a", None, "b"):
+        await act(shop.live, shop.public, **({} if tag is None else {"tag": tag}))
+    rules = [{"name": "Tagged", "condition": 'tag == "a"', "action": "review"}]
+    answer = (await shop.ask("POST", "/rules/preview", json={"rules": rules})).json()
+    (row,) = answer["rules"]
+    assert (row["matches"], row["errors"], row["error"]) == (1, 1, "the event has no tag")
+
+
+async def test_a_preview_is_over_the_newest_events_of_all_environments_of_its_kind(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+):
+    """Events of staging, which are older, do not take the place of those of development."""
+    monkeypatch.setattr("svc.http.management.rules.MAX_PREVIEWED", 4)
+    keys = {name: shop.live.issue(environment=name)[1] for name in ("staging", "development")}
+    for name in ("staging", "staging", "staging", "development", "staging", "development"):
+        await act(shop.live, keys[name])
+        shop.live.clock.advance(seconds=1)
+    rules = [{"name": name, "condition": f'environment == "{name}"', "action": "review"} for name in keys]
+    answer = (await shop.ask("POST", "/rules/preview?environment=test", json={"rules": rules})).json()
+    assert (answer["events"], [row["matches"] for row in answer["rules"]]) == (4, [2, 2])
+
+
+async def test_much_work_of_one_organization_is_limited_and_refused_before_it_is_done(tmp_path: Path):
+    """Decisions 4 and 13.4: a price per rule, entry and previewed event in the organization's own bucket."""
+    async with live_service(tmp_path, work_rate=4_000) as live:
+        shop = Shop(live, live.issue()[1], "", live.issue("management")[1])
+        neighbor = live.new_organization()
+        _, key = live.issue("management", organization=neighbor.number)
+        rules = [FIFTH | {"name": str(number)} for number in range(100)]
+        statuses = [(await shop.ask("POST", "/rules/preview", json={"rules": rules})).status_code for _ in range(5)]
+        assert statuses == [200, 200, 429, 429, 429]
+        refused = await shop.save(*rules)
+        assert_error(refused, 429, "rate_limited")
+        assert int(refused.headers["retry-after"]) >= 1
+        lists = (await shop.ask("GET", "/lists")).json()["lists"]
+        entries = {"entries": [{"value": "10.0.0.1"}]}
+        (addresses,) = (each["id"] for each in lists if each["name"] == "blocked_addresses")
+        assert (await shop.ask("POST", f"/lists/{addresses}/entries", json=entries)).status_code == 429
+        assert (await shop.ask("GET", "/rules")).status_code == 200, "what takes no time is not limited by it"
+        path = f"/api/v1/management/organizations/{neighbor.id}/rules/preview"
+        asked = await live.client.post(path, json={"rules": rules}, headers={"x-api-key": key})
+        assert asked.status_code == 200, "another organization has its own"
+        live.clock.advance(seconds=2)
+        assert (await shop.save(*rules)).status_code == 200
+
+
+async def test_rules_are_compiled_before_the_transaction_that_others_share(shop: Shop, monkeypatch: pytest.MonkeyPatch):
+    """The first identification after a save finds them compiled where it is recorded."""
+    rules = [FIFTH | {"name": str(number), "condition": f"score > {number}"} for number in range(20)]
+    assert (await shop.save(*rules)).status_code == 200
+    known.cache_clear()
+    found: list[bool] = []
+
+    def noted(transaction: Any, number: int, facts: Any) -> Any:
+        found.append(known.cache_info().currsize >= len(rules))
+        return decide_event(transaction, number, facts)
+
+    monkeypatch.setattr("svc.store.transactions.identification.decide_event", noted)
+    await act(shop.live, shop.public)
+    assert found
+    assert all(found)

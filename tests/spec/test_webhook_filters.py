@@ -205,6 +205,16 @@ async def test_a_condition_that_cannot_be_used_is_refused_with_its_position(
         refused(await hooks.patch(endpoint, filter=condition))
 
 
+async def test_a_filter_that_could_cost_too_much_is_refused(hooks: Subscriber):
+    """Decisions 13.4: ten filters together cost at most as much as a ruleset."""
+    endpoint, _ = await hooks.create(filter="score > 1")
+    for condition in ('tag.matches("^(a|b)*x{9}$")', "signals.all(a, groups.all(b, a == b))"):
+        with nothing_stored(hooks.live):
+            for response in (await hooks.post(filter=condition), await hooks.patch(endpoint, filter=condition)):
+                assert_invalid(response, "filter", "too_expensive")
+                assert "the filter could take" in response.json()["error"]["message"]
+
+
 async def test_a_filter_of_another_form_is_refused(hooks: Subscriber):
     with nothing_stored(hooks.live):
         assert_invalid(await hooks.post(filter=7), "filter", "wrong_type")
@@ -229,7 +239,7 @@ async def test_a_list_that_a_filter_names_is_in_use(hooks: Subscriber):
 
 async def test_events_about_a_stored_event_are_filtered_by_it(hooks: Subscriber):
     """As those of reviews are: by the event as it is, with the lists of now."""
-    await hooks.create(filter='action == "log_in" && in_list("trusted_accounts")')
+    await hooks.create(filter='action == "log_in" && in_list("blocked_accounts")')
     answer = (await hooks.live.identify(hooks.production, action="log_in", account_id="user-1")).json()
     number, request_id = hooks.organization.number, UUID(answer["request_id"])
 
@@ -241,6 +251,6 @@ async def test_events_about_a_stored_event_are_filtered_by_it(hooks: Subscriber)
 
     assert hooks.live.found.store.write_now([job]) == [0]
     lists = (await hooks("GET", "/lists")).json()["lists"]
-    (trusted,) = [each["id"] for each in lists if each["name"] == "trusted_accounts"]
-    await hooks("POST", f"/lists/{trusted}/entries", {"entries": [{"value": "user-1"}]})
+    (blocked,) = [each["id"] for each in lists if each["name"] == "blocked_accounts"]
+    await hooks("POST", f"/lists/{blocked}/entries", {"entries": [{"value": "user-1"}]})
     assert hooks.live.found.store.write_now([job]) == [1]

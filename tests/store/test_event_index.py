@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from svc.domain.events.listing import FACETS, Filters, Listing, Position
-from svc.domain.model import Decision
+from svc.domain.model import Decision, ShadowMatch
 from svc.domain.records import Event
 from svc.store.check.invariants import violations
 from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
@@ -378,7 +378,10 @@ def faults(store: Store) -> list[str]:
 
 def test_every_filter_value_is_indexed():
     named = {"account_id": "a", "action": "log_in", "asn": "1", "label": "fraud"}
+    shadow = tuple(ShadowMatch(name, name, "block") for name in ("rul_y", "rul_z"))
     given = event(random.Random(1), EPOCH_MS, tag="t", country_code="GB", signals=fired("tor", "vpn"))
     verdict = msgspec.structs.replace(given.verdict, decision=Decision("block", "rul_x", "x"))
-    given = msgspec.structs.replace(given, verdict=verdict, **named)
-    assert len(digests(given).values) == 2 + len(FACETS) + 1 + 1, "of two signals, and that it has an account"
+    given = msgspec.structs.replace(given, verdict=verdict, shadow=shadow, **named)
+    assert len(digests(given).values) == 2 + len(FACETS) + 2 + 1, (
+        "of two signals, two shadows, and that it has an account"
+    )

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from svc.domain.events.listing import EVERYTHING, FACETS, KINDS, LEVELS, Filters, Listing, Position
-from svc.domain.model import ENVIRONMENTS, Decision
+from svc.domain.model import ENVIRONMENTS, Decision, ShadowMatch
 from svc.domain.records import Event
 from svc.store.check.invariants import violations
 from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
@@ -28,6 +28,7 @@ from tests.store.test_events import ADDRESSES, SIGNALS, TAGS, VISITORS, event, f
 from tests.support.worlds import EPOCH_MS
 
 LATER = EPOCH_MS + 10**9
+RULES = ("rul_a", "rul_b")
 CHOICES: dict[str, tuple[str | None, ...]] = {
     "level": (None, *LEVELS),
     "visitor_id": (None, None, *VISITORS[:2]),
@@ -36,6 +37,8 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
     "country": (None, None, "GB", "DE"),
     "signal": (None, None, *SIGNALS, "tor"),
     "kind": (None, None, *KINDS[:2]),
+    "rule": (None, None, None, *RULES),
+    "shadow": (None, None, None, *RULES),
 }
 
 
@@ -79,9 +82,19 @@ def index(store: Store) -> None:
 
 def some_events(chance: random.Random, count: int, span_ms: int) -> list[tuple[int, UUID, Event]]:
     return [
-        (1, UUID(int=chance.getrandbits(128)), event(chance, EPOCH_MS + chance.randrange(span_ms)))
+        (1, UUID(int=chance.getrandbits(128)), event(chance, EPOCH_MS + chance.randrange(span_ms), **ruled(chance)))
         for _ in range(count)
     ]
+
+
+def ruled(chance: random.Random) -> dict[str, Any]:
+    """What rules may have made of an event: one decided, or none, and any of them matched in shadow mode."""
+    decided = chance.choice((None, *RULES))
+    shadow = chance.sample(RULES, chance.randrange(3))
+    return {
+        "decision": decided and Decision("review", decided, "its name then"),
+        "shadow": tuple(ShadowMatch(each, "its name then", "block") for each in shadow),
+    }
 
 
 def expected(made: list[tuple[int, UUID, Event]], environment: str, listing: Listing) -> list[EventMatch]:
@@ -112,6 +125,8 @@ def matches(filters: Filters, given: Event) -> bool:
         and filters.asn in (None, given.asn)
         and filters.label in (None, given.label)
         and filters.decision in (None, given.verdict.decision and given.verdict.decision.action)
+        and filters.rule in (None, given.verdict.decision and given.verdict.decision.rule_id)
+        and (filters.shadow is None or filters.shadow in {each.rule_id for each in given.shadow})
         and (filters.signal is None or filters.signal in {each.signal for each in verdict.signals or ()})
     )
 
@@ -159,7 +174,7 @@ def test_matches_follows_the_fields():
     chance = random.Random(22)
     outcomes: Counter[bool] = Counter()
     for _ in range(3000):
-        filters, given = some_filters(chance), event(chance, EPOCH_MS)
+        filters, given = some_filters(chance), event(chance, EPOCH_MS, **ruled(chance))
         for name in FACETS:  # fewer filters, so that some match
             if chance.random() < 0.6:
                 filters = msgspec.structs.replace(filters, **{name: None})
@@ -190,10 +205,12 @@ RARE |= {
     "asn": "4711",
     "decision": Decision("block", "rul_x", "x"),
     "label": "fraud",
+    "shadow": (ShadowMatch("rul_y", "y", "allow"), ShadowMatch("rul_z", "z", "block")),
 }
 ASKED = {
     "tag": "rare", "ip_address": "81.2.69.199", "country": "FR", "kind": "ai_bot", "signal": "tor",
     "account_id": "rare", "action": "log_in", "asn": "4711", "decision": "block", "label": "fraud",
+    "rule": "rul_x", "shadow": "rul_z",
 }  # fmt: skip
 
 

@@ -117,6 +117,18 @@ async def test_a_released_store_is_upgraded_with_all_its_data_and_stays_usable(f
         assert stranger["visitor_is_new"]
 
 
+async def test_events_of_a_store_of_before_are_found_by_their_rule(tmp_path: Path):
+    """Version 6 stored what decided an event, and did not index it."""
+    directory, known = unpack(RELEASED / "unreleased" / "store-6.tar.xz", tmp_path)
+    world = World.real()
+    upgrade(directory, world.run_sync, map_bytes=64 << 20, program=svc.__version__, now_ms=world.now_ms)
+    async with live_service(directory, now_ms=EPOCH_MS + 60_000) as live:
+        asked = partial(live.client.get, "/api/v1/events", headers={"x-api-key": known["secret_key"]})
+        (reviewed,) = (await asked(params={"account_id": "user-8271"})).json()["rows"]
+        found = await asked(params={"rule": reviewed["decision"]["rule_id"]})
+        assert [row["request_id"] for row in found.json()["rows"]] == [reviewed["request_id"]]
+
+
 async def get(client: Any, request_id: str, key: str) -> dict[str, Any]:
     response = await client.get(f"/api/v1/events/{request_id}", headers={"x-api-key": key})
     assert response.status_code == 200, response.text

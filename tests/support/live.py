@@ -215,6 +215,7 @@ _CONFIG: dict[str, Any] = {
     "client_rate": 0,
     "read_rate": 0,
     "management_rate": 0,
+    "work_rate": 0,
     "store_share": 1.0,
 }
 

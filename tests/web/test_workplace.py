@@ -39,7 +39,7 @@ def test_an_organization_without_events_sees_its_snippet_and_then_its_first_even
 
 
 def test_an_error_of_a_condition_is_shown_where_it_is(walk: dict[str, Any]):
-    assert walk["fault"].startswith("Line 1, column 15: undeclared reference to 'visits'")
+    assert walk["fault"].startswith("Line 1, column 15: there is no variable or function 'visits'")
     assert walk["caret"] == 14
 
 
@@ -50,6 +50,7 @@ def test_names_are_completed(walk: dict[str, Any]):
 def test_a_rule_is_tried_on_past_events_before_it_is_saved(walk: dict[str, Any]):
     assert "in staging and development" in walk["preview"]
     assert "Second account" in walk["preview"]
+    assert all(text in walk["preview"] for text in ("user-2", "sign_up", "low")), "examples are told apart"
 
 
 def test_a_shadow_is_shown_and_decides_nothing(walk: dict[str, Any]):
@@ -60,6 +61,15 @@ def test_a_shadow_is_shown_and_decides_nothing(walk: dict[str, Any]):
 def test_an_active_rule_decides_and_the_event_says_why(walk: dict[str, Any]):
     assert walk["decided"]["decision"]["rule"] == "Second account"
     assert 'velocity.visitor.accounts["30d"] = 4 >= 2' in walk["event"]
+
+
+def test_what_a_rule_matched_is_a_list_in_both_modes_and_its_address_a_link(walk: dict[str, Any]):
+    matches, rule_id = walk["matches"], walk["decided"]["decision"]["rule_id"]
+    assert matches["decided"] == [walk["decided"]["request_id"]]
+    assert matches["shadowed"] == [walk["shadowed"]]
+    assert len(matches["all"]) > 2
+    assert f"rule={rule_id}" in matches["address"]
+    assert "environment=development" in matches["address"]
 
 
 def test_the_history_says_what_was_changed(walk: dict[str, Any]):
@@ -141,7 +151,20 @@ def test_the_walk_violates_no_policy_and_shows_every_focus(walk: dict[str, Any])
 @pytest.mark.parametrize(
     "name",
     [
-        *("first", "rules", "rule", "event", "visitor", "warned", "unread", "account", "lists", "list", "import"),
+        *(
+            "first",
+            "rules",
+            "rule",
+            "event",
+            "matches",
+            "visitor",
+            "warned",
+            "unread",
+            "account",
+            "lists",
+            "list",
+            "import",
+        ),
         *("reviews", "performance", "weights", "invitation"),
     ],
 )

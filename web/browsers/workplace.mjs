@@ -4,7 +4,7 @@
  *     node workplace.mjs '{"service", "secret", "management", "fresh": {"link", "secret"}}'
  *
  * `fresh` leads to an organization without events: the first one appears by itself.
- * A developer adds a rule in shadow mode, tries it, activates it and sees it decide. An analyst finds the visitor by a part of its id,
+ * A developer adds a rule in shadow mode, tries it, activates it, sees it decide, and lists what it matched in both modes. An analyst finds the visitor by a part of its id,
  * blocks it, undoes that, looks at an account and what it is linked to, adds accounts of events to a list and keeps filters by a name,
  * works off reviews, labels an event and writes a note.
  */
@@ -61,6 +61,12 @@ async function identify(account_id, device = 1, key = secret) {
   return response.json();
 }
 
+/** Request ids of the events of the list, once this one is among them. */
+async function listed(id) {
+  await page.waitForSelector(`tr.event a[href*="${id}"]`);
+  return page.$$eval("tr.event td:nth-child(2) a, tr.event th a", (all) => all.map((one) => one.hash.match(/events\/([^?]*)/)?.[1]).filter(Boolean));
+}
+
 /** Opens the page of an event, by the search of the head. */
 async function event(id) {
   await page.keyboard.press("Escape");
@@ -100,11 +106,12 @@ async function developer() {
   await press("Done");
   await page.waitForFunction(() => document.querySelector("dialog") === null);
   await press("Preview", { back: true });
-  await page.waitForSelector(".preview");
+  await page.waitForSelector(".preview .examples time");
   found.preview = await page.$eval(".preview", (element) => element.innerText);
   await press("Save", { back: true });
   await says("The rules are saved");
   const shadowed = await identify("user-3");
+  found.shadowed = shadowed.request_id;
   await event(shadowed.request_id);
   await says("in shadow mode");
   found.shadow = await text();
@@ -128,6 +135,17 @@ async function developer() {
   await screen("Rules");
   await says("Matched 2 in 24 hours");
   found.history = await page.$$eval(".timeline > li", (all) => all.map((one) => one.innerText));
+  await press('[aria-label^="development: events that Second account"]');
+  await screen("Events");
+  await says("Decided by Second account");
+  found.matches = { decided: await listed(found.decided.request_id), address: await page.evaluate(() => location.hash) };
+  await look("matches");
+  await press("Show its shadow matches");
+  await says("Matched in shadow mode by Second account");
+  found.matches.shadowed = await listed(found.shadowed);
+  await press("Clear the rule");
+  await page.waitForFunction(() => document.querySelector(".chip") === null);
+  found.matches.all = await listed(found.decided.request_id);
 }
 
 async function analyst() {

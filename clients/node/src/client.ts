@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Call } from "./call.js";
-import { type Action, type Checked, type CheckedVerdict, checked, isRequestId, problemWith } from "./checks.js";
-import { ApiError, UnreachableError } from "./errors.js";
+import {
+  type Action, type Checked, type CheckedVerdict, concluded, isRequestId, mayCount, problemsWith,
+} from "./checks.js";
+import { ApiError, UnreachableError, unexpected } from "./errors.js";
 import { Operations } from "./operations.js";
 import { type Retries, waitMs } from "./retries.js";
-import type { ErrorBody, EventBody, EventsAnswer, ListEventsQuery } from "./types.js";
-import { type ExpectedVerdict, KeyRing, checkedVerdict } from "./verdicts.js";
+import type { ErrorBody, EventBody, EventDetailBody, EventsAnswer, ListEventsQuery } from "./types.js";
+import { type ExpectedVerdict, KeyRing } from "./verdicts.js";
 
 export interface Options {
   /** Where the service is, without `/api/v1`. */
@@ -35,10 +37,12 @@ export class Client extends Operations {
   }
 
   /**
-   * Read an event with a secret key, and check that it belongs to the action that is being served.
+   * Read an event with a secret key, check that it belongs to the action that is being served, and decide: act on
+   * `decision` of what comes back, and log its `reasons`.
    *
    * `requestId` is from the visitor's client: anything at all. `isFirstUse` stores the id and says whether it was new:
-   * a unique key in your database. It is called last, for an event that belongs to this action in everything else.
+   * a unique key in your database. It is called last, for an event that counts for this action, at once or after a second
+   * factor.
    *
    * Rejects with `ApiError` and `UnreachableError`: decide beforehand what goes on without a verdict.
    */
@@ -46,17 +50,19 @@ export class Client extends Operations {
     requestId: unknown,
     { isFirstUse, ...action }: Action & { isFirstUse: (requestId: string) => boolean | Promise<boolean> },
   ): Promise<Checked> {
-    if (!isRequestId(requestId)) return checked("not_found", null);
-    let event;
+    const event = isRequestId(requestId) ? await this.#eventOf(requestId) : null;
+    let problems = event === null ? ["not_found"] : problemsWith(event, action);
+    if (event !== null && mayCount(problems) && !(await isFirstUse(requestId as string))) problems = ["used_before"];
+    return { event, ...concluded(problems, event, action) };
+  }
+
+  async #eventOf(requestId: string): Promise<EventDetailBody | null> {
     try {
-      event = await this.getEvent(requestId);
+      return await this.getEvent(requestId);
     } catch (error) {
-      if (error instanceof ApiError && NO_SUCH_EVENT.has(error.code)) return checked("not_found", null);
+      if (error instanceof ApiError && NO_SUCH_EVENT.has(error.code)) return null;
       throw error;
     }
-    const problem = problemWith(event, action);
-    if (problem === null && !(await isFirstUse(requestId))) return checked("used_before", event);
-    return checked(problem, event);
   }
 
   /**
@@ -71,11 +77,9 @@ export class Client extends Operations {
     const ring = this.#keyRings.get(expected.organizationId) ?? new KeyRing();
     this.#keyRings.set(expected.organizationId, ring);
     if (ring.mustBeRead(token)) ring.put((await this.getVerdictKeys(expected.organizationId)).keys);
-    const checked = ring.check(token, expected);
-    if (checked.problem === null && checked.verdict !== null && !(await isFirstUse(checked.verdict.jti))) {
-      return checkedVerdict("used_before", checked.verdict);
-    }
-    return checked;
+    let { verdict, problems } = ring.check(token, expected);
+    if (verdict !== null && mayCount(problems) && !(await isFirstUse(verdict.jti))) problems = ["used_before"];
+    return { verdict, ...concluded(problems, verdict, expected) };
   }
 
   /** Every event of a list, newest first, page after page. */
@@ -169,18 +173,15 @@ function read(response: Response, text: string): unknown {
     // of a proxy, or of something else at this address
   }
   if (response.ok && body !== undefined) return body;
-  const fault = (body as Partial<ErrorBody> | null | undefined)?.error;
   const retryAfter = response.headers.get("retry-after") ?? "";
-  throw new ApiError(
-    response.status,
-    fault?.code ?? "unexpected_response",
-    fault?.message ?? "The response is not one of this service.",
-    {
-      details: fault?.details ?? [],
-      requestId: response.headers.get("x-request-id") ?? undefined,
-      retryAfterS: /^[0-9]+$/.test(retryAfter) ? Number(retryAfter) : undefined,
-    },
-  );
+  const more = {
+    requestId: response.headers.get("x-request-id") ?? undefined,
+    retryAfterS: /^[0-9]{1,9}$/.test(retryAfter) ? Number(retryAfter) : undefined,
+  };
+  const fault = (body as Partial<ErrorBody> | null | undefined)?.error;
+  if (typeof fault?.code !== "string" || typeof fault.message !== "string") throw unexpected(response.status, more);
+  const details = Array.isArray(fault.details) ? fault.details : [];
+  throw new ApiError(response.status, fault.code, fault.message, { ...more, details });
 }
 
 /** `fetch` rejects with `TypeError` for the network and `DOMException` for the timeout; anything else is a mistake. */

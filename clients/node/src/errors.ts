@@ -11,7 +11,7 @@ export class ApiError extends SvcError {
   readonly status: number;
   /** Such as `rate_limited`; `unexpected_response` where the response is not of this service. */
   readonly code: string;
-  /** Each fault in the request. */
+  /** Each fault in the request; the message names them. */
   readonly details: readonly DetailBody[];
   /** Quote it to the operator. */
   readonly requestId: string | undefined;
@@ -24,13 +24,19 @@ export class ApiError extends SvcError {
     message: string,
     more: { details?: readonly DetailBody[]; requestId?: string | undefined; retryAfterS?: number | undefined } = {},
   ) {
-    super(`${status} ${code}: ${message}`);
+    const faults = more.details?.map((detail) => `${detail?.field || detail?.location}: ${detail?.issue}`).join(", ");
+    super(`${status} ${code}: ${message}${faults ? ` (${faults})` : ""}`);
     this.status = status;
     this.code = code;
     this.details = more.details ?? [];
     this.requestId = more.requestId;
     this.retryAfterS = more.retryAfterS;
   }
+}
+
+/** The error for a response of a proxy, or of something else at this address. */
+export function unexpected(status: number, more: { requestId?: string | undefined; retryAfterS?: number | undefined } = {}): ApiError {
+  return new ApiError(status, "unexpected_response", "The response is not one of this service.", more);
 }
 
 /** No response arrived: the connection failed or took too long. What was asked for may have been done. */

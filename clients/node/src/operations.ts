@@ -174,12 +174,12 @@ export abstract class Operations {
    * Filters may be combined. `next_cursor` leads to the next page, in the same window and with the same filters, and
    * is left out on the last one; `page` counts pages instead, at most 10,000 events deep. A page of several filters
    * that are rarely met together may be short, or empty, and still have a `next_cursor`: a request looks at no more
-   * than 20,000 events. With `order=oldest` the list is a feed: each event once, oldest first, from the oldest that
-   * is kept or from `from`, and then behind `after`. No event comes behind a `next_cursor`, of which each page has
-   * one: go on with it, and wait a second where `has_more` is false. An event comes about two seconds after its
-   * arrival; one that was stored later comes when it is, after younger ones. `to`, `page` and `cursor` are not for a
-   * feed, nor are filters on what an event may get later: `account_id`, `action`, `tag` and `label` are
-   * `not_with_order`.
+   * than 20,000 events. `rule` lists what a rule decided, with `shadow=true` what it matched in shadow mode. With
+   * `order=oldest` the list is a feed: each event once, oldest first, from the oldest that is kept or from `from`,
+   * and then behind `after`. No event comes behind a `next_cursor`, of which each page has one: go on with it, and
+   * wait a second where `has_more` is false. An event comes about two seconds after its arrival; one that was stored
+   * later comes when it is, after younger ones. `to`, `page` and `cursor` are not for a feed, nor are filters on
+   * what an event may get later: `account_id`, `action`, `tag`, `label` and `rule` are `not_with_order`.
    */
   listEvents(query: ListEventsQuery = {}): Promise<EventsAnswer> {
     return this.send<EventsAnswer>({ method: "GET", path: "/events", query: { ...query }, isRepeatable: true });
@@ -516,7 +516,8 @@ export abstract class Operations {
    *
    * The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
    * organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A
-   * condition that cannot be used is `invalid_condition`; `message` has line and column. Needs the role `admin`.
+   * condition that cannot be used is `invalid_condition`; `message` has line and column. Where the rules could cost
+   * more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`. Needs the role `admin`.
    */
   saveRules(organizationId: string, body: RulesBody, query: SaveRulesQuery = {}): Promise<RulesAnswer> {
     return this.send<RulesAnswer>({
@@ -530,7 +531,8 @@ export abstract class Operations {
   /**
    * Try rules on the newest events.
    *
-   * On the newest 10,000 events, with their stored velocity and the lists as they are now.
+   * On the newest 10,000 events of that kind of environment, with their stored velocity and the lists as they are
+   * now. Refused as saving the rules would be.
    */
   previewRules(organizationId: string, body: PreviewBody, query: PreviewRulesQuery = {}): Promise<RulesPreview> {
     return this.send<RulesPreview>({
@@ -926,7 +928,8 @@ export abstract class Operations {
    * of its host public and none of this service's own; it is judged again at every attempt, and redirects are not
    * followed. Ports are 443 and those above 1023, unless the operator allows others. `live` endpoints get events of
    * production traffic, `test` ones all others; `billing.status_changed` needs `live`. A `filter` that cannot be
-   * used is `invalid_condition`; `message` has line and column. Needs the role `admin` or `developer`.
+   * used is `invalid_condition`, and one that could cost too much `too_expensive`; `message` says why. Needs the
+   * role `admin` or `developer`.
    */
   createWebhook(organizationId: string, body: CreateWebhookBody): Promise<IssuedWebhookBody> {
     return this.send<IssuedWebhookBody>({

@@ -97,7 +97,7 @@ export interface AddressVelocity {
   events: Record<string, number>;
   /** Identifiable visitors that came from it. */
   visitors: Record<string, number>;
-  /** Accounts that they acted for. */
+  /** Accounts that they acted for; each sign-up without an account is one. */
   accounts: Record<string, number>;
 }
 
@@ -199,6 +199,7 @@ export interface DetailBody {
     | "not_with_order"
     | "invalid_value"
     | "invalid_condition"
+    | "too_expensive"
   >;
   /** Where it is. */
   location: Open<"body" | "query" | "header" | "path">;
@@ -322,7 +323,10 @@ export interface EventBody {
   signals?: Array<TriggerBody>;
   /** Whether the archived submission exists. */
   has_document: boolean;
-  /** How often and with whom the visitor, the account and the address were seen, this event included. */
+  /**
+   * How often and with whom the visitor, the account and the address were seen, this event included; without it if
+   * its report was sent before (`replayed`).
+   */
   velocity?: VelocityBody;
 }
 
@@ -410,7 +414,10 @@ export interface EventDetailBody {
   signals?: Array<TriggerBody>;
   /** Whether the archived submission exists. */
   has_document: boolean;
-  /** How often and with whom the visitor, the account and the address were seen, this event included. */
+  /**
+   * How often and with whom the visitor, the account and the address were seen, this event included; without it if
+   * its report was sent before (`replayed`).
+   */
   velocity?: VelocityBody;
   /** The archived submission and what scored it; `null` where none was kept. Its contents are not a public contract. */
   document: Record<string, unknown> | null;
@@ -900,6 +907,10 @@ export interface PreviewedRule {
   matches: number;
   /** The newest of them. */
   examples: Array<string>;
+  /** Events on which its evaluation failed: it does not match then. */
+  errors: number;
+  /** Why, on the newest of them. */
+  error?: string;
 }
 
 export interface ProxyKeyBody {
@@ -1088,6 +1099,8 @@ export interface RuleFields {
   mode?: "active" | "off" | "shadow";
   /** For people. Default: `""`. */
   note?: string;
+  /** Ignored, so that a rule can be sent as it was read. */
+  counts?: unknown;
 }
 
 export interface RuleRow {
@@ -1114,7 +1127,7 @@ export interface RulesAnswer {
   revision: number;
   /** In their order: the first active one that matches decides. */
   rules: Array<RuleRow>;
-  /** Of a save: what is likely to be a mistake, in words; left out where there is nothing. */
+  /** What may not be meant: see previews. */
   warnings?: Array<string>;
 }
 
@@ -1134,7 +1147,7 @@ export interface RulesPreview {
   before: Record<string, number>;
   /** The same by these rules. */
   after: Record<string, number>;
-  /** What is likely to be a mistake, in words. */
+  /** Rules that match every event, and literals that no event can have, in words. */
   warnings?: Array<string>;
 }
 
@@ -1565,7 +1578,7 @@ export interface VisitorOfAccount {
 export interface VisitorVelocity {
   /** Events of the visitor. */
   events: Record<string, number>;
-  /** Accounts that it acted for. */
+  /** Accounts that it acted for; each sign-up without an account is one. */
   accounts: Record<string, number>;
   /** Addresses that it came from; of IPv6, the /64. */
   addresses: Record<string, number>;
@@ -1838,6 +1851,10 @@ export interface ListEventsQuery {
   decision?: "allow" | "review" | "challenge" | "block";
   /** Only events with this label. */
   label?: "fraud" | "legitimate";
+  /** Only events that the rule with this id decided, also where it was deleted since. */
+  rule?: string;
+  /** With `rule`: only events that the rule matched in shadow mode instead. */
+  shadow?: boolean;
   /** Start of the window, inclusive; 24 hours before its end when left out. */
   from?: string;
   /** End of the window, exclusive; now when left out. */
@@ -1882,7 +1899,7 @@ export interface ListVisitorsQuery {
   cursor?: string;
   /** How many per page, at most. */
   limit?: number;
-  /** The least number of accounts in 30 days. */
+  /** The least number of accounts in 30 days, sign-ups without one included. */
   min_accounts?: number;
 }
 

@@ -1,14 +1,6 @@
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
 
-import {
-  type Action,
-  CLOCK_SKEW_MS,
-  type CheckedVerdict,
-  type Problem,
-  type Verdict,
-  decide,
-  difference,
-} from "./checks.js";
+import { type Action, CLOCK_SKEW_MS, type Problem, type Verdict, differences, hasForm } from "./checks.js";
 import type { JwkBody } from "./types.js";
 
 const TYPE = "svc-verdict+jwt";
@@ -43,16 +35,14 @@ export class KeyRing {
     this.#readAt = performance.now();
   }
 
-  /** Every check but that of the first use. */
-  check(token: unknown, expected: ExpectedVerdict): CheckedVerdict {
+  /** The claims and every problem but that of the first use; no claims where the signature does not hold. */
+  check(token: unknown, expected: ExpectedVerdict): { verdict: Verdict | null; problems: Problem[] } {
     const verdict = this.#verified(token);
     const isOurs = verdict?.aud === expected.organizationId && verdict.environment === expected.environment;
-    if (verdict === null || !isOurs) return checkedVerdict("invalid", null);
+    if (verdict === null || !isOurs) return { verdict: null, problems: ["invalid"] };
     const now = expected.now ?? Date.now();
-    if (!(verdict.iat * 1_000 - CLOCK_SKEW_MS < now && now < verdict.exp * 1_000)) {
-      return checkedVerdict("too_old", verdict);
-    }
-    return checkedVerdict(difference(verdict, expected), verdict);
+    const isAlive = verdict.iat * 1_000 - CLOCK_SKEW_MS < now && now < verdict.exp * 1_000;
+    return { verdict, problems: isAlive ? differences(verdict, expected) : ["too_old"] };
   }
 
   #verified(token: unknown): Verdict | null {
@@ -63,12 +53,10 @@ export class KeyRing {
     const said = decoded(claims);
     if (signed === null || said === null) return null;
     const isSigned = verify(null, Buffer.from(`${header}.${claims}`), key, signed);
-    return isSigned ? (JSON.parse(said.toString()) as Verdict) : null;
+    if (!isSigned) return null;
+    const found: unknown = JSON.parse(said.toString());
+    return hasForm(found, ["aud", "jti", "environment"], ["iat", "exp"]) ? (found as Verdict) : null;
   }
-}
-
-export function checkedVerdict(problem: Problem | null, verdict: Verdict | null): CheckedVerdict {
-  return { problem, verdict, decision: problem !== null || verdict === null ? "refuse" : decide(verdict) };
 }
 
 /** The key that a token says it is signed by; `null` for what is no verdict. */

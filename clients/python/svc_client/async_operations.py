@@ -291,6 +291,8 @@ class AsyncOperations:
         asn: str | None = None,
         decision: Literal["allow", "review", "challenge", "block"] | None = None,
         label: Literal["fraud", "legitimate"] | None = None,
+        rule: str | None = None,
+        shadow: bool | None = None,
         from_: str | None = None,
         to: str | None = None,
         page: int | None = None,
@@ -307,12 +309,13 @@ class AsyncOperations:
         groups under `triggers`. Filters may be combined. `next_cursor` leads to the next page, in the same
         window and with the same filters, and is left out on the last one; `page` counts pages instead, at most
         10,000 events deep. A page of several filters that are rarely met together may be short, or empty, and
-        still have a `next_cursor`: a request looks at no more than 20,000 events. With `order=oldest` the list
-        is a feed: each event once, oldest first, from the oldest that is kept or from `from`, and then behind
-        `after`. No event comes behind a `next_cursor`, of which each page has one: go on with it, and wait a
-        second where `has_more` is false. An event comes about two seconds after its arrival; one that was
-        stored later comes when it is, after younger ones. `to`, `page` and `cursor` are not for a feed, nor are
-        filters on what an event may get later: `account_id`, `action`, `tag` and `label` are `not_with_order`.
+        still have a `next_cursor`: a request looks at no more than 20,000 events. `rule` lists what a rule
+        decided, with `shadow=true` what it matched in shadow mode. With `order=oldest` the list is a feed: each
+        event once, oldest first, from the oldest that is kept or from `from`, and then behind `after`. No event
+        comes behind a `next_cursor`, of which each page has one: go on with it, and wait a second where
+        `has_more` is false. An event comes about two seconds after its arrival; one that was stored later comes
+        when it is, after younger ones. `to`, `page` and `cursor` are not for a feed, nor are filters on what an
+        event may get later: `account_id`, `action`, `tag`, `label` and `rule` are `not_with_order`.
 
         Args:
             visitor: Only events of this visitor.
@@ -327,6 +330,8 @@ class AsyncOperations:
             asn: Only events from this autonomous system.
             decision: Only events with this decision.
             label: Only events with this label.
+            rule: Only events that the rule with this id decided, also where it was deleted since.
+            shadow: With `rule`: only events that the rule matched in shadow mode instead.
             from_: Start of the window, inclusive; 24 hours before its end when left out.
             to: End of the window, exclusive; now when left out.
             page: The first page when it and `cursor` are left out.
@@ -353,6 +358,8 @@ class AsyncOperations:
                         "asn": asn,
                         "decision": decision,
                         "label": label,
+                        "rule": rule,
+                        "shadow": shadow,
                         "from": from_,
                         "to": to,
                         "page": page,
@@ -503,7 +510,7 @@ class AsyncOperations:
             q: Only those whose id begins with this.
             cursor: `next_cursor` of the page before; the first page when left out.
             limit: How many per page, at most.
-            min_accounts: The least number of accounts in 30 days.
+            min_accounts: The least number of accounts in 30 days, sign-ups without one included.
         """
         return await self._send(
             Call(
@@ -948,7 +955,8 @@ class AsyncOperations:
 
         The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
         organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A
-        condition that cannot be used is `invalid_condition`; `message` has line and column. Needs the role
+        condition that cannot be used is `invalid_condition`; `message` has line and column. Where the rules
+        could cost more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`. Needs the role
         `admin`.
 
         Args:
@@ -971,7 +979,8 @@ class AsyncOperations:
     ) -> RulesPreview:
         """Try rules on the newest events.
 
-        On the newest 10,000 events, with their stored velocity and the lists as they are now.
+        On the newest 10,000 events of that kind of environment, with their stored velocity and the lists as
+        they are now. Refused as saving the rules would be.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1580,8 +1589,8 @@ class AsyncOperations:
         address of its host public and none of this service's own; it is judged again at every attempt, and
         redirects are not followed. Ports are 443 and those above 1023, unless the operator allows others.
         `live` endpoints get events of production traffic, `test` ones all others; `billing.status_changed`
-        needs `live`. A `filter` that cannot be used is `invalid_condition`; `message` has line and column.
-        Needs the role `admin` or `developer`.
+        needs `live`. A `filter` that cannot be used is `invalid_condition`, and one that could cost too much
+        `too_expensive`; `message` says why. Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
+from svc_client.errors import unexpected
 from svc_client.types import DecisionBody, EventDetailBody
 
 Problem = Literal[
@@ -18,6 +19,7 @@ Problem = Literal[
     "too_old",
     "other_origin",
     "other_address",
+    "other_network",
     "other_tag",
     "other_account",
     "other_action",
@@ -26,11 +28,16 @@ Problem = Literal[
     "used_before",
 ]
 """Why an identification does not belong to this action. Others may be added."""
+WEAK: frozenset[Problem] = frozenset(("other_address", "other_network", "unproven"))
+"""Problems that honest visitors have, too: they ask for a second factor. With any other one, the event is refused."""
 Decision = Literal["accept", "verify", "refuse"]
 
 MAX_AGE = timedelta(minutes=5)
 CLOCK_SKEW = timedelta(seconds=30)
 KNOWN_CONFIDENCE = 90
+NETWORK_BITS = {4: 24, 6: 48}
+"""What is compared of an address where its network is enough: what a provider gives one site."""
+_OPTIONAL = ("origin", "tag", "account_id", "action", "suspect_level")
 _REQUEST_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -66,33 +73,65 @@ class Verdict(TypedDict):
 
 
 @dataclass(frozen=True)
-class CheckedVerdict:
-    """What came of the checks of a signed verdict."""
+class _Findings:
+    """What is known of an event or a verdict beside what it says itself."""
 
     problem: Problem | None
-    """`None` = it belongs to this action. Then, and only then, rely on `verdict`."""
-    verdict: Verdict | None
-    """`None` where the signature does not hold."""
+    """`None` = it belongs to this action, and may be relied on. So it may, after a second factor, where `decision` is
+    `verify`.
+    """
+
+    problems: tuple[Problem, ...] = field(default=(), kw_only=True)
+    """All of them, where there is more than `problem`: each asks for a second factor."""
+    allow_unknown: bool = field(default=False, kw_only=True)
 
     @property
     def decision(self) -> Decision:
-        """As of `Checked`."""
-        return "refuse" if self.problem or self.verdict is None else decide(self.verdict)
+        """What to do: `accept`, `verify` (ask for a second factor) or `refuse`; the stricter of what the checks and the
+        level say and of what a rule decided. `refuse` where the identification is of another action.
+        """
+        return _strictest(self._against())
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why it is not `accept`, what decided first; empty if it is. `rule:` and the name of the rule that blocked or
+        challenged; `level:` and the level; a problem; `not_scored`, `not_identifiable`, `not_known`. Others may follow.
+        """
+        return [reason for _, reason in self._against()]
+
+    def _against(self) -> list[tuple[Decision, str]]:
+        problems = self.problems or (() if self.problem is None else (self.problem,))
+        return against(self._seen(), problems, allow_unknown=self.allow_unknown)
+
+    def _seen(self) -> EventDetailBody | Verdict | None:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedVerdict(_Findings):
+    """What came of the checks of a signed verdict."""
+
+    verdict: Verdict | None
+    """`None` where the signature does not hold."""
+
+    def _seen(self) -> Verdict | None:
+        return self.verdict
+
+
+@dataclass(frozen=True)
+class Checked(_Findings):
     """What came of the checks: an event that belongs to this action, or a problem."""
 
-    problem: Problem | None
-    """`None` = it belongs to this action. Then, and only then, rely on `event`."""
     event: EventDetailBody | None
     """As it was read, also beside a problem, for the log; `None` where there is no such event."""
 
-    @property
-    def decision(self) -> Decision:
-        """What the backend guide does with it at a log-in; an identification with a problem is refused."""
-        return "refuse" if self.problem or self.event is None else decide(self.event)
+    def _seen(self) -> EventDetailBody | None:
+        return self.event
+
+
+def checked(problems: tuple[Problem, ...], event: EventDetailBody | None, *, allow_unknown: bool) -> Checked:
+    """What `Client.check` returns."""
+    return Checked(problems[0] if problems else None, event, problems=problems, allow_unknown=allow_unknown)
 
 
 def is_request_id(value: object) -> bool:
@@ -100,77 +139,140 @@ def is_request_id(value: object) -> bool:
     return isinstance(value, str) and _REQUEST_ID.fullmatch(value) is not None
 
 
-def problem_with(  # noqa: PLR0913  all by name: what the action is
-    event: EventDetailBody,
-    *,
-    origin: str | None,
-    ip: str | None,
-    tag: str | None,
-    account_id: str | None = None,
-    action: str | None = None,
-    platform: str | None = None,
-    proven: bool = False,
-    now: datetime | None = None,
-) -> Problem | None:
-    """The first check that fails, but for the first use, which only a memory can tell.
+@dataclass(frozen=True, kw_only=True)
+class Action:
+    """The action that is being served; its fields are the arguments of `Client.check`."""
 
-    `origin` is the page's, `None` for an app; `ip` is the address that is talking to you, `None` not to compare it;
-    `tag` is that of this action, `None` for none; `account_id` is that of your session, and `action` is what you serve,
-    `None` not to compare them; `platform` is that by which it must have been scored, `None` not to
-    compare it; `proven` demands a visit that its browser proved. Raises `ValueError` where `ip` is no address.
+    origin: str | None
+    tag: str | None
+    ip: str | None = None
+    account_id: str | None = None
+    action: str | None = None
+    platform: str | None = None
+    proven: bool = False
+    same_network: bool = False
+    allow_unknown: bool = False
+    now: datetime | None = None
+
+
+def problems_with(event: EventDetailBody, action: Action) -> tuple[Problem, ...]:
+    """The first strong problem alone, else every weak one; the first use is left out, which only a memory can tell.
+    Raises `ValueError` where `ip` is no address, and `ApiError` where what was read has not the form of an event.
     """
-    age = (now or datetime.now(UTC)) - datetime.fromisoformat(event["occurred_at"])
+    if not has_form(event, texts=("occurred_at",)) or not _is_time(event["occurred_at"]):
+        raise unexpected(200)
+    age = (action.now or datetime.now(UTC)) - datetime.fromisoformat(event["occurred_at"])
     if not -CLOCK_SKEW < age < MAX_AGE:
-        return "too_old"
-    return difference(
-        event,
-        origin=origin,
-        ip=ip,
-        tag=tag,
-        account_id=account_id,
-        action=action,
-        platform=platform,
-        proven=proven,
+        return ("too_old",)
+    return differences(event, action)
+
+
+def differences(event: EventDetailBody | Verdict, action: Action) -> tuple[Problem, ...]:
+    """What of an event or a verdict is of another action than this one, as of `problems_with`."""
+    distance = _distance(event["ip_address"], action)
+    strong = _other(event, action)
+    if strong is not None:
+        return (strong,)
+    unproven: tuple[Problem, ...] = ("unproven",) if action.proven and event.get("proven") is not True else ()
+    return (() if distance is None else (distance,)) + unproven
+
+
+def has_form(seen: object, *, texts: tuple[str, ...], integers: tuple[str, ...] = ()) -> bool:
+    """Whether what the checks read of an event or a verdict is there and of its kind, and so are more fields."""
+    if not isinstance(seen, dict):
+        return False
+    fields = cast("dict[str, Any]", seen)
+    rule = fields.get("decision") or {"action": "", "rule": ""}
+    return (
+        all(isinstance(fields.get(name), str) for name in ("ip_address", "platform", *texts))
+        and all(type(fields.get(name)) is int for name in ("visitor_confidence", *integers))
+        and isinstance(fields.get("identifiable"), bool)
+        and all(isinstance(fields.get(name), str | None) for name in _OPTIONAL)
+        and isinstance(rule, dict)
+        and all(isinstance(cast("dict[str, Any]", rule).get(name), str) for name in ("action", "rule"))
+        and _is_address(fields["ip_address"])
     )
 
 
-def difference(  # noqa: PLR0911  a check each
-    event: EventDetailBody | Verdict,
-    *,
-    origin: str | None,
-    ip: str | None,
-    tag: str | None,
-    account_id: str | None = None,
-    action: str | None = None,
-    platform: str | None = None,
-    proven: bool = False,
-) -> Problem | None:
-    """What of an event or a verdict is of another action than this one, as of `problem_with`."""
-    if event.get("origin") != origin:
+def _is_time(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return bool(_address(text))
+    except ValueError:
+        return False
+
+
+def may_count(problems: tuple[Problem, ...]) -> bool:
+    """Whether an identification counts for its action, at once or after a second factor: then it is used."""
+    return WEAK.issuperset(problems)
+
+
+def _other(event: EventDetailBody | Verdict, action: Action) -> Problem | None:
+    if event.get("origin") != action.origin:
         return "other_origin"
-    if ip is not None and _address(event["ip_address"]) != _address(ip):
-        return "other_address"
-    if event.get("tag") != tag:
+    if event.get("tag") != action.tag:
         return "other_tag"
-    if account_id is not None and event.get("account_id") != account_id:
+    if action.account_id is not None and event.get("account_id") != action.account_id:
         return "other_account"
-    if action is not None and event.get("action") != action:
+    if action.action is not None and event.get("action") != action.action:
         return "other_action"
-    if platform is not None and event["platform"] != platform:
+    if action.platform is not None and event["platform"] != action.platform:
         return "other_platform"
-    return "unproven" if proven and event.get("proven") is not True else None
+    return None
 
 
-def decide(event: EventDetailBody | Verdict) -> Decision:
-    """For a log-in, with an event that belongs to it: `accept`, `verify` (a second factor) or `refuse`."""
-    level = event.get("suspect_level", "medium")  # absent: the report could not be scored
-    if level == "high":
-        return "refuse"
-    is_known = event["identifiable"] and event["visitor_confidence"] >= KNOWN_CONFIDENCE
-    return "accept" if level == "low" and is_known else "verify"
+def decide(event: EventDetailBody | Verdict, *, allow_unknown: bool = False) -> Decision:
+    """What to do with an event that belongs to its action, as of `Checked.decision`."""
+    return _strictest(against(event, (), allow_unknown=allow_unknown))
+
+
+def against(
+    seen: EventDetailBody | Verdict | None, problems: tuple[Problem, ...], *, allow_unknown: bool
+) -> list[tuple[Decision, str]]:
+    """What speaks against accepting an event or a verdict, with its name, the strictest first."""
+    if seen is None or not may_count(problems):
+        return [("refuse", problems[0] if problems else "not_found")]
+    found: list[tuple[Decision, str]] = []
+    rule = seen.get("decision")
+    if rule and rule["action"] not in ("allow", "review"):  # an action of tomorrow is no reason to accept
+        found.append(("refuse" if rule["action"] == "block" else "verify", f"rule:{rule['rule']}"))
+    level = seen.get("suspect_level")
+    if level is None:
+        found.append(("verify", "not_scored"))
+    elif level != "low":
+        found.append(("refuse" if level == "high" else "verify", f"level:{level}"))
+    for problem in problems:
+        found.append(("verify", problem))  # noqa: PERF401  a list of them is one of texts
+    if not seen["identifiable"]:
+        found.append(("verify", "not_identifiable"))
+    if not allow_unknown and seen["visitor_confidence"] < KNOWN_CONFIDENCE:
+        found.append(("verify", "not_known"))
+    return [one for one in found if one[0] == "refuse"] + [one for one in found if one[0] != "refuse"]
+
+
+def _strictest(found: list[tuple[Decision, str]]) -> Decision:
+    return found[0][0] if found else "accept"
+
+
+def _distance(seen: str, action: Action) -> Problem | None:
+    """What differs of the two addresses, where one is to be compared."""
+    if action.ip is None:
+        return None
+    one, other = _address(seen), _address(action.ip)
+    if not action.same_network:
+        return None if one == other else "other_address"
+    bits = NETWORK_BITS[one.version]
+    is_same = one.version == other.version and other in ipaddress.ip_network(f"{one}/{bits}", strict=False)
+    return None if is_same else "other_network"
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """An address in one form, whatever the notation; IPv4 inside IPv6 is IPv4."""
-    address = ipaddress.ip_address(text)
+    """An address in one form, whatever the notation; IPv4 inside IPv6 is IPv4, and a zone is of one machine."""
+    address = ipaddress.ip_address(text.partition("%")[0])
     return getattr(address, "ipv4_mapped", None) or address

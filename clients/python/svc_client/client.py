@@ -15,13 +15,13 @@ import httpx
 
 from svc_client.async_operations import AsyncOperations
 from svc_client.call import Call
-from svc_client.checks import Checked, CheckedVerdict, is_request_id, problem_with
+from svc_client.checks import Action, Checked, CheckedVerdict, checked, is_request_id, may_count, problems_with
 from svc_client.errors import ApiError, SvcError
 from svc_client.operations import Operations
 from svc_client.retries import Retries
 from svc_client.transport import address_of, failure_of, key_of, read, request
 from svc_client.types import EventBody, EventsAnswer
-from svc_client.verdicts import Expected, KeyRing
+from svc_client.verdicts import Expected, KeyRing, checked_verdict
 
 TIMEOUT_S = 5.0
 NO_SUCH_EVENT = frozenset({"event_not_found", "invalid_request_id"})
@@ -65,58 +65,68 @@ class Client(Operations):
         request_id: object,
         *,
         origin: str | None,
-        ip: str | None,
         tag: str | None,
+        ip: str | None = None,
         account_id: str | None = None,
         action: str | None = None,
         platform: str | None = None,
         proven: bool = False,
+        same_network: bool = False,
+        allow_unknown: bool = False,
         is_first_use: Callable[[str], bool],
         now: datetime | None = None,
     ) -> Checked:
-        """Read an event with a secret key, and check that it belongs to the action that is being served.
+        """Read an event with a secret key, check that it belongs to the action that is being served, and decide: act on
+        `decision` of what comes back, and log its `reasons`.
 
         Raises `ApiError` and `UnreachableError`: decide beforehand what goes on without a verdict.
 
         Args:
             request_id: From the visitor's client: anything at all.
             origin: Of the page; `None` for an app.
-            ip: The address that is talking to you; `None` not to compare it.
             tag: That of this action, best a random value of this session; `None` for none.
+            ip: The address that is talking to you, to compare it: `other_address` asks for a second factor, and honest
+                visitors have it who reach the service by IPv6 and you by IPv4.
             account_id: That of your session, `None` not to compare it: `other_account` is the problem of another one,
                 and of none. At a sign-up there is none yet; `update_event` sets it.
             action: What is being served, such as `log_in`; `None` not to compare it.
             platform: By which it must have been scored: `web`, `android` or `ios`; `None` not to compare it. A report
                 that names another platform than its page or app is scored by other weights.
-            proven: Whether only a visit that its browser proved belongs to this action: `unproven` is the problem
-                of another one. A first visit is never proven.
+            proven: Whether to ask for a visit that its browser proved: `unproven` asks for a second factor. A first
+                visit is never proven.
+            same_network: Whether it is enough that `ip` is of the same network, of IPv4 the /24 and of IPv6 the /48:
+                `other_network` takes the place of `other_address`.
+            allow_unknown: Whether a new or hardly recognized visitor is accepted, as at a sign-up: no `not_known`.
             is_first_use: Stores the id and says whether it was new: a unique key in your database. Called last, for
-                an event that belongs to this action in everything else.
+                an event that counts for this action, at once or after a second factor.
             now: The time, with a time zone; that of the machine by default.
 
         """
         if not isinstance(request_id, str) or not is_request_id(request_id):
-            return Checked("not_found", None)
+            return checked(("not_found",), None, allow_unknown=allow_unknown)
         try:
             event = self.get_event(request_id)
         except ApiError as error:
             if error.code in NO_SUCH_EVENT:
-                return Checked("not_found", None)
+                return checked(("not_found",), None, allow_unknown=allow_unknown)
             raise
-        problem = problem_with(
+        problems = problems_with(
             event,
-            origin=origin,
-            ip=ip,
-            tag=tag,
-            account_id=account_id,
-            action=action,
-            platform=platform,
-            proven=proven,
-            now=now,
+            Action(
+                origin=origin,
+                tag=tag,
+                ip=ip,
+                account_id=account_id,
+                action=action,
+                platform=platform,
+                proven=proven,
+                same_network=same_network,
+                now=now,
+            ),
         )
-        if problem is None and not is_first_use(request_id):
-            problem = "used_before"
-        return Checked(problem, event)
+        if may_count(problems) and not is_first_use(request_id):
+            problems = ("used_before",)
+        return checked(problems, event, allow_unknown=allow_unknown)
 
     def check_verdict(
         self, token: object, expected: Expected, *, is_first_use: Callable[[str], bool]
@@ -128,10 +138,10 @@ class Client(Operations):
         ring = self._key_rings.setdefault(expected.organization_id, KeyRing())
         if ring.must_be_read(token, time.monotonic()):
             ring.put(self.get_verdict_keys(expected.organization_id)["keys"], time.monotonic())
-        checked = ring.check(token, expected)
-        if checked.problem is None and checked.verdict and not is_first_use(checked.verdict["jti"]):
-            return CheckedVerdict("used_before", checked.verdict)
-        return checked
+        found = ring.check(token, expected)
+        if found.verdict and may_count(found.problems) and not is_first_use(found.verdict["jti"]):
+            return checked_verdict(("used_before",), found.verdict, expected)
+        return found
 
     def iterate_events(self, **filters: Any) -> Iterator[EventBody]:
         """Every event of a list, newest first, page after page; arguments as of `list_events`, but `page`, `order` and
@@ -172,7 +182,7 @@ class Client(Operations):
                     **request(self._base_url, self._api_key, call), timeout=self._timeout_s, follow_redirects=False
                 )
                 return read(response)
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 failure = failure_of(error)
                 wait_s = _wait_s(self._retries, failure, attempt, call)
                 if wait_s is None:
@@ -220,40 +230,45 @@ class AsyncClient(AsyncOperations):
         request_id: object,
         *,
         origin: str | None,
-        ip: str | None,
         tag: str | None,
+        ip: str | None = None,
         account_id: str | None = None,
         action: str | None = None,
         platform: str | None = None,
         proven: bool = False,
+        same_network: bool = False,
+        allow_unknown: bool = False,
         is_first_use: Callable[[str], bool | Awaitable[bool]],
         now: datetime | None = None,
     ) -> Checked:
         """As `Client.check`; `is_first_use` may be a coroutine function."""
         if not isinstance(request_id, str) or not is_request_id(request_id):
-            return Checked("not_found", None)
+            return checked(("not_found",), None, allow_unknown=allow_unknown)
         try:
             event = await self.get_event(request_id)
         except ApiError as error:
             if error.code in NO_SUCH_EVENT:
-                return Checked("not_found", None)
+                return checked(("not_found",), None, allow_unknown=allow_unknown)
             raise
-        problem = problem_with(
+        problems = problems_with(
             event,
-            origin=origin,
-            ip=ip,
-            tag=tag,
-            account_id=account_id,
-            action=action,
-            platform=platform,
-            proven=proven,
-            now=now,
+            Action(
+                origin=origin,
+                tag=tag,
+                ip=ip,
+                account_id=account_id,
+                action=action,
+                platform=platform,
+                proven=proven,
+                same_network=same_network,
+                now=now,
+            ),
         )
-        if problem is None:
+        if may_count(problems):
             is_first = is_first_use(request_id)
             if not (await is_first if inspect.isawaitable(is_first) else is_first):
-                problem = "used_before"
-        return Checked(problem, event)
+                problems = ("used_before",)
+        return checked(problems, event, allow_unknown=allow_unknown)
 
     async def check_verdict(
         self, token: object, expected: Expected, *, is_first_use: Callable[[str], bool | Awaitable[bool]]
@@ -262,12 +277,12 @@ class AsyncClient(AsyncOperations):
         ring = self._key_rings.setdefault(expected.organization_id, KeyRing())
         if ring.must_be_read(token, time.monotonic()):
             ring.put((await self.get_verdict_keys(expected.organization_id))["keys"], time.monotonic())
-        checked = ring.check(token, expected)
-        if checked.problem is None and checked.verdict:
-            is_first = is_first_use(checked.verdict["jti"])
+        found = ring.check(token, expected)
+        if found.verdict and may_count(found.problems):
+            is_first = is_first_use(found.verdict["jti"])
             if not (await is_first if inspect.isawaitable(is_first) else is_first):
-                return CheckedVerdict("used_before", checked.verdict)
-        return checked
+                return checked_verdict(("used_before",), found.verdict, expected)
+        return found
 
     async def iterate_events(self, **filters: Any) -> AsyncIterator[EventBody]:
         """Every event of a list, newest first, page after page; arguments as of `list_events`, but `page`, `order` and
@@ -305,7 +320,7 @@ class AsyncClient(AsyncOperations):
                     **request(self._base_url, self._api_key, call), timeout=self._timeout_s, follow_redirects=False
                 )
                 return read(response)
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 failure = failure_of(error)
                 wait_s = _wait_s(self._retries, failure, attempt, call)
                 if wait_s is None:

@@ -24,18 +24,27 @@ class ApiError(SvcError):
         request_id: str | None = None,
         retry_after_s: int | None = None,
     ) -> None:
-        super().__init__(f"{status} {code}: {message}")
+        faults = ", ".join(
+            f"{detail.get('field') or detail.get('location')}: {detail.get('issue')}" for detail in details
+        )
+        super().__init__(f"{status} {code}: {message}" + (f" ({faults})" if faults else ""))
         self.status = status
         self.code = code
         """Such as `rate_limited`; `unexpected_response` where the response is not of this service."""
         self.message = message
         """For people: what to do about it."""
         self.details = details
-        """Each fault in the request."""
+        """Each fault in the request; the text of the exception names them."""
         self.request_id = request_id
         """Quote it to the operator."""
         self.retry_after_s = retry_after_s
         """For how long the service asks to wait, in seconds."""
+
+
+def unexpected(status: int, *, request_id: str | None = None, retry_after_s: int | None = None) -> ApiError:
+    """The error for a response of a proxy, or of something else at this address."""
+    message = "The response is not one of this service."
+    return ApiError(status, "unexpected_response", message, request_id=request_id, retry_after_s=retry_after_s)
 
 
 class UnreachableError(SvcError):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 import httpx
 
 from svc_client.call import Call
-from svc_client.errors import ApiError, UnreachableError
+from svc_client.errors import ApiError, UnreachableError, unexpected
+from svc_client.types import DetailBody
 
 BASE = "/api/v1"
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
@@ -68,7 +69,7 @@ def read(response: httpx.Response) -> Any:
         return None
     try:
         body = response.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     if response.is_success and body is not None:
         return body
@@ -77,19 +78,20 @@ def read(response: httpx.Response) -> Any:
 
 def _error(response: httpx.Response, body: Any) -> ApiError:
     retry_after = response.headers.get("retry-after", "")
-    retry_after_s = int(retry_after) if retry_after.isascii() and retry_after.isdecimal() else None
+    retry_after_s = int(retry_after) if re.fullmatch("[0-9]{1,9}", retry_after) else None
     request_id = response.headers.get("x-request-id")
     try:
         fault = body["error"]
-        code, message, details = str(fault["code"]), str(fault["message"]), list(fault.get("details", ()))
-    except (TypeError, KeyError, AttributeError):  # of a proxy, or of something else at this address
-        code, message, details = "unexpected_response", "The response is not one of this service.", []
+        code, message = str(fault["code"]), str(fault["message"])
+        details = [cast("DetailBody", detail) for detail in fault.get("details", ()) if isinstance(detail, dict)]
+    except (TypeError, KeyError, AttributeError):
+        return unexpected(response.status_code, request_id=request_id, retry_after_s=retry_after_s)
     return ApiError(
         response.status_code, code, message, details=details, request_id=request_id, retry_after_s=retry_after_s
     )
 
 
-def failure_of(error: httpx.TransportError) -> UnreachableError:
+def failure_of(error: httpx.RequestError) -> UnreachableError:
     """What an error of the transport means for a call."""
     url = error.request.url
     message = f"no response from {url.scheme}://{url.netloc.decode()}: {type(error).__name__}: {error}".rstrip(": ")

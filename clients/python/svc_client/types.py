@@ -98,7 +98,7 @@ class AddressVelocity(TypedDict):
     visitors: dict[str, int]
     """Identifiable visitors that came from it."""
     accounts: dict[str, int]
-    """Accounts that they acted for."""
+    """Accounts that they acted for; each sign-up without an account is one."""
 
 
 class ChallengeAnswer(TypedDict):
@@ -124,7 +124,7 @@ class DetailBody(TypedDict):
     """What is the matter with it. Now one of `required`, `unknown_field`, `wrong_type`, `malformed_json`,
     `malformed_encoding`, `out_of_range`, `too_long`, `too_deep`, `invalid_url`, `not_public_address`,
     `unknown_event_type`, `requires_live`, `invalid_origin`, `unknown_signal`, `invalid_cursor`,
-    `not_with_order`, `invalid_value`, `invalid_condition`.
+    `not_with_order`, `invalid_value`, `invalid_condition`, `too_expensive`.
     """
     location: str
     """Where it is. Now one of `body`, `query`, `header`, `path`."""
@@ -246,7 +246,9 @@ class EventBody(TypedDict):
     has_document: bool
     """Whether the archived submission exists."""
     velocity: NotRequired[VelocityBody]
-    """How often and with whom the visitor, the account and the address were seen, this event included."""
+    """How often and with whom the visitor, the account and the address were seen, this event included; without it
+    if its report was sent before (`replayed`).
+    """
 
 
 class EventDetailBody(TypedDict):
@@ -331,7 +333,9 @@ class EventDetailBody(TypedDict):
     has_document: bool
     """Whether the archived submission exists."""
     velocity: NotRequired[VelocityBody]
-    """How often and with whom the visitor, the account and the address were seen, this event included."""
+    """How often and with whom the visitor, the account and the address were seen, this event included; without it
+    if its report was sent before (`replayed`).
+    """
     document: dict[str, Any] | None
     """The archived submission and what scored it; `null` where none was kept. Its contents are not a public
     contract.
@@ -717,6 +721,10 @@ class PreviewedRule(TypedDict):
     """Events that it would have decided, or matched in shadow mode."""
     examples: list[str]
     """The newest of them."""
+    errors: int
+    """Events on which its evaluation failed: it does not match then."""
+    error: NotRequired[str]
+    """Why, on the newest of them."""
 
 
 class ProxyKeyBody(TypedDict):
@@ -872,6 +880,8 @@ class RuleFields(TypedDict):
     """`shadow`: it is evaluated and counted, and decides nothing. `off`: neither. Default: `"active"`."""
     note: NotRequired[str]
     """For people. Default: `""`."""
+    counts: NotRequired[Any]
+    """Ignored, so that a rule can be sent as it was read."""
 
 
 class RuleRow(TypedDict):
@@ -901,7 +911,7 @@ class RulesAnswer(TypedDict):
     rules: list[RuleRow]
     """In their order: the first active one that matches decides."""
     warnings: NotRequired[list[str]]
-    """Of a save: what is likely to be a mistake, in words; left out where there is nothing."""
+    """What may not be meant: see previews."""
 
 
 class RulesPreview(TypedDict):
@@ -914,7 +924,7 @@ class RulesPreview(TypedDict):
     after: dict[str, int]
     """The same by these rules."""
     warnings: NotRequired[list[str]]
-    """What is likely to be a mistake, in words."""
+    """Rules that match every event, and literals that no event can have, in words."""
 
 
 class Sdk(TypedDict):
@@ -1174,7 +1184,7 @@ class VisitorVelocity(TypedDict):
     events: dict[str, int]
     """Events of the visitor."""
     accounts: dict[str, int]
-    """Accounts that it acted for."""
+    """Accounts that it acted for; each sign-up without an account is one."""
     addresses: dict[str, int]
     """Addresses that it came from; of IPv6, the /64."""
     countries: dict[str, int]

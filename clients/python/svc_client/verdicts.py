@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from svc_client.checks import CLOCK_SKEW, CheckedVerdict, Verdict, difference
+from svc_client.checks import CLOCK_SKEW, Action, CheckedVerdict, Problem, Verdict, differences, has_form
 from svc_client.types import JwkBody
 
 TYPE = "svc-verdict+jwt"
+_TEXTS = ("aud", "jti", "environment")
 KEYS_VALID_S = 3600
 """For how long published keys are kept."""
 READ_AGAIN_S = 60
@@ -22,20 +23,27 @@ READ_AGAIN_S = 60
 
 @dataclass(frozen=True)
 class Expected:
-    """Whose verdict is accepted for which action; `None` as of `Client.check`. The account is the one that the identify
-    request named: what `update_event` sets afterwards is not in a verdict.
+    """Whose verdict is accepted for which action; everything else as of `Client.check`. The account is the one that the
+    identify request named: what `update_event` sets afterwards is not in a verdict.
     """
 
     organization_id: str
     environment: str
     origin: str | None
-    ip: str | None
-    tag: str | None
+    ip: str | None = None
+    tag: str | None = None
     now: datetime | None = None
     platform: str | None = None
     proven: bool = False
     account_id: str | None = None
     action: str | None = None
+    same_network: bool = False
+    allow_unknown: bool = False
+
+    def served(self) -> Action:
+        """The action that is being served."""
+        given = {field.name: getattr(self, field.name) for field in fields(Action)}
+        return Action(**given)
 
 
 class KeyRing:
@@ -63,23 +71,13 @@ class KeyRing:
         """Every check but that of the first use."""
         verdict = self._verified(token)
         if verdict is None or verdict["aud"] != expected.organization_id:
-            return CheckedVerdict("invalid", None)
+            return checked_verdict(("invalid",), None, expected)
         if verdict["environment"] != expected.environment:
-            return CheckedVerdict("invalid", None)
+            return checked_verdict(("invalid",), None, expected)
         now_s = (expected.now or datetime.now(UTC)).timestamp()
         if not verdict["iat"] - CLOCK_SKEW.total_seconds() < now_s < verdict["exp"]:
-            return CheckedVerdict("too_old", verdict)
-        problem = difference(
-            verdict,
-            origin=expected.origin,
-            ip=expected.ip,
-            tag=expected.tag,
-            account_id=expected.account_id,
-            action=expected.action,
-            platform=expected.platform,
-            proven=expected.proven,
-        )
-        return CheckedVerdict(problem, verdict)
+            return checked_verdict(("too_old",), verdict, expected)
+        return checked_verdict(differences(verdict, expected.served()), verdict, expected)
 
     def _verified(self, token: object) -> Verdict | None:
         from cryptography.exceptions import InvalidSignature  # noqa: PLC0415  installed for verdicts only
@@ -94,7 +92,14 @@ class KeyRing:
             Ed25519PublicKey.from_public_bytes(key).verify(_decoded(signature), signed.encode())
         except (InvalidSignature, ValueError):
             return None
-        return cast("Verdict", json.loads(_decoded(signed.partition(".")[2])))
+        claims = json.loads(_decoded(signed.partition(".")[2]))
+        return cast("Verdict", claims) if has_form(claims, texts=_TEXTS, integers=("iat", "exp")) else None
+
+
+def checked_verdict(problems: tuple[Problem, ...], verdict: Verdict | None, expected: Expected) -> CheckedVerdict:
+    """What `Client.check_verdict` returns."""
+    problem = problems[0] if problems else None
+    return CheckedVerdict(problem, verdict, problems=problems, allow_unknown=expected.allow_unknown)
 
 
 def key_id(token: object) -> str | None:

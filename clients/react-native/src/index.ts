@@ -24,11 +24,12 @@ export interface SvcOptions {
   checks?: readonly string[];
 }
 
+/** `null` is as one that is left out: somebody who is logged out has no account. */
 export interface IdentifyOptions {
-  accountId?: string;
-  action?: string;
-  tag?: string;
-  timeoutMs?: number;
+  accountId?: string | null;
+  action?: string | null;
+  tag?: string | null;
+  timeoutMs?: number | null;
 }
 
 interface Told {

@@ -64,9 +64,11 @@ from svc.domain.scoring.comparison import DEFAULT_EXAMPLES
 from svc.domain.scoring.weights import StoredWeights
 from svc.http.api.identify import IDENTIFY, read_submission, submit
 from svc.http.authentication import Caller
+from svc.http.change import change
 from svc.http.route import Call, Outcome, Services
 from svc.http.schema import IdentifyAnswer, error_body
 from svc.service import Service
+from svc.store.transactions.event_changes import change_event
 from svc.store.views import lookups
 from svc.world import World
 
@@ -136,10 +138,10 @@ def replay(
     """Run a FILE of reports through the pipeline in virtual time; - is standard input, .gz is read as such.
 
     FILE is what `svc export events` writes, or JSON lines of your own: at, ip, user_agent, origin, platform, signals,
-    tag, account_id, action; only signals is required. For each line one JSON line is written: its response, with the
-    stored event under "event"; for a refused line the error, with its number under "line". The summary is on standard
-    error. No webhook is sent. --since and --until choose lines by their time; a line without one is replayed in any
-    case.
+    tag, account_id, account_verified, action, afterwards; only signals is required. For each line one JSON line is
+    written: its response, with the stored event under "event"; for a refused line the error, with its number under
+    "line". The summary is on standard error. No webhook is sent. --since and --until choose lines by their time; a line
+    without one is replayed in any case.
 
     With --weights, --rules, --compare or --json, standard output contains a report of the changes instead, and the
     lines go to --output only. Without --compare, --weights is compared with the default weights, and --rules with the
@@ -353,6 +355,17 @@ async def _identify(
         event = lookups.event(snapshot, organization.number, call.request_id)
         document = lookups.document(snapshot, organization.number, call.request_id)
     assert event is not None
+    if read.afterwards.fields:
+        job = partial(
+            change_event,
+            number=organization.number,
+            environment=event.environment,
+            request_id=call.request_id,
+            fields=read.afterwards.fields,
+            now_ms=call.at_ms,
+            retention_ms=services.event_retention_ms,
+        )
+        await change(services, call, job)
     row = msgspec.to_builtins(event_row(event, call.request_id))
     response = source | msgspec.to_builtins(outcome.body) | {"event": row}
     return Replayed(response, call.request_id, event, document, read.request_id, read.decision)

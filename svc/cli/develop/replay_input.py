@@ -34,6 +34,18 @@ LOCAL = "127.0.0.1"
 """The address of a report that came without one."""
 
 
+class SetAfterwards(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a backend sets of the event once it was answered, as by `updateEvent`; `None` removes it."""
+
+    account_id: Annotated[AccountId, Meta(pattern=ACCOUNT_ID_FORM)] | UnsetType | None = UNSET
+    action: Annotated[Action, Meta(pattern=ACTION_FORM)] | UnsetType | None = UNSET
+
+    @property
+    def fields(self) -> dict[str, str | None]:
+        """Return what is given, by name."""
+        return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not UNSET}
+
+
 class ReplayedReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One line of the replayed file: a report, and what came with it."""
 
@@ -46,7 +58,10 @@ class ReplayedReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     platform: Name64 | UnsetType = UNSET
     tag: Tag | UnsetType = UNSET
     account_id: Annotated[AccountId, Meta(pattern=ACCOUNT_ID_FORM)] | UnsetType = UNSET
+    account_verified: bool = True
+    """Whether a secret key sent the account."""
     action: Annotated[Action, Meta(pattern=ACTION_FORM)] | UnsetType = UNSET
+    afterwards: SetAfterwards = SetAfterwards()
 
 
 class ExportedDocument(msgspec.Struct, frozen=True):
@@ -98,6 +113,7 @@ class Replayable(NamedTuple):
     """Whether it was sent with a development key, so that it may ask for a test verdict."""
     decision: Decision | None = None
     """What was decided of the exported event."""
+    afterwards: SetAfterwards = SetAfterwards()
 
 
 class Unarchived(NamedTuple):
@@ -148,6 +164,8 @@ def _report(report: ReplayedReport) -> Replayable | Refusal:
             sdk=Sdk(), signals=report.signals, tag=report.tag, account_id=report.account_id, action=report.action
         ),
         request_id=None,
+        account_verified=report.account_verified,
+        afterwards=report.afterwards,
     )
 
 

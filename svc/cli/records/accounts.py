@@ -26,7 +26,7 @@ from svc.store.views import subjects
 from svc.store.views.events import EventMatch
 from svc.store.views.labels.reviews import judged
 from svc.store.views.subjects import NEWEST, Sighted, Sought
-from svc.store.views.velocity import row_of
+from svc.store.views.velocity import shown_row
 from svc.world import World
 
 EVENTS_LOOKED_AT = 2000
@@ -60,7 +60,7 @@ def show(organization_id: str, account_id: str, environment: Environment, direct
             found += newest_first(store, number, wanted, EVENTS_LOOKED_AT)
         with store.read() as snapshot:
             digest = account_digest(number, account_id)
-            row = row_of(snapshot, number, kind, "account", digest, now_ms // 1000)
+            row = shown_row(snapshot, number, kind, "account", digest, now_ms // 1000)
             said = judged(snapshot, number, kind, "account", account_id, ())
     if not found:
         raise CommandError(

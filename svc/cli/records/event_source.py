@@ -85,7 +85,8 @@ def filter_options(since: str) -> Callable[[F], F]:
     def decorate(command: F) -> F:
         @wraps(command)
         def given(*arguments: Any, environment: Environment, since_ms: int, until_ms: int | None, **rest: Any) -> Any:
-            filters = Filters(**{name: rest.pop(name) for name in Filters.__struct_fields__})
+            options = {name: rest.pop(name) for name in Filters.__struct_fields__}
+            filters = _filters(**options)
             return command(*arguments, wanted=events_wanted(environment, since_ms, until_ms, filters), **rest)
 
         wrapped: Any = given
@@ -94,6 +95,13 @@ def filter_options(since: str) -> Callable[[F], F]:
         return time_options(since)(wrapped)
 
     return decorate
+
+
+def _filters(*, rule: str | None, shadow: bool, **others: Any) -> Filters:
+    """What the options of `_FILTERS` ask for. Raises `UsageError` for `--shadow` without `--rule`."""
+    if shadow and rule is None:
+        raise click.UsageError("--shadow goes with --rule")
+    return Filters(**others, rule=None if shadow else rule, shadow=rule if shadow else None)
 
 
 def time_options(since: str) -> Callable[[F], F]:
@@ -162,6 +170,9 @@ _country = _read_by(
 _signal = _read_by(lambda text: text if text in CATALOGUE else None, "is not a signal; `svc signals` lists them")
 _account = _read_by(FILTERS["account_id"], "is not an account id: 1 to 256 characters, without control characters")
 _action = _read_by(FILTERS["action"], "is not an action: lower-case letters, digits, '_', '.' and '-', a letter first")
+_rule = _read_by(
+    FILTERS["rule"], "is not the id of a rule: rul_ and 20 letters and digits; `svc rule show ORG --json` has them"
+)
 _asn = _read_by(FILTERS["asn"], "is not an autonomous system number: digits alone")
 
 tag_option = click.option("--tag", metavar="TAG", help="Tag, exactly as sent.")
@@ -177,6 +188,8 @@ _FILTERS = (
     click.option("--account", "account_id", metavar="ACCOUNT", callback=_account, help="Account id."),
     click.option("--action", metavar="A", callback=_action, help="What the visitor did, such as log_in."),
     click.option("--decision", type=click.Choice(RULE_ACTIONS), help="What a rule decided."),
+    click.option("--rule", metavar="RULE", callback=_rule, help="Id of the rule that decided."),
+    click.option("--shadow", is_flag=True, help="List what --rule matched in shadow mode, not what it decided."),
     click.option("--label", type=click.Choice(LABELS), help="What it turned out to be."),
     click.option("--asn", metavar="N", callback=_asn, help="Number of the autonomous system."),
 )
@@ -188,7 +201,7 @@ def refuse_in_feed(wanted: Wanted, feed: str) -> None:
     read, in the message.
     """
     for name in refused_filters(wanted.filters):
-        option = {"account_id": "--account"}.get(name, f"--{name}")
+        option = {"account_id": "--account", "shadow": "--rule"}.get(name, f"--{name}")
         raise click.UsageError(
             f"{feed} has no {option}: an event may get it after it was given out, and would be missed"
         )

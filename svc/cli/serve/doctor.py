@@ -15,13 +15,16 @@ from svc.cli.help import examples
 from svc.cli.output import CommandError, config_option, directory_option, json_option, readable, settings, show
 from svc.cli.serve.health_checks import CHECKS, Examined, Finding, Status, settings_file
 from svc.cli.terminal import has_colors
+from svc.domain.accounts.velocity import KINDS
 from svc.domain.errors import OperatorError
 from svc.store.directory import has_store
 from svc.store.engine import EngineError
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import ENDPOINTS
+from svc.store.transactions.rules.rulesets import unsavable_conditions
 from svc.store.views.credit import Outlook, outlook
-from svc.store.views.lookups import organizations
+from svc.store.views.lookups import organization, organizations
+from svc.store.views.spellings import alike_accounts
 from svc.world import World
 
 COLORS: dict[Status, str] = {"ok": "green", "warning": "yellow", "problem": "red"}
@@ -36,8 +39,8 @@ WIDTH = max(map(len, COLORS))
 @click.option("--url", metavar="URL", help="Where the running service is, if not at its setting `bind`.")
 @json_option
 def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -> None:
-    """Check the settings, permissions, lock and service, store, network data, clock, disk, TLS, credit and links of
-    chat webhooks, and identify a sample report.
+    """Check the settings, permissions, lock and service, store, network data, clock, disk, TLS, credit, spellings of
+    accounts and links of chat webhooks, and identify a sample report.
 
     Each line says ok, warning or problem, and what to do next. The exit status is 1 if there is a problem. Nothing
     in the data directory is changed: the sample goes to a temporary store. It may run while the service runs.
@@ -82,7 +85,9 @@ def _line(check: str, finding: Finding) -> str:
 
 
 NAMED = 3
-"""Organizations that are named; the others are counted."""
+"""Organizations or accounts that are named; the others are counted."""
+MAX_ORGANIZATIONS = 50
+"""Organizations whose newest accounts are looked at."""
 
 
 def credit(examined: Examined) -> Finding:
@@ -137,7 +142,63 @@ def finding_of(store: Readable, now_ms: int) -> Finding:
     return Finding("warning", "; ".join(short[:NAMED]) + more, do)
 
 
-OF_ORGANIZATIONS: dict[str, Callable[[Examined], Finding]] = {"credit": credit, "chat links": chat_links}
+def account_spellings(examined: Examined) -> Finding:
+    """Return whether ids of accounts differ only in case, blanks or invisible characters, which rules count apart; a
+    warning where the newest events name such.
+    """
+    return _of_store(examined, spellings_of)
+
+
+def spellings_of(store: Readable) -> Finding:
+    """Check the accounts that the newest events of a store name, as `account_spellings` does. Of many organizations the
+    first `MAX_ORGANIZATIONS` are looked at.
+    """
+    found: list[str] = []
+    with store.read() as snapshot:
+        numbers = organizations(snapshot)
+    for number in numbers[:MAX_ORGANIZATIONS]:
+        for kind in KINDS:
+            with store.read() as snapshot:
+                groups = alike_accounts(snapshot, number, kind)
+                organization_id = organization(snapshot, number).id
+            found += [f"{' and '.join(map(ascii, ids[:NAMED]))} of {organization_id}" for ids in groups]
+    if not found:
+        return Finding("ok", "no two accounts of the newest events differ only in case, blanks or invisible characters")
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    do = "each counts as an account of its own: send one spelling, best an opaque id (docs/accounts.md)"
+    return Finding("warning", f"accounts that look alike: {'; '.join(found[:NAMED])}{more}", do)
+
+
+def saved_rules(examined: Examined) -> Finding:
+    """Return whether rules and filters that earlier versions saved could be saved by this one; a warning where they
+    could not: they stay in force, and fail where they cannot be evaluated or cost too much (decisions 13.4).
+    """
+    return _of_store(examined, rules_of)
+
+
+def rules_of(store: Readable) -> Finding:
+    """Check the rules and filters of a store, as `saved_rules` does."""
+    found: list[str] = []
+    with store.read() as snapshot:
+        numbers = organizations(snapshot)
+    for number in numbers:
+        with store.read() as snapshot:
+            names = unsavable_conditions(snapshot, number)
+            organization_id = organization(snapshot, number).id
+        found += [f"{name} of {organization_id}" for name in names]
+    if not found:
+        return Finding("ok", "every rule and filter could be saved as it is")
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    do = "they fail where they cost too much or cannot be evaluated: preview them in the console, and save them again"
+    return Finding("warning", f"saved by an earlier version, refused by this one: {'; '.join(found[:NAMED])}{more}", do)
+
+
+OF_ORGANIZATIONS: dict[str, Callable[[Examined], Finding]] = {
+    "credit": credit,
+    "accounts": account_spellings,
+    "rules": saved_rules,
+    "chat links": chat_links,
+}
 """The last checks: what organizations have, and what is missing for it."""
 
 

@@ -28,6 +28,7 @@ WHILE_RUNNING = (
     "client_rate",
     "read_rate",
     "management_rate",
+    "work_rate",
     "network_stale_days",
     "tls_certfile",
     "tls_keyfile",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
-from svc.domain.accounts.velocity import Velocity, VelocityRow
+from svc.domain.accounts.record import AccountRecord
+from svc.domain.accounts.velocity import Velocity
 from svc.domain.model import Observation
 
 KNOWN_S: Final = 24 * 3600
@@ -27,17 +29,26 @@ class AccountThresholds(msgspec.Struct, frozen=True, array_like=True, kw_only=Tr
 
 
 def account_signals(
-    velocity: Velocity, thresholds: AccountThresholds, account_before: VelocityRow, visitor: int | None, at_s: int
+    velocity: Velocity, thresholds: AccountThresholds, before: AccountRecord | None, visitor: int | None, at_s: int
 ) -> tuple[Observation, ...]:
-    """Return the signals of an event with an account. `account_before` is the account's row before it; `visitor` the
-    number of its visitor, `None` = not identifiable.
+    """Return the signals of an event. `before` is the record of its account before it, `None` if there is none;
+    `visitor` the number of its visitor, `None` = not identifiable.
     """
-    if velocity.account is None:
-        return ()
+    found = [*_of_many_accounts(velocity, thresholds)]
+    if velocity.account is not None and velocity.account.others[0][2] >= thresholds.account_sharing:
+        found.append(Observation("account_sharing", "medium", ("many_visitors_of_account",)))
+    if before is not None and visitor is not None and at_s - before.first_s >= KNOWN_S:
+        known = before.of(visitor)
+        if known is None or not known.is_had(at_s):
+            found.append(Observation("account_new_device", "medium", ("visitor_new_to_account",)))
+    return tuple(found)
+
+
+def _of_many_accounts(velocity: Velocity, thresholds: AccountThresholds) -> Iterator[Observation]:
+    """What the accounts of the visitor and of the address show, whether or not the event names one."""
     accounts, at_address = velocity.visitor.others[0], velocity.address.others[1]
-    found: list[Observation] = []
     if accounts[2] >= thresholds.multi_account:
-        found.append(Observation("multi_account", "high", ("many_accounts_of_visitor",)))
+        yield Observation("multi_account", "high", ("many_accounts_of_visitor",))
     tested = [
         evidence
         for evidence, count, threshold in (
@@ -47,10 +58,9 @@ def account_signals(
         if count >= threshold
     ]
     if tested:
-        found.append(Observation("account_testing", "high", tuple(tested)))
-    if velocity.account.others[0][2] >= thresholds.account_sharing:
-        found.append(Observation("account_sharing", "medium", ("many_visitors_of_account",)))
-    is_known = bool(account_before.first_s) and at_s - account_before.first_s >= KNOWN_S
-    if is_known and visitor is not None and visitor not in account_before.others[0].ids:
-        found.append(Observation("account_new_device", "medium", ("visitor_new_to_account",)))
-    return tuple(found)
+        yield Observation("account_testing", "high", tuple(tested))
+
+
+def may_show(velocity: Velocity) -> bool:
+    """Return whether any signal can be shown: nothing is to be looked up for an event without any account."""
+    return velocity.account is not None or velocity.visitor.others[0][2] > 0 or velocity.address.others[1][0] > 0

@@ -56,6 +56,8 @@ class Velocity(msgspec.Struct, frozen=True, array_like=True):
     visitor: Counts
     account: Counts | None
     address: Counts
+    is_counted: bool = True
+    """Whether rows count the event: a report that was sent before moves no count, and its counts are without it."""
 
 
 class Seen(NamedTuple):
@@ -219,6 +221,14 @@ def _window(times: tuple[int, ...], now_s: int) -> Window:
 def account_digest(organization: int, account_id: str) -> int:
     """Return 64 bits by which rows know an account. Not secret: the events of the same store name the account."""
     return int.from_bytes(blake2b(account_id.encode(), digest_size=8, salt=organization.to_bytes(8)).digest())
+
+
+def sign_up_digest(organization: int, request_id: bytes) -> int:
+    """Return 64 bits that stand for the account that is being opened by a sign-up which names none (decisions 11.2).
+    `request_id`: the 16 bytes of the event's id.
+    """
+    salt = organization.to_bytes(8)
+    return int.from_bytes(blake2b(request_id, digest_size=8, salt=salt, person=b"sign_up").digest())
 
 
 def country_digest(code: str) -> int:

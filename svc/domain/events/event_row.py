@@ -59,7 +59,9 @@ class VisitorVelocity(msgspec.Struct, frozen=True):
     """Of the visitor."""
 
     events: Annotated[dict[str, int], about("Events of the visitor.", IN_WINDOWS)]
-    accounts: Annotated[dict[str, int], about("Accounts that it acted for.", IN_WINDOWS)]
+    accounts: Annotated[
+        dict[str, int], about("Accounts that it acted for; each sign-up without an account is one.", IN_WINDOWS)
+    ]
     addresses: Annotated[dict[str, int], about("Addresses that it came from; of IPv6, the /64.", IN_WINDOWS)]
     countries: Annotated[dict[str, int], about("Countries of these addresses.", IN_WINDOWS)]
 
@@ -78,7 +80,9 @@ class AddressVelocity(msgspec.Struct, frozen=True):
 
     events: Annotated[dict[str, int], about("Events from the address.", IN_WINDOWS)]
     visitors: Annotated[dict[str, int], about("Identifiable visitors that came from it.", IN_WINDOWS)]
-    accounts: Annotated[dict[str, int], about("Accounts that they acted for.", IN_WINDOWS)]
+    accounts: Annotated[
+        dict[str, int], about("Accounts that they acted for; each sign-up without an account is one.", IN_WINDOWS)
+    ]
 
 
 class VelocityBody(msgspec.Struct, frozen=True):
@@ -215,7 +219,10 @@ class EventBody(VerdictBody, frozen=True, kw_only=True):
     has_document: Annotated[bool, about("Whether the archived submission exists.", True)]
     velocity: Annotated[
         VelocityBody | UnsetType,
-        about("How often and with whom the visitor, the account and the address were seen, this event included."),
+        about(
+            "How often and with whom the visitor, the account and the address were seen, this event included; without "
+            "it if its report was sent before (`replayed`)."
+        ),
     ] = UNSET
 
 

@@ -27,7 +27,7 @@ _CURSOR = struct.Struct(">BQ16s")
 """Environment, position."""
 _NOT_HERE = ("page", "cursor", "end")
 """A feed has no pages and no end."""
-NOT_WITH_ORDER: Final = ("account_id", "action", "tag", "label", "rule")
+NOT_WITH_ORDER: Final = ("account_id", "action", "tag", "label", "rule", "shadow")
 """Filters that are refused (decisions 19): what they select may change, or be known, only when the event has long been
 given out, and it would be missed. Names as in `Filters`; those that lists do not have yet are there for when they do.
 """
@@ -120,7 +120,7 @@ def _refused(asked: Asked) -> Refusal | None:
 
 def refused_filters(given: Asked | Filters) -> list[str]:
     """Return the names of the filters that a feed would miss events by."""
-    return [name for name in NOT_WITH_ORDER if getattr(given, name, None) is not None]
+    return [name for name in NOT_WITH_ORDER if getattr(given, name, None) not in (None, False)]
 
 
 def feed_cursor(position: Position, scope: CursorScope) -> str:

@@ -15,7 +15,7 @@ import msgspec
 
 from svc.domain.accounts.names import ACCOUNT_ID, ACTION
 from svc.domain.cursor import read_cursor, write_cursor
-from svc.domain.ids import DAY_MS, is_visitor_id
+from svc.domain.ids import DAY_MS, is_rule_id, is_visitor_id
 from svc.domain.model import ENVIRONMENTS, LABELS, RULE_ACTIONS, Environment, Level, VisitorKind
 from svc.domain.network.addresses import parse_ip
 from svc.domain.records import Event
@@ -32,7 +32,20 @@ MAX_TAG_LENGTH = 1024
 """Characters (decisions 3.1)."""
 LEVELS: tuple[Level, ...] = get_args(Level)
 KINDS: tuple[VisitorKind, ...] = get_args(VisitorKind)
-Facet = Literal["tag", "ip_address", "country", "signal", "kind", "account_id", "action", "asn", "decision", "label"]
+Facet = Literal[
+    "tag",
+    "ip_address",
+    "country",
+    "signal",
+    "kind",
+    "account_id",
+    "action",
+    "asn",
+    "decision",
+    "label",
+    "rule",
+    "shadow",
+]
 """What events are found by beside visitor and level."""
 FACETS: tuple[Facet, ...] = get_args(Facet)
 """Their indexes are stored in keys: append, never move."""
@@ -66,6 +79,10 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     """The action that a rule decided."""
     label: str | None = None
     """What the event turned out to be."""
+    rule: str | None = None
+    """Id of the rule that decided it."""
+    shadow: str | None = None
+    """Id of a rule that matched it in shadow mode."""
 
     def matches(self, event: Event) -> bool:
         """Return whether the event has every value that is asked for."""
@@ -85,7 +102,7 @@ EVERYTHING = Filters()
 
 
 def values_of(event: Event, facet: Facet) -> tuple[str, ...]:
-    """Return the values of one facet that an event has: one, or none; of signals, any number."""
+    """Return the values of one facet that an event has: one, or none; of signals and shadows, any number."""
     match facet:
         case "tag":
             value = event.tag
@@ -97,10 +114,14 @@ def values_of(event: Event, facet: Facet) -> tuple[str, ...]:
             value = event.visitor_kind
         case "decision":
             value = None if event.verdict.decision is None else event.verdict.decision.action
+        case "rule":
+            value = None if event.verdict.decision is None else event.verdict.decision.rule_id
         case "account_id" | "action" | "asn" | "label":
             value = getattr(event, facet)
         case "signal":
             return tuple(fired.signal for fired in event.verdict.signals or ())
+        case "shadow":
+            return tuple(match.rule_id for match in event.shadow)
     return () if value is None else (value,)
 
 
@@ -146,6 +167,9 @@ class Asked(NamedTuple):
     asn: str | None = None
     decision: str | None = None
     label: str | None = None
+    rule: str | None = None
+    shadow: bool = False
+    """Asks for what `rule` matched in shadow mode, not for what it decided."""
     cursor: str | None = None
     order: str | None = None
     """`newest` or `oldest` first; `oldest` asks for the feed (`events/feed.py`)."""
@@ -228,8 +252,10 @@ def _scope_digest(asked: Asked, filters: Filters, environment: Environment) -> b
 
 def read_filters(asked: Asked) -> Filters | Refusal:
     """Return the filters of a list, without its window; the first that is not valid is refused: `422 invalid_window`
-    for visitor and level, `422 validation_error` for the others, which decisions 7.1 added.
+    for visitor and level, `422 validation_error` for the others, which decisions 7.1 and 13.1 added.
     """
+    if asked.shadow and asked.rule is None:
+        return invalid("rule", "required", "query")
     values: dict[str, Any] = {}
     for name, read in FILTERS.items():
         text = getattr(asked, name)
@@ -237,6 +263,8 @@ def read_filters(asked: Asked) -> Filters | Refusal:
         if values[name] is None and text is not None:
             old = name in ("visitor", "level")
             return _invalid(name, "invalid_value") if old else invalid(name, "invalid_value", "query")
+    if asked.shadow:
+        values["shadow"] = values.pop("rule")
     return Filters(visitor_id=values.pop("visitor"), **values)
 
 
@@ -253,6 +281,7 @@ FILTERS: dict[str, Callable[[str], str | None]] = {
     "asn": lambda text: text if _ASN.fullmatch(text) else None,
     "decision": lambda text: text if text in RULE_ACTIONS else None,
     "label": lambda text: text if text in LABELS else None,
+    "rule": lambda text: text if is_rule_id(text) else None,
 }
 """Parameter -> its value as events have it; `None` for one that is not valid."""
 

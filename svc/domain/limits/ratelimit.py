@@ -49,11 +49,12 @@ class Taken(NamedTuple):
     """Which limit was reached, where it was not admitted."""
 
 
-def take(bucket: Bucket | None, limit_per_s: int, now_ms: int) -> Taken:
-    """Take one token from a bucket; `None` = a new bucket, which is full. Its size equals the limit per second; a clock
-    that was set back refills nothing; limit 0 = no limit (decisions 4). Processes that share a bucket read the clock
-    first and take the token a little later: a time up to `CLOCK_STEP_MS` before the bucket's is therefore not treated
-    as a clock set back, and does not refill the same millisecond twice.
+def take(bucket: Bucket | None, limit_per_s: int, now_ms: int, tokens: int = 1) -> Taken:
+    """Take a token from a bucket, or several; `None` = a new bucket, which is full. Where there is one, more may be
+    taken than there are: the bucket owes them then. Its size equals the limit per second; a clock that was set back
+    refills nothing; limit 0 = no limit (decisions 4). Processes that share a bucket read the clock first and take the
+    token a little later: a time up to `CLOCK_STEP_MS` before the bucket's is therefore not treated as a clock set back,
+    and does not refill the same millisecond twice.
     """
     if limit_per_s == 0:
         return Taken(Bucket(0, now_ms), admitted=True, remaining=0, retry_after_s=0)
@@ -67,21 +68,21 @@ def take(bucket: Bucket | None, limit_per_s: int, now_ms: int) -> Taken:
             early_ms = bucket.at_ms - now_ms
     at_ms = now_ms + early_ms
     if held >= 1000:
-        held -= 1000
-        return Taken(Bucket(held, at_ms), admitted=True, remaining=held // 1000, retry_after_s=0)
+        held -= 1000 * tokens
+        return Taken(Bucket(held, at_ms), admitted=True, remaining=max(0, held // 1000), retry_after_s=0)
     missing_ms = early_ms - (-(1000 - held) // limit_per_s)
     return Taken(Bucket(held, at_ms), admitted=False, remaining=0, retry_after_s=max(1, -(-missing_ms // 1000)))
 
 
-def take_all(wanted: Sequence[tuple[Bucket | None, int]], now_ms: int) -> list[Taken]:
-    """Take a token of each bucket, or of none; `wanted` has each bucket with its limit. The buckets in the result are
+def take_all(wanted: Sequence[tuple[Bucket | None, int]], now_ms: int, tokens: int = 1) -> list[Taken]:
+    """Take tokens of each bucket, or of none; `wanted` has each bucket with its limit. The buckets in the result are
     to be kept in either case: what had time to refill has refilled.
     """
-    each = [take(bucket, limit_per_s, now_ms) for bucket, limit_per_s in wanted]
+    each = [take(bucket, limit_per_s, now_ms, tokens) for bucket, limit_per_s in wanted]
     if all(one.admitted for one in each):
         return each
     return [
-        one._replace(bucket=Bucket(one.bucket.thousandths + 1000, one.bucket.at_ms)) if one.admitted else one
+        one._replace(bucket=Bucket(one.bucket.thousandths + 1000 * tokens, one.bucket.at_ms)) if one.admitted else one
         for one in each
     ]
 
@@ -99,9 +100,9 @@ class BucketName(NamedTuple):
 class Buckets(Protocol):
     """Where buckets are kept. Nothing waits, and nothing fails."""
 
-    def take(self, wanted: Mapping[BucketName, int], now_ms: int) -> list[Taken]:
-        """Take a token of each of these buckets, or of none, by their limits per second, none of which is 0. Nobody
-        else takes in between. In the order of `wanted`. Buckets of accounts may have a slower clock of their own, and
+    def take(self, wanted: Mapping[BucketName, int], now_ms: int, tokens: int = 1) -> list[Taken]:
+        """Take tokens of each of these buckets, or of none, by their limits per second, none of which is 0. Nobody else
+        takes in between. In the order of `wanted`. Buckets of accounts may have a slower clock of their own, and
         are then taken alone.
         """
         ...
@@ -122,9 +123,9 @@ class MemoryBuckets:
         """Addresses whose buckets are kept now; `MOST_ADDRESSES` at most."""
         return len(self._addresses)
 
-    def take(self, wanted: Mapping[BucketName, int], now_ms: int) -> list[Taken]:
+    def take(self, wanted: Mapping[BucketName, int], now_ms: int, tokens: int = 1) -> list[Taken]:
         """See `Buckets`."""
-        each = take_all([(self._kept(name).get(name), limit) for name, limit in wanted.items()], now_ms)
+        each = take_all([(self._kept(name).get(name), limit) for name, limit in wanted.items()], now_ms, tokens)
         for name, one in zip(wanted, each, strict=True):
             kept = self._kept(name)
             kept[name] = one.bucket
@@ -152,10 +153,10 @@ class DividedBuckets:
         self._own = own
         self._nodes = nodes
 
-    def take(self, wanted: Mapping[BucketName, int], now_ms: int) -> list[Taken]:
+    def take(self, wanted: Mapping[BucketName, int], now_ms: int, tokens: int = 1) -> list[Taken]:
         """See `Buckets`."""
         nodes = self._nodes()
-        taken = self._own.take({name: max(1, limit // nodes) for name, limit in wanted.items()}, now_ms)
+        taken = self._own.take({name: max(1, limit // nodes) for name, limit in wanted.items()}, now_ms, tokens)
         return [
             one._replace(remaining=min(limit, one.remaining * nodes))
             for one, limit in zip(taken, wanted.values(), strict=True)
@@ -181,6 +182,8 @@ class Allowances(NamedTuple):
     read: int = 50
     """With secret keys."""
     management: int = 20
+    work: int = 4_000
+    """Units of work that takes long (`svc.http.limits`)."""
 
 
 Use = Literal["client", "read", "management"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from zoneinfo import ZoneInfo
 
@@ -53,11 +53,30 @@ def country_of_zone(zone: str | None) -> str | None:
     return country if _zone_names()[country] > 1 else zone
 
 
+@lru_cache(maxsize=256)
+def time_zone(name: str) -> ZoneInfo | None:
+    """Return the rules of a time zone by its IANA name, such as `Europe/Paris`; `None` if there is none."""
+    if name not in _all_names():
+        return None
+    with (files(tzdata) / "zoneinfo" / name).open("rb") as file:
+        return ZoneInfo.from_file(file, key=name)
+
+
+@cache
+def country_codes() -> frozenset[str]:
+    """Return the codes of ISO 3166-1, and Kosovo's, which network databases have."""
+    return frozenset(code for code, *_ in _rows("iso3166.tab", "\t")) | {"XK"}
+
+
+@cache
+def _all_names() -> frozenset[str]:
+    return frozenset((files(tzdata) / "zones").read_text("utf-8").split())
+
+
 @cache
 def _clock(zone: str) -> tuple[timedelta | None, ...]:
     """What clocks show on 1 January and 1 July, as the distance from UTC."""
-    with (files(tzdata) / "zoneinfo" / zone).open("rb") as file:
-        rules = ZoneInfo.from_file(file)
+    rules = time_zone(zone)
     return tuple(datetime(_YEAR, month, 1, tzinfo=rules).utcoffset() for month in (1, 7))
 
 

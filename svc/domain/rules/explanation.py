@@ -1,24 +1,34 @@
 """Why a condition is true or false of an event: its terms, each with the values that it compares.
 
-What may live here: a condition taken apart at `&&`, `||` and `!`, as the language binds them, and what each part comes
-to. Every part is evaluated by the language itself; nothing is concluded here from its parts.
+What may live here: the checked tree of a condition taken apart at `&&`, `||` and `!`, and what each part comes to.
+Every part is evaluated as the whole is; nothing is concluded here from its parts.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from typing import Any, Final, Literal, NamedTuple, cast
 
-from svc.domain.rules.conditions import TOKEN, InList, activation_of, value_of, variables_in
+from svc.domain.rules.conditions import variables_in
+from svc.domain.rules.evaluation import Evaluation, TooExpensiveError, evaluator
+from svc.domain.rules.language import ConditionError, checked_tree
+from svc.domain.rules.literals import readable
+from svc.domain.rules.tree import Node, Type
+from svc.domain.rules.values import EvaluationError, written_duration, written_timestamp
 
 LONGEST_VALUE: Final = 200
 """Characters of a value that are shown."""
-_RELATIONS: Final = ("==", "!=", "<=", ">=", "<", ">")
+_RELATIONS: Final = {
+    "_==_": "==",
+    "_!=_": "!=",
+    "_<=_": "<=",
+    "_>=_": ">=",
+    "_<_": "<",
+    "_>_": ">",
+    "@in": "in",
+}
 TermKind = Literal["all", "any", "not", "term"]
-_JOINED: Final[tuple[tuple[TermKind, str], ...]] = (("any", "|"), ("all", "&"))
-"""By doubled marks, the one that binds loosest first."""
 
 
 class Operand(NamedTuple):
@@ -46,141 +56,167 @@ class Term(NamedTuple):
     """Variables that it names and the event has no value of; of a `term` alone."""
 
 
-class _Piece(NamedTuple):
-    kind: str
-    text: str
-    start: int
-    end: int
-
-
-def explain(condition: str, values: Mapping[str, Any], in_list: InList) -> Term:
-    """Return the terms of a condition that was checked, for an event with these values. Blocks for about a tenth of a
-    millisecond a term.
+def explain(condition: str, evaluation: Evaluation) -> Term | None:
+    """Return the terms of a condition for an event; `None` for one that this version cannot read. Blocks for about a
+    tenth of a millisecond a term.
     """
-    return _Explanation(condition, values, in_list).of(
-        [
-            _Piece(found.lastgroup or "mark", found.group(), found.start(), found.end())
-            for found in TOKEN.finditer(condition)
-            if found.lastgroup != "space"
-        ]
-    )
+    try:
+        tree = readable(checked_tree(condition))
+    except ConditionError:
+        return None
+    return _Explanation(evaluation).of(tree)
 
 
 class _Explanation:
-    def __init__(self, condition: str, values: Mapping[str, Any], in_list: InList) -> None:
-        self._condition, self._values, self._in_list = condition, values, in_list
-        self._activation = activation_of(values)
+    def __init__(self, evaluation: Evaluation) -> None:
+        self._evaluation = evaluation
+        self._units = evaluation.units
 
-    def of(self, pieces: Sequence[_Piece]) -> Term:
-        """Return the value of these pieces, which are an expression."""
-        while len(pieces) > 1 and pieces[0].text == "(" and _closing(pieces) == len(pieces) - 1:
-            pieces = pieces[1:-1]
-        text = self._text(pieces)
-        kind, parts = _parts(pieces)
-        if kind != "term":
-            return Term(kind, text, self._result(text), tuple(map(self.of, parts)))
-        absent = tuple(sorted(variables_in(text) - self._values.keys()))
-        at = _relation(pieces)
-        if at is None:
-            return Term("term", text, self._result(text), absent=absent)
-        start, end = at
-        left, right = self._operand(pieces[:start]), self._operand(pieces[end:])
-        operator = "".join(piece.text for piece in pieces[start:end])
-        return Term("term", text, self._result(text), (), operator, left, right, absent)
+    def of(self, node: Node) -> Term:
+        text, found = written(node), self._value(node)
+        result = found if isinstance(found, bool) else None
+        match node.name if node.kind == "call" else "":
+            case "_&&_" | "_||_" as name:
+                return Term("all" if name == "_&&_" else "any", text, result, tuple(map(self.of, _joined(node, name))))
+            case "!_":
+                return Term("not", text, result, (self.of(node.parts[0]),))
+            case name:
+                absent = tuple(sorted(each for each in variables_in(node) if self._evaluation.values[each] is None))
+                if name not in _RELATIONS:
+                    return Term("term", text, result, absent=absent)
+                left, right = map(self._operand, node.parts)
+                return Term("term", text, result, (), _RELATIONS[name], left, right, absent)
 
-    def _text(self, pieces: Sequence[_Piece]) -> str:
-        return self._condition[pieces[0].start : pieces[-1].end] if pieces else ""
+    def _value(self, node: Node) -> Any:
+        """`None` if its evaluation fails."""
+        self._evaluation.units = self._units
+        try:
+            return evaluator(node)(self._evaluation)
+        except (EvaluationError, TooExpensiveError):
+            return None
 
-    def _result(self, text: str) -> bool | None:
-        found = value_of(text, self._activation, self._values, self._in_list)
-        return found if isinstance(found, bool) else None
-
-    def _operand(self, pieces: Sequence[_Piece]) -> Operand:
-        text = self._text(pieces)
-        if all(piece.kind in ("text", "number") or piece.text == "-" for piece in pieces):
-            return Operand(text, None)
-        found = value_of(text, self._activation, self._values, self._in_list)
-        return Operand(text, None if found is None else shown(found))
+    def _operand(self, node: Node) -> Operand:
+        if node.kind == "constant":
+            return Operand(written(node), None)
+        found = self._value(node)
+        return Operand(written(node), None if found is None else shown(found, node.type))
 
 
-def shown(value: Any) -> str:
-    """Return a value as a condition would write it; what is longer than `LONGEST_VALUE` is cut."""
-    text = _shown(value)
+def _joined(node: Node, name: str) -> Iterator[Node]:
+    """What is joined by one operator, however the parser has nested it."""
+    for part in node.parts:
+        if part.kind == "call" and part.name == name:
+            yield from _joined(part, name)
+        else:
+            yield part
+
+
+def shown(value: Any, of: Type) -> str:
+    """Return a value of a type as a condition would write it; what is longer than `LONGEST_VALUE` is cut."""
+    text = _shown(value, of)
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
 
 
-def _shown(value: Any) -> str:
-    match value:
-        case bool():
+def _shown(value: Any, of: Type) -> str:  # noqa: PLR0911  a case for each type
+    match of.name, value:
+        case "timestamp", int():
+            return written_timestamp(value)
+        case "duration", int():
+            return written_duration(value)
+        case "uint", int():
+            return f"{value}u"
+        case _, bool():
             return "true" if value else "false"
-        case str():
+        case _, None:
+            return "null"
+        case _, str():
             return json.dumps(value, ensure_ascii=False)
-        case datetime():
-            return value.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        case dict():
+        case _, bytes():
+            return "b" + json.dumps(value.decode("latin-1"))
+        case _, list():
+            (element,) = of.parameters or (Type("other"),)
+            return "[" + ", ".join(_shown(one, element) for one in cast("list[Any]", value)) + "]"
+        case _, dict():
+            key, entry = of.parameters or (Type("other"), Type("other"))
             entries = cast("dict[Any, Any]", value).items()
-            return "{" + ", ".join(f"{_shown(name)}: {each}" for name, each in sorted(entries)) + "}"
+            return "{" + ", ".join(f"{_shown(name, key)}: {_shown(each, entry)}" for name, each in entries) + "}"
         case _:
             return str(value)
 
 
-def _parts(pieces: Sequence[_Piece]) -> tuple[TermKind, list[Sequence[_Piece]]]:
-    """How an expression is put together, loosest first, and of what."""
-    if any(piece.text == "?" for _, piece in _outside(pieces)):
-        return "term", []  # a choice between two values is shown whole
-    for kind, mark in _JOINED:
-        parts = _split(pieces, mark)
-        if len(parts) > 1 and all(parts):
-            return kind, parts
-    if len(pieces) > 1 and pieces[0].text == "!" and _relation(pieces) is None:
-        return "not", [pieces[1:]]
-    return "term", []
+_BINDING: Final = {
+    "_?_:_": 1,
+    "_||_": 2,
+    "_&&_": 3,
+    **dict.fromkeys(_RELATIONS, 4),
+    "_+_": 5,
+    "_-_": 5,
+    "_*_": 6,
+    "_/_": 6,
+    "_%_": 6,
+    "!_": 7,
+    "-_": 7,
+}
+"""Operator -> how tightly it binds; what is not here binds tightest."""
+_TIGHTEST: Final = 9
 
 
-def _split(pieces: Sequence[_Piece], mark: str) -> list[Sequence[_Piece]]:
-    """The pieces between doubled marks that are outside of brackets."""
-    parts: list[Sequence[_Piece]] = []
-    start = 0
-    for at, piece in _outside(pieces):
-        if at > start - 1 and piece.text == mark and at + 1 < len(pieces) and pieces[at + 1].text == mark:
-            parts.append(pieces[start:at])
-            start = at + 2
-    return [*parts, pieces[start:]]
+def written(node: Node) -> str:
+    """Return a condition as text: what its author wrote, in one spelling."""
+    return _written(node, 0)
 
 
-def _relation(pieces: Sequence[_Piece]) -> tuple[int, int] | None:
-    """Where the last comparison outside of brackets begins and ends; `None` where nothing is compared."""
-    found: tuple[int, int] | None = None
-    for at, piece in _outside(pieces):
-        if at == 0 or (found is not None and at < found[1]):
-            continue
-        pair = piece.text + (pieces[at + 1].text if at + 1 < len(pieces) else "")
-        is_pair = pair in _RELATIONS and pieces[at + 1].start == piece.end
-        if is_pair:
-            found = at, at + 2
-        elif piece.text in _RELATIONS or (piece.kind == "name" and piece.text == "in"):
-            found = at, at + 1
-    return found if found is not None and found[1] < len(pieces) else None
+def _written(node: Node, around: int) -> str:
+    binding = _BINDING.get(node.name, _TIGHTEST) if node.kind == "call" else _TIGHTEST
+    text = _bare(node, binding)
+    return f"({text})" if binding < around else text
 
 
-def _outside(pieces: Sequence[_Piece]) -> Iterator[tuple[int, _Piece]]:
-    """(index, piece) of the marks and names that are in no bracket."""
-    depth = 0
-    for at, piece in enumerate(pieces):
-        if piece.kind != "text" and piece.text in ("(", "[", "{"):
-            depth += 1
-        elif piece.kind != "text" and piece.text in (")", "]", "}"):
-            depth -= 1
-        elif depth == 0 and piece.kind in ("mark", "name"):
-            yield at, piece
+def _bare(node: Node, binding: int) -> str:  # noqa: PLR0911  a case for each kind
+    parts = node.parts
+    match node.kind:
+        case "constant":
+            return shown_literal(node)
+        case "name":
+            return node.name
+        case "select":
+            return f"{_written(parts[0], _TIGHTEST)}.{node.name}"
+        case "has":
+            return f"has({_written(parts[0], _TIGHTEST)}.{node.name})"
+        case "list":
+            return "[" + ", ".join(map(written, parts)) + "]"
+        case "map":
+            pairs = zip(parts[::2], parts[1::2], strict=True)
+            return "{" + ", ".join(f"{written(key)}: {written(value)}" for key, value in pairs) + "}"
+        case "macro":
+            asked = ", ".join((node.variable, *map(written, parts[1:])))
+            return f"{_written(parts[0], _TIGHTEST)}.{node.name}({asked})"
+        case "message":
+            return f"{node.name}{{}}"
+        case "call":
+            return _called(node, binding)
 
 
-def _closing(pieces: Sequence[_Piece]) -> int:
-    """Where the bracket closes that the first piece opens."""
-    depth = 0
-    for at, piece in enumerate(pieces):
-        if piece.kind != "text":
-            depth += (piece.text in ("(", "[", "{")) - (piece.text in (")", "]", "}"))
-        if depth == 0:
-            return at
-    return len(pieces)
+def shown_literal(node: Node) -> str:
+    """Return a literal as a condition has it, whole."""
+    return _shown(node.value, node.type)
+
+
+def _called(node: Node, binding: int) -> str:
+    parts = node.parts
+    if node.name == "_?_:_":
+        return f"{_written(parts[0], 2)} ? {_written(parts[1], 2)} : {_written(parts[2], 1)}"
+    if node.name == "_[_]":
+        return f"{_written(parts[0], _TIGHTEST)}[{written(parts[1])}]"
+    if node.name in ("!_", "-_"):
+        text = _written(parts[0], binding)
+        is_read_as_other = text[0] in "!-" or text[0].isdecimal()  # two signs as none, a number as a negative one
+        return f"{node.name[0]}({text})" if is_read_as_other else node.name[0] + text
+    if node.name in _BINDING:
+        sign = _RELATIONS.get(node.name) or node.name.strip("_")
+        return (
+            f"{_written(parts[0], binding)} {sign} {_written(parts[1], binding + (node.name not in ('_&&_', '_||_')))}"
+        )
+    if node.is_member:
+        return f"{_written(parts[0], _TIGHTEST)}.{node.name}({', '.join(map(written, parts[1:]))})"
+    return f"{node.name}({', '.join(map(written, parts))})"

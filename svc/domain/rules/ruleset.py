@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import Any, Final, Literal, NamedTuple
 
@@ -12,7 +11,9 @@ import msgspec
 from svc.domain.accounts.velocity import OTHERS, SUBJECTS, WINDOWS, Counts, Subject
 from svc.domain.model import Decision, RuleAction, ShadowMatch
 from svc.domain.records import Event
-from svc.domain.rules.conditions import Condition, ConditionError, InList, known, question
+from svc.domain.rules.conditions import Condition, known
+from svc.domain.rules.cost import BUDGET, FILTER_BUDGET, fetched_units
+from svc.domain.rules.evaluation import Evaluation, InList, Values
 
 RuleMode = Literal["active", "shadow", "off"]
 MOST_RULES: Final = 100
@@ -41,12 +42,16 @@ class Ruleset(msgspec.Struct, frozen=True, array_like=True, kw_only=True, dict=T
     saved_by: str = ""
     """Id of the key that saved it; of a command the name of its user."""
 
+    @property
+    def is_prepared(self) -> bool:
+        """Whether its conditions are compiled."""
+        return "prepared" in self.__dict__
+
     @cached_property
     def prepared(self) -> Prepared:
         """Its conditions, compiled once for each process."""
         living = tuple((rule, known(rule.condition)) for rule in self.rules if rule.mode != "off")
-        named = (condition.names for _, condition in living)
-        return Prepared(living, frozenset[str]().union(*named), frozenset().union(*(c.lists for _, c in living)))
+        return Prepared(living, frozenset[str]().union(*(condition.lists for _, condition in living)), _share(living))
 
 
 class Prepared(NamedTuple):
@@ -54,10 +59,17 @@ class Prepared(NamedTuple):
 
     rules: tuple[tuple[Rule, Condition], ...]
     """Active ones and shadows, in their order."""
-    names: frozenset[str]
-    """Variables that any of them names."""
     lists: frozenset[str]
     """Lists that any of them names."""
+    share: int | None
+    """Units that a rule may cost; `None` = the rules together may cost `BUDGET`, and can't cost more."""
+
+
+def _share(rules: Sequence[tuple[Rule, Condition]]) -> int | None:
+    """Of a ruleset that was saved before there was a budget, and may go beyond it, each rule has an even share."""
+    names = frozenset[str]().union(*(condition.names for _, condition in rules))
+    units = fetched_units(names, {}) + sum(condition.units for _, condition in rules)
+    return None if units <= BUDGET else BUDGET // len(rules)
 
 
 class Decided(NamedTuple):
@@ -67,18 +79,13 @@ class Decided(NamedTuple):
     shadow: tuple[ShadowMatch, ...] = ()
     errors: tuple[str, ...] = ()
     """Ids of the rules whose evaluation failed."""
+    reasons: tuple[str, ...] = ()
+    """Why, of each of `errors`."""
 
 
 FIRST: Final = Ruleset(
     revision=0,
     rules=(
-        Rule(
-            id="rul_TrustedLists00000000",
-            name="Trusted",
-            condition='in_list("trusted_visitors") || in_list("trusted_accounts") || in_list("trusted_addresses")',
-            action="allow",
-            note="Whoever is in a list of trusted visitors, accounts or addresses.",
-        ),
         Rule(
             id="rul_BlockedLists00000000",
             name="Blocked",
@@ -86,9 +93,29 @@ FIRST: Final = Ruleset(
             action="block",
             note="Whoever is in a list of blocked visitors, accounts or addresses.",
         ),
+        Rule(
+            id="rul_TrustedLists00000000",
+            name="Trusted",
+            condition='in_list("trusted_visitors") || in_list("trusted_accounts") || in_list("trusted_addresses")',
+            action="allow",
+            note="Whoever is in a list of trusted visitors, accounts or addresses.",
+        ),
     ),
 )
-"""What every organization starts with (decisions 13.3)."""
+"""What every organization starts with, blocked before trusted (decisions 13.3): see docs/adr/0168."""
+
+
+def may_be_trusted(list_name: str, event: Event, *, is_verified: bool) -> bool:
+    """Return whether the value of an event may be looked up in this list (decisions 13.3). A visitor can name any
+    account, and send a token that is not its own: `trusted_accounts` needs an account from a secret key, or a pair of
+    visitor and account that a backend verified before (`is_verified`); `trusted_visitors` an event without
+    `token_conflict`.
+    """
+    if list_name == "trusted_accounts":
+        return event.account_verified or is_verified
+    if list_name == "trusted_visitors":
+        return all(fired.signal != "token_conflict" for fired in event.verdict.signals or ())
+    return True
 
 
 class Ages(NamedTuple):
@@ -123,39 +150,44 @@ def evaluate(ruleset: Ruleset, facts: Facts) -> Decided:
     prepared = ruleset.prepared
     if not prepared.rules:
         return NOTHING_DECIDED
-    holds = question(variables(facts, prepared.names), facts.in_list)
+    evaluation = evaluation_of(facts, BUDGET)
     decision: Decision | None = None
     shadow: list[ShadowMatch] = []
-    errors: list[str] = []
+    failed: list[tuple[str, str]] = []
     for rule, condition in prepared.rules:
         if decision is not None and rule.mode == "active":
             continue
-        is_true = holds(condition)
-        if is_true is None:
-            errors.append(rule.id)
-        elif is_true and rule.mode == "active":
+        if prepared.share is not None:
+            evaluation.units = prepared.share
+        answer = condition.ask(evaluation)
+        if isinstance(answer, str):
+            failed.append((rule.id, answer))
+        elif answer and rule.mode == "active":
             decision = Decision(rule.action, rule.id, rule.name)
-        elif is_true:
+        elif answer:
             shadow.append(ShadowMatch(rule.id, rule.name, rule.action))
-    return Decided(decision, tuple(shadow), tuple(errors))
+    if not failed:
+        return Decided(decision, tuple(shadow))
+    errors, reasons = zip(*failed, strict=True)
+    return Decided(decision, tuple(shadow), errors, reasons)
 
 
 def matches(texts: Iterable[str], facts: Facts) -> dict[str, bool | None]:
-    """Return for each condition whether it is true of an event; `None` if its evaluation fails. Variables and lists
-    that several conditions name are read once.
+    """Return for each filter whether it is true of an event; `None` if its evaluation fails. Variables and lists that
+    several of them name are read once.
     """
-    conditions = {text: _readable(text) for text in texts}
-    names = (condition.names for condition in conditions.values() if condition is not None)
-    holds = question(variables(facts, frozenset[str]().union(*names)), facts.in_list)
-    return {text: None if condition is None else holds(condition) for text, condition in conditions.items()}
+    evaluation = evaluation_of(facts, FILTER_BUDGET)
+    found: dict[str, bool | None] = {}
+    for text in texts:
+        evaluation.units = FILTER_BUDGET
+        answer = known(text).ask(evaluation)
+        found[text] = None if isinstance(answer, str) else answer
+    return found
 
 
-def _readable(text: str) -> Condition | None:
-    """A saved condition; `None` for one that this version does not take."""
-    try:
-        return known(text)
-    except ConditionError:
-        return None
+def evaluation_of(facts: Facts, units: int) -> Evaluation:
+    """Return an evaluation about these facts that may cost a number of units."""
+    return Evaluation(Values(lambda name: _VALUES[name](facts)), facts.in_list, units)
 
 
 def with_decision(event: Event, decided: Decided) -> Event:
@@ -172,16 +204,6 @@ def with_errors(event: Event, failed: tuple[str, ...]) -> Event:
 
 
 NOTHING_DECIDED: Final = Decided(None)
-
-
-def variables(facts: Facts, names: frozenset[str]) -> dict[str, Any]:
-    """Return the values of these variables of `VARIABLES` that an event has."""
-    found: dict[str, Any] = {}
-    for name in names:
-        value = _VALUES[name](facts)
-        if value is not None:
-            found[name] = value
-    return found
 
 
 def _velocity(facts: Facts) -> dict[str, dict[str, dict[str, int]]] | None:
@@ -250,6 +272,6 @@ _VALUES: Final[dict[str, Callable[[Facts], Any]]] = {
     },
     "labels.visitor": lambda facts: list(facts.labels("visitor")),
     "labels.account": lambda facts: list(facts.labels("account")),
-    "now": lambda facts: datetime.fromtimestamp(facts.event.occurred_at_ms / 1000, UTC),
+    "now": lambda facts: facts.event.occurred_at_ms * 1_000_000,
 }
 """Name -> the value of an event. `now` is when it arrived: a preview of old events sees what they saw."""

@@ -6,21 +6,17 @@ ruleset in, sentences for people out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
 from svc.domain.model import RuleAction
-from svc.domain.rules.conditions import ConditionError, known
+from svc.domain.rules.conditions import known
 from svc.domain.rules.lists import FIRST_LISTS
 from svc.domain.rules.ruleset import Rule, Ruleset
 
 Effect = Literal["always", "sometimes", "never"]
 """How often a value that is in a list is decided as the list says."""
 BLOCKING: Final = tuple(name for name in FIRST_LISTS if name.startswith("blocked_"))
-_ASK = r'in_list\("[a-z0-9_]+"\)'
-_ONLY_LISTS = re.compile(rf"\s*{_ASK}(\s*\|\|\s*{_ASK})*\s*")
-"""A condition that is true of every value in any of its lists."""
 
 
 class ListEffect(NamedTuple):
@@ -42,7 +38,7 @@ class _Reader(NamedTuple):
     @property
     def is_conditional(self) -> bool:
         """Whether its condition may be false of a value that is in one of its lists."""
-        return _ONLY_LISTS.fullmatch(self.rule.condition) is None
+        return not known(self.rule.condition).is_any_of_lists
 
 
 def list_effects(ruleset: Ruleset) -> tuple[ListEffect, ...]:
@@ -90,7 +86,4 @@ def _effect(readers: Sequence[_Reader], name: str) -> ListEffect:
 
 
 def _lists_of(rule: Rule) -> frozenset[str]:
-    try:
-        return known(rule.condition).lists
-    except ConditionError:  # saved before this version, which does not take it: it is true of nothing
-        return frozenset()
+    return known(rule.condition).lists

@@ -70,7 +70,10 @@ class AccountsQuery(SubjectsQuery, frozen=True, forbid_unknown_fields=True, kw_o
 class SeenVisitorsQuery(SubjectsQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Query of the visitors."""
 
-    min_accounts: Annotated[_Least, about("The least number of accounts in 30 days.", 3)] | UnsetType = UNSET
+    min_accounts: (
+        Annotated[_Least, about("The least number of accounts in 30 days, sign-ups without one included.", 3)]
+        | UnsetType
+    ) = UNSET
 
 
 class AccountRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -47,7 +47,7 @@ from svc.store.views import subjects
 from svc.store.views.events import EventMatch, EventPosition
 from svc.store.views.labels.reviews import Judged, judged
 from svc.store.views.subjects import NEWEST, Listed, Sighted, Sought
-from svc.store.views.velocity import party_of, row_of
+from svc.store.views.velocity import party_of, shown_row
 
 A = TypeVar("A")
 
@@ -130,7 +130,7 @@ async def seen_subject(
         known_as = subjects.number_of(snapshot, number, listed, subject_id)
         row = _row_of_events(number, found)
         if known_as is not None:
-            row = row_of(snapshot, number, kind, listed, known_as, now_ms // 1000)
+            row = shown_row(snapshot, number, kind, listed, known_as, now_ms // 1000)
         return Seen(row, judged(snapshot, number, kind, listed, subject_id, [match.event for match in found]), found)
 
     return await services.store.query(read)
@@ -140,7 +140,9 @@ def _row_of_events(number: int, found: Sequence[EventMatch]) -> VelocityRow:
     """What a visitor counts that is not identifiable: there is no row of it."""
     row = EMPTY
     for match in found:
-        party = party_of(number, match.event, None)
+        if match.event.velocity is not None and not match.event.velocity.is_counted:
+            continue
+        party = party_of(number, match.request_id.bytes, match.event, None)
         row = row.with_event(party.at_s, party.others_of("visitor"))
     return row
 

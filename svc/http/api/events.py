@@ -9,6 +9,7 @@ import re
 import zlib
 from collections.abc import Sequence
 from functools import partial
+from operator import attrgetter
 from uuid import UUID
 
 import msgspec
@@ -20,7 +21,16 @@ from svc.domain.access import deferred
 from svc.domain.bodies import sent
 from svc.domain.events.archive import deflate, inflate
 from svc.domain.events.event_row import EventBody, event_row
-from svc.domain.events.listing import Asked, CursorScope, Filters, Listing, next_cursor, read_listing
+from svc.domain.events.listing import (
+    EVERYTHING,
+    Asked,
+    CursorScope,
+    Filters,
+    Listing,
+    Resume,
+    next_cursor,
+    read_listing,
+)
 from svc.domain.model import Environment
 from svc.domain.records import DeferredReport, Event
 from svc.domain.refusals import Detail, Refusal
@@ -42,6 +52,7 @@ from svc.http.schema import (
     SupplementBody,
     UpdateEventBody,
 )
+from svc.http.slices import rest
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.event_changes import change_event, supplement
@@ -117,6 +128,30 @@ async def find_positions(
             if resume is None or len(rows) == listing.limit:
                 break
     return events.Positions(rows, resume)
+
+
+async def newest_positions(
+    services: Services, number: int, environments: Sequence[Environment], now_ms: int, *, most: int
+) -> list[events.EventPosition]:
+    """Return the positions of the newest events of some environments together, newest first, at most `most`. To be read
+    in a long read's turn: it rests after each part.
+    """
+    listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, EVERYTHING, limit=KEYS_AT_ONCE)
+    found: list[events.EventPosition] = []
+    for environment in environments:
+        places: list[events.EventPosition] = []
+        resume: Resume | None = None
+        while len(places) < most:
+            began_s = services.world.elapsed_s()
+            after = None if resume is None else resume.after
+            page = await _some_positions(services, number, environment, listing._replace(after=after))
+            places += page.rows
+            resume = page.resume
+            if resume is None:
+                break
+            await rest(services.world, began_s)
+        found += places
+    return sorted(found, key=attrgetter("position"), reverse=True)[:most]
 
 
 async def _some_positions(
@@ -327,13 +362,14 @@ ROUTES: tuple[Route, ...] = (
             "under `triggers`. Filters may be combined. `next_cursor` leads to the next page, in the same window and "
             "with the same filters, and is left out on the last one; `page` counts pages instead, at most 10,000 "
             "events deep. A page of several filters that are rarely met together may be short, or empty, and still "
-            "have a `next_cursor`: a request looks at no more than 20,000 events. "
+            "have a `next_cursor`: a request looks at no more than 20,000 events. `rule` lists what a rule decided, "
+            "with `shadow=true` what it matched in shadow mode. "
             "With `order=oldest` the list is a feed: each event once, oldest first, from the oldest that is kept or "
             "from `from`, and then behind `after`. No event comes behind a `next_cursor`, of which each page has one: "
             "go on with it, and wait a second where `has_more` is false. An event comes about two seconds after its "
             "arrival; one that was stored later comes when it is, after younger ones. `to`, `page` and "
             "`cursor` are not for a feed, nor are filters on what an event may get later: `account_id`, `action`, "
-            "`tag` and `label` are `not_with_order`."
+            "`tag`, `label` and `rule` are `not_with_order`."
         ),
         handler=list_events,
         query=ListEventsQuery,

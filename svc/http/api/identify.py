@@ -31,6 +31,7 @@ from svc.http.body import decode_signals
 from svc.http.change import caller_of, change
 from svc.http.limits import visitor_address
 from svc.http.openapi.parameters import ADMITTED, FORWARDED
+from svc.http.prepared_rules import prepare_rules
 from svc.http.route import NOT_NOW, Call, Outcome, Route, Services
 from svc.http.schema import ChallengeAnswer, DuplicateAnswer, IdentifyAnswer, IdentifyBody, identify_response
 from svc.store.transactions.access.keys import touch_is_due
@@ -49,6 +50,8 @@ async def identify(services: Services, call: Call) -> Outcome | Refusal:
     submission = read_submission(services, call, call.caller, call.body)
     if isinstance(submission, Refusal):
         return submission
+    if call.caller.organization.has_rules:
+        await prepare_rules(services, submission.organization, submission.environment)
     body: IdentifyBody = call.body
     return await submit(services, call, call.caller, submission, signed=body.verdict)
 

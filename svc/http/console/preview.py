@@ -6,16 +6,16 @@ between; of all organizations one preview runs at a time.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
 import structlog
-import trio
 from msgspec import UNSET, UnsetType
 
 from svc.domain.bodies import sent
-from svc.domain.events.listing import EVERYTHING, Listing, Position
 from svc.domain.fields import KeyId, about
 from svc.domain.model import Environment, Platform
 from svc.domain.records import Document, Event
@@ -23,9 +23,12 @@ from svc.domain.refusals import Refusal
 from svc.domain.scoring.preview import MOST_EVENTS, Preview, WeightsPreview
 from svc.domain.scoring.score import Weights
 from svc.domain.scoring.weights import resolve
+from svc.http.api.events import newest_positions
+from svc.http.limits import EVENT_WORK
 from svc.http.management.schema import WeightsFields
 from svc.http.management.weights import weights_change
 from svc.http.route import Call, Route, Services, console_route
+from svc.http.slices import in_slices
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.weights import changed_weights
@@ -33,7 +36,6 @@ from svc.store.views import events, lookups
 
 log = structlog.get_logger()
 
-EVENTS_AT_ONCE = 8
 """About two milliseconds with documents as large as those of browsers."""
 MOST_LOOKED_AT = 50_000
 """Events among which those of the scope and platform are looked for."""
@@ -84,7 +86,7 @@ async def preview_weights(services: Services, call: Call) -> WeightsPreview | Re
     scope = await services.store.query(partial(_scope, number=number, body=body, now_ms=call.at_ms))
     if isinstance(scope, Refusal):
         return scope
-    refusal = call.turn.refusal()
+    refusal = services.limits.work_refusal(number, 1, call.at_ms) or call.turn.refusal()
     if refusal is not None:
         return refusal
     async with call.turn.exclusive():
@@ -93,36 +95,29 @@ async def preview_weights(services: Services, call: Call) -> WeightsPreview | Re
 
 async def _compared(services: Services, scope: _Scope, now_ms: int) -> WeightsPreview:
     preview = Preview(scope.platform, scope.before, scope.after)
-    compared, after = 0, None
-    for looked_at in range(0, MOST_LOOKED_AT, EVENTS_AT_ONCE):
-        if looked_at:
-            await trio.lowlevel.checkpoint()
-        find = partial(_older, scope=scope, now_ms=now_ms, oldest_ms=now_ms - services.event_retention_ms, after=after)
-        found, after = await services.store.query(find)
-        for request_id, event, document in found:
-            preview.note(request_id, event, document)
-            compared += 1
-            if compared == MOST_EVENTS:
-                return preview.summary()
-        if after is None:
-            break
+    newest = await newest_positions(services, scope.organization, [scope.environment], now_ms, most=MOST_LOOKED_AT)
+    services.limits.work_refusal(scope.organization, EVENT_WORK * min(len(newest), MOST_EVENTS), now_ms)
+    compared = 0
+    async with aclosing(in_slices(services.world, services.store, newest, partial(_matching, scope))) as slices:
+        async for found in slices:
+            for each in found:
+                if each is not None:
+                    preview.note(*each)
+                    compared += 1
+                if compared == MOST_EVENTS:
+                    return preview.summary()
     return preview.summary()
 
 
-def _older(
-    snapshot: Snapshot, scope: _Scope, now_ms: int, oldest_ms: int, after: Position | None
-) -> tuple[list[tuple[UUID, Event, Document | None]], Position | None]:
-    """Of the next events behind a position those of the scope, newest first, with their documents; and the position of
-    the last one that was looked at, `None` = there are no more.
-    """
-    listing = Listing(oldest_ms, now_ms + 1, EVERYTHING, limit=EVENTS_AT_ONCE, after=after)
-    page = events.event_page(snapshot, scope.organization, scope.environment, listing)
-    found = [
-        (request_id, event, _document(snapshot, scope.organization, request_id, event))
-        for request_id, event in page.events
-        if scope.has(event)
-    ]
-    return found, None if page.resume is None else page.resume.after
+def _matching(
+    scope: _Scope, snapshot: Snapshot, places: Sequence[events.EventPosition]
+) -> Iterator[tuple[UUID, Event, Document | None] | None]:
+    """Of each of these events its id, itself and its document; `None` of one that is gone, or not of the scope."""
+    for each in events.read_each(snapshot, places):
+        if each is None or not scope.has(each.event):
+            yield None
+        else:
+            yield each.request_id, each.event, _document(snapshot, scope.organization, *each)
 
 
 def _scope(snapshot: Snapshot, number: int, body: PreviewWeightsBody, now_ms: int) -> _Scope | Refusal:

@@ -17,8 +17,8 @@ from svc.domain.events.event_row import DecisionBody, decision_body
 from svc.domain.fields import A_KEY_ID, Timestamp, about
 from svc.domain.records import Event
 from svc.domain.refusals import Refusal
-from svc.domain.rules.conditions import VARIABLES
 from svc.domain.rules.explanation import Operand, Term, TermKind
+from svc.domain.rules.language import VARIABLES
 from svc.domain.rules.lists import ListKind
 from svc.domain.rules.ruleset import MOST_RULES, Ruleset
 from svc.domain.timestamps import timestamp
@@ -32,6 +32,7 @@ from svc.http.management.rules import (
     RuleId,
     RuleName,
     RulesQuery,
+    compile_rules,
     given_rules,
 )
 from svc.http.route import Call, Route, Services, console_route
@@ -290,18 +291,23 @@ def _saved_by(snapshot: Snapshot, number: int, who: str) -> SavedBy | UnsetType:
 
 
 async def check_rules(services: Services, call: Call) -> Refusal | None:
-    """`POST /console/api/rules/check`: `204` for rules that could be saved; refused as a save is."""
+    """`POST /console/api/rules/check`: `204` for rules that could be saved; refused as a save is, and `429` after much
+    work.
+    """
     query: RulesQuery = call.query
     body: PreviewBody = call.body
     number = call.organization.number
     rules = given_rules(body.rules)[: MOST_RULES + 1]
-    return await services.store.query(partial(checked_rules, number=number, kind=query.environment, rules=rules))
+    refusal = await compile_rules(services, number, [rule for _, rule in rules], call.at_ms)
+    return refusal or await services.store.query(
+        partial(checked_rules, number=number, kind=query.environment, rules=rules)
+    )
 
 
 async def read_language(services: Services, call: Call) -> LanguageBody | Refusal:
     """`GET /console/api/rules/language`: what conditions may name."""
     names = await services.store.query(partial(list_names, number=call.organization.number))
-    variables = tuple(VariableBody(name, str(of).lower()) for name, of in VARIABLES.items())
+    variables = tuple(VariableBody(name, of) for name, of in VARIABLES.items())
     return LanguageBody(variables, FUNCTIONS, tuple(ListNameBody(*each) for each in names.items()))
 
 

@@ -12,6 +12,7 @@ from svc.domain.cursor import read_cursor, write_cursor
 from svc.domain.refusals import Detail, Refusal, invalid
 from svc.domain.rules.lists import ListEntry, ListKind, StoredList, canonical, searched
 from svc.http.change import caller_of, change
+from svc.http.limits import ENTRY_WORK
 from svc.http.management.keys import read_expiry
 from svc.http.management.list_schema import (
     AddedBody,
@@ -125,7 +126,7 @@ async def list_entries(services: Services, call: Call) -> EntriesBody | Refusal:
 
 async def add_entries(services: Services, call: Call) -> AddedBody | Refusal:
     """`POST .../lists/{list_id}/entries`: `200` with how many values were added and replaced, all or none. `404`, `422`
-    with each value or expiry that is wrong, `409 list_limit`.
+    with each value or expiry that is wrong, `409 list_limit`, `429` after much work.
     """
     body: AddEntriesBody = call.body
     found = await _find(services, call)
@@ -134,6 +135,9 @@ async def add_entries(services: Services, call: Call) -> AddedBody | Refusal:
     entries = read_entries(found.kind, body.entries, call.at_ms)
     if isinstance(entries, Refusal):
         return entries
+    refusal = services.limits.work_refusal(call.organization.number, ENTRY_WORK * len(entries), call.at_ms)
+    if refusal is not None:
+        return refusal
     caller = caller_of(call)
     job = partial(
         lists.add_entries,

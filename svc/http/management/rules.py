@@ -1,42 +1,54 @@
 """Rules of an organization: read, saved as a whole, and tried on the newest events (decisions 13).
 
-A preview reads thousands of events, some at a time, and lets identifications through in between; of all organizations
-one long read runs at a time.
+Conditions are compiled one by one, after the revision was compared, and a preview reads its events in slices of time:
+identifications go on in between. Both have a price in the organization's allowance of work.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
-import trio
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
 from svc.domain.accounts.velocity import EnvironmentKind, kind_of
 from svc.domain.bodies import sent
 from svc.domain.events.hour_counts import matched_rules
-from svc.domain.events.listing import EVERYTHING, Listing, Position
 from svc.domain.fields import RequestId, about, id_form
 from svc.domain.ids import DAY_MS
-from svc.domain.model import ENVIRONMENTS, Decision, Environment, RuleAction
+from svc.domain.model import ENVIRONMENTS, Decision, RuleAction
 from svc.domain.records import Event
 from svc.domain.refusals import Refusal
+from svc.domain.rules.checking import condition_warnings
+from svc.domain.rules.conditions import is_valid
 from svc.domain.rules.ruleset import MOST_RULES, Decided, Rule, RuleMode, Ruleset
 from svc.domain.rules.standing import ruleset_warnings
+from svc.http.api.events import newest_positions
 from svc.http.change import caller_of, change
+from svc.http.limits import EVENT_WORK, condition_work
 from svc.http.route import ORGANIZATION, Call, Route, Services
+from svc.http.slices import Slice, in_slices
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.rules.rulesets import checked_rules, decide_by, ruleset_in_force, save_rules
+from svc.store.transactions.rules.rulesets import (
+    SAVED_SINCE,
+    checked_rules,
+    decide_by,
+    ruleset_in_force,
+    save_rules,
+)
 from svc.store.views import events
+from svc.store.views.events import EventPosition
 from svc.store.views.hours import hours
+from svc.store.views.subjects import environments_of
 from svc.world import twenty_characters
 
-MOST_PREVIEWED = 10_000
-EVENTS_AT_ONCE = 16
+MAX_PREVIEWED = 10_000
 EXAMPLES = 5
 """Of each rule of a preview."""
 
@@ -63,6 +75,9 @@ _A_RULESET = [
 ]
 
 
+_A_WARNING = ["rules[0]: line 1, column 10: no event has 'hihg' there, since it is not a level"]
+
+
 class RuleFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A rule as it is sent. One with the `id` of a rule that is in force takes its part."""
 
@@ -72,6 +87,7 @@ class RuleFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     action: Action
     mode: Mode = "active"
     note: Note = ""
+    counts: Annotated[Any, about("Ignored, so that a rule can be sent as it was read.", None)] = None
 
 
 class RulesBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -115,13 +131,7 @@ class RulesAnswer(msgspec.Struct, frozen=True, kw_only=True):
     environment: Annotated[EnvironmentKind, about("`live` is production, `test` staging and development.", "live")]
     revision: Annotated[int, about("Grows by one at each save; 0 = that of the start.", 3)]
     rules: Annotated[tuple[RuleRow, ...], about("In their order: the first active one that matches decides.")]
-    warnings: Annotated[
-        tuple[str, ...] | UnsetType,
-        about(
-            "Of a save: what is likely to be a mistake, in words; left out where there is nothing.",
-            ["rules[0] is the only rule: no active rule reads blocked_visitors"],
-        ),
-    ] = UNSET
+    warnings: Annotated[tuple[str, ...] | UnsetType, about("What may not be meant: see previews.", _A_WARNING)] = UNSET
 
 
 class PreviewedRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,6 +141,8 @@ class PreviewedRule(msgspec.Struct, frozen=True, kw_only=True):
     name: RuleName
     matches: Annotated[int, about("Events that it would have decided, or matched in shadow mode.", 12)]
     examples: Annotated[tuple[RequestId, ...], about("The newest of them.")]
+    errors: Annotated[int, about("Events on which its evaluation failed: it does not match then.", 0)]
+    error: Annotated[str | UnsetType, about("Why, on the newest of them.", "the event has no account.id")] = UNSET
 
 
 class RulesPreview(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,7 +154,7 @@ class RulesPreview(msgspec.Struct, frozen=True, kw_only=True):
     after: Annotated[dict[str, int], about("The same by these rules.", {"review": 1, "none": 8})]
     warnings: Annotated[
         tuple[str, ...] | UnsetType,
-        about("What is likely to be a mistake, in words.", ["rules[0] matches every event"]),
+        about("Rules that match every event, and literals that no event can have, in words.", _A_WARNING),
     ] = UNSET
 
 
@@ -162,47 +174,75 @@ async def read_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
 
 
 async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
-    """`PUT .../rules`: the whole ruleset (decisions 13.1). `409 revision_conflict`, `422` with every fault."""
+    """`PUT .../rules`: the whole ruleset (decisions 13.1). `409 revision_conflict`, `422` with every fault, `429` after
+    much work.
+    """
     query: RulesQuery = call.query
     body: RulesBody = call.body
     caller = caller_of(call)
     number, kind = caller.organization.number, query.environment
+    in_force = await services.store.query(partial(ruleset_in_force, number=number, kind=kind))
+    if in_force.revision != body.revision:
+        return Refusal("revision_conflict", explanation=SAVED_SINCE)
     rules = [
         (sent(rule.id), _rule(rule, sent(rule.id) or "rul_" + twenty_characters(services.world.entropy)))
         for rule in body.rules[: MOST_RULES + 1]
     ]
+    kept = [rule for _, rule in rules]
+    refusal = await compile_rules(services, number, kept, call.at_ms)
+    if refusal is not None:
+        return refusal
 
     def job(transaction: Transaction) -> RulesAnswer | Refusal:
         refusal = checked_rules(transaction, number, kind, rules)
         if refusal is not None:
             return refusal
-        kept = [rule for _, rule in rules]
         saved = save_rules(transaction, number, kind, body.revision, kept, caller.key.id, call.at_ms)
         if isinstance(saved, Refusal):
             return saved
-        warnings = tuple(ruleset_warnings(saved))
+        warnings = (*ruleset_warnings(saved), *condition_warnings(kept, kind))
         return replace(_seen(transaction, number, kind, call.at_ms), warnings=warnings or UNSET)
 
     return await change(services, call, job)
 
 
+async def compile_rules(services: Services, number: int, rules: Sequence[Rule], at_ms: int) -> Refusal | None:
+    """Compile the conditions of an organization's rules, before a transaction or a read asks for them: others go on in
+    between. `429 rate_limited` after much work.
+    """
+    if len(rules) > MOST_RULES:
+        return None  # refused for that
+    refusal = services.limits.work_refusal(number, condition_work(rule.condition for rule in rules), at_ms)
+    if refusal is not None:
+        return refusal
+    time = Slice(services.world)
+    for rule in rules:
+        is_valid(rule.condition)
+        await time.pause()
+    return None
+
+
 async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusal:
     """`POST .../rules/preview`: the results that the newest 10,000 events would have had, with their stored velocity
-    and the lists as they are now. Refused as a save is; `429` while another long read of the organization runs.
+    and the lists as they are now. Refused as a save is; `429` while another long read of the organization runs, and
+    after much work.
     """
     query: RulesQuery = call.query
     body: PreviewBody = call.body
     number, kind = call.organization.number, query.environment
-    given = given_rules(body.rules)
-    refusal = await services.store.query(
-        partial(checked_rules, number=number, kind=kind, rules=given[: MOST_RULES + 1])
-    )
+    given = given_rules(body.rules)[: MOST_RULES + 1]
+    rules = [rule for _, rule in given]
+    refusal = await compile_rules(services, number, rules, call.at_ms)
+    refusal = refusal or await services.store.query(partial(checked_rules, number=number, kind=kind, rules=given))
     refusal = refusal or call.turn.refusal()
     if refusal is not None:
         return refusal
-    tried = Ruleset(revision=0, rules=tuple(rule for _, rule in given))
     async with call.turn.exclusive():
-        return await _previewed(services, number, kind, tried, body.rules, call.at_ms)
+        places = await newest_positions(services, number, environments_of(kind), call.at_ms, most=MAX_PREVIEWED)
+        services.limits.work_refusal(number, EVENT_WORK * len(places), call.at_ms)
+        tried = Ruleset(revision=0, rules=tuple(rules))
+        tally = await _tally(services, number, tried, places)
+    return _previewed(tally, body.rules, tried, kind)
 
 
 def given_rules(rules: tuple[RuleFields, ...]) -> list[tuple[str | None, Rule]]:
@@ -218,6 +258,8 @@ class _Tally:
         self.before = Counter[str]()
         self.after = Counter[str]()
         self.matches = Counter[str]()
+        self.errors = Counter[str]()
+        self.reasons: dict[str, str] = {}
         self.examples: defaultdict[str, list[str]] = defaultdict(list)
 
     def note(self, request_id: UUID, event: Event, decided: Decided) -> None:
@@ -229,30 +271,34 @@ class _Tally:
             self.matches[rule_id] += 1
             if len(self.examples[rule_id]) < EXAMPLES:
                 self.examples[rule_id].append(str(request_id))
+        self.errors.update(decided.errors)
+        for rule_id, reason in zip(decided.errors, decided.reasons, strict=True):
+            self.reasons.setdefault(rule_id, reason)
 
 
-async def _previewed(
-    services: Services,
-    number: int,
-    kind: EnvironmentKind,
-    tried: Ruleset,
-    sent_rules: tuple[RuleFields, ...],
-    now_ms: int,
-) -> RulesPreview:
+async def _tally(services: Services, number: int, tried: Ruleset, places: Sequence[EventPosition]) -> _Tally:
     tally = _Tally()
-    for environment in ENVIRONMENTS:
-        resume: Position | None = None
-        while kind_of(environment) == kind and tally.looked_at < MOST_PREVIEWED:
-            limit = min(EVENTS_AT_ONCE, MOST_PREVIEWED - tally.looked_at)
-            listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, EVERYTHING, limit=limit, after=resume)
-            found, resume = await services.store.query(partial(_decided, number, environment, tried, listing))
+    decided = partial(_decided, number, tried)
+    async with aclosing(in_slices(services.world, services.store, places, decided)) as slices:
+        async for found in slices:
             for each in found:
-                tally.note(*each)
-            if resume is None:
-                break
-            await trio.lowlevel.checkpoint()
-    everything = [at for at, rule in enumerate(tried.rules) if 0 < tally.looked_at == tally.matches[rule.id]]
-    warnings = [*(f"rules[{at}] matches every event" for at in everything), *ruleset_warnings(tried)]
+                if each is not None:
+                    tally.note(*each)
+    return tally
+
+
+def _decided(
+    number: int, tried: Ruleset, snapshot: Snapshot, places: Sequence[EventPosition]
+) -> Iterator[tuple[UUID, Event, Decided] | None]:
+    """What the rules make of each of these events; `None` of one that is gone."""
+    for each in events.read_each(snapshot, places):
+        yield None if each is None else (each.request_id, each.event, decide_by(snapshot, number, tried, each.event))
+
+
+def _previewed(tally: _Tally, sent_rules: Sequence[RuleFields], tried: Ruleset, kind: EnvironmentKind) -> RulesPreview:
+    rules = tried.rules
+    everything = [at for at, rule in enumerate(rules) if 0 < tally.looked_at == tally.matches[rule.id]]
+    warnings = [f"rules[{at}] matches every event" for at in everything]
     return RulesPreview(
         events=tally.looked_at,
         rules=tuple(
@@ -261,22 +307,15 @@ async def _previewed(
                 name=sent_rule.name,
                 matches=tally.matches[rule.id],
                 examples=tuple(tally.examples[rule.id]),
+                errors=tally.errors[rule.id],
+                error=tally.reasons.get(rule.id, UNSET),
             )
-            for sent_rule, rule in zip(sent_rules, tried.rules, strict=True)
+            for sent_rule, rule in zip(sent_rules, rules, strict=True)
         ),
         before=dict(tally.before),
         after=dict(tally.after),
-        warnings=tuple(warnings) or UNSET,
+        warnings=(*warnings, *ruleset_warnings(tried), *condition_warnings(rules, kind)) or UNSET,
     )
-
-
-def _decided(
-    number: int, environment: Environment, tried: Ruleset, listing: Listing, snapshot: Snapshot
-) -> tuple[list[tuple[UUID, Event, Decided]], Position | None]:
-    """The next events with what the rules make of them, and where to go on; `None` = there are no more."""
-    page = events.event_page(snapshot, number, environment, listing)
-    found = [(request_id, event, decide_by(snapshot, number, tried, event)) for request_id, event in page.events]
-    return found, None if page.resume is None else page.resume.after
 
 
 def _action(decision: Decision | None) -> str:
@@ -336,7 +375,8 @@ ROUTES: tuple[Route, ...] = (
         description=(
             "The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the "
             "organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A "
-            "condition that cannot be used is `invalid_condition`; `message` has line and column."
+            "condition that cannot be used is `invalid_condition`; `message` has line and column. Where the rules "
+            "could cost more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`."
         ),
         handler=put_rules,
         kinds=("management",),
@@ -353,7 +393,10 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/rules/preview",
         tag="Management: rules",
         summary="Try rules on the newest events",
-        description="On the newest 10,000 events, with their stored velocity and the lists as they are now.",
+        description=(
+            "On the newest 10,000 events of that kind of environment, with their stored velocity and the lists as they "
+            "are now. Refused as saving the rules would be."
+        ),
         handler=preview_rules,
         kinds=("management",),
         query=RulesQuery,

@@ -22,7 +22,7 @@ from svc.domain.fields import (
     WebhookId,
     about,
 )
-from svc.domain.rules.conditions import MAX_LENGTH
+from svc.domain.rules.language import MAX_LENGTH
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.addresses import MAX_URL_LENGTH
 from svc.domain.webhooks.records import (

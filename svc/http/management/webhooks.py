@@ -20,9 +20,11 @@ from svc.domain.bodies import sent
 from svc.domain.cursor import read_cursor, write_cursor
 from svc.domain.ids import first_id, is_webhook_id
 from svc.domain.refusals import Refusal, invalid
+from svc.domain.rules.conditions import is_valid
 from svc.domain.webhooks.records import HISTORY_MS, Attempt
 from svc.domain.webhooks.signature import standard_secret
 from svc.http.change import caller_of, change
+from svc.http.limits import condition_work
 from svc.http.management.webhook_schema import (
     CreateWebhookBody,
     IssuedWebhookBody,
@@ -86,6 +88,7 @@ async def create_webhook(services: Services, call: Call) -> IssuedWebhookBody | 
     """
     body: CreateWebhookBody = call.body
     refusal = endpoints.faulty_events(body.events, body.environment) or await services.webhooks.check_target(body.url)
+    refusal = refusal or compile_filter(services, call, body.filter)
     if refusal is not None:
         return refusal
     new = NewEndpoint(id="whk_" + twenty_characters(services.world.entropy), **msgspec.structs.asdict(body))
@@ -102,6 +105,7 @@ async def update_webhook(services: Services, call: Call) -> WebhookBody | Refusa
     refusal = endpoints.faulty_events(named.get("events", ()), named.get("environment", "live"))
     if refusal is None and await _is_another_url(services, call, named.get("url")):
         refusal = await services.webhooks.check_target(named["url"])
+    refusal = refusal or compile_filter(services, call, named.get("filter"))
     if refusal is not None:
         return refusal
     job = partial(endpoints.change_endpoint, endpoint_id=call.path["webhook_id"], change=EndpointChange(**named))
@@ -110,6 +114,16 @@ async def update_webhook(services: Services, call: Call) -> WebhookBody | Refusa
         return changed
     services.webhooks.due((changed.queue,))  # what waited for a resume, or for a URL that responds
     return await _row(services, call, changed)
+
+
+def compile_filter(services: Services, call: Call, condition: str | None) -> Refusal | None:
+    """Compile a filter before the transaction asks for it. `429 rate_limited` after much work."""
+    if condition is None:
+        return None
+    refusal = services.limits.work_refusal(call.organization.number, condition_work([condition]), call.at_ms)
+    if refusal is None:
+        is_valid(condition)
+    return refusal
 
 
 async def delete_webhook(services: Services, call: Call) -> Refusal | None:
@@ -245,7 +259,8 @@ ROUTES: tuple[Route, ...] = (
             "address of its host public and none of this service's own; it is judged again at every attempt, and "
             "redirects are not followed. Ports are 443 and those above 1023, unless the operator allows others. "
             "`live` endpoints get events of production traffic, `test` ones all others; `billing.status_changed` needs "
-            "`live`. A `filter` that cannot be used is `invalid_condition`; `message` has line and column."
+            "`live`. A `filter` that cannot be used is `invalid_condition`, and one that could cost too much "
+            "`too_expensive`; `message` says why."
         ),
         handler=create_webhook,
         body=CreateWebhookBody,

@@ -26,7 +26,7 @@ from svc.store.check.index import index_faults
 from svc.store.check.labels import label_faults, outcome_faults, review_faults
 from svc.store.check.organization import address_faults, list_faults, member_faults, ruleset_faults
 from svc.store.check.tokens import token_faults
-from svc.store.check.velocity import velocity_faults
+from svc.store.check.velocity import account_faults, velocity_faults
 from svc.store.check.webhooks import WEBHOOK_RULES
 from svc.store.engine import EngineError
 from svc.store.schema.codec import CorruptionError
@@ -301,6 +301,10 @@ def _velocity(snapshot: Snapshot, number: int) -> Iterator[str]:
     yield from velocity_faults(snapshot, number)
 
 
+def _accounts(snapshot: Snapshot, number: int) -> Iterator[str]:
+    yield from account_faults(snapshot, number)
+
+
 def _lists(snapshot: Snapshot, number: int) -> Iterator[str]:
     yield from list_faults(snapshot, number)
 
@@ -399,6 +403,7 @@ RULES: tuple[Rule, ...] = (
     _tokens,
     _history,
     _velocity,
+    _accounts,
     _lists,
     _outcomes,
     _labels,

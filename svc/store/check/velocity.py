@@ -1,5 +1,6 @@
-"""The rule of velocity rows: whatever event of the last 30 days is stored is counted with its visitor, account and
-address. Events may be kept for longer, and are in no window then.
+"""The rules of velocity rows and of accounts: whatever event of the last 30 days is stored is counted with its visitor,
+account and address, and whatever event is stored is within the record of its account. Events may be kept for longer
+than 30 days, and are in no window then.
 """
 
 from __future__ import annotations
@@ -7,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from uuid import UUID
 
+from svc.domain.accounts.record import DAY_S, MAX_VISITORS, AccountRecord
 from svc.domain.accounts.velocity import LONGEST_S, MOST, OTHERS, SUBJECTS, VelocityRow
-from svc.store.schema.tables import ACCOUNT_ERASURES, EVENTS, RETENTION_PASSES, VELOCITY, VISITOR_IDS
+from svc.store.schema.tables import ACCOUNT_ERASURES, ACCOUNTS, EVENTS, RETENTION_PASSES, VELOCITY, VISITOR_IDS
 from svc.store.snapshot import Snapshot
-from svc.store.views.velocity import party_of, row_key
+from svc.store.views.velocity import account_key, is_counted, party_of, row_key
 
 SAFE_S = LONGEST_S - 24 * 3600
 """So long before the last event of a row nothing has left it."""
@@ -23,12 +25,12 @@ def velocity_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
     made = snapshot.get(RETENTION_PASSES, number)
     kept_from_s = 0 if made is None else made.began_at_ms // 1000 - LONGEST_S  # retention may have deleted older rows
     for (_, request_id), event in snapshot.scan(EVENTS, number):
-        if event.velocity is None or event.occurred_at_ms // 1000 < kept_from_s:
+        if not is_counted(event) or event.occurred_at_ms // 1000 < kept_from_s:
             continue
         visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
-        who = party_of(number, event, visitor)
+        who = party_of(number, request_id, event, visitor)
         if who.account is not None and snapshot.has(ACCOUNT_ERASURES, number, who.account):
-            who = who._replace(account=None)
+            who = who._replace(account=None, counted_account=None)
         for subject in SUBJECTS:
             if who.id_of(subject) is None:
                 continue
@@ -57,3 +59,35 @@ def _is_kept(times: tuple[int, ...], at_s: int) -> bool:
     off, and where it is not full, an erasure or another account may have taken entries away since.
     """
     return 0 < len(times) < MOST and at_s > times[0]
+
+
+def account_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
+    """Yield records of accounts that are not sound, and events whose account or visitor no record has, in words. An
+    account that is being erased may have no record any more.
+    """
+    for (_, _, account), record in snapshot.scan(ACCOUNTS, number):
+        yield from (f"account {account:016x} of organization {number} {fault}" for fault in _faults_of(record))
+    for (_, request_id), event in snapshot.scan(EVENTS, number):
+        visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
+        who = party_of(number, request_id, event, visitor)
+        if not is_counted(event) or who.account is None or visitor is None:
+            continue
+        record = snapshot.get(ACCOUNTS, *account_key(who))
+        if record is None:
+            if not snapshot.has(ACCOUNT_ERASURES, number, who.account):
+                yield f"event {UUID(bytes=request_id)} of organization {number}: its account has no record"
+            continue
+        is_within = record.first_s <= who.at_s and who.at_s // DAY_S <= record.last_s // DAY_S
+        if not is_within or (record.of(visitor) is None and len(record.visitors) < MAX_VISITORS):
+            yield f"event {UUID(bytes=request_id)} of organization {number} is not within the record of its account"
+
+
+def _faults_of(record: AccountRecord) -> Iterator[str]:
+    numbers = [known.visitor for known in record.visitors]
+    if len(set(numbers)) < len(numbers) or len(numbers) > MAX_VISITORS:
+        yield "has a visitor twice, or too many"
+    if sum(known.is_first for known in record.visitors) > 1:
+        yield "has two first visitors"
+    for known in record.visitors:
+        if not record.first_s <= known.first_s <= known.last_s or known.last_s // DAY_S > record.last_s // DAY_S:
+            yield f"has a visitor {known.visitor} at times when it was not seen"

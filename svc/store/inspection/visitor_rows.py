@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any
 from uuid import UUID
 
+from svc.domain.accounts.record import AccountRecord
 from svc.domain.accounts.velocity import KINDS
 from svc.domain.events.hour_counts import NOTHING
 from svc.domain.history.evidence import AddressHistory
@@ -27,6 +28,7 @@ from svc.store.inspection.reading import ReadOnlyStore
 from svc.store.schema.segments import Digests
 from svc.store.schema.table import PolicyError
 from svc.store.schema.tables import (
+    ACCOUNTS,
     ADDRESS_HISTORY,
     ATTESTED_KEYS,
     BLOCKS,
@@ -56,7 +58,7 @@ from svc.store.views.event_index import digests, rows_of
 from svc.store.views.hours import hour_key
 from svc.store.views.labels.reviews import reviews_of
 from svc.store.views.lists import mark_of
-from svc.store.views.velocity import party_of, row_keys
+from svc.store.views.velocity import is_counted, party_of, row_keys
 
 Keys = Iterator[tuple[Table[Any], tuple[Any, ...]]]
 
@@ -108,7 +110,7 @@ class VisitorRows:
             by_key = rows_by(snapshot, self._number, "request_id", request_id)
             otherwise = (key for read in OF_EVENT.values() for key in read(snapshot, self._number, request_id, event))
             rows = _present(snapshot, chain(by_key, otherwise))
-            return [self._own(row, event) for row in rows if self._is_about(row)]
+            return [self._own(row, request_id, event) for row in rows if self._is_about(row)]
 
     def _is_about(self, row: Row) -> bool:
         """The history of an address may be of visits of others alone; one that names nobody goes with any of them."""
@@ -116,23 +118,35 @@ class VisitorRows:
             return True
         return not row.value.visitors or self._visitor in row.value.visitors
 
-    def _own(self, row: Row, event: Event | None = None) -> Row:
+    def _own(self, row: Row, request_id: bytes = b"", event: Event | None = None) -> Row:
         """Without what the row says of other visitors; of counters, what this event added to them."""
-        if row.table is HOURS and event is not None:
-            return row._replace(value=NOTHING.plus(event))
-        if row.table is EVENT_SEGMENTS and event is not None:
-            return row._replace(value=Digests(digests(event).values if row.value.digests else ()))
-        if row.table is VELOCITY and event is not None:
-            who = party_of(self._number, event, self._visitor or None)
-            return row._replace(value=own_part(who, row.table.key.unpack(row.key), row.value))
+        if event is not None and row.table in (HOURS, EVENT_SEGMENTS, VELOCITY):
+            return row._replace(value=self._counted(row, request_id, event))
+        if row.table is ACCOUNTS:
+            return row._replace(value=self._own_record(row.value))
         if row.table is BLOCKS:
             return row._replace(value=Block(0, (self._visitor,)))
         if row.table is ADDRESS_HISTORY:
-            pairs = zip(row.value.visitors, row.value.homelands, strict=True)
-            own = tuple((visitor, homeland) for visitor, homeland in pairs if visitor == self._visitor)
-            kept = AddressHistory(tuple(visitor for visitor, _ in own), tuple(homeland for _, homeland in own))
-            return row._replace(value=kept)
+            return row._replace(value=self._own_history(row.value))
         return row
+
+    def _counted(self, row: Row, request_id: bytes, event: Event) -> Any:
+        """What an event added to a row of counters, of the index or of velocity."""
+        if row.table is HOURS:
+            return NOTHING.plus(event)
+        if row.table is EVENT_SEGMENTS:
+            return Digests(digests(event).values if row.value.digests else ())
+        who = party_of(self._number, request_id, event, self._visitor or None)
+        return own_part(who, row.table.key.unpack(row.key), row.value)
+
+    def _own_history(self, history: AddressHistory) -> AddressHistory:
+        pairs = zip(history.visitors, history.homelands, strict=True)
+        own = tuple((visitor, homeland) for visitor, homeland in pairs if visitor == self._visitor)
+        return AddressHistory(tuple(visitor for visitor, _ in own), tuple(homeland for _, homeland in own))
+
+    def _own_record(self, record: AccountRecord) -> AccountRecord:
+        own = tuple(known for known in record.visitors if known.visitor == self._visitor)
+        return AccountRecord(own[0].first_s, own[0].last_s, own)
 
 
 def _present(snapshot: Snapshot, keys: Keys) -> Iterator[Row]:
@@ -168,6 +182,13 @@ def _listed(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes) -> Key
             yield LIST_EXPIRIES, (number, entry.expires_at_ms, raw_list, entry.value)
 
 
+def _accounts(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes) -> Keys:  # noqa: ARG001  as the others
+    """Nothing but the visitor's number leads to them: all are looked at."""
+    for key, record in snapshot.scan(ACCOUNTS, number):
+        if visitor and record.of(visitor) is not None:
+            yield ACCOUNTS, key
+
+
 def _labels(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes) -> Keys:  # noqa: ARG001  as the others
     for kind in range(len(KINDS)):
         yield SUBJECT_LABELS, (number, kind, SUBJECTS.index("visitor"), visitor)
@@ -191,9 +212,10 @@ def _memory_of_report(snapshot: Snapshot, number: int, request_id: bytes, event:
     yield ADDRESS_HISTORY, address_key(number, event)
 
 
-def _velocity(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:  # noqa: ARG001  as the others
+def _velocity(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:
     visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
-    yield from ((VELOCITY, key) for key in row_keys(party_of(number, event, visitor)))
+    if is_counted(event):
+        yield from ((VELOCITY, key) for key in row_keys(party_of(number, request_id, event, visitor)))
 
 
 def _webhooks(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:  # noqa: ARG001  as the others
@@ -204,6 +226,7 @@ def _webhooks(snapshot: Snapshot, number: int, request_id: bytes, event: Event) 
 
 OF_VISITOR: dict[str, Callable[[Snapshot, int, int, bytes], Keys]] = {
     "leave_blocks": _blocks,
+    "leave_accounts": _accounts,
     "purge_attested_keys": _attested_keys,
     "purge_listed": _listed,
     "forget_labels": _labels,

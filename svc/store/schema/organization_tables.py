@@ -88,7 +88,7 @@ LIST_MARKS = Table(
 RULESETS = Table(
     "rulesets",
     Key(organization=U32, kind=index_of(_KINDS)),
-    Record(Ruleset, remembered=1024),
+    Record(Ruleset, remembered=256),
     WITH_ORGANIZATION,
     NotPersonal("conditions are the customer's own text"),
     invariants=("rulesets",),

@@ -41,6 +41,7 @@ from svc.domain.records import (
     WeightsSnapshot,
 )
 from svc.domain.scoring.weights import StoredWeights
+from svc.store.schema.account_tables import *  # noqa: F403  declared with the others, below
 from svc.store.schema.codec import Flattened, Key, Layout, Opaque, Record, Signed
 from svc.store.schema.feed_tables import *  # noqa: F403  declared with the others, below
 from svc.store.schema.key_parts import (
@@ -209,7 +210,7 @@ EVENTS = Table(
     Flattened(Event, EVENT_FIELDS),
     KeptFor(RETENTION_MS, setting="event_retention_days"),
     ErasedByKey("request_id"),
-    invariants=("events", "holding", "velocity", "outcomes", "labels"),
+    invariants=("events", "holding", "velocity", "accounts", "outcomes", "labels"),
 )
 DOCUMENTS = Table(
     "documents", _REQUEST, Record(Document), With("events"), ErasedByKey("request_id"), invariants=("events", "holding")

@@ -18,10 +18,10 @@ from svc.store.schema.tables import DEFERRED_REPORTS, EVENTS, VISITOR_IDS
 from svc.store.snapshot import Transaction
 from svc.store.transactions.billing.holdings import add, ask
 from svc.store.transactions.labels.labels import LabelChange, Labeled, label_request, rewrite_labeled
-from svc.store.transactions.velocity import move_event
+from svc.store.transactions.velocity import move_event, verify_pair
 from svc.store.transactions.webhooks.deliveries import remove_account
 from svc.store.views.events import event_by_request, refuse_hidden
-from svc.store.views.velocity import party_of
+from svc.store.views.velocity import is_counted, party_of
 
 
 def change_event(
@@ -37,7 +37,8 @@ def change_event(
     """Set `account_id`, `action` and `tag` of an event to these values, where `None` removes one, and change its label.
     Refusals: `404 event_not_found`, `422` for a reason without a label.
 
-    The event keeps its visitor, score and velocity; the counts of accounts, visitors and addresses are updated.
+    The event keeps its visitor, score and velocity; the counts of accounts, visitors and addresses are updated, and an
+    account that is set is verified (`svc.domain.accounts.record`).
     Webhooks about it that are still to be sent no longer name an account that it had: the erasure of that account would
     not find them. Of an event that is past its retention only the label can be changed, and it is returned.
     """
@@ -57,9 +58,12 @@ def change_event(
     rewrite_labeled(transaction, number, request_id.bytes, before, after)
     if before.account_id not in (None, after.account_id):
         remove_account(transaction, number, request_id)
-    if after.account_id != before.account_id and before.velocity is not None:
+    if is_counted(before) and fields.keys() & {"account_id", "action"}:
         visitor = transaction.get(VISITOR_IDS, number, before.verdict.visitor_id.encode())
-        move_event(transaction, before, party_of(number, before, visitor), party_of(number, after, visitor), now_ms)
+        was, is_now = (party_of(number, request_id.bytes, event, visitor) for event in (before, after))
+        move_event(transaction, before, was, is_now, now_ms)
+        if "account_id" in fields:
+            verify_pair(transaction, is_now)
     return after
 
 

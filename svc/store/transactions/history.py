@@ -83,7 +83,8 @@ def update_history(
 
     `address_before`: the result of `address_today`; `replayed`: the result of `replay_of`; `visitor_number`: the
     recognized visitor's, or the one given to a new visitor. With `None`, for a visitor that cannot be recognized,
-    address and report are still recorded, but matching learns nothing; nor does it from a report that was sent before.
+    address and report are still recorded, but matching learns nothing; nor does it from a report that was sent before,
+    which counts for nobody: whoever sends it again from elsewhere would give its visitor his addresses and countries.
     """
     organization = assessment.submission.organization
     seen, features = assessment.history, assessment.features
@@ -98,7 +99,8 @@ def update_history(
             lesson = _lesson(assessment, recognition, is_first=not visitor.lessons)
             visitor = msgspec.structs.replace(visitor, lessons=visitor.lessons + 1)
             address = msgspec.structs.replace(address, lessons=address.lessons + 1)
-        transaction.put(VISITOR_HISTORY, (organization, seen.at_s // DAY_S, visitor_number), visitor)
+        if replayed is None:
+            transaction.put(VISITOR_HISTORY, (organization, seen.at_s // DAY_S, visitor_number), visitor)
         observations += velocity(visitor)
         rare = rare_device(statistics, features)
         if rare is not None:
@@ -108,7 +110,7 @@ def update_history(
         observations += _places(transaction, assessment, recognition, visitor_number, learns=replayed is None)
     if replayed is not None:
         observations.append(replayed)
-    if seen.timezone_country is not None:
+    if seen.timezone_country is not None and replayed is None:
         # Without a number, equal poor reports pass for one visitor: else one person would look like many.
         address = met(address, features.exact if visitor_number is None else visitor_number, seen.timezone_country)
     if address is not address_before:

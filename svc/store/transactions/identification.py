@@ -4,15 +4,15 @@ In this order: idempotency, the 402 gate, matching with visitor and blocks, hist
 force, then event, document, ledger and balance. Nothing is written before nothing can be refused any more.
 
 Bounds, whatever the size of the store, which a test counts: at most 9 blocks and 20 visitors are read for matching and
-its writes, 6 rows of history, 2 of weights, 6 of velocity and 12 beside them, with an account 13; where there are rules
+its writes, 6 rows of history, 2 of weights, 6 of velocity and 12 beside them, with an account 14; where there are rules
 or lists, one for the rules and two for each list that they name and each entry that they ask for; 22 rows are written,
-4 of history and 3 of velocity. Of a new visitor whose very report was sent before, 17 more are read. A report that
-names a challenge reads at most 3 more and writes 1 more; the attested key of an Apple device takes 3 reads and 4 writes
-beside them. An organization without webhook endpoints has one read for them; with ten that subscribe to everything, 12
-rows are read and 42 written, and for each list that a rule or a filter names one more, and its entries as
-`views/lists.py` says. Once a minute the use of a public key that a proxy forwards is one more of both. A decision
-`review` reads at most 2 more and writes 5, and the webhook event of a review. Of labels nothing is read but what rules
-name: two rows for a visitor and as many for an account.
+with an account 23, 4 of history and 3 of velocity. Of a new visitor whose very report was sent before, 17 more are
+read. A report that names a challenge reads at most 3 more and writes 1 more; the attested key of an Apple device takes
+3 reads and 4 writes beside them. An organization without webhook endpoints has one read for them; with ten that
+subscribe to everything, 12 rows are read and 42 written, and for each list that a rule or a filter names one more, and
+its entries as `views/lists.py` says. Once a minute the use of a public key that a proxy forwards is one more of both. A
+decision `review` reads at most 2 more and writes 5, and the webhook event of a review. Of labels nothing is read but
+what rules name: two rows for a visitor and as many for an account.
 """
 
 from __future__ import annotations
@@ -70,12 +70,13 @@ from svc.store.transactions.history import address_today, replay_of, update_hist
 from svc.store.transactions.idempotency import note_idempotency, repeated_request
 from svc.store.transactions.labels.reviews import open_review
 from svc.store.transactions.rules.rulesets import decide_event, facts_of
-from svc.store.transactions.velocity import count_event
+from svc.store.transactions.velocity import count_event, is_replay
 from svc.store.transactions.visitors import VisitorTables
 from svc.store.transactions.webhooks.deliveries import enqueue_identification
 from svc.store.transactions.webhooks.filters import NOBODY, Receivers, identification_receivers
 from svc.store.views.events import put_event
 from svc.store.views.lookups import balance, find_key, is_removed, known_balance, organization, weights_in_force
+from svc.store.views.velocity import KnownAccount
 
 
 class Recorded(NamedTuple):
@@ -136,14 +137,14 @@ def identify(
     attestation = assessment.attestation
     redeemed = None if attestation is None else redeem(transaction, submission, attestation, visitor.id)
     observations += () if redeemed is None else redeemed.observations
-    counted = count_event(transaction, assessment, visitor.number, is_new=is_new)
+    counted = count_event(transaction, assessment, visitor.number, is_new=is_new, is_replayed=is_replay(observations))
     observations += counted.observations
     profile = weights_in_force(transaction, number, submission.key_id, submission.platform)
     result = score(observations, profile, submission.platform) if assessment.scored else None
     verdict = decide(assessment, recognition, visitor.id, result)
     event = _event_of(assessment, verdict, counted.velocity, archived=archived)
     first_s = index.first_seen_s(visitor.number, submission.at_ms // 1000)
-    event, to = _judged(transaction, submission, event, profile.threshold, first_s, counted.account_first_s)
+    event, to = _judged(transaction, submission, event, profile.threshold, first_s, counted.known)
     put_event(transaction, number, submission.request_id, event)
     queues = _told(transaction, submission, event, profile.threshold, to)
     attested = None if redeemed is None else redeemed.result
@@ -175,11 +176,11 @@ def _judged(
     event: Event,
     threshold: int,
     visitor_first_s: int | None,
-    account_first_s: int | None,
+    account: KnownAccount,
 ) -> tuple[Event, Receivers]:
     """The event with what the rules decide of it, and the webhook endpoints that it goes to."""
     number = submission.organization
-    facts = facts_of(transaction, number, event, visitor_first_s, account_first_s)
+    facts = facts_of(transaction, number, event, visitor_first_s, account)
     event = with_decision(event, decide_event(transaction, number, facts))
     to = identification_receivers(transaction, number, facts, threshold) if submission.notify else NOBODY
     return with_errors(event, to.failed), to

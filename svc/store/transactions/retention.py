@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from svc.domain.accounts.record import AccountRecord
 from svc.domain.attestation.attested_key import AttestedKey
 from svc.domain.ids import DAY_MS, first_id
 from svc.domain.matching import Block
@@ -24,6 +25,7 @@ from svc.domain.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, LastLo
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.table import Aged, KeptFor, LastTwoPeriods
 from svc.store.schema.tables import (
+    ACCOUNTS,
     ATTEMPT_COUNTS,
     ATTEMPTS,
     ATTESTED_KEYS,
@@ -54,6 +56,7 @@ from svc.store.transactions.erasure.visitors import has_events, purge_event, pur
 from svc.store.transactions.labels.labels import archive, delete_unnamed_account, purge_outcomes
 from svc.store.transactions.labels.reviews import delete_old_reviews
 from svc.store.transactions.rules.lists import delete_expired, delete_stray
+from svc.store.transactions.velocity import keep_record
 from svc.store.transactions.webhooks.deliveries import purge_webhook_event
 from svc.store.views.lookups import is_removed, organization, organizations
 from svc.store.views.webhooks import attempt_index_keys
@@ -183,10 +186,10 @@ def _note(transaction: Transaction, number: int, **fields: int) -> None:
 def passes(
     number: int, now_ms: int, visitor_days: int, made: RetentionPass, event_ms: int = RETENTION_MS
 ) -> tuple[CleanupTask, ...]:
-    """Tasks over the tables of an organization whose keys do not say the age of a row: idempotency keys, visitors and
-    attested keys of devices unseen for `visitor_days`, ended keys, sessions and links, entries of lists that have
-    expired or whose list was deleted, numbers of accounts that no outcome names, reviews, and what is `Aged`. `made`:
-    the last passes.
+    """Tasks over the tables of an organization whose keys do not say the age of a row: idempotency keys, visitors,
+    and attested keys of devices unseen for `visitor_days`, ended keys, sessions and links, entries of lists
+    that have expired or whose list was deleted, numbers of accounts that no outcome names, reviews, and what is `Aged`.
+    `made`: the last passes.
     """
 
     def each_row(table: Table[Any], act: _Act, name: str = "") -> CleanupTask:
@@ -207,14 +210,22 @@ def passes(
     )
 
 
+def stale_accounts(number: int, now_ms: int, visitor_days: int, event_ms: int = RETENTION_MS) -> CleanupTask:
+    """Return the task that forgets accounts unseen for `visitor_days`, and visitors of accounts. Those of stored events
+    stay: run it once expired events are deleted.
+    """
+    oldest_s = (now_ms - max(visitor_days * DAY_MS, event_ms)) // 1000
+    return CleanupTask(ACCOUNTS.name, partial(_look, ACCOUNTS, partial(_prune_account, oldest_s)), (number,))
+
+
 def stale_blocks(snapshot: Snapshot, number: int, now_ms: int, *, at_once: bool = False) -> CleanupTask | None:
-    """Return the task that removes deleted visitors from the organization's blocks. `None` if no visitor was deleted,
-    or the last such task was less than `BLOCKS_INTERVAL_MS` ago and `at_once` is false.
+    """Return the task that removes deleted visitors from the organization's blocks and accounts. `None` if no visitor
+    was deleted, or the last such task was less than `BLOCKS_INTERVAL_MS` ago and `at_once` is false.
     """
     if not at_once and abs(now_ms - _noted(snapshot, number).blocks_at_ms) < BLOCKS_INTERVAL_MS:
         return None
     deleted = frozenset(visitor for (_, visitor), _ in islice(snapshot.scan(DELETED_VISITORS, number), DELETED_A_PASS))
-    return CleanupTask(BLOCKS.name, partial(_pass_blocks, deleted, now_ms), (number,)) if deleted else None
+    return CleanupTask(BLOCKS.name, partial(_pass_deleted, deleted, now_ms), (BLOCKS, number)) if deleted else None
 
 
 def _below(snapshot: Snapshot, table: Table[Any], number: int, bound: Any) -> Iterator[tuple[Any, ...]]:
@@ -358,14 +369,39 @@ def _pass_reviews(now_ms: int, start: tuple[Any, ...], transaction: Transaction)
     return CleanupStep(deleted, start if deleted == EVENTS_A_STEP else None)
 
 
-def _pass_blocks(deleted: frozenset[int], now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
-    step = _look(BLOCKS, partial(_leave, deleted), start, transaction)
-    if step.resume is None:
-        number, *_ = start
-        for visitor_number in deleted:
-            transaction.delete(DELETED_VISITORS, number, visitor_number)
-        _note(transaction, number, blocks_at_ms=now_ms)
+def _pass_deleted(
+    deleted: frozenset[int], now_ms: int, start: tuple[Any, ...], transaction: Transaction
+) -> CleanupStep:
+    """The blocks, then the accounts: `start` is the table and the key to begin at."""
+    table, *place = start
+    number = place[0]
+    if table is BLOCKS:
+        step = _look(BLOCKS, partial(_leave, deleted), tuple(place), transaction)
+        resume = (ACCOUNTS, number) if step.resume is None else (BLOCKS, *step.resume)
+        return CleanupStep(step.deleted, resume)
+    step = _look(ACCOUNTS, partial(_leave_account, deleted), tuple(place), transaction)
+    if step.resume is not None:
+        return CleanupStep(step.deleted, (ACCOUNTS, *step.resume))
+    for visitor_number in deleted:
+        transaction.delete(DELETED_VISITORS, number, visitor_number)
+    _note(transaction, number, blocks_at_ms=now_ms)
     return step
+
+
+def _leave_account(
+    deleted: frozenset[int], transaction: Transaction, key: tuple[int, int, int], record: AccountRecord
+) -> bool:
+    left = record.without(deleted)
+    if left is not record:
+        keep_record(transaction, key, left)
+    return left is not record
+
+
+def _prune_account(oldest_s: int, transaction: Transaction, key: tuple[int, int, int], record: AccountRecord) -> bool:
+    left = record.since(oldest_s)
+    if left is not record:
+        keep_record(transaction, key, left)
+    return left is None
 
 
 def _leave(deleted: frozenset[int], transaction: Transaction, key: tuple[Any, ...], block: Block) -> bool:

@@ -1,16 +1,17 @@
 """Velocity rows: what an event adds to those of its visitor, account and address, and what takes it out again.
 
-Bounds: two rows are read and written, three with an account; in the first event of a subject in a period of 30 days one
-more is read for it.
+Bounds: two rows are read and written, with an account three and its record, which is written once a day for each
+visitor; in the first event of a subject in a period of 30 days one more is read for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from svc.domain.accounts.signals import account_signals
+from svc.domain.accounts.record import AccountRecord, PairEvent, first_record
+from svc.domain.accounts.signals import account_signals, may_show
 from svc.domain.accounts.velocity import (
     EMPTY,
     LONGEST_S,
@@ -20,61 +21,103 @@ from svc.domain.accounts.velocity import (
     Subject,
     Velocity,
     VelocityRow,
+    account_digest,
+    country_digest,
     kind_of,
 )
 from svc.domain.identification import Assessment
 from svc.domain.model import ENVIRONMENTS, Observation
 from svc.domain.records import Event
-from svc.store.schema.tables import EVENTS, VELOCITY, VISITOR_IDS
+from svc.store.schema.tables import ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.views.event_index import Scope, Search, digest_of
 from svc.store.views.lookups import organization
-from svc.store.views.velocity import Party, make_party, party_of, read_row, row_key, row_keys
+from svc.store.views.velocity import (
+    KnownAccount,
+    Party,
+    account_key,
+    counted_account,
+    is_counted,
+    known_account,
+    party_of,
+    read_row,
+    row_key,
+    row_keys,
+)
 
 
 class Counted(NamedTuple):
     """The rows to which an event was counted."""
 
     velocity: Velocity
-    """The event included."""
+    """The event included, unless its report was sent before."""
     observations: tuple[Observation, ...] = ()
     """The signals that this shows."""
-    account_first_s: int | None = None
-    """When its account was seen first; `None` = it has none."""
+    known: KnownAccount = KnownAccount()
+    """What was known of its account."""
 
 
-def count_event(transaction: Transaction, assessment: Assessment, visitor: int | None, *, is_new: bool) -> Counted:
-    """Add an identification to the velocity rows of its subjects. `visitor`: its number, `None` if it is not
-    identifiable; for one that `is_new` no row is looked up.
+def count_event(
+    transaction: Transaction, assessment: Assessment, visitor: int | None, *, is_new: bool, is_replayed: bool = False
+) -> Counted:
+    """Add an identification to the velocity rows of its subjects and to the record of its account. `visitor`: its
+    number, `None` if it is not identifiable; for one that `is_new` no row is looked up. One that `is_replayed` is added
+    to nothing: its counts are without it.
     """
     submission = assessment.submission
-    who = make_party(
-        submission.organization,
-        submission.environment,
-        submission.at_ms,
-        visitor,
-        submission.account_id,
-        assessment.history.address,
-        assessment.network.country_code,
-    )
+    who = _party(assessment, visitor)
     rows: dict[Subject, VelocityRow] = {}
-    before: dict[Subject, VelocityRow] = {"visitor": EMPTY} if is_new else {}
     for subject in SUBJECTS:
-        if subject == "account":
-            if who.account is None:
-                continue
-            before["account"] = read_row(transaction, who, "account", who.at_s)
-        rows[subject] = _added(transaction, who, subject, before.get(subject))
+        if subject != "account" or who.account is not None:
+            before = EMPTY if subject == "visitor" and is_new else None
+            rows[subject] = _counted(transaction, who, subject, before, is_replayed=is_replayed)
     velocity = Velocity(
         _with_accounts(rows["visitor"].counts("visitor", who.at_s), submission.test.account_velocity),
         rows["account"].counts("account", who.at_s) if "account" in rows else None,
         rows["address"].counts("address", who.at_s),
+        not is_replayed,
     )
-    if who.account is None:
+    record = None if who.account is None else transaction.get(ACCOUNTS, *account_key(who))
+    known = known_account(record, visitor, who.at_s)
+    if who.account is not None and not is_replayed:
+        _note_account(transaction, who, record, is_verified=submission.account_verified)
+        known = known._replace(first_s=who.at_s if known.first_s is None else min(known.first_s, who.at_s))
+    if not may_show(velocity):
         return Counted(velocity)
     thresholds = organization(transaction, who.organization).account_thresholds
-    shown = account_signals(velocity, thresholds, before["account"], visitor, who.at_s)
-    return Counted(velocity, shown, rows["account"].first_s)
+    return Counted(velocity, account_signals(velocity, thresholds, record, visitor, who.at_s), known)
+
+
+def is_replay(observations: Iterable[Observation]) -> bool:
+    """Return whether an event counts nowhere since it fires `replayed` (decisions 11.4)."""
+    return any(observation.signal == "replayed" for observation in observations)
+
+
+def _party(assessment: Assessment, visitor: int | None) -> Party:
+    submission, number, country = (
+        assessment.submission,
+        assessment.submission.organization,
+        assessment.network.country_code,
+    )
+    account = None if submission.account_id is None else account_digest(number, submission.account_id)
+    return Party(
+        number,
+        submission.environment,
+        submission.at_ms // 1000,
+        visitor,
+        account,
+        counted_account(number, submission.request_id.bytes, account, submission.action),
+        assessment.history.address,
+        None if country is None else country_digest(country),
+    )
+
+
+def _note_account(transaction: Transaction, who: Party, record: AccountRecord | None, *, is_verified: bool) -> None:
+    """Write the record of the party's account with the event, where that adds anything: once a day for a visitor."""
+    event = PairEvent(who.at_s, who.visitor, is_verified)
+    after = first_record(event) if record is None else record.with_event(event)
+    if after is not record:
+        transaction.put(ACCOUNTS, account_key(who), after)
 
 
 def _with_accounts(counts: Counts, at_least: int) -> Counts:
@@ -86,13 +129,18 @@ def _with_accounts(counts: Counts, at_least: int) -> Counts:
     return Counts(counts.events, (accounts, *counts.others[1:]))
 
 
-def _added(transaction: Transaction, who: Party, subject: Subject, before: VelocityRow | None) -> VelocityRow:
-    """The row of a subject with the event, written where the subject has one."""
-    others = who.others_of(subject)
+def _counted(
+    transaction: Transaction, who: Party, subject: Subject, before: VelocityRow | None, *, is_replayed: bool
+) -> VelocityRow:
+    """The row of a subject with the event, written where the subject has one; one that `is_replayed` is not added."""
     if who.id_of(subject) is None:
-        return EMPTY.with_event(who.at_s, others)
-    row = (read_row(transaction, who, subject, who.at_s) if before is None else before).with_event(who.at_s, others)
-    transaction.put(VELOCITY, row_key(who, subject, who.at_s // LONGEST_S), row)
+        before = EMPTY
+    row = read_row(transaction, who, subject, who.at_s) if before is None else before
+    if is_replayed:
+        return row
+    row = row.with_event(who.at_s, who.others_of(subject))
+    if who.id_of(subject) is not None:
+        transaction.put(VELOCITY, row_key(who, subject, who.at_s // LONGEST_S), row)
     return row
 
 
@@ -101,29 +149,28 @@ MOST_COMPARED = 1000
 
 
 def move_event(transaction: Transaction, event: Event, before: Party, after: Party, now_ms: int) -> None:
-    """Count a stored event, already rewritten, for another account, or for none (decisions 11.2).
+    """Count a stored event, already rewritten, for another account, or for none (decisions 11.2). `event`: as it was.
 
     The previous account loses the event, and those of its visitor, address and country that none of its other events
-    has; visitor and address lose the account in the same way. Only present rows are changed: none of a period before
-    the event, if a clock is behind it, and none that the erasure of the event would not look for.
+    has; visitor and address lose the account in the same way, and the place that a sign-up without an account had. Only
+    present rows are changed: none of a period before the event, if a clock is behind it, and none that the erasure of
+    the event would not look for.
     """
     now_s = min(max(now_ms // 1000, before.at_s), before.at_s + LONGEST_S)
-    if before.account is not None and event.account_id is not None:
-        others = list(_others_of_account(transaction, before, event.account_id))
-        row = read_row(transaction, before, "account", now_s)
-        gone = tuple(
-            None if other is None or any(party.others_of("account")[at] == other for party in others) else other
-            for at, other in enumerate(before.others_of("account"))
-        )
-        _write(transaction, before, "account", now_s, row.without_event(before.at_s, gone))
+    sharing: list[_OfAccount] = []
+    if before.account is not None and event.account_id is not None and before.account != after.account:
+        sharing = list(_others_of_account(transaction, before, event.account_id))
+        _leave_account(transaction, event, before, sharing, now_s)
+    if before.counted_account not in (None, after.counted_account):
         for subject in ("visitor", "address"):
             own = before.id_of(subject)
-            if own is not None and all(party.id_of(subject) != own for party in others):
+            if own is not None and all(other.party.id_of(subject) != own for other in sharing):
                 row = read_row(transaction, before, subject, now_s)
                 _write(transaction, before, subject, now_s, row.without_others(_account_alone(before, subject)))
-    if after.account is not None:
+    if after.account is not None and after.account != before.account:
         row = read_row(transaction, after, "account", now_s).with_event(after.at_s, after.others_of("account"))
         _write(transaction, after, "account", now_s, row)
+    if after.counted_account not in (None, before.counted_account):
         for subject in ("visitor", "address"):
             if after.id_of(subject) is not None:
                 row = read_row(transaction, after, subject, now_s)
@@ -131,21 +178,60 @@ def move_event(transaction: Transaction, event: Event, before: Party, after: Par
                 _write(transaction, after, subject, now_s, row)
 
 
-def _others_of_account(snapshot: Snapshot, who: Party, account_id: str) -> Iterator[Party]:
-    """The parties of the newest events of an account; the event that was its own is written with another one."""
+def verify_pair(transaction: Transaction, who: Party) -> None:
+    """Record that a backend has set the account of a stored event (decisions 11.5)."""
+    if who.account is not None:
+        _note_account(transaction, who, transaction.get(ACCOUNTS, *account_key(who)), is_verified=True)
+
+
+class _OfAccount(NamedTuple):
+    """Another event of an account."""
+
+    party: Party
+    is_verified: bool
+
+
+def _leave_account(
+    transaction: Transaction, event: Event, before: Party, sharing: Sequence[_OfAccount], now_s: int
+) -> None:
+    """Take an event out of the row and the record of the account that it had; `sharing`: other events of it."""
+    row = read_row(transaction, before, "account", now_s)
+    gone = tuple(
+        None if other is None or any(each.party.others_of("account")[at] == other for each in sharing) else other
+        for at, other in enumerate(before.others_of("account"))
+    )
+    _write(transaction, before, "account", now_s, row.without_event(before.at_s, gone))
+    record = transaction.get(ACCOUNTS, *account_key(before))
+    if record is None:
+        return
+    others = [PairEvent(each.party.at_s, each.party.visitor, each.is_verified) for each in sharing]
+    own = PairEvent(before.at_s, before.visitor, event.account_verified)
+    keep_record(transaction, account_key(before), record.without_event(own, others, is_all=len(others) < MOST_COMPARED))
+
+
+def keep_record(transaction: Transaction, key: tuple[int, int, int], record: AccountRecord | None) -> None:
+    """Write what is left of the record of an account; `None` = nothing."""
+    if record is None:
+        transaction.delete(ACCOUNTS, *key)
+    else:
+        transaction.put(ACCOUNTS, key, record)
+
+
+def _others_of_account(snapshot: Snapshot, who: Party, account_id: str) -> Iterator[_OfAccount]:
+    """The newest events of an account that are counted; the event that was its own is written with another one."""
     environments = [name for name in ENVIRONMENTS if kind_of(name) == kind_of(who.environment)]
     for environment in environments:
         scope = Scope(who.organization, ENVIRONMENTS.index(environment))
         search = Search(snapshot, scope, (digest_of("account_id", account_id),))
         for _, request_id in islice(search, MOST_COMPARED):
             event = snapshot.get(EVENTS, who.organization, request_id)
-            if event is not None and event.account_id == account_id:
+            if event is not None and event.account_id == account_id and is_counted(event):
                 visitor = snapshot.get(VISITOR_IDS, who.organization, event.verdict.visitor_id.encode())
-                yield party_of(who.organization, event, visitor)
+                yield _OfAccount(party_of(who.organization, request_id, event, visitor), event.account_verified)
 
 
 def _account_alone(who: Party, subject: Subject) -> tuple[int | None, ...]:
-    return tuple(who.account if kind == "accounts" else None for kind in OTHERS[subject])
+    return tuple(who.counted_account if kind == "accounts" else None for kind in OTHERS[subject])
 
 
 def _write(transaction: Transaction, who: Party, subject: Subject, now_s: int, row: VelocityRow) -> None:
@@ -154,9 +240,10 @@ def _write(transaction: Transaction, who: Party, subject: Subject, now_s: int, r
 
 
 def forget_visitor(transaction: Transaction, who: Party) -> None:
-    """Take an event of a visitor that is being erased, and the visitor, out of the rows of its account and address;
-    delete the visitor's own rows. An account or a country that only this visitor had stays counted until it leaves the
-    windows: what is stored is a digest, and tells nothing about the visitor.
+    """Take an event of a visitor that is being erased, and the visitor, out of the rows of its account and address and
+    out of the record of its account; delete the visitor's own rows. The place of a sign-up without an account goes,
+    too. An account or a country that only this visitor had stays counted until it leaves the windows: what is stored is
+    a digest, and tells nothing about the visitor.
     """
     for key in row_keys(who):
         row = transaction.get(VELOCITY, *key)
@@ -164,22 +251,34 @@ def forget_visitor(transaction: Transaction, who: Party) -> None:
             continue
         subject = SUBJECTS[key[3]]
         left = EMPTY if subject == "visitor" else row.without_event(who.at_s, _visitor_alone(who, subject))
+        if who.account is None:
+            left = left.without_others(_account_alone(who, subject))
         if left.is_empty:
             transaction.delete(VELOCITY, *key)
         elif left != row:
             transaction.put(VELOCITY, key, left)
+    if who.account is None or who.visitor is None:
+        return
+    record = transaction.get(ACCOUNTS, *account_key(who))
+    remaining = None if record is None else record.without(frozenset({who.visitor}))
+    if remaining is not record:
+        keep_record(transaction, account_key(who), remaining)
 
 
-def forget_account(transaction: Transaction, who: Party) -> None:
-    """Take the account of an event, which is being erased, out of the rows of its visitor and its address. The
-    account's own rows are deleted elsewhere.
+def forget_account(transaction: Transaction, who: Party, left: Party) -> None:
+    """Take the account of an event, which is being erased, out of the rows of its visitor and its address; `left`: the
+    party of the event without it, which may be a sign-up with a place of its own. The account's own rows and its record
+    are deleted elsewhere.
     """
-    for key in row_keys(who):
+    for key in row_keys(left):
         subject = SUBJECTS[key[3]]
-        row = None if subject == "account" else transaction.get(VELOCITY, *key)
-        left = None if row is None else row.without_others(_account_alone(who, subject))
-        if left is not None and left != row:
-            transaction.put(VELOCITY, key, left)
+        row = transaction.get(VELOCITY, *key)
+        if row is None:
+            continue
+        after = row.without_others(_account_alone(who, subject))
+        after = after.with_others(left.at_s, _account_alone(left, subject))
+        if after != row:
+            transaction.put(VELOCITY, key, after)
 
 
 def own_part(who: Party, key: tuple[int, ...], row: VelocityRow) -> VelocityRow:

@@ -6,7 +6,7 @@ bounded, and a page that ends there says where the next one goes on (ADR 37, 63)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 from uuid import UUID
@@ -160,6 +160,16 @@ def read(snapshot: Snapshot, wanted: Sequence[EventPosition], filters: Filters) 
         for event_position, event in found
         if event is not None and filters.matches(event)
     ]
+
+
+def read_each(
+    snapshot: Snapshot, wanted: Sequence[EventPosition], filters: Filters = EVERYTHING
+) -> Iterator[EventMatch | None]:
+    """Yield the event at each of these positions; `None` for one that is gone, or does not fit the filters. Raises
+    `CorruptionError` as `read`.
+    """
+    found = {each.request_id.bytes: each for each in read(snapshot, wanted, filters)}
+    return (found.get(place.request_id) for place in wanted)
 
 
 def read_naming(snapshot: Snapshot, wanted: Sequence[EventPosition], text: str) -> list[EventMatch]:

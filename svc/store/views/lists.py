@@ -67,6 +67,11 @@ def contains(snapshot: Snapshot, number: int, found: StoredList, value: str | No
     return spelled is not None and find_entry(snapshot, number, found, spelled, now_ms) is not None
 
 
+def asked_prefixes(found: StoredList) -> int:
+    """Return how many prefix lengths `contains` looks up at most for an address; 0 for lists of other kinds."""
+    return max(Counter(version for version, _, _ in found.prefixes).values(), default=0)
+
+
 def list_names(snapshot: Snapshot, number: int) -> dict[str, ListKind]:
     """Return the name and kind of every list of the organization."""
     return {name: found.kind for name, found in lists_of(snapshot, number).items()}

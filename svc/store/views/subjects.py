@@ -24,7 +24,7 @@ from svc.store.views import events
 from svc.store.views.event_index import HAS_ACCOUNT, LAST, Scope, Search, wanted
 from svc.store.views.events import EventMatch, EventPosition
 from svc.store.views.read_once import ReadOnce
-from svc.store.views.velocity import row_of
+from svc.store.views.velocity import row_of, shown_row
 
 Listed = Literal["account", "visitor"]
 """What is listed by when it was last seen."""
@@ -212,7 +212,7 @@ def _sighted(snapshot: Snapshot, sought: Sought, since: Position, match: EventMa
     if known_as is None:
         return None
     now_s = sought.now_ms // 1000
-    row = row_of(snapshot, sought.number, sought.kind, sought.listed, known_as, now_s)
+    row = shown_row(snapshot, sought.number, sought.kind, sought.listed, known_as, now_s)
     if not _counts_enough(sought, row, now_s):
         return None
     if since != NEWEST and _was_seen_later(snapshot, sought, row, match, subject_id):

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Final, NamedTuple
 
+from svc.domain.accounts.names import SIGN_UP
+from svc.domain.accounts.record import AccountRecord
 from svc.domain.accounts.velocity import (
     EMPTY,
     KINDS,
@@ -18,11 +20,12 @@ from svc.domain.accounts.velocity import (
     account_digest,
     country_digest,
     kind_of,
+    sign_up_digest,
 )
 from svc.domain.history.evidence import address_id
 from svc.domain.model import Environment
 from svc.domain.records import Event
-from svc.store.schema.tables import VELOCITY
+from svc.store.schema.tables import ACCOUNTS, VELOCITY
 from svc.store.snapshot import Snapshot
 
 
@@ -37,6 +40,8 @@ class Party(NamedTuple):
     visitor: int | None
     """Its number; `None` = not identifiable."""
     account: int | None
+    counted_account: int | None
+    """What rows of visitor and address count as its account: the account, or of a sign-up without one its own place."""
     address: int
     country: int | None
 
@@ -49,46 +54,36 @@ class Party(NamedTuple):
         return _OTHERS_OF[subject](self)
 
 
-_FIELDS: Final = {"visitors": "visitor", "accounts": "account", "addresses": "address", "countries": "country"}
+_FIELDS: Final = {"visitors": "visitor", "accounts": "counted_account", "addresses": "address", "countries": "country"}
 _OTHERS_OF: Final[dict[Subject, Callable[[Party], tuple[int | None, ...]]]] = {
     subject: attrgetter(*(_FIELDS[kind] for kind in kinds)) for subject, kinds in OTHERS.items()
 }
 
 
-def party_of(number: int, event: Event, visitor: int | None) -> Party:
-    """Return the party of an event of the organization with this number. `visitor`: the number of its visitor."""
-    return make_party(
-        number,
-        event.environment,
-        event.occurred_at_ms,
-        visitor,
-        event.account_id,
-        address_id(event.ip_address),
-        event.country_code,
-    )
-
-
-def make_party(
-    number: int,
-    environment: Environment,
-    at_ms: int,
-    visitor: int | None,
-    account_id: str | None,
-    address: int,
-    country_code: str | None,
-) -> Party:
-    """Return the party of an event with these values. `visitor`: the number of its visitor, `None` if not identifiable;
-    `address`: see `address_id`.
+def party_of(number: int, request_id: bytes, event: Event, visitor: int | None) -> Party:
+    """Return the party of an event of the organization with this number. `request_id`: 16 bytes; `visitor`: the number
+    of its visitor.
     """
+    account = None if event.account_id is None else account_digest(number, event.account_id)
     return Party(
         number,
-        environment,
-        at_ms // 1000,
+        event.environment,
+        event.occurred_at_ms // 1000,
         visitor,
-        None if account_id is None else account_digest(number, account_id),
-        address,
-        None if country_code is None else country_digest(country_code),
+        account,
+        counted_account(number, request_id, account, event.action),
+        address_id(event.ip_address),
+        None if event.country_code is None else country_digest(event.country_code),
     )
+
+
+def counted_account(number: int, request_id: bytes, account: int | None, action: str | None) -> int | None:
+    """Return what counts as the account of an event: its account (a digest), or for a sign-up without one the event's
+    own place (decisions 11.2); `None` for any other event.
+    """
+    if account is None and action == SIGN_UP:
+        return sign_up_digest(number, request_id)
+    return account
 
 
 def read_row(snapshot: Snapshot, who: Party, subject: Subject, now_s: int) -> VelocityRow:
@@ -127,3 +122,45 @@ def row_keys(who: Party) -> Iterator[tuple[int, ...]]:
         if who.id_of(subject) is not None:
             yield row_key(who, subject, period)
             yield row_key(who, subject, period + 1)
+
+
+def is_counted(event: Event) -> bool:
+    """Return whether rows count a stored event: one of before 0.3.0, or whose report was sent before, is in none."""
+    return event.velocity is not None and event.velocity.is_counted
+
+
+class KnownAccount(NamedTuple):
+    """What is known of the account of an event at its time."""
+
+    first_s: int | None = None
+    """When it was seen first; `None` = not known."""
+    is_verified: bool = False
+    """Whether a backend verified the pair of visitor and account before."""
+
+
+def known_account(record: AccountRecord | None, visitor: int | None, at_s: int) -> KnownAccount:
+    """Return what the record of its account says at the time of an event. `visitor`: the number of its visitor."""
+    if record is None:
+        return KnownAccount()
+    pair = None if visitor is None else record.of(visitor)
+    return KnownAccount(record.first_s, pair is not None and 0 < pair.verified_s <= at_s)
+
+
+def account_key(who: Party) -> tuple[int, int, int]:
+    """Return the key of the record of the party's account."""
+    assert who.account is not None
+    return who.organization, KINDS.index(kind_of(who.environment)), who.account
+
+
+def shown_row(
+    snapshot: Snapshot, number: int, kind: EnvironmentKind, subject: Subject, subject_id: int, now_s: int
+) -> VelocityRow:
+    """Return the same as `row_of`, with the first day of an account from its record."""
+    row = row_of(snapshot, number, kind, subject, subject_id, now_s)
+    record = snapshot.get(ACCOUNTS, number, KINDS.index(kind), subject_id) if subject == "account" else None
+    return row if record is None else VelocityRow(record.first_s, row.last_s, row.events, row.others)
+
+
+def read_account(snapshot: Snapshot, number: int, environment: Environment, account_id: str) -> AccountRecord | None:
+    """Return the record of an account in the kind of this environment; `None` if it is not known."""
+    return snapshot.get(ACCOUNTS, number, KINDS.index(kind_of(environment)), account_digest(number, account_id))

@@ -20,7 +20,8 @@ export function Decision({ event }: { event: Explained & { environment: string }
   );
 }
 
-function Shown({ event, found, onAsk }: { event: Explained; found: EventRules; onAsk: (id: string) => void }) {
+function Shown({ event, found, onAsk }: { event: Explained & { environment: string }; found: EventRules; onAsk: (id: string) => void }) {
+  const link = useLink();
   const { decision } = event;
   const decided = found.rules.find((rule) => rule.rule_id === decision?.rule_id);
   const others = found.rules.filter((rule) => rule !== decided);
@@ -30,7 +31,7 @@ function Shown({ event, found, onAsk }: { event: Explained; found: EventRules; o
   return (
     <>
       <p>{decision
-        ? <><Decided decision={decision} /> by the rule <strong>{decision.rule}</strong>.</>
+        ? <><Decided decision={decision} /> by the rule <a href={link("events", "", { environment: event.environment, rule: decision.rule_id, window: "30d" })}>{decision.rule}</a>.</>
         : "No rule matched: nothing was decided."}</p>
       {found.revision === undefined && <p class="quiet">The rules of that time are not kept any more.</p>}
       {decided && <Why rule={decided} />}

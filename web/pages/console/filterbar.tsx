@@ -1,10 +1,11 @@
 /** Filters of a list, kept in the address so that a view can be shared. */
 /** @jsxImportSource preact */
 import { useLayoutEffect, useState } from "preact/hooks";
-import { DECISIONS, FILTERS, instantOf, KINDS, LABELS, LEVELS, tidy, WINDOW_NAMES } from "./filters.js";
+import { DECISIONS, instantOf, KEPT, KINDS, LABELS, LEVELS, tidy, WINDOW_NAMES } from "./filters.js";
 import { words } from "./format.js";
-import { useConsole, useLink, useQuery } from "./state.js";
-import { Choice, type Content, Field } from "./ui.js";
+import { useConsole, useLink, useLoad, useQuery } from "./state.js";
+import { Button, Choice, type Content, Field } from "./ui.js";
+import type { Revision } from "./wire.js";
 
 const TITLES: Record<string, string> = { ip_address: "Address", account_id: "Account", asn: "Network (AS)", min_accounts: "Accounts, at least", min_visitors: "Visitors, at least", network: "Address or network", q: "Id begins with" };
 const HINTS: Record<string, string> = { country: "GB", visitor: "20 letters and digits", asn: "20712", action: "log_in", network: "95.194.0.0/16" };
@@ -57,6 +58,22 @@ export function WindowFilter({ names, preset }: { names: Record<string, string>;
   );
 }
 
+/** The rule that a link asks for, by its name; of one that was removed lately too. */
+function OfRule({ id, isShadow }: { id: string; isShadow: boolean }) {
+  const { api, environment } = useConsole();
+  const change = useQuery();
+  const audience = environment === "production" ? "live" : "test";
+  const { value } = useLoad((signal) => api.get<{ revisions: Revision[] }>("rules/history", { environment: audience }, signal), [audience]);
+  const name = value?.revisions.flatMap(({ rules }) => rules).find((rule) => rule.id === id)?.name;
+  return (
+    <p class="chip" role="group" aria-label="Rule">
+      <span>{isShadow ? "Matched in shadow mode by" : "Decided by"} <strong>{name ?? id}</strong></span>
+      <Button kind="small" onClick={() => change({ shadow: isShadow ? undefined : "true" })}>{isShadow ? "Show what it decided" : "Show its shadow matches"}</Button>
+      <Button kind="small" name="Clear the rule" onClick={() => change({ rule: undefined, shadow: undefined })}>Clear</Button>
+    </p>
+  );
+}
+
 /** More filters than these are folded up, but for the first ones. */
 const MOST_AT_ONCE = 7;
 
@@ -77,10 +94,11 @@ export function FilterBar({ names, windowed, single, children, labels = {} }: { 
     </Field>
   );
   return (
-    <Filters clear={[...FILTERS, ...names, "window"].some((name) => query[name] !== undefined)}>
+    <Filters clear={[...KEPT, ...names, "window"].some((name) => query[name] !== undefined)}>
       {windowed && <WindowFilter names={WINDOW_NAMES} preset="24h" />}
       {first.map(one)}
       {children}
+      {query.rule && <OfRule id={query.rule} isShadow={query.shadow === "true"} />}
       {rest.length > 0 && <details class="more" open={rest.some((name) => query[name] !== undefined)}><summary>More filters</summary><div class="filters">{rest.map(one)}</div></details>}
     </Filters>
   );

@@ -3,6 +3,8 @@ import type { Query } from "./hash.js";
 
 export const FILTERS = ["level", "decision", "signal", "account_id", "action", "visitor", "ip_address", "country", "asn", "kind", "label", "tag"] as const;
 export type Filter = (typeof FILTERS)[number];
+/** With what a link asks for: a rule that decided, or with `shadow` one that matched in shadow mode. */
+export const KEPT = [...FILTERS, "rule", "shadow"] as const;
 
 const HOUR = 3_600_000;
 /** A window has 30 days at most, however long events are kept, and a request takes a moment to arrive. */
@@ -41,8 +43,11 @@ export function wanted(text: string): [screen: string, id: string, query?: Query
 
 /** The filters of an address as parameters of a request. */
 export function filters(query: Query): Query {
-  return Object.fromEntries(FILTERS.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])));
+  return Object.fromEntries(KEPT.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])));
 }
+
+/** The filters of what a rule matched in this mode; of one that is off, or gone, what it decided. */
+export const matchesOf = (rule: string | undefined, mode: string | undefined): Record<string, string | undefined> => ({ rule, shadow: mode === "shadow" ? "true" : undefined });
 
 /** A time in the address, which people edit; `undefined` where it is none. */
 export function instantOf(text: string | undefined): Date | undefined {

@@ -1,7 +1,7 @@
 /** Filters that somebody keeps by a name, in this browser. */
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
-import { FILTERS } from "./filters.js";
+import { KEPT } from "./filters.js";
 import type { Query } from "./hash.js";
 import { useConsole, useLink } from "./state.js";
 import { Button, Choice, Dialog, Field } from "./ui.js";
@@ -11,7 +11,7 @@ interface View {
   query: Query;
 }
 
-const KEPT = ["window", "from", "to", "sort", ...FILTERS];
+const OF_A_VIEW = ["window", "from", "to", "sort", ...KEPT];
 
 /** What the browser keeps under this name; nothing where it keeps none, or not in this form. */
 export function savedViews(storage: Pick<Storage, "getItem">, place: string): View[] {
@@ -29,7 +29,7 @@ export const withView = (views: View[], view: View): View[] =>
   [...views.filter(({ name }) => name !== view.name), view].sort((one, other) => one.name.localeCompare(other.name));
 
 /** What of an address is part of a view: its filters and its window. */
-export const viewOf = (query: Query): Query => Object.fromEntries(KEPT.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])));
+export const viewOf = (query: Query): Query => Object.fromEntries(OF_A_VIEW.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])));
 
 /** A choice of the saved views of this screen, and what keeps or forgets one. */
 export function SavedViews() {

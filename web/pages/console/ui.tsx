@@ -49,7 +49,7 @@ export function VisitorLink({ id, short }: { id: string; short?: boolean }) {
 }
 
 /** Score and level in one badge. */
-export function Verdict({ row }: { row: VisitRow }) {
+export function Verdict({ row }: { row: Pick<VisitRow, "suspect_score" | "suspect_level"> }) {
   const { suspect_score: score, suspect_level: level } = row;
   if (score === undefined || score === null) return <span class="badge">not scored</span>;
   return <span class={`badge ${level}`}>{score} {level}</span>;

@@ -31,11 +31,30 @@ const orders = (listed: Listed): [string, string][] => [
   ["countries", "countries"],
 ];
 
-function columnsOf(listed: Listed): Column<SubjectRow>[] {
+/** What people see of an id: without case, width, blanks and invisible characters. */
+export const folded = (id: string): string =>
+  id.normalize("NFKC").toLowerCase().replace(/[\s\p{Cf}\u034f\u115f\u1160\u17b4\u17b5\ufe00-\ufe0f]/gu, "");
+
+/** Of these accounts those that look like another one, each with that other one. */
+export function alike(ids: string[]): Map<string, string> {
+  const first = new Map<string, string>();
+  const found = new Map<string, string>();
+  for (const id of ids) {
+    const other = first.get(folded(id));
+    if (other === undefined) first.set(folded(id), id);
+    else if (other !== id) {
+      found.set(id, other);
+      if (!found.has(other)) found.set(other, id);
+    }
+  }
+  return found;
+}
+
+function columnsOf(listed: Listed, looksLike: Map<string, string>): Column<SubjectRow>[] {
   return [
     listed === "visitors"
       ? { head: "Visitor", cell: (row) => <VisitorLink id={row.visitor_id!} short /> }
-      : { head: "Account", cell: (row) => <AccountLink id={row.account_id!} /> },
+      : { head: "Account", cell: (row) => <><AccountLink id={row.account_id!} />{looksLike.has(row.account_id!) && <> <span class="badge medium" title={`Counts apart from ${JSON.stringify(looksLike.get(row.account_id!))}: they differ in case, blanks or invisible characters.`}>looks like another</span></>}</> },
     { head: "Last seen", sort: "last_seen", cell: (row) => <Time at={row.last_seen_at} /> },
     { head: "Last score", sort: "score", cell: (row) => <Verdict row={row.last_event} /> },
     { head: LEVEL[listed], cell: (row) => row.level && <span class={`badge ${row.level}`}>{row.level}</span> },
@@ -78,7 +97,7 @@ function Subjects({ listed }: { listed: Listed }) {
           <>
             <Table
               name={listed === "visitors" ? "Visitors" : "Accounts"}
-              columns={columnsOf(listed)}
+              columns={columnsOf(listed, alike(rows.flatMap(({ row }) => row.account_id ?? [])))}
               rows={rows.map(({ row }) => row)}
               keyOf={(row) => row.visitor_id ?? row.account_id!}
               rowClass={() => "event"}

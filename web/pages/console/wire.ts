@@ -382,6 +382,9 @@ export interface RulesPreview {
   warnings?: string[];
 }
 
+/** What an example of a preview is known by. */
+export type Example = Pick<EventRow, "request_id" | "occurred_at" | "suspect_score" | "suspect_level" | "account_id" | "action">;
+
 export interface Revision {
   revision: number;
   saved_at?: string;

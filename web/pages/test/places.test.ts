@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { filters, instantOf, period, tidy, wanted } from "../console/filters.js";
+import { filters, instantOf, matchesOf, period, tidy, wanted } from "../console/filters.js";
 import { read, refusalIn, tokenIn, write } from "../console/hash.js";
 import { ownerOf, who } from "../console/who.js";
 
@@ -58,6 +58,13 @@ describe("filters in the address", () => {
   it("become parameters, and nothing else of the query does", () => {
     const query = { environment: "production", window: "7d", level: "high", tag: "anna", account_id: "user 1", decision: "block", asn: "1", action: "log_in", evil: "x" };
     expect(filters(query)).toEqual({ level: "high", tag: "anna", account_id: "user 1", decision: "block", asn: "1", action: "log_in" });
+  });
+
+  it("carry what a rule decided, or matched in shadow mode", () => {
+    const address = (mode: string | undefined) => write("events", "", { environment: "production", ...matchesOf("rul_a", mode) });
+    expect(address("shadow")).toBe("#/events?environment=production&rule=rul_a&shadow=true");
+    for (const mode of ["active", "off", undefined]) expect(address(mode)).toBe("#/events?environment=production&rule=rul_a");
+    expect(filters(read(address("shadow")).query)).toEqual({ rule: "rul_a", shadow: "true" });
   });
 
   it("are tidied as people type them", () => {

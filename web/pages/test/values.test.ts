@@ -2,10 +2,17 @@ import { describe, expect, it } from "vitest";
 import { stacked } from "../console/chart.js";
 import { count, country, many, moment, money, share, shortVersion, utc, words } from "../console/format.js";
 import { type Message, parser } from "../console/stream.js";
+import { alike } from "../console/visitors.js";
 
 describe("values for people", () => {
   it("counts", () => {
     expect([count(1234567), many(1, "visit"), many(2000, "visit")]).toEqual(["1,234,567", "1 visit", "2,000 visits"]);
+  });
+
+  it("points out accounts that look like another one", () => {
+    const found = alike(["shop-1", "shop-2", "Shop-1", "shop-1\u200b", "\uff53hop -2", "shop-1"]);
+    expect([...found]).toEqual([["Shop-1", "shop-1"], ["shop-1", "Shop-1"], ["shop-1\u200b", "shop-1"], ["\uff53hop -2", "shop-2"], ["shop-2", "\uff53hop -2"]]);
+    expect(alike(["shop-1", "shop1", "shop-2"]).size).toBe(0);
   });
 
   it("shows shares, with a decimal where they are small", () => {

@@ -108,6 +108,7 @@ describe("saved filters", () => {
 
   it("are what of an address filters, and nothing else of it", () => {
     expect(viewOf({ environment: "staging", level: "high", window: "7d", evil: "x" })).toEqual({ window: "7d", level: "high" });
+    expect(viewOf({ rule: "rul_a", shadow: "true" })).toEqual({ rule: "rul_a", shadow: "true" });
   });
 
   it("are read whatever a browser keeps", () => {

@@ -24,11 +24,11 @@ export function SvcProvider({ eager = true, children, ...options }: SvcProviderP
 /** Options of {@link useVisitor}. */
 export interface UseVisitorOptions {
   /** As in `identify()`. */
-  accountId?: string | undefined;
+  accountId?: string | null | undefined;
   /** As in `identify()`. */
-  action?: string | undefined;
+  action?: string | null | undefined;
   /** As in `identify()`. */
-  tag?: string | undefined;
+  tag?: string | null | undefined;
   /** Whether to identify when the component appears; otherwise call `identify`. Default `true`. */
   immediate?: boolean | undefined;
 }
@@ -48,7 +48,10 @@ export interface VisitorState {
 }
 
 /** Identifies the visitor, at once or when `identify` is called, such as on submit. */
-export function useVisitor({ accountId, action, tag, immediate = true, ...others }: UseVisitorOptions = {}): VisitorState {
+export function useVisitor({ immediate = true, ...about }: UseVisitorOptions = {}): VisitorState {
+  const { accountId: account, action: does, tag: form, ...others } = about;
+  // `null` is as `undefined`, so that going from one to the other is no new identification.
+  const accountId = account ?? undefined, action = does ?? undefined, tag = form ?? undefined;
   const provided = useContext(ClientContext);
   if (provided === null) throw new Error("useVisitor() needs a <SvcProvider> around it.");
   const [state, setState] = useState<Shown>({ data: null, error: null, isLoading: immediate });

@@ -105,21 +105,21 @@ export interface LoadOptions {
   test?: TestVerdict | undefined;
 }
 
-/** Options of {@link SvcClient.identify}. */
+/** Options of {@link SvcClient.identify}. `null` is as one that is left out. */
 export interface IdentifyOptions {
   /**
    * Your own id of the account that the visitor acts for, 1 to 256 characters without control characters; on the event and in webhooks.
    * An opaque one, not an e-mail address. Anybody can change what a page sends: your server compares it, or sets it with `updateEvent`.
    */
-  accountId?: string | undefined;
+  accountId?: string | null | undefined;
   /** What the visitor does, such as `sign_up`, `log_in` or `checkout`: `[a-z][a-z0-9_.-]{0,63}`. */
-  action?: string | undefined;
+  action?: string | null | undefined;
   /** Your own reference for this request, at most 1,024 characters, best a random value that your server compares. */
-  tag?: string | undefined;
+  tag?: string | null | undefined;
   /** Aborts this call. */
-  signal?: AbortSignal | undefined;
+  signal?: AbortSignal | null | undefined;
   /** Milliseconds for this call, in place of the option of `load`. */
-  timeoutMs?: number | undefined;
+  timeoutMs?: number | null | undefined;
 }
 
 /** How certain a signal is; and the level of a score. */

@@ -198,7 +198,7 @@ async function removeStored(storage: string | false, cache: Cache): Promise<void
   if (!((await forgetKey(storage)) && isTokenGone)) {
     throw new SvcError(
       "storage",
-      `The token in the cookie, localStorage entry and database ${storage} could not be removed: the browser refuses. Remove the site's data.`,
+      `The token in the cookie, localStorage entry and database ${storage} could not be removed: remove the site's data.`,
     );
   }
 }
@@ -242,7 +242,7 @@ function timingOf(
   const notes = [...report.notes];
   if (storage !== false && !token.client_token) {
     notes.push(
-      "No token: this browser lets the page keep neither a cookie nor an entry in localStorage, the key was not to be had in time, or it was forgotten.",
+      "No token: this browser keeps neither a cookie nor an entry in localStorage, its key came too late, or it was forgotten.",
     );
   }
   if (storage !== false && !key) notes.push("Not signed: a key needs https (or localhost) and IndexedDB.");

@@ -29,15 +29,15 @@ export function connectionFailure(endpoint: string): SvcError {
     );
   }
   if (navigator.onLine === false) {
-    return new SvcError("offline", "The browser is offline: call identify() again once it is online.", {
+    return new SvcError("offline", "The browser is offline: call identify() once it is online.", {
       retryable: true,
     });
   }
   return new SvcError(
     "network",
-    `No connection to ${origin}: the service is not running or not reachable there, a proxy answers in its place, its ` +
-      "certificate is not valid, or an extension of this browser blocks the request. Open the address in a tab to see which; a host name below the page's " +
-      "own domain is blocked by fewer lists.",
+    `No connection to ${origin}: the service is not reachable there, a proxy answers in its place, its certificate is not ` +
+      "valid, or an extension blocks the request. Open the address in a tab to see which; lists block fewer host names below " +
+      "the page's own domain.",
     { retryable: true },
   );
 }
@@ -67,30 +67,34 @@ function late(message: string, hiddenMs: number): SvcError {
 export function foreignResponse(endpoint: string, status: number, retryAfterMs: number): SvcError {
   return new SvcError(
     "bad_response",
-    `${endpoint} responded with status ${status}, but not as the service does: is \`endpoint\` right, does a proxy in ` +
-      "between forward /api/v1/ unchanged, and does the service run behind it?",
+    `${endpoint} responded with status ${status}, but not as the service does: is \`endpoint\` right, does a proxy ` +
+      "forward /api/v1/ unchanged, and does the service run behind it?",
     { status, retryable: isRetryable(status), retryAfterMs },
   );
 }
 
 /** What the service responds instead of an identification. */
 export interface ErrorBody {
-  error?: { code?: unknown; message?: unknown };
+  error?: { code?: unknown; message?: unknown; details?: Fault | Fault[] };
   request_id?: unknown;
 }
 
+/** One fault in what was sent, if the service said so. */
+type Fault = Partial<Record<"field" | "issue", string>> | null;
+
 const isRetryable = (status: number): boolean => status >= 500 || status === 408 || status === 425 || status === 429;
 
-const ADVICE: Record<string, (key: string) => string> = {
+const ADVICE: Record<string, (key: string, named: string) => string> = {
   unauthorized: (key) =>
     `The key sent is ${key}: is it whole, a public key of this region, and not revoked? The origin sent is ` +
     `${globalThis.origin}: is it among the key's allowed origins?`,
   billing_blocked: () => "The organization accepts no traffic: its operator can change that.",
   no_credit: () => "The organization's balance is used up: its operator can add credit.",
-  rate_limited: () =>
-    "The organization's rate limit is reached: identify on the action that counts, not on every page.",
-  service_unavailable: () => "The service can't respond at the moment: go on without, and try again later.",
-  validation_error: () => "The body was not understood: does a proxy change it, or is the service older than the SDK?",
+  rate_limited: () => "Identify on the action that counts, not on every page.",
+  service_unavailable: () => "Go on without, and try again later.",
+  // What the service names of `test` is this page's own; anything else was right when it was sent.
+  validation_error: (_, named) =>
+    named.startsWith("signals.test") ? "" : "Does a proxy change the body, or is the service older than the SDK?",
 };
 
 /** An error response of the service, in its words and ours. */
@@ -102,11 +106,11 @@ export function serviceError(
   apiKey: string,
 ): SvcError {
   const code = String(body.error?.code ?? `http_${status}`);
-  const advice = ADVICE[code]?.(masked(apiKey)) ?? "";
+  const named = [body.error?.details ?? []].flat().map((one) => `${one?.field || "body"}: ${one?.issue}`).join(", ");
+  const advice = ADVICE[code]?.(masked(apiKey), named) ?? "";
   const id = typeof body.request_id === "string" ? body.request_id : (requestId ?? undefined);
-  const message = [`${status} ${code}: ${String(body.error?.message ?? "no message")}`, advice]
-    .filter(Boolean)
-    .join(" ");
+  const said = `${status} ${code}: ${String(body.error?.message ?? "no message")}`;
+  const message = said + (named && ` (${named})`) + (advice && ` ${advice}`);
   return new SvcError(code, message, {
     status,
     retryable: isRetryable(status),

@@ -19,6 +19,9 @@ export interface Settings {
 /** What an identification is about, by the names of the service. Members without a value are `undefined`, and not sent. */
 export type Subject = Record<"account_id" | "action" | "tag", string | undefined>;
 
+/** Without those that are `null`. */
+type Given = { [Name in keyof IdentifyOptions]?: Exclude<IdentifyOptions[Name], null> };
+
 /** Every option there is: the compiler finds one that is missing here. */
 const OF_LOAD: Record<keyof LoadOptions, 1> = {
   apiKey: 1, endpoint: 1, timeoutMs: 1, collectMs: 1, storage: 1, workerUrl: 1, deferred: 1, verdict: 1, cache: 1,
@@ -105,9 +108,14 @@ export function checkMs(name: string, value: unknown): void {
   throw wrong(`\`${name}\` is a number of milliseconds above 0.`);
 }
 
-/** What a call of `identify` is about, and its other options. Throws unless each is of the service's form. */
-export function checkedCall(given?: IdentifyOptions): IdentifyOptions & { subject: Subject } {
-  const { accountId, action, tag, ...others } = ownOf("identify()", given ?? {}, OF_IDENTIFY);
+/**
+ * What a call of `identify` is about, and its other options. Throws unless each is of the service's form. `null` is as
+ * `undefined`: somebody who is logged out has no account, and is identified all the same.
+ */
+export function checkedCall(given?: IdentifyOptions): Omit<Given, keyof Subject | "accountId"> & { subject: Subject } {
+  const options = ownOf("identify()", given ?? {}, OF_IDENTIFY);
+  for (const name in options) options[name as keyof IdentifyOptions] ??= undefined;
+  const { accountId, action, tag, ...others } = options as Given;
   checkText("accountId", accountId, /^[^\0-\x1f\x7f-\x9f]{1,256}$/u, "1 to 256 characters, without control characters");
   checkText("action", action, /^[a-z][a-z0-9_.-]{0,63}$/, "a name such as log_in: [a-z][a-z0-9_.-]{0,63}");
   checkText("tag", tag, TAG, `a text of at most ${LONGEST_TAG} characters`);
@@ -119,7 +127,7 @@ function checkText(name: string, value: unknown, form: RegExp, words: string): v
   if (value === undefined) return;
   if (typeof value !== "string" || !form.test(value)) throw wrong(`\`${name}\` is ${words}.`);
   if (/\p{Surrogate}/u.test(value)) {
-    throw wrong(`\`${name}\` has half of a character, such as the first part of an emoji: cut it between characters, \`[...text]\`.`);
+    throw wrong(`\`${name}\` has half of a character: cut it between characters, \`[...text]\`.`);
   }
 }
 

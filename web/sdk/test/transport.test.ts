@@ -120,6 +120,23 @@ describe("one attempt", () => {
 });
 
 describe("another attempt", () => {
+  const PROXY = "Does a proxy change the body";
+  test.each<[unknown, string, boolean]>([
+    [[{ field: "signals.test.signals", issue: "unknown_signal", location: "body" }],
+      "said by the service: validation_error (signals.test.signals: unknown_signal)", false],
+    [[{ field: "tag", issue: "too_long", location: "body" }, { field: "", issue: "too_deep", location: "body" }],
+      "(tag: too_long, body: too_deep) Does a proxy change the body", true],
+    [undefined, "said by the service: validation_error Does a proxy change the body", true],
+    ["details of something else", "(body: undefined) Does a proxy change the body", true],
+    [[null], "(body: undefined)", true],
+  ])("a 422 names each field and its issue: %j", async (details, words, isProxy) => {
+    const { body } = refusal(422, "validation_error") as { body: { error: object } };
+    const server = await serving({ status: 422, body: { error: { ...body.error, details } }, headers: {} } as Step);
+    const { error } = await sent(server.url);
+    expect(error?.message).toContain(words);
+    expect(error?.message.includes(PROXY)).toBe(isProxy);
+  });
+
   test.each([408, 425, 429, 500, 502, 503, 504])("follows status %i, with the same idempotency key", async (status) => {
     const server = await serving(refusal(status, "busy"), IDENTIFIED);
     const { response, cost } = await sent(server.url);

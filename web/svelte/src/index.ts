@@ -22,11 +22,11 @@ export function provideSvc({ eager = true, ...options }: SvcOptions): void {
 /** Options of {@link useVisitor}. */
 export interface UseVisitorOptions {
   /** As in `identify()`. */
-  accountId?: string | undefined;
+  accountId?: string | null | undefined;
   /** As in `identify()`. */
-  action?: string | undefined;
+  action?: string | null | undefined;
   /** As in `identify()`. */
-  tag?: string | undefined;
+  tag?: string | null | undefined;
   /** Whether to identify when the component appears; otherwise call `identify`. Default `true`. */
   immediate?: boolean | undefined;
 }

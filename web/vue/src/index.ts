@@ -37,11 +37,11 @@ export function createSvc({ eager = true, ...options }: SvcOptions): Plugin {
 /** Options of {@link useVisitor}. */
 export interface UseVisitorOptions {
   /** As in `identify()`. */
-  accountId?: string | undefined;
+  accountId?: string | null | undefined;
   /** As in `identify()`. */
-  action?: string | undefined;
+  action?: string | null | undefined;
   /** As in `identify()`. */
-  tag?: string | undefined;
+  tag?: string | null | undefined;
   /** Whether to identify when the component appears; otherwise call `identify`. Default `true`. */
   immediate?: boolean | undefined;
 }
@@ -80,7 +80,8 @@ export function useVisitor(options: MaybeRefOrGetter<UseVisitorOptions> = {}): V
   if (immediate) {
     onMounted(() => {
       void identify();
-      watch(() => JSON.stringify(about()), () => void identify());
+      // `null` is as `undefined`: going from one to the other is no new identification.
+      watch(() => JSON.stringify(about(), (_, value: unknown) => value ?? undefined), () => void identify());
     });
   }
   onUnmounted(() => (isThere = false));

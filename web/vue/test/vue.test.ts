@@ -58,6 +58,9 @@ test("another account is identified anew, the same one is not", async () => {
   account.value = { accountId: "a" };
   await settled();
   expect(sdk.identify).toHaveBeenCalledExactlyOnceWith({ accountId: "a", action: "log_in" });
+  account.value = { accountId: "a", tag: null };
+  await settled();
+  expect(sdk.identify, "null is as undefined").toHaveBeenCalledTimes(1);
   account.value = { accountId: "b" };
   await settled();
   expect(sdk.identify).toHaveBeenLastCalledWith({ accountId: "b", action: "log_in" });

@@ -67,7 +67,13 @@ class _State(msgspec.Struct, frozen=True):
 
     def is_of_the_same(self, other: _State) -> bool:
         """Whether the files have the same events."""
-        return msgspec.structs.astuple(self)[:-3] == msgspec.structs.astuple(other)[:-3]
+        return self._events == other._events
+
+    @property
+    def _events(self) -> tuple[str, str, Filters, Form]:
+        """Filters that are newer than the state are not set in it."""
+        filters = Filters(**dict(zip(Filters.__struct_fields__, self.filters, strict=False)))  # pyright: ignore[reportArgumentType]
+        return self.organization_id, self.environment, filters, self.form
 
 
 class HoursWanted(NamedTuple):

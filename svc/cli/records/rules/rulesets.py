@@ -15,6 +15,7 @@ from svc.cli.records.changes import Change, commit, operator
 from svc.cli.records.rules.ruleset_file import read_ruleset, refused
 from svc.domain.accounts.velocity import EnvironmentKind
 from svc.domain.refusals import Refusal
+from svc.domain.rules.checking import condition_warnings
 from svc.domain.rules.ruleset import Ruleset
 from svc.domain.rules.standing import ruleset_warnings
 from svc.domain.timestamps import timestamp
@@ -116,7 +117,7 @@ def import_rules(organization_id: str, file: IO[bytes], kind: EnvironmentKind, d
         asked = {"environment": kind, "rules": len(given)}
         saved = commit(found, world, job, lambda _: Change(number, organization_id, asked))
     click.echo(f"Revision {saved.revision} is in force, with {len(saved.rules)} rules.")
-    for warning in ruleset_warnings(saved):
+    for warning in (*ruleset_warnings(saved), *condition_warnings(saved.rules, kind)):
         click.echo(f"Warning: {warning}.", err=True)
 
 

@@ -21,7 +21,7 @@ from svc.domain.accounts.velocity import KINDS, SUBJECTS, account_digest
 from svc.domain.events.listing import Filters
 from svc.domain.model import ENVIRONMENTS
 from svc.domain.refusals import Refusal
-from svc.store.schema.tables import ACCOUNT_ERASURES, EVENTS, VELOCITY, VISITOR_IDS
+from svc.store.schema.tables import ACCOUNT_ERASURES, ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.erasure.policies import purge_subject, rows_by_subject
 from svc.store.transactions.labels.labels import forget_account_number
@@ -33,7 +33,7 @@ from svc.store.views.event_index import Scope, Search, wanted
 from svc.store.views.events import rewrite_event
 from svc.store.views.labels.labels import account_number
 from svc.store.views.labels.reviews import reviews_of
-from svc.store.views.velocity import party_of
+from svc.store.views.velocity import is_counted, party_of
 
 EVENTS_A_STEP = 32
 """What is erased in one transaction: some milliseconds."""
@@ -50,6 +50,7 @@ def erase_account(transaction: Transaction, number: int, account_id: str) -> Ref
         is_known = (
             any(_events_of(transaction, number, account_id))
             or any(_own_rows(transaction, number, digest))
+            or any(transaction.has(ACCOUNTS, number, kind, digest) for kind in range(len(KINDS)))
             or any(listed(transaction, number, "account", account_id))
             or account_number(transaction, number, account_id)
             or any(reviews_of(transaction, number, "account", account_id))
@@ -85,12 +86,14 @@ def pending_account_erasures(snapshot: Snapshot, number: int) -> list[int]:
 
 
 def _purge_account(transaction: Transaction, number: int, account_id: str, digest: int) -> None:
-    """Delete what is of an account and of no event: its entries in lists, what counts it, the number by which outcomes
-    know it, its notes, and what reviews say of it.
+    """Delete what is of an account and of no event: its entries in lists, what counts it, its record, the number by
+    which outcomes know it, its notes, and what reviews say of it.
     """
     purge_listed(transaction, number, "account", account_id)
     for key in list(_own_rows(transaction, number, digest)):
         transaction.delete(VELOCITY, *key)
+    for kind in range(len(KINDS)):
+        transaction.delete(ACCOUNTS, number, kind, digest)
     forget_account_number(transaction, number, digest)
     forget_reviews(transaction, number, "account", account_id)
     purge_subject(transaction, number, "account", account_id)
@@ -103,9 +106,11 @@ def _leave_event(transaction: Transaction, number: int, request_id: bytes) -> No
     event = transaction.get(EVENTS, number, request_id)
     assert event is not None, "it was found by its account"
     visitor = transaction.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
-    forget_account(transaction, party_of(number, event, visitor))
     velocity = None if event.velocity is None else msgspec.structs.replace(event.velocity, account=None)
     left = msgspec.structs.replace(event, account_id=None, account_verified=False, velocity=velocity)
+    if is_counted(event):
+        who = party_of(number, request_id, event, visitor)
+        forget_account(transaction, who, party_of(number, request_id, left, visitor))
     rewrite_event(transaction, number, UUID(bytes=request_id), event, left)
     remove_account(transaction, number, UUID(bytes=request_id))
 

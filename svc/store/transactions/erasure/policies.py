@@ -13,6 +13,7 @@ from svc.domain.labels.reviews import Subject
 from svc.store.schema.table import LEADS, ErasedBy, ErasedByKey, PolicyError
 from svc.store.schema.tables import (
     ACCOUNT_NUMBERS,
+    ACCOUNTS,
     ADDRESS_HISTORY,
     ATTESTED_KEYS,
     BLOCKS,
@@ -46,6 +47,7 @@ BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
     "unindex": (EVENT_TAIL, EVENT_SEGMENTS, LATE_EVENTS),
     "uncount": (HOURS,),
     "purge_velocity": (VELOCITY,),
+    "leave_accounts": (ACCOUNTS,),
     "purge_report": (ADDRESS_HISTORY, REPORT_FINGERPRINTS),
     "leave_blocks": (BLOCKS,),
     "purge_listed": (LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS),

@@ -9,8 +9,8 @@ webhook about it that is not sent.
 What stays is not of the person: ledger lines (when and how much, by request id), idempotency digests with the request
 id that they were answered with (for a day), the audit record that names the visitor's id as erased (docs/audit.md),
 sums of which one visitor's share cannot be separated, outcomes without the visitor (decisions 14.1), and, where a list
-of look-alikes still names the visitor's number, that number, which leads nowhere, until retention comes by.
-`NotPersonal` gives the reason table by table.
+of look-alikes or the record of an account whose events are gone still names the visitor's number, that number, which
+leads nowhere, until retention comes by. `NotPersonal` gives the reason table by table.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ from svc.store.transactions.velocity import forget_visitor
 from svc.store.transactions.webhooks.deliveries import erase_identification
 from svc.store.views.event_index import Scope, Search, digest_of, unindex
 from svc.store.views.hours import uncount
-from svc.store.views.velocity import party_of
+from svc.store.views.velocity import is_counted, party_of
 
 EVENTS_A_STEP = 32
 """What is erased in one transaction: some milliseconds, of which most go into reading the reports again."""
@@ -227,12 +227,12 @@ def purge_report(transaction: Transaction, number: int, request_id: bytes, visit
 
 
 def purge_velocity(transaction: Transaction, number: int, request_id: bytes, visitor_number: int) -> None:
-    """Take an event of a visitor out of the velocity rows of its account and address, and delete the visitor's own
-    rows. Call this before `purge_event`.
+    """Take an event of a visitor out of the velocity rows of its account and address and out of the account's record,
+    and delete the visitor's own rows. Call this before `purge_event`.
     """
     event = transaction.get(EVENTS, number, request_id)
-    if event is not None:
-        forget_visitor(transaction, party_of(number, event, visitor_number or None))
+    if event is not None and is_counted(event):
+        forget_visitor(transaction, party_of(number, request_id, event, visitor_number or None))
 
 
 def fingerprint_key(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> tuple[Any, ...] | None:

@@ -7,7 +7,7 @@ labels, two rows are read for the visitor or the account.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Literal, NamedTuple, TypeVar
@@ -17,13 +17,14 @@ import msgspec
 from svc.domain.accounts.velocity import KINDS, EnvironmentKind, kind_of
 from svc.domain.ids import DAY_MS
 from svc.domain.records import Event
-from svc.domain.refusals import Detail, Issue, Refusal
-from svc.domain.rules.conditions import MAX_LENGTH, ConditionError, compiled, known, question
+from svc.domain.refusals import Issue, Refusal
+from svc.domain.rules.checking import ListPrefixes, check_rules, filter_problem, unsavable
+from svc.domain.rules.conditions import known
+from svc.domain.rules.cost import BUDGET, PREFIX_UNITS
+from svc.domain.rules.evaluation import TooExpensiveError
 from svc.domain.rules.explanation import Term, explain
 from svc.domain.rules.ruleset import (
     FIRST,
-    MAX_NAME,
-    MOST_RULES,
     NOTHING_DECIDED,
     Ages,
     Decided,
@@ -31,15 +32,16 @@ from svc.domain.rules.ruleset import (
     Rule,
     Ruleset,
     evaluate,
-    variables,
+    evaluation_of,
+    may_be_trusted,
 )
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import ORGANIZATIONS, RULESET_HISTORY, RULESETS, VISITOR_IDS, VISITORS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.views.labels.labels import labels_of
-from svc.store.views.lists import contains, list_names, named_list
+from svc.store.views.lists import asked_prefixes, contains, lists_of, named_list
 from svc.store.views.lookups import organization
-from svc.store.views.velocity import party_of, read_row
+from svc.store.views.velocity import KnownAccount, known_account, read_account
 from svc.store.views.webhooks import endpoints_of
 
 Q = TypeVar("Q")
@@ -74,18 +76,32 @@ def facts_of(
     number: int,
     event: Event,
     visitor_first_s: int | None,
-    account_first_s: int | None,
+    account: KnownAccount,
     *,
     in_force: bool = True,
 ) -> Facts:
-    """Return the facts about an event that conditions are evaluated on. The times are those since when the visitor and
-    the account are known (Unix seconds). Each list that a condition names is looked up once; conditions `in_force` name
-    only lists that exist.
+    """Return the facts about an event that conditions are evaluated on. `visitor_first_s`: since when the visitor is
+    known (Unix seconds); `account`: what is known of its account. Each list that a condition names is looked up once;
+    conditions `in_force` name only lists that exist.
     """
     at_s = event.occurred_at_ms // 1000
-    ages = Ages(_days(visitor_first_s, at_s), _days(account_first_s, at_s))
-    in_list = _asked_once(partial(_is_listed, snapshot, number, event, in_force=in_force))
+    ages = Ages(_days(visitor_first_s, at_s), _days(account.first_s, at_s))
+    ask = partial(_is_listed, snapshot, number, event, _ListReads(), is_verified=account.is_verified, in_force=in_force)
+    in_list = _asked_once(ask)
     return Facts(event, ages, in_list, _asked_once(partial(_labels, snapshot, number, event)))
+
+
+class _ListReads:
+    """What lists may be asked about one event. Lists that rules name may get more prefix lengths after the save."""
+
+    def __init__(self) -> None:
+        self._left = BUDGET // PREFIX_UNITS
+
+    def take(self, prefixes: int) -> None:
+        """Count the reads of a list. Raises `TooExpensiveError` where there are too many."""
+        if prefixes > self._left:
+            raise TooExpensiveError
+        self._left -= prefixes
 
 
 def _asked_once(question: Callable[[Q], A]) -> Callable[[Q], A]:
@@ -126,11 +142,11 @@ def facts_now(snapshot: Snapshot, number: int, event: Event) -> Facts:
     visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
     found = None if visitor is None else snapshot.get(VISITORS, number, visitor)
     at_s = event.occurred_at_ms // 1000
-    account_first_s = None
+    record = None
     if event.account_id is not None:
-        account_first_s = read_row(snapshot, party_of(number, event, visitor), "account", at_s).first_s
+        record = read_account(snapshot, number, event.environment, event.account_id)
     first_s = None if found is None else found.first_seen_s
-    return facts_of(snapshot, number, event, first_s, account_first_s, in_force=False)
+    return facts_of(snapshot, number, event, first_s, known_account(record, visitor, at_s), in_force=False)
 
 
 class ExplainedRule(NamedTuple):
@@ -150,19 +166,17 @@ def explained(
     for the rule with the id `wanted`, for the rule that decided, and for the first `most` others that match. Blocks the
     loop for some milliseconds.
     """
-    conditions = [(rule, known(rule.condition)) for rule in ruleset.rules]
-    names = frozenset[str]().union(*(condition.names for _, condition in conditions))
     facts = facts_now(snapshot, number, event)
-    values = variables(facts, names)
-    holds = question(values, facts.in_list)
     decided = None if event.verdict.decision is None else event.verdict.decision.rule_id
     found: list[ExplainedRule] = []
-    matches = [holds(condition) for _, condition in conditions]
-    for rule, is_true in zip(ruleset.rules, matches, strict=True):
+    for rule in ruleset.rules:
+        condition, evaluation = known(rule.condition), evaluation_of(facts, BUDGET)
+        is_true = condition.ask(evaluation)
         is_told = rule.id in (wanted, decided)
-        if is_true and not is_told and most:
+        if is_true is True and not is_told and most:
             is_told, most = True, most - 1
-        found.append(ExplainedRule(rule, is_true, explain(rule.condition, values, facts.in_list) if is_told else None))
+        told = explain(rule.condition, evaluation_of(facts, BUDGET)) if is_told else None
+        found.append(ExplainedRule(rule, None if isinstance(is_true, str) else is_true, told))
     return found
 
 
@@ -170,15 +184,28 @@ def _days(first_s: int | None, at_s: int) -> int | None:
     return None if first_s is None else max(0, at_s - first_s) * 1000 // DAY_MS
 
 
-def _is_listed(snapshot: Snapshot, number: int, event: Event, name: str, *, in_force: bool = False) -> bool:
-    """Whether the event's value is in the list that a rule names. Raises `CorruptionError` for a list that is missing
-    although a rule `in_force` names it, which keeps it.
+def _is_listed(
+    snapshot: Snapshot,
+    number: int,
+    event: Event,
+    reads: _ListReads,
+    name: str,
+    *,
+    is_verified: bool,
+    in_force: bool = False,
+) -> bool:
+    """Whether the event's value is in the list that a rule names, and may be taken for it (`may_be_trusted`). Raises
+    `CorruptionError` for a list that is missing although a rule `in_force` names it, which keeps it;
+    `TooExpensiveError`.
     """
     found = named_list(snapshot, number, name)
     if found is None:
         if in_force:
             raise CorruptionError(f"the list {name} is missing, and a rule names it")
         return False
+    if not may_be_trusted(name, event, is_verified=is_verified):
+        return False
+    reads.take(asked_prefixes(found))
     value = {
         "visitor": event.verdict.visitor_id,
         "account": event.account_id,
@@ -226,52 +253,35 @@ def checked_rules(
     """Check rules before they are saved; each comes with the id that the client sent, or `None` for a new rule. Return
     a `validation_error` that lists every fault, or `None` if all rules are valid.
     """
-    if len(rules) > MOST_RULES:
-        return Refusal("validation_error", (Detail("rules", "too_long", "body"),))
     ids = {rule.id for rule in ruleset_in_force(snapshot, number, kind).rules}
-    lists = list_names(snapshot, number)
-    faults: list[Detail] = []
-    problems: list[str] = []
-    names: set[str] = set()
-    given: set[str] = set()
-    for position, (rule_id, rule) in enumerate(rules):
-        where = f"rules[{position}]"
-        for name, issue in _faults(rule_id, rule, ids - given, names):
-            faults.append(Detail(f"{where}.{name}", issue, "body"))
-        names.add(rule.name)
-        given |= {rule_id} if rule_id is not None else set()
-        problem = None if len(rule.condition) > MAX_LENGTH else _problem(rule.condition, lists)
-        if problem is not None:
-            faults.append(Detail(f"{where}.condition", "invalid_condition", "body"))
-            problems.append(f"{where}.condition: {problem}")
-    return Refusal("validation_error", tuple(faults), explanation="; ".join(problems)) if faults else None
+    return check_rules(rules, ids, list_prefixes(snapshot, number))
 
 
-def _faults(rule_id: str | None, rule: Rule, ids: set[str], names: set[str]) -> list[tuple[str, Issue]]:
-    found: list[tuple[str, Issue]] = []
-    if rule_id is not None and rule_id not in ids:
-        found.append(("id", "invalid_value"))
-    if rule.name in names or not rule.name.strip():
-        found.append(("name", "invalid_value"))
-    if len(rule.name) > MAX_NAME:
-        found.append(("name", "too_long"))
-    if len(rule.condition) > MAX_LENGTH:
-        found.append(("condition", "too_long"))
-    return found
+def checked_filter(snapshot: Snapshot, number: int, condition: str) -> tuple[Issue, str] | None:
+    """Return why a filter of a webhook cannot be saved: the issue and words; `None` if it can."""
+    return filter_problem(condition, list_prefixes(snapshot, number))
 
 
-def condition_problem(snapshot: Snapshot, number: int, condition: str) -> str | None:
-    """Return why a condition cannot be saved, with line and column if they are known; `None` if it can be saved."""
-    return _problem(condition, list_names(snapshot, number))
+def unsavable_conditions(snapshot: Snapshot, number: int) -> list[str]:
+    """Return the rules and filters of an organization that could not be saved again, in words."""
+    lists = list_prefixes(snapshot, number)
+    rules = [
+        f"rule {name!r} ({kind})"
+        for kind in KINDS
+        for name in unsavable(ruleset_in_force(snapshot, number, kind).rules, lists)
+    ]
+    endpoints = (found.endpoint for found in endpoints_of(snapshot, number))
+    filters = [
+        f"the filter of {endpoint.id}"
+        for endpoint in endpoints
+        if endpoint.filter is not None and filter_problem(endpoint.filter, lists) is not None
+    ]
+    return rules + filters
 
 
-def _problem(condition: str, lists: Collection[str]) -> str | None:
-    try:
-        found = compiled(condition)
-    except ConditionError as error:
-        return str(error)
-    unknown = sorted(found.lists.difference(lists))
-    return f"there is no list {unknown[0]!r}" if unknown else None
+def list_prefixes(snapshot: Snapshot, number: int) -> ListPrefixes:
+    """Return the lists of the organization by name, with the prefix lengths that a question asks of each."""
+    return {name: asked_prefixes(found) for name, found in lists_of(snapshot, number).items()}
 
 
 def revisions(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> list[Ruleset]:
@@ -327,4 +337,4 @@ def is_named(snapshot: Snapshot, number: int, name: str) -> bool:
     """
     rules = (rule.condition for kind in KINDS for rule in ruleset_in_force(snapshot, number, kind).rules)
     filters = (found.endpoint.filter for found in endpoints_of(snapshot, number))
-    return any(name in compiled(text).lists for text in (*rules, *filter(None, filters)))
+    return any(name in known(text).lists for text in (*rules, *filter(None, filters)))

@@ -45,7 +45,7 @@ from svc.store.schema.tables import (
     WEBHOOK_EVENTS,
 )
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.rules.rulesets import condition_problem
+from svc.store.transactions.rules.rulesets import checked_filter
 from svc.store.transactions.webhooks.deliveries import open_delivery
 from svc.store.views.lookups import organization as find_organization
 from svc.store.views.webhooks import (
@@ -288,13 +288,14 @@ def faulty_events(events: Sequence[str], environment: WebhookEnvironment) -> Ref
 
 
 def faulty_filter(snapshot: Snapshot, number: int, condition: str | None) -> Refusal | None:
-    """Return `422` (`invalid_condition`) for a condition that cannot be saved, with line and column in the message;
-    `None` if it can be saved, or there is none (decisions 16.2).
+    """Return `422` (`invalid_condition`, `too_expensive`) for a condition that cannot be saved, with the reason in the
+    message; `None` if it can be saved, or there is none (decisions 13.4, 16.2).
     """
-    problem = None if condition is None else condition_problem(snapshot, number, condition)
+    problem = None if condition is None else checked_filter(snapshot, number, condition)
     if problem is None:
         return None
-    return msgspec.structs.replace(invalid("filter", "invalid_condition"), explanation=f"filter: {problem}")
+    issue, words = problem
+    return msgspec.structs.replace(invalid("filter", issue), explanation=f"filter: {words}")
 
 
 def _not_busy(transaction: Transaction, number: int, endpoint_id: str) -> Registered | Refusal:

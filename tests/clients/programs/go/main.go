@@ -35,12 +35,12 @@ func (a action) given() svc.Action {
 }
 
 var input struct {
-	URL, Nobody, Secret, Stranger, Management, Hook, Token, Event, IP, Tag string
-	Checks, Verdicts                                                       []action
-	Forged                                                                 []string
-	Report                                                                 map[string]any
-	Expect                                                                 action
-	Login                                                                  string
+	URL, Nobody, Secret, Stranger, Management, Hook, Token, Event, Tag string
+	Checks, Verdicts                                                   []action
+	Forged                                                             []string
+	Report                                                             map[string]any
+	Expect                                                             action
+	Login                                                              string
 }
 
 var used = map[string]bool{}
@@ -109,8 +109,8 @@ func main() {
 	told["identified"] = identified(ctx, client)
 	told["management"] = managed(ctx)
 	told["log_in"] = []any{
-		must(logIn(ctx, client, input.Login, input.IP, input.Tag, isFirstUse)),
-		must(logIn(ctx, client, input.Login, input.IP, "other", isFirstUse)),
+		must(logIn(ctx, client, input.Login, input.Tag, isFirstUse)),
+		must(logIn(ctx, client, input.Login, "other", isFirstUse)),
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(told); err != nil {
 		panic(err)
@@ -132,7 +132,7 @@ func faults(ctx context.Context, client *svc.Client) map[string]any {
 	_, refused := stranger.GetEvent(ctx, input.Event)
 	_, lost := lonely.TestWebhook(ctx, "org", "whk")
 	_, invalid := client.ListEvents(ctx, svc.ListEventsQuery{Limit: 100_000})
-	_, nowhere := client.Check(ctx, input.Event, svc.Action{Origin: *input.Expect.Origin, Now: time.UnixMilli(input.Expect.Now)}, isFirstUse)
+	_, nowhere := client.Check(ctx, input.Event, svc.Action{Origin: *input.Expect.Origin, IP: "nowhere", Now: time.UnixMilli(input.Expect.Now)}, isFirstUse)
 	return map[string]any{
 		"stranger": refusal(refused), "nobody": refusal(lost), "invalid": refusal(invalid), "nowhere": refusal(nowhere),
 	}

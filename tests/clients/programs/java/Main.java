@@ -52,7 +52,7 @@ final class Main {
     LogIn logIn = new LogIn(client);
     List<String> decisions = new ArrayList<>();
     for (String tag : List.of(one("tag"), "other")) {
-      decisions.add(logIn.decide(one("login"), one("ip"), tag, id -> true).name().toLowerCase());
+      decisions.add(logIn.decide(one("login"), tag, id -> true).name().toLowerCase());
     }
     System.out.println(told.put("log_in", decisions));
   }

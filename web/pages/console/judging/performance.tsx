@@ -1,6 +1,7 @@
 /** Performance: how well signals, rules and levels tell fraud, by the labels of events. */
 /** @jsxImportSource preact */
 import { useMemo } from "preact/hooks";
+import { matchesOf } from "../filters.js";
 import { count } from "../format.js";
 import { useConsole, useLink, useLoad, useQuery } from "../state.js";
 import { Card, Choice, type Column, Field, Show, Table } from "../ui.js";
@@ -32,14 +33,14 @@ export function Performance() {
   const loaded = useLoad(async () => {
     const asked = { environment: audience, from: new Date(Date.now() - Number(days) * DAY_MS).toISOString() };
     const [found, ruleset] = await Promise.all([api.manage<Found>("GET", "performance", undefined, asked), api.manage<Ruleset>("GET", "rules", undefined, { environment: audience })]);
-    return { found, gone: former(found.rules, ruleset) };
+    return { found, gone: former(found.rules, ruleset), modes: new Map(ruleset.rules.map(({ id, mode }) => [id, mode])) };
   }, [audience, days]);
   return (
     <>
       <form class="filters" aria-label="Window" onSubmit={(event) => event.preventDefault()}>
         <Field label="Time"><Choice value={days} options={Object.entries(RANGES)} onPick={(one) => change({ days: one === "30" ? undefined : one })} /></Field>
       </form>
-      <Show of={loaded}>{({ found, gone }) => (
+      <Show of={loaded}>{({ found, gone, modes }) => (
         <>
           <ul class="numbers">
             <li><strong>{count(found.total.events)}</strong> events in {audience === "live" ? "production" : "staging and development"}</li>
@@ -49,10 +50,10 @@ export function Performance() {
           </ul>
           {found.total.labelled === 0 && <div class="empty"><p>No event of this window has a label. Label events on their pages, close <a href={link("reviews")}>reviews</a>, or import labels with <code>svc label import</code>.</p></div>}
           <p class="quiet">Precision: of the labeled events, how many are fraud, with its 95 % interval. Recall: of all labeled fraud, how much is among them. An event without a label counts as neither.</p>
-          <Lines title="Rules" lines={found.rules} gone={gone} />
+          <Lines title="Rules" lines={found.rules} gone={gone} linked={({ rule_id }) => matchesOf(rule_id, modes.get(rule_id ?? ""))} />
           <Levels lines={found.levels} />
           <Scores lines={found.scores} />
-          <Lines title="Signals" lines={found.signals} linked />
+          <Lines title="Signals" lines={found.signals} linked={({ name }) => ({ signal: name })} />
           <Lines title="Groups of signals" lines={found.groups} />
         </>
       )}</Show>
@@ -60,10 +61,10 @@ export function Performance() {
   );
 }
 
-function Lines({ title, lines, linked, gone }: { title: string; lines: PerformanceLine[]; linked?: boolean; gone?: Set<string> }) {
+function Lines({ title, lines, linked, gone }: { title: string; lines: PerformanceLine[]; linked?: (line: PerformanceLine) => Record<string, string | undefined>; gone?: Set<string> }) {
   const link = useLink();
   const columns = useMemo((): Column<PerformanceLine>[] => [
-    { head: "Name", cell: (line) => (linked ? <a href={link("events", "", { signal: line.name, window: "30d" })}>{line.name}</a> : <>{line.name}{gone?.has(line.rule_id ?? "") && <> <span class="quiet">no longer in force</span></>}</>) },
+    { head: "Name", cell: (line) => <>{linked ? <a href={link("events", "", { ...linked(line), window: "30d" })}>{line.name}</a> : line.name}{gone?.has(line.rule_id ?? "") && <> <span class="quiet">no longer in force</span></>}</> },
     { head: "Events", cell: (line) => count(line.events), number: true },
     { head: "Labeled", cell: (line) => count(line.labelled), number: true },
     { head: "Fraud", cell: (line) => count(line.fraud), number: true },

@@ -2,9 +2,9 @@
 /** @jsxImportSource preact */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { count } from "../format.js";
-import { useLink } from "../state.js";
-import { Table } from "../ui.js";
-import type { RulesPreview } from "../wire.js";
+import { useConsole, useLink, useLoad } from "../state.js";
+import { AccountLink, Name, Table, Time, Verdict } from "../ui.js";
+import type { Example, RulesPreview } from "../wire.js";
 
 const ACTIONS = ["allow", "review", "challenge", "block", "none"];
 
@@ -14,7 +14,22 @@ export const Warnings = ({ of: { warnings, rules } }: { of: { warnings?: string[
 );
 
 export function Effect({ preview, audience }: { preview: RulesPreview; audience: string }) {
+  const { api } = useConsole();
   const link = useLink();
+  const { value: known } = useLoad(async (signal) => {
+    const ids = preview.rules.flatMap(({ examples }) => examples);
+    const { rows } = await api.call<{ rows: Example[] }>("POST", "rules/examples", { body: { request_ids: ids }, signal });
+    return new Map(rows.map((row) => [row.request_id, row]));
+  }, [preview]);
+  const shown = (id: string, at: number, of: string) => {
+    const row = known?.get(id);
+    return (
+      <li key={id}>
+        <a href={link("events", id)}>{row ? <Time at={row.occurred_at} /> : `Example ${at + 1} of ${of}`}</a>
+        {row && <> <Verdict row={row} /> {row.action && <Name of={row.action} />} {row.account_id && <AccountLink id={row.account_id} />}</>}
+      </li>
+    );
+  };
   const heading = useRef<HTMLHeadingElement>(null);
   useLayoutEffect(() => heading.current?.focus(), [preview]);
   const environments = audience === "live" ? "production" : "staging and development";
@@ -34,7 +49,7 @@ export function Effect({ preview, audience }: { preview: RulesPreview; audience:
             <Table name="Rules" keyOf={(rule) => rule.name} rows={preview.rules} columns={[
               { head: "Rule", cell: (rule) => rule.name },
               { head: "Matches", cell: (rule) => count(rule.matches), number: true },
-              { head: "Examples", cell: (rule) => rule.examples.map((id, at) => <>{at > 0 && ", "}<a href={link("events", id)} aria-label={`Example ${at + 1} of ${rule.name}`}>{at + 1}</a></>) },
+              { head: "Examples", cell: (rule) => rule.examples.length > 0 && <ul class="examples">{rule.examples.map((id, at) => shown(id, at, rule.name))}</ul> },
             ]} />
           </>}
     </section>

@@ -2,8 +2,9 @@
 /** @jsxImportSource preact */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api.js";
+import { matchesOf } from "../filters.js";
 import { count, many } from "../format.js";
-import { audienceOf, useAction, useConsole, useLoad, useQuery } from "../state.js";
+import { audienceOf, useAction, useConsole, useLink, useLoad, useQuery } from "../state.js";
 import { AdminNote, Button, Card, Choice, Confirm, Decided, Dialog, Field, Problem, Show } from "../ui.js";
 import type { Language, Rule, RuleMode, Ruleset, RulesPreview } from "../wire.js";
 import { ConditionField, type Fault } from "./condition.js";
@@ -123,7 +124,7 @@ function Editor({ audience, saved, language, onSaved, onReload }: {
               <pre class="condition" tabIndex={0}><code>{rule.condition}</code></pre>
               {rule.note && <p class="quiet">{rule.note}</p>}
               <p class="quiet">{rule.counts
-                ? <>Matched {count(rule.counts.matched_24h)} in 24 hours, {count(rule.counts.matched_30d)} in 30 days{rule.counts.errors_24h > 0 && <strong>; its evaluation failed for {many(rule.counts.errors_24h, "event")} in 24 hours</strong>}</>
+                ? <><Matched rule={rule} counts={rule.counts} audience={audience} mode={saved.rules.find(({ id }) => id === rule.id)?.mode} />{rule.counts.errors_24h > 0 && <strong>; its evaluation failed for {many(rule.counts.errors_24h, "event")} in 24 hours</strong>}</>
                 : "Not saved yet."}</p>
               {faults.get(at) && <p class="fault">Line {faults.get(at)!.line}, column {faults.get(at)!.column}: {faults.get(at)!.text}</p>}
             </li>
@@ -141,6 +142,20 @@ function Editor({ audience, saved, language, onSaved, onReload }: {
           <p>It is gone once you save. To keep it and let it decide nothing, set its mode to off or shadow.</p>
         </Confirm>
       )}
+    </>
+  );
+}
+
+/** How many events a rule matched, each number with its list: of an environment, while counts of `test` are of two. */
+function Matched({ rule, counts, audience, mode }: { rule: Draft; counts: NonNullable<Draft["counts"]>; audience: string; mode: RuleMode | undefined }) {
+  const link = useLink();
+  const to = (text: string, window: string | undefined, environment: string) =>
+    <a href={link("events", "", { environment, window, ...matchesOf(rule.id, mode) })} aria-label={`${text}: events that ${rule.name} matched in ${window ? "30 days" : "24 hours"}`}>{text}</a>;
+  const number = (of: number, window?: string) => (audience === "live" && of > 0 ? to(count(of), window, "production") : count(of));
+  return (
+    <>
+      Matched {number(counts.matched_24h)} in 24 hours, {number(counts.matched_30d, "30d")} in 30 days
+      {audience === "test" && counts.matched_30d > 0 && <> ({to("staging", "30d", "staging")}, {to("development", "30d", "development")})</>}
     </>
   );
 }

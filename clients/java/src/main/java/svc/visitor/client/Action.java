@@ -5,22 +5,47 @@ import java.time.Instant;
 /** The action that is being served. */
 public final class Action {
   final String origin;
-  final String ip;
   final String tag;
+  String ip;
   String accountId;
   String action;
   String platform;
   boolean isProven;
+  boolean isNetworkEnough;
+  boolean allowsUnknown;
   Instant now;
 
   /**
-   * {@code origin} is the page's, null for an app; {@code ip} is the address that is talking to you, null not to compare it;
-   * {@code tag} is that of this action, best a random value of this session, null for none.
+   * {@code origin} is the page's, null for an app; {@code tag} is that of this action, best a random value of this session,
+   * null for none.
    */
+  public Action(String origin, String tag) {
+    this(origin, null, tag);
+  }
+
+  /** As above, with {@link #ip}. */
   public Action(String origin, String ip, String tag) {
     this.origin = origin;
     this.ip = ip;
     this.tag = tag;
+  }
+
+  /**
+   * The address that is talking to you, to compare it; null does not. {@code other_address} asks for a second factor, and
+   * honest visitors have it who reach the service by IPv6 and you by IPv4.
+   */
+  public Action ip(String address) {
+    ip = address;
+    return this;
+  }
+
+  /**
+   * It is enough that the address is of the same network, of IPv4 the /24 and of IPv6 the /48: {@code other_network} takes
+   * the place of {@code other_address}.
+   */
+  public Action sameNetwork() {
+    isNetworkEnough = true;
+    return this;
   }
 
   /**
@@ -47,9 +72,15 @@ public final class Action {
     return this;
   }
 
-  /** Only a visit that its browser proved: {@code unproven} is the problem of another one. A first visit is never proven. */
+  /** Asks for a visit that its browser proved: {@code unproven} asks for a second factor. A first visit is never proven. */
   public Action proven() {
     isProven = true;
+    return this;
+  }
+
+  /** Accepts a new or hardly recognized visitor, as at a sign-up: no {@code not_known}. */
+  public Action allowUnknown() {
+    allowsUnknown = true;
     return this;
   }
 

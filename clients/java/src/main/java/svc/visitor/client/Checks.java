@@ -5,7 +5,13 @@ import java.net.UnknownHostException;
 import java.time.DateTimeException;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.regex.Pattern;
 
 /** The checks of the backend guide: whether an identification belongs to an action, and what to do about its verdict. */
@@ -13,6 +19,8 @@ final class Checks {
   static final Duration MAX_AGE = Duration.ofMinutes(5);
   static final Duration CLOCK_SKEW = Duration.ofSeconds(30);
   private static final long KNOWN_CONFIDENCE = 90;
+  /** Problems that honest visitors have, too: they ask for a second factor. */
+  private static final Set<String> WEAK = Set.of("other_address", "other_network", "unproven");
   private static final Pattern REQUEST_ID = Pattern.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}");
   private static final String OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
   private static final Pattern ADDRESS =
@@ -24,42 +32,104 @@ final class Checks {
     return value != null && REQUEST_ID.matcher(value).matches();
   }
 
-  /** The first check that fails, but for the first use, which only a memory can tell. */
-  static String problemWith(Types.EventDetailBody event, Action action) {
+  /**
+   * The first strong problem alone, else every weak one; the first use is left out, which only a memory can tell. Throws
+   * {@code IllegalArgumentException} where the action's address is none, and {@code ApiException} where what was read has not
+   * the form of an event.
+   */
+  static List<String> problemsWith(Types.EventDetailBody event, Action action) {
+    if (!hasForm(event, List.of("occurred_at"), List.of())) throw ApiException.unexpected(200, null, null);
     Instant occurred;
     try {
       occurred = Instant.parse(event.occurredAt());
     } catch (DateTimeException noTime) {
-      return "too_old";
+      throw ApiException.unexpected(200, null, null);
     }
     Duration age = Duration.between(occurred, action.time());
-    if (age.compareTo(CLOCK_SKEW.negated()) <= 0 || age.compareTo(MAX_AGE) >= 0) return "too_old";
-    return difference(event, action);
+    if (age.compareTo(CLOCK_SKEW.negated()) <= 0 || age.compareTo(MAX_AGE) >= 0) return List.of("too_old");
+    return differences(event, action);
   }
 
-  /** What of an event or a verdict is of another action than this one; null where nothing is. */
-  static String difference(Body seen, Action action) {
-    if (!Objects.equals(seen.textAt("origin"), action.origin)) return "other_origin";
-    if (action.ip != null && !address(seen.textAt("ip_address")).equals(address(action.ip))) return "other_address";
-    if (!Objects.equals(seen.textAt("tag"), action.tag)) return "other_tag";
-    if (action.accountId != null && !action.accountId.equals(seen.textAt("account_id"))) return "other_account";
-    if (action.action != null && !action.action.equals(seen.textAt("action"))) return "other_action";
-    if (action.platform != null && !action.platform.equals(seen.textAt("platform"))) return "other_platform";
-    return action.isProven && !Boolean.TRUE.equals(seen.flagAt("proven")) ? "unproven" : null;
+  /** What of an event or a verdict is of another action than this one, as of {@link #problemsWith}. */
+  static List<String> differences(Body seen, Action action) {
+    List<String> weak = new ArrayList<>();
+    if (action.ip != null) {
+      InetAddress one = address(seen.textAt("ip_address"));
+      InetAddress other = address(action.ip);
+      if (action.isNetworkEnough ? !isOneNetwork(one.getAddress(), other.getAddress()) : !one.equals(other)) {
+        weak.add(action.isNetworkEnough ? "other_network" : "other_address");
+      }
+    }
+    if (!Objects.equals(seen.textAt("origin"), action.origin)) return List.of("other_origin");
+    if (!Objects.equals(seen.textAt("tag"), action.tag)) return List.of("other_tag");
+    if (action.accountId != null && !action.accountId.equals(seen.textAt("account_id"))) return List.of("other_account");
+    if (action.action != null && !action.action.equals(seen.textAt("action"))) return List.of("other_action");
+    if (action.platform != null && !action.platform.equals(seen.textAt("platform"))) return List.of("other_platform");
+    if (action.isProven && !Boolean.TRUE.equals(seen.flagAt("proven"))) weak.add("unproven");
+    return weak;
   }
 
-  static Decision decide(Body seen) {
-    String level = seen.textAt("suspect_level"); // null: the report could not be scored
-    if ("high".equals(level)) return Decision.REFUSE;
+  /** Whether what the checks read of an event or a verdict is there, and of its kind; so are more texts and integers. */
+  static boolean hasForm(Body seen, List<String> texts, List<String> integers) {
+    try {
+      address(seen.textAt("ip_address"));
+      for (String name : List.of("origin", "tag", "account_id", "action", "suspect_level")) seen.textAt(name);
+      Types.DecisionBody rule = seen.bodyAt("decision", Types.DecisionBody::new);
+      return seen.textAt("platform") != null
+          && seen.flagAt("identifiable") != null
+          && seen.integerAt("visitor_confidence") != null
+          && texts.stream().allMatch(name -> seen.textAt(name) != null)
+          && integers.stream().allMatch(name -> seen.integerAt(name) != null)
+          && (rule == null || (rule.action() != null && rule.rule() != null));
+    } catch (SvcException | IllegalArgumentException ofAnotherKind) {
+      return false;
+    }
+  }
+
+  /** Whether an identification counts for its action, at once or after a second factor: then it is used. */
+  static boolean mayCount(List<String> problems) {
+    return WEAK.containsAll(problems);
+  }
+
+  /** What speaks against accepting an event or a verdict: its name, and what it asks for, the strictest first. */
+  static Map<String, Decision> against(List<String> problems, Body seen, boolean allowsUnknown) {
+    Map<String, Decision> asking = new LinkedHashMap<>();
+    if (seen == null || !mayCount(problems)) {
+      asking.put(problems.isEmpty() ? "not_found" : problems.get(0), Decision.REFUSE);
+      return asking;
+    }
+    Map<String, Decision> found = new LinkedHashMap<>();
+    Types.DecisionBody rule = seen.bodyAt("decision", Types.DecisionBody::new);
+    if (rule != null && !List.of("allow", "review").contains(rule.action())) { // one of tomorrow is no reason to accept
+      (rule.action().equals("block") ? found : asking)
+          .put("rule:" + rule.rule(), rule.action().equals("block") ? Decision.REFUSE : Decision.VERIFY);
+    }
+    String level = seen.textAt("suspect_level");
+    if (level == null) asking.put("not_scored", Decision.VERIFY);
+    else if (level.equals("high")) found.put("level:high", Decision.REFUSE);
+    else if (!level.equals("low")) asking.put("level:" + level, Decision.VERIFY);
+    for (String problem : problems) asking.put(problem, Decision.VERIFY);
+    if (!Boolean.TRUE.equals(seen.flagAt("identifiable"))) asking.put("not_identifiable", Decision.VERIFY);
     Long confidence = seen.integerAt("visitor_confidence");
-    boolean isKnown =
-        Boolean.TRUE.equals(seen.flagAt("identifiable")) && confidence != null && confidence >= KNOWN_CONFIDENCE;
-    return "low".equals(level) && isKnown ? Decision.ACCEPT : Decision.VERIFY;
+    boolean isKnown = confidence != null && confidence >= KNOWN_CONFIDENCE;
+    if (!allowsUnknown && !isKnown) asking.put("not_known", Decision.VERIFY);
+    found.putAll(asking);
+    return found;
+  }
+
+  static Decision strictest(Map<String, Decision> against) {
+    return against.isEmpty() ? Decision.ACCEPT : against.values().iterator().next();
+  }
+
+  /** Whether the /24 of IPv4 or the /48 of IPv6 is the same. */
+  private static boolean isOneNetwork(byte[] one, byte[] other) {
+    int bytes = one.length == 4 ? 3 : 6;
+    return one.length == other.length && Arrays.equals(one, 0, bytes, other, 0, bytes);
   }
 
   /** An address in one form, whatever the notation; IPv4 inside IPv6 is IPv4. No name is looked up. */
   private static InetAddress address(String text) {
-    String plain = text.replaceFirst("%.*$", "");
+    String plain = String.valueOf(text).replaceFirst("%.*$", "");
     if (ADDRESS.matcher(plain).matches()) {
       try {
         return InetAddress.getByName(plain);

@@ -72,29 +72,31 @@ public final class Client extends Operations {
   }
 
   /**
-   * Reads an event with a secret key, and checks that it belongs to the action that is being served.
+   * Reads an event with a secret key, checks that it belongs to the action that is being served, and decides: act on {@link
+   * Checked#decision}, and log {@link Checked#reasons}.
    *
    * <p>{@code requestId} is from the visitor's client: anything at all. {@code isFirstUse} stores the id and says whether it
-   * was new: a unique key in your database. It is called last, for an event that belongs to this action in everything
-   * else.
+   * was new: a unique key in your database. It is called last, for an event that counts for this action, at once or after a
+   * second factor.
    *
    * <p>Throws {@link ApiException} and {@link UnreachableException}: decide beforehand what goes on without a verdict. Throws
    * {@code IllegalArgumentException} where the action's address is none.
    */
   public Checked<EventDetailBody> check(String requestId, Action action, Predicate<String> isFirstUse) {
-    if (!Checks.isRequestId(requestId)) return new Checked<>("not_found", null);
-    EventDetailBody event;
+    EventDetailBody event = eventOf(requestId);
+    List<String> problems = event == null ? List.of("not_found") : Checks.problemsWith(event, action);
+    if (Checks.mayCount(problems) && !isFirstUse.test(requestId)) problems = List.of("used_before");
+    return new Checked<>(problems, event, action.allowsUnknown);
+  }
+
+  private EventDetailBody eventOf(String requestId) {
+    if (!Checks.isRequestId(requestId)) return null;
     try {
-      event = getEvent(requestId);
+      return getEvent(requestId);
     } catch (ApiException refused) {
-      if (List.of("event_not_found", "invalid_request_id").contains(refused.code())) {
-        return new Checked<>("not_found", null);
-      }
+      if (List.of("event_not_found", "invalid_request_id").contains(refused.code())) return null;
       throw refused;
     }
-    String problem = Checks.problemWith(event, action);
-    if (problem == null && !isFirstUse.test(requestId)) problem = "used_before";
-    return new Checked<>(problem, event);
   }
 
   /**
@@ -109,13 +111,13 @@ public final class Client extends Operations {
     KeyRing ring = rings.computeIfAbsent(organizationId, id -> new KeyRing());
     if (ring.mustBeRead(token, System.nanoTime())) ring.put(getVerdictKeys(organizationId).keys(), System.nanoTime());
     Checked<Verdict> checked = ring.check(token, organizationId, environment, action);
-    boolean isAgain = checked.problem() == null && !isFirstUse.test(checked.found().requestId());
-    return isAgain ? new Checked<>("used_before", checked.found()) : checked;
+    boolean isAgain = checked.mayCount() && !isFirstUse.test(checked.found().requestId());
+    return isAgain ? new Checked<>(List.of("used_before"), checked.found(), action.allowsUnknown) : checked;
   }
 
-  /** What to do about a log-in with an event that belongs to it. */
+  /** What to do with an event that belongs to its action, as {@link Checked#decision} of a log-in. */
   public static Decision decide(EventDetailBody event) {
-    return Checks.decide(event);
+    return Checks.strictest(Checks.against(List.of(), event, false));
   }
 
   /** Every event of a list, newest first, page after page; {@code next} throws as {@code listEvents} does. */
@@ -272,7 +274,6 @@ public final class Client extends Operations {
         throw new ApiException(status, said.code(), said.message(), said.details(), requestId, retryAfterS);
       }
     }
-    String message = "The response is not one of this service.";
-    throw new ApiException(status, "unexpected_response", message, List.of(), requestId, retryAfterS);
+    throw ApiException.unexpected(status, requestId, retryAfterS);
   }
 }

@@ -1,8 +1,8 @@
 package svc.visitor.client;
 
-/** What to do about a log-in. */
+/** What to do about an action. */
 public enum Decision {
-  /** Let it in. */
+  /** Let it pass. */
   ACCEPT,
   /** Ask for a second factor. */
   VERIFY,

@@ -69,11 +69,12 @@ final class KeyRing {
         verdict != null
             && verdict.organizationId().equals(organizationId)
             && verdict.environment().equals(environment);
-    if (!isOurs) return new Checked<>("invalid", null);
+    if (!isOurs) return new Checked<>(List.of("invalid"), null, action.allowsUnknown);
     Instant now = action.time();
     boolean isBegun = now.isAfter(Instant.ofEpochSecond(verdict.issuedAt()).minus(Checks.CLOCK_SKEW));
-    if (!isBegun || !now.isBefore(Instant.ofEpochSecond(verdict.expiresAt()))) return new Checked<>("too_old", verdict);
-    return new Checked<>(Checks.difference(verdict, action), verdict);
+    boolean isAlive = isBegun && now.isBefore(Instant.ofEpochSecond(verdict.expiresAt()));
+    List<String> problems = isAlive ? Checks.differences(verdict, action) : List.of("too_old");
+    return new Checked<>(problems, verdict, action.allowsUnknown);
   }
 
   private Verdict verified(String token) {
@@ -90,8 +91,10 @@ final class KeyRing {
       Signature verifier = Signature.getInstance("Ed25519");
       verifier.initVerify(key);
       verifier.update(token.substring(0, end).getBytes(StandardCharsets.US_ASCII));
-      return verifier.verify(signature) ? new Verdict(Body.fieldsOf(Json.read(text(claims)))) : null;
-    } catch (GeneralSecurityException notSigned) {
+      if (!verifier.verify(signature)) return null;
+      Verdict said = new Verdict(Body.fieldsOf(Json.read(text(claims))));
+      return Checks.hasForm(said, List.of("aud", "jti", "environment"), List.of("iat", "exp")) ? said : null;
+    } catch (GeneralSecurityException | SvcException | IllegalArgumentException notSigned) {
       return null;
     }
   }

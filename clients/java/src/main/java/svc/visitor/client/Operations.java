@@ -71,13 +71,14 @@ public abstract class Operations {
    * under {@code triggers}. Filters may be combined. {@code next_cursor} leads to the next page, in the same window
    * and with the same filters, and is left out on the last one; {@code page} counts pages instead, at most 10,000
    * events deep. A page of several filters that are rarely met together may be short, or empty, and still have a
-   * {@code next_cursor}: a request looks at no more than 20,000 events. With {@code order=oldest} the list is a feed:
-   * each event once, oldest first, from the oldest that is kept or from {@code from}, and then behind {@code after}.
-   * No event comes behind a {@code next_cursor}, of which each page has one: go on with it, and wait a second where
-   * {@code has_more} is false. An event comes about two seconds after its arrival; one that was stored later comes
-   * when it is, after younger ones. {@code to}, {@code page} and {@code cursor} are not for a feed, nor are filters
-   * on what an event may get later: {@code account_id}, {@code action}, {@code tag} and {@code label} are {@code
-   * not_with_order}.
+   * {@code next_cursor}: a request looks at no more than 20,000 events. {@code rule} lists what a rule decided, with
+   * {@code shadow=true} what it matched in shadow mode. With {@code order=oldest} the list is a feed: each event
+   * once, oldest first, from the oldest that is kept or from {@code from}, and then behind {@code after}. No event
+   * comes behind a {@code next_cursor}, of which each page has one: go on with it, and wait a second where {@code
+   * has_more} is false. An event comes about two seconds after its arrival; one that was stored later comes when it
+   * is, after younger ones. {@code to}, {@code page} and {@code cursor} are not for a feed, nor are filters on what
+   * an event may get later: {@code account_id}, {@code action}, {@code tag}, {@code label} and {@code rule} are
+   * {@code not_with_order}.
    */
   public EventsAnswer listEvents(ListEventsQuery query) {
     return new EventsAnswer(send(new Call("GET", "/events").query(query).repeatable()));
@@ -365,8 +366,9 @@ public abstract class Operations {
    *
    * <p>The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
    * organization started with. Send the {@code revision} that you read: another one is {@code 409 revision_conflict}.
-   * A condition that cannot be used is {@code invalid_condition}; {@code message} has line and column. Needs the role
-   * {@code admin}.
+   * A condition that cannot be used is {@code invalid_condition}; {@code message} has line and column. Where the
+   * rules could cost more than 2 ms of CPU an event, the first that goes beyond is {@code too_expensive}. Needs the
+   * role {@code admin}.
    */
   public RulesAnswer saveRules(String organizationId, RulesBody body, SaveRulesQuery query) {
     return new RulesAnswer(send(new Call("PUT", "/management/organizations/{}/rules", organizationId).body(body).query(query)));
@@ -380,7 +382,8 @@ public abstract class Operations {
   /**
    * Try rules on the newest events.
    *
-   * <p>On the newest 10,000 events, with their stored velocity and the lists as they are now.
+   * <p>On the newest 10,000 events of that kind of environment, with their stored velocity and the lists as they are
+   * now. Refused as saving the rules would be.
    */
   public RulesPreview previewRules(String organizationId, PreviewBody body, PreviewRulesQuery query) {
     return new RulesPreview(send(new Call("POST", "/management/organizations/{}/rules/preview", organizationId).body(body).query(query)));
@@ -683,8 +686,8 @@ public abstract class Operations {
    * address of its host public and none of this service's own; it is judged again at every attempt, and redirects are
    * not followed. Ports are 443 and those above 1023, unless the operator allows others. {@code live} endpoints get
    * events of production traffic, {@code test} ones all others; {@code billing.status_changed} needs {@code live}. A
-   * {@code filter} that cannot be used is {@code invalid_condition}; {@code message} has line and column. Needs the
-   * role {@code admin} or {@code developer}.
+   * {@code filter} that cannot be used is {@code invalid_condition}, and one that could cost too much {@code
+   * too_expensive}; {@code message} says why. Needs the role {@code admin} or {@code developer}.
    */
   public IssuedWebhookBody createWebhook(String organizationId, CreateWebhookBody body) {
     return new IssuedWebhookBody(send(new Call("POST", "/management/organizations/{}/webhooks", organizationId).body(body)));

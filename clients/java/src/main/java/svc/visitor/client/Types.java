@@ -260,7 +260,7 @@ public final class Types {
       return mapAt("visitors", Body::integerOf);
     }
 
-    /** Accounts that they acted for. */
+    /** Accounts that they acted for; each sign-up without an account is one. */
     public Map<String, Long> accounts() {
       return mapAt("accounts", Body::integerOf);
     }
@@ -502,7 +502,7 @@ public final class Types {
      * malformed_json}, {@code malformed_encoding}, {@code out_of_range}, {@code too_long}, {@code too_deep}, {@code
      * invalid_url}, {@code not_public_address}, {@code unknown_event_type}, {@code requires_live}, {@code
      * invalid_origin}, {@code unknown_signal}, {@code invalid_cursor}, {@code not_with_order}, {@code invalid_value},
-     * {@code invalid_condition}.
+     * {@code invalid_condition}, {@code too_expensive}.
      */
     public String issue() {
       return textAt("issue");
@@ -808,7 +808,10 @@ public final class Types {
       return flagAt("has_document");
     }
 
-    /** How often and with whom the visitor, the account and the address were seen, this event included. */
+    /**
+     * How often and with whom the visitor, the account and the address were seen, this event included; without it if
+     * its report was sent before ({@code replayed}).
+     */
     public VelocityBody velocity() {
       return bodyAt("velocity", VelocityBody::new);
     }
@@ -1021,7 +1024,10 @@ public final class Types {
       return flagAt("has_document");
     }
 
-    /** How often and with whom the visitor, the account and the address were seen, this event included. */
+    /**
+     * How often and with whom the visitor, the account and the address were seen, this event included; without it if
+     * its report was sent before ({@code replayed}).
+     */
     public VelocityBody velocity() {
       return bodyAt("velocity", VelocityBody::new);
     }
@@ -2316,6 +2322,16 @@ public final class Types {
     public List<String> examples() {
       return listAt("examples", Body::textOf);
     }
+
+    /** Events on which its evaluation failed: it does not match then. */
+    public Long errors() {
+      return integerAt("errors");
+    }
+
+    /** Why, on the newest of them. */
+    public String error() {
+      return textAt("error");
+    }
   }
 
   /** Part of a response. */
@@ -2852,6 +2868,17 @@ public final class Types {
       setField("note", value);
       return this;
     }
+
+    /** Ignored, so that a rule can be sent as it was read. */
+    public Object counts() {
+      return get("counts");
+    }
+
+    /** Sets what {@link #counts()} returns. */
+    public RuleFields counts(Object value) {
+      setField("counts", value);
+      return this;
+    }
   }
 
   /** Part of a response. */
@@ -2922,7 +2949,7 @@ public final class Types {
       return listAt("rules", value -> new RuleRow(Body.fieldsOf(value)));
     }
 
-    /** Of a save: what is likely to be a mistake, in words; left out where there is nothing. */
+    /** What may not be meant: see previews. */
     public List<String> warnings() {
       return listAt("warnings", Body::textOf);
     }
@@ -2987,7 +3014,7 @@ public final class Types {
       return mapAt("after", Body::integerOf);
     }
 
-    /** What is likely to be a mistake, in words. */
+    /** Rules that match every event, and literals that no event can have, in words. */
     public List<String> warnings() {
       return listAt("warnings", Body::textOf);
     }
@@ -4005,7 +4032,7 @@ public final class Types {
       return mapAt("events", Body::integerOf);
     }
 
-    /** Accounts that it acted for. */
+    /** Accounts that it acted for; each sign-up without an account is one. */
     public Map<String, Long> accounts() {
       return mapAt("accounts", Body::integerOf);
     }
@@ -4456,6 +4483,18 @@ public final class Types {
       return this;
     }
 
+    /** Only events that the rule with this id decided, also where it was deleted since. */
+    public ListEventsQuery rule(String value) {
+      setField("rule", value);
+      return this;
+    }
+
+    /** With {@code rule}: only events that the rule matched in shadow mode instead. */
+    public ListEventsQuery shadow(boolean value) {
+      setField("shadow", value);
+      return this;
+    }
+
     /** Start of the window, inclusive; 24 hours before its end when left out. */
     public ListEventsQuery from(String value) {
       setField("from", value);
@@ -4586,7 +4625,7 @@ public final class Types {
       return this;
     }
 
-    /** The least number of accounts in 30 days. */
+    /** The least number of accounts in 30 days, sign-ups without one included. */
     public ListVisitorsQuery minAccounts(long value) {
       setField("min_accounts", value);
       return this;

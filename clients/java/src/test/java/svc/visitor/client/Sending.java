@@ -148,7 +148,7 @@ final class Sending {
     try (Server server = new Server(respond)) {
       ApiException refused = (ApiException) thrown(() -> server.client().getHealth());
       same("status", refused.status(), 429);
-      same("message", refused.getMessage(), "429 rate_limited: Later.");
+      same("message", refused.getMessage(), "429 rate_limited: Later. (a: too_long)");
       same("request id", refused.requestId(), "r1");
       same("retry after", refused.retryAfterS(), 3600L);
       same("details", refused.details().get(0).issue(), "too_long");
@@ -250,9 +250,10 @@ final class Sending {
   private static void addresses() {
     String now = Instant.now().toString();
     EventDetailBody event = new EventDetailBody(
-        Body.fieldsOf(Json.read("{\"occurred_at\":\"" + now + "\",\"ip_address\":\"127.0.0.1\"}")));
+        Body.fieldsOf(Json.read("{\"occurred_at\":\"" + now + "\",\"ip_address\":\"127.0.0.1\",\"platform\":\"web\","
+            + "\"identifiable\":true,\"visitor_confidence\":100}")));
     for (String ip : List.of("", "nowhere", "127.0.0.1:80", "localhost", "256.0.0.1", "1:2", "cafe", ":::1", "1.2.3")) {
-      Throwable refused = thrown(() -> Checks.problemWith(event, new Action(null, ip, null)));
+      Throwable refused = thrown(() -> Checks.problemsWith(event, new Action(null, ip, null)));
       same("address " + ip, refused instanceof IllegalArgumentException, true);
     }
   }

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
+import svc.visitor.client.Types.DetailBody;
 import svc.visitor.client.Types.EventDetailBody;
 import svc.visitor.client.Types.JwkBody;
 
@@ -48,9 +49,17 @@ final class Vectors {
         return verdict(given);
       case "check":
         EventDetailBody event = new EventDetailBody(Body.fieldsOf(given.get("event")));
-        String problem = Checks.problemWith(event, action(Body.fieldsOf(given.get("action")), given));
-        boolean isAgain = problem == null && Boolean.FALSE.equals(given.get("is_first"));
-        return told(new Checked<>(isAgain ? "used_before" : problem, event));
+        Action action = action(Body.fieldsOf(given.get("action")), given);
+        List<String> problems;
+        try {
+          problems = Checks.problemsWith(event, action);
+        } catch (ApiException refused) {
+          return Map.of("error", refused.code());
+        }
+        boolean isAgain = Checks.mayCount(problems) && Boolean.FALSE.equals(given.get("is_first"));
+        return told(new Checked<>(isAgain ? List.of("used_before") : problems, event, action.allowsUnknown));
+      case "message":
+        return message(given);
       case "wait":
         return waited(given);
       case "visitor_headers":
@@ -61,6 +70,13 @@ final class Vectors {
       default:
         throw new IllegalArgumentException("there is no kind " + kind);
     }
+  }
+
+  private static String message(Map<String, Object> given) {
+    List<DetailBody> details = new ArrayList<>();
+    for (Object one : (List<?>) given.get("details")) details.add(new DetailBody(Body.fieldsOf(one)));
+    int status = ((Long) given.get("status")).intValue();
+    return new ApiException(status, (String) given.get("code"), (String) given.get("message"), details, null, null).getMessage();
   }
 
   private static Object received(Map<String, Object> given) {
@@ -92,6 +108,8 @@ final class Vectors {
     Action action = new Action((String) about.get("origin"), (String) about.get("ip"), (String) about.get("tag"));
     action.account((String) about.get("account_id")).action((String) about.get("action"));
     action.platform((String) about.get("platform")).now(Instant.ofEpochMilli((Long) given.get("now_ms")));
+    if (Boolean.TRUE.equals(about.get("same_network"))) action.sameNetwork();
+    if (Boolean.TRUE.equals(about.get("allow_unknown"))) action.allowUnknown();
     return Boolean.TRUE.equals(about.get("proven")) ? action.proven() : action;
   }
 
@@ -99,6 +117,7 @@ final class Vectors {
     Map<String, Object> made = new LinkedHashMap<>();
     made.put("problem", checked.problem());
     made.put("decision", checked.decision().name().toLowerCase());
+    made.put("reasons", checked.reasons());
     return made;
   }
 

@@ -1,0 +1,173 @@
+"""Accounts as records: since when an account is known, and which visitors it had (decisions 11.5).
+
+What may live here: the record of one account, how an event changes it, and what it says of a visitor. Pure: records in,
+records out. Velocity counts 30 days; a record is kept as long as visitors are (docs/adr/0167).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+DAY_S: Final = 24 * 3600
+MAX_VISITORS: Final = 64
+"""Visitors of one account that its record keeps."""
+DAYS_TO_KNOW: Final = 2
+"""Earlier UTC days on which a visitor came for an account, after which the account is known to have it."""
+
+
+class KnownVisitor(msgspec.Struct, frozen=True, array_like=True):
+    """A visitor that came for an account. Times are seconds since 1970. Append fields, never move them."""
+
+    visitor: int
+    """Its number."""
+    first_s: int
+    last_s: int
+    """The first event of the last UTC day, so that later events of a day write nothing."""
+    days: int = 1
+    """UTC days on which it came."""
+    verified_s: int = 0
+    """Time of the first event whose account a backend verified; 0 = none."""
+    is_first: bool = False
+    """Whether the first event of the account was its own."""
+
+    def is_had(self, at_s: int) -> bool:
+        """Return whether the account is known to have had the visitor before an event at this time: a backend verified
+        the pair, it came on two earlier UTC days, or it is the account's first visitor.
+        """
+        earlier_days = self.days - (at_s // DAY_S <= self.last_s // DAY_S)
+        return bool(self.verified_s) or self.is_first or earlier_days >= DAYS_TO_KNOW
+
+    def as_first(self, visitor: int | None) -> KnownVisitor:
+        """Return the visitor as one of an account whose first visitor has this number."""
+        return msgspec.structs.replace(self, is_first=self.visitor == visitor)
+
+    @property
+    def worth(self) -> tuple[bool, bool, int]:
+        """What counts where there is no room for all: verified pairs stay first, then visitors of several days, then
+        the newest.
+        """
+        return bool(self.verified_s) or self.is_first, self.days > DAYS_TO_KNOW, self.last_s
+
+    def with_event(self, at_s: int, *, verified: bool) -> KnownVisitor:
+        """Return the visitor with another event; the same object if it adds nothing."""
+        day = at_s // DAY_S
+        is_new_day = not self.first_s // DAY_S <= day <= self.last_s // DAY_S
+        last_s = at_s if day > self.last_s // DAY_S else self.last_s
+        verified_s = (min(self.verified_s, at_s) if self.verified_s else at_s) if verified else self.verified_s
+        after = (min(self.first_s, at_s), last_s, self.days + is_new_day, verified_s)
+        if after == (self.first_s, self.last_s, self.days, self.verified_s):
+            return self
+        return KnownVisitor(self.visitor, *after, self.is_first)
+
+
+class PairEvent(NamedTuple):
+    """An event of an account, as far as its record goes by it."""
+
+    at_s: int
+    visitor: int | None
+    """Its number; `None` = not identifiable."""
+    is_verified: bool
+
+
+class AccountRecord(msgspec.Struct, frozen=True, array_like=True):
+    """What is kept of one account. Times are seconds since 1970. Append fields with defaults, never move them."""
+
+    first_s: int
+    last_s: int
+    """The first event of the last UTC day."""
+    visitors: tuple[KnownVisitor, ...] = ()
+    """At most `MAX_VISITORS`, in no order."""
+
+    def of(self, visitor: int | None) -> KnownVisitor | None:
+        """Return the visitor with this number; `None` if the account is not known to have it."""
+        return next((known for known in self.visitors if known.visitor == visitor), None)
+
+    def with_event(self, event: PairEvent) -> AccountRecord:
+        """Return the record with an event of the account; the same object if it adds nothing."""
+        at_s = event.at_s
+        first_s = min(self.first_s, at_s)
+        last_s = at_s if at_s // DAY_S > self.last_s // DAY_S else self.last_s
+        visitors = self.visitors
+        if event.visitor is not None:
+            visitors = _with(visitors, event)
+        if visitors is self.visitors and (first_s, last_s) == (self.first_s, self.last_s):
+            return self
+        return AccountRecord(first_s, last_s, visitors)
+
+    def without_event(self, event: PairEvent, others: Sequence[PairEvent], *, is_all: bool) -> AccountRecord | None:
+        """Return the record without an event that was moved to another account; `None` if nothing is left. `others`:
+        other stored events of the account; `is_all`: whether there are no more of them. Earlier events, which are past
+        their retention, keep their part.
+        """
+        is_first = is_all and self.first_s == event.at_s
+        if is_first and not others:
+            return None
+        known = self.of(event.visitor)
+        visitors = self.visitors
+        if known is not None:
+            own = [other for other in others if other.visitor == event.visitor]
+            has_more = bool(own) or not is_all or known.first_s < event.at_s
+            left = (_reduced(known, event, own, is_all=is_all),) if has_more else ()
+            visitors = (*(each for each in visitors if each is not known), *left)
+        if not is_first:
+            return AccountRecord(self.first_s, self.last_s, visitors)
+        first = min(others, key=lambda other: other.at_s)
+        return AccountRecord(first.at_s, self.last_s, tuple(each.as_first(first.visitor) for each in visitors))
+
+    def without(self, visitors: frozenset[int]) -> AccountRecord | None:
+        """Return the record without these visitors, which are erased; the same object if it has none of them, and
+        `None` if they were all that it had.
+        """
+        left = tuple(known for known in self.visitors if known.visitor not in visitors)
+        if len(left) == len(self.visitors):
+            return self
+        return AccountRecord(self.first_s, self.last_s, left) if left else None
+
+    def since(self, at_s: int) -> AccountRecord | None:
+        """Return the record without visitors that were last seen before the day of this time; `None` if the account was
+        last seen before.
+        """
+        if self.last_s // DAY_S < at_s // DAY_S:
+            return None
+        left = tuple(known for known in self.visitors if known.last_s // DAY_S >= at_s // DAY_S)
+        return self if len(left) == len(self.visitors) else AccountRecord(self.first_s, self.last_s, left)
+
+
+def first_record(event: PairEvent) -> AccountRecord:
+    """Return the record of an account of which this is the first event."""
+    verified_s = event.at_s if event.is_verified else 0
+    known = () if event.visitor is None else (_known(event.visitor, event.at_s, verified_s, is_first=True),)
+    return AccountRecord(event.at_s, event.at_s, known)
+
+
+def _known(visitor: int, at_s: int, verified_s: int, *, is_first: bool) -> KnownVisitor:
+    return KnownVisitor(visitor, at_s, at_s, 1, verified_s, is_first)
+
+
+def _with(visitors: tuple[KnownVisitor, ...], event: PairEvent) -> tuple[KnownVisitor, ...]:
+    assert event.visitor is not None
+    for at, known in enumerate(visitors):
+        if known.visitor == event.visitor:
+            after = known.with_event(event.at_s, verified=event.is_verified)
+            return visitors if after is known else (*visitors[:at], after, *visitors[at + 1 :])
+    new = _known(event.visitor, event.at_s, event.at_s if event.is_verified else 0, is_first=False)
+    if len(visitors) < MAX_VISITORS:
+        return (*visitors, new)
+    least = min((*visitors, new), key=lambda known: known.worth)
+    return visitors if least is new else (*(known for known in visitors if known is not least), new)
+
+
+def _reduced(known: KnownVisitor, event: PairEvent, own: Sequence[PairEvent], *, is_all: bool) -> KnownVisitor:
+    """What is left of a visitor whose event went to another account, while others stay."""
+    day = event.at_s // DAY_S
+    has_day = not is_all or any(other.at_s // DAY_S == day for other in own)
+    first_s, verified_s = known.first_s, known.verified_s
+    if is_all and own and first_s == event.at_s:
+        first_s = min(other.at_s for other in own)
+    if verified_s == event.at_s:
+        verified_s = min((other.at_s for other in own if other.is_verified), default=0)
+    days = max(1, known.days - (not has_day))
+    return KnownVisitor(known.visitor, first_s, max(first_s, known.last_s), days, verified_s, known.is_first)

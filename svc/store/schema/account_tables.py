@@ -1,0 +1,22 @@
+"""The table of accounts.
+
+What may live here: declarations as in `tables`, which has them too; import them from there.
+"""
+
+from __future__ import annotations
+
+from svc.domain.accounts.record import AccountRecord
+from svc.domain.accounts.velocity import KINDS as _KINDS
+from svc.store.schema.codec import Key, Record
+from svc.store.schema.key_parts import U32, U64, index_of
+from svc.store.schema.table import ErasedBy, Swept, Table
+
+ACCOUNTS = Table(
+    "accounts",
+    Key(organization=U32, kind=index_of(_KINDS), account=U64),
+    Record(AccountRecord),
+    Swept("unseen for `visitor_retention_days`"),
+    ErasedBy("leave_accounts"),
+    invariants=("accounts",),
+)
+"""By the digest of an account: since when it is known, and its visitors (ADR 167)."""

@@ -1,0 +1,77 @@
+"""Long reads in slices of time (docs/adr/0172)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+import trio
+
+from svc.http.slices import MAX_AT_ONCE, SLICE_S, Slice, in_slices
+
+
+class Clock:
+    """A world and a store in which each item takes some seconds of the monotonic clock."""
+
+    def __init__(self, item_s: float) -> None:
+        self.now_s = 0.0
+        self.item_s = item_s
+        self.slices: list[float] = []
+
+    def elapsed_s(self) -> float:
+        return self.now_s
+
+    async def query(self, read: Any) -> Any:
+        began_s = self.now_s
+        found = read(None)
+        self.slices.append(self.now_s - began_s)
+        return found
+
+    def read(self, _: object, items: Sequence[int]) -> Iterator[int]:
+        for item in items:
+            self.now_s += self.item_s
+            yield item
+
+
+async def read_all(clock: Clock, count: int) -> list[int]:
+    world = store = cast("Any", clock)
+    return [item async for found in in_slices(world, store, range(count), clock.read) for item in found]
+
+
+async def test_everything_is_read_once_in_its_order(autojump_clock: object):
+    for item_s in (0.0, SLICE_S / 10, SLICE_S * 3):
+        assert await read_all(Clock(item_s), 500) == list(range(500))
+
+
+async def test_a_slice_ends_when_its_time_is_over_whatever_an_item_costs(autojump_clock: object):
+    cheap = Clock(SLICE_S / 10)
+    await read_all(cheap, 200)
+    assert max(cheap.slices) <= SLICE_S * 1.2
+    costly = Clock(SLICE_S * 3)
+    await read_all(costly, 20)
+    assert len(costly.slices) == 20, "one item at a time"
+
+
+async def test_where_time_stands_still_a_number_of_items_ends_a_slice(autojump_clock: object):
+    clock = Clock(0)
+    await read_all(clock, 1_000)
+    assert len(clock.slices) >= 1_000 / MAX_AT_ONCE
+
+
+async def test_it_rests_for_as_long_as_a_slice_took(autojump_clock: trio.testing.MockClock):
+    began = trio.current_time()
+    clock = Clock(SLICE_S / 4)
+    await read_all(clock, 40)
+    rested = trio.current_time() - began
+    assert abs(rested - (sum(clock.slices) - clock.slices[-1])) < 1e-9
+
+
+async def test_work_rests_between_its_steps_when_its_slice_is_over(autojump_clock: trio.testing.MockClock):
+    clock = Clock(0)
+    time = Slice(cast("Any", clock))
+    began = trio.current_time()
+    await time.pause()
+    assert trio.current_time() == began
+    clock.now_s += SLICE_S
+    await time.pause()
+    assert trio.current_time() == began + SLICE_S

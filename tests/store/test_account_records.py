@@ -1,0 +1,198 @@
+"""Decisions 11.2 and 11.5: the record of an account, and what an upgrade makes of a store without any."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svc.domain.accounts.record import (
+    DAY_S,
+    MAX_VISITORS,
+    AccountRecord,
+    KnownVisitor,
+    PairEvent,
+    first_record,
+)
+from svc.domain.accounts.velocity import OTHERS, SUBJECTS
+from svc.store.check.invariants import violations
+from svc.store.schema.tables import ACCOUNTS, EVENTS, VELOCITY
+from svc.store.snapshot import Transaction
+from svc.store.transactions.account_records import build_records
+from svc.store.transactions.velocity import keep_record
+from tests.spec.responses import visit
+from tests.support.live import Live, live_service, report
+
+DAY_0 = 20_000 * DAY_S
+
+
+def event(day: float, visitor: int | None = 1, *, verified: bool = False) -> PairEvent:
+    return PairEvent(DAY_0 + int(day * DAY_S), visitor, verified)
+
+
+def record_of(*events: PairEvent) -> AccountRecord:
+    record = first_record(events[0])
+    for each in events[1:]:
+        record = record.with_event(each)
+    return record
+
+
+def is_had(record: AccountRecord, day: float, visitor: int) -> bool:
+    known = record.of(visitor)
+    return known is not None and known.is_had(DAY_0 + int(day * DAY_S))
+
+
+def test_a_visitor_is_had_by_being_first_by_verification_or_after_two_earlier_days():
+    record = record_of(event(0, 1), event(0, 2), event(1, 2), event(1.5, 2), event(1, 3, verified=True))
+    assert is_had(record, 0, 1)
+    assert not is_had(record, 1.9, 2)
+    assert is_had(record, 2, 2)
+    assert is_had(record, 1, 3)
+    assert not is_had(record, 9, 4)
+
+
+def test_events_of_the_same_day_change_nothing():
+    record = record_of(event(0), event(3))
+    assert record.with_event(event(3.4)) is record
+    assert record.with_event(event(1)) is record, "whether that day is counted is not known"
+    assert record.with_event(event(3.4, None)) is record
+    assert record.with_event(event(3.4, verified=True)) is not record
+
+
+def test_of_too_many_visitors_those_go_first_that_mean_least():
+    verified = [event(0, visitor, verified=True) for visitor in range(1, MAX_VISITORS)]
+    record = record_of(*verified, event(1, 900))
+    assert len(record.visitors) == MAX_VISITORS
+    record = record.with_event(event(2, 901))
+    assert (record.of(900), record.of(901) is not None) == (None, True), "the newest claim takes the place of a claim"
+    full = record.with_event(event(3, 902, verified=True))
+    assert full.of(901) is None
+    assert full.with_event(event(4, 903)) is not full, "the account was seen"
+    assert full.with_event(event(4, 903)).visitors == full.visitors, "a claim takes no place of what is verified"
+    assert full.with_event(event(4, 903, verified=True)).of(1) is None, "and what is verified, that of the oldest"
+
+
+def test_an_event_that_moves_away_takes_what_no_other_has():
+    first, second, other = event(0, 1, verified=True), event(1, 1), event(1, 2)
+    record = record_of(first, second, other)
+    left = record.without_event(first, [second, other], is_all=True)
+    assert left == AccountRecord(second.at_s, second.at_s, (
+        KnownVisitor(2, other.at_s, other.at_s),
+        KnownVisitor(1, second.at_s, second.at_s, 1, 0, is_first=True),
+    ))  # fmt: skip
+    assert left is not None
+    assert left.without_event(second, [other], is_all=True) == AccountRecord(
+        other.at_s, other.at_s, (KnownVisitor(2, other.at_s, other.at_s, is_first=True),)
+    )
+    assert record_of(first).without_event(first, [], is_all=True) is None
+    old = record_of(event(0, 1), event(100, 1), event(100, 2))
+    kept = old.without_event(event(100, 1), [event(100, 2)], is_all=True)
+    assert kept is not None
+    assert (kept.first_s, is_had(kept, 101, 1)) == (DAY_0, True), "an earlier event is past its retention, and counts"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_record_is_what_its_events_say_whatever_moves_away(seed: int):
+    """In the order of their times: the same record as if what has moved away had never been there."""
+    chance = random.Random(seed)
+    times = sorted(chance.sample(range(400), 12))
+    events = [event(at / 40, chance.choice((1, 2, 3)), verified=chance.random() < 0.3) for at in times]
+    kept = list(events)
+    record: AccountRecord | None = record_of(*events)
+    while record is not None:
+        expected = record_of(*kept)
+        assert record.first_s == expected.first_s
+        assert {known.visitor for known in record.visitors} == {known.visitor for known in expected.visitors}
+        for known in record.visitors:
+            same = expected.of(known.visitor)
+            assert same is not None
+            assert (known.first_s, known.days, known.verified_s, known.is_first) == (
+                same.first_s, same.days, same.verified_s, same.is_first,
+            )  # fmt: skip
+        gone = kept.pop(chance.randrange(len(kept)))
+        record = record.without_event(gone, kept, is_all=True)
+    assert kept == []
+
+
+async def test_an_upgrade_makes_records_and_counts_sign_ups_of_what_is_there(tmp_path: Path):
+    async with live_service(tmp_path) as live:
+        await populate(live)
+        store = live.found.store
+        with store.read() as snapshot:
+            records, rows = dict(snapshot.scan(ACCOUNTS)), dict(snapshot.scan(VELOCITY))
+        store.write_now([as_before])
+        with store.read() as snapshot:
+            faults = list(violations(snapshot))
+        assert sum("its account has no record" in fault for fault in faults) == 4
+        assert sum("it is not among the accounts" in fault for fault in faults) == 3, (
+            "a list that is empty tells nothing"
+        )
+        store.write_now([build_records])
+        with store.read() as snapshot:
+            assert list(violations(snapshot)) == []
+            assert dict(snapshot.scan(VELOCITY)) == rows
+            assert dict(snapshot.scan(ACCOUNTS)) == records
+        store.write_now([build_records])
+        with store.read() as snapshot:
+            assert dict(snapshot.scan(ACCOUNTS)) == records, "a second time it has nothing to do"
+
+
+async def test_an_upgrade_keeps_the_first_day_of_an_account_whose_events_are_gone(tmp_path: Path):
+    async with live_service(tmp_path) as live:
+        key = live.issue(environment="production")[1]
+        await visit(live, key, report(1), account_id="a")
+        live.clock.advance(hours=24)
+        await visit(live, key, report(1), account_id="a")
+        made: list[AccountRecord] = []
+
+        def upgrade_without_events(transaction: Transaction) -> None:
+            ((_, before),) = list(transaction.scan(ACCOUNTS))
+            as_before(transaction)
+            transaction.writer.clear(EVENTS.name)
+            build_records(transaction)
+            made.extend([before, *(record for _, record in transaction.scan(ACCOUNTS))])
+            raise ValueError("changes nothing")
+
+        (raised,) = live.found.store.write_now([upgrade_without_events])
+        assert isinstance(raised, ValueError)
+        before, after = made
+        assert (after.first_s, after.visitors[0].visitor) == (before.first_s, before.visitors[0].visitor)
+        assert after.visitors[0].is_first
+
+
+async def populate(live: Live) -> None:
+    """Four events of two accounts, one of them verified, and two sign-ups without any."""
+    public, secret = live.issue(environment="production")[1], live.issue("secret", "production")[1]
+
+    async def act(device: int, **fields: Any) -> dict[str, Any]:
+        response = await visit(live, public, report(device) | {"client_token": f"{device:032x}"}, **fields)
+        assert response.status_code == 200, response.text
+        live.clock.advance(hours=11)
+        return response.json()
+
+    await act(1, account_id="a")
+    await act(2, account_id="a")
+    answer = await act(2, account_id="a")
+    await live.client.patch(
+        f"/api/v1/events/{answer['request_id']}", json={"account_id": "a"}, headers={"x-api-key": secret}
+    )
+    await act(3, account_id="b")
+    await act(3, action="sign_up")
+    await act(4, action="sign_up")
+
+
+def as_before(transaction: Transaction) -> None:
+    """As store version 6 had it: no records, and sign-ups without accounts in no row."""
+    rows = list(transaction.scan(VELOCITY))
+    known = {key[4] for key, _ in rows if SUBJECTS[key[3]] == "account"}
+    for key, _ in list(transaction.scan(ACCOUNTS)):
+        keep_record(transaction, key, None)
+    for key, row in rows:
+        kinds = OTHERS[SUBJECTS[key[3]]]
+        left = row
+        for other in row.others[kinds.index("accounts")].ids if "accounts" in kinds else ():
+            if other not in known:
+                left = left.without_others(tuple(other if kind == "accounts" else None for kind in kinds))
+        transaction.put(VELOCITY, key, left)

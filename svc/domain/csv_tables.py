@@ -18,8 +18,6 @@ from svc.domain.text_files import NotTextError, decode_text
 
 SEPARATORS: Final = {"comma": ",", "semicolon": ";", "tab": "\t"}
 """Name -> character; the first one is that of a file that shows none."""
-_SAYS_SEPARATOR = re.compile(r"sep=([,;\t])\n")
-"""The first line by which some programs say it."""
 _FORMULA = re.compile(r"^'(?=[=+\-@])")
 """What an export puts before what a spreadsheet would evaluate."""
 
@@ -68,10 +66,6 @@ def read_table(content: bytes, form: Form, separator: str | None = None) -> Tabl
         text = decode_text(content)
     except NotTextError as error:
         raise CsvError(f"the file {error}") from error
-    said = _SAYS_SEPARATOR.match(text)
-    skipped = 0 if said is None or separator not in (None, _name_of(said[1])) else 1
-    if said is not None and skipped:
-        separator, text = _name_of(said[1]), text[said.end() :]
     first = {name: _first(text, SEPARATORS[name]) for name in ([separator] if separator else SEPARATORS)}
     found, header = _header(first, form)
     name = found or next(iter(first))
@@ -80,7 +74,7 @@ def read_table(content: bytes, form: Form, separator: str | None = None) -> Tabl
         next(records)
     is_given = separator is not None
     rows = [
-        Row(record.line + skipped, _cells(record, header, form, name, skipped, is_given=is_given))
+        Row(record.line, _cells(record, header, form, name, is_given=is_given))
         for record in records
         if any(map(str.strip, record.cells))
     ]
@@ -156,10 +150,10 @@ def _names(cells: Iterable[str]) -> tuple[str, ...]:
 
 
 def _cells(
-    record: _Record, header: tuple[str, ...] | None, form: Form, separator: str, skipped: int, *, is_given: bool
+    record: _Record, header: tuple[str, ...] | None, form: Form, separator: str, *, is_given: bool
 ) -> dict[str, str]:
     """The cells by column. Raises `CsvError` where it has more of them, or they may be separated otherwise."""
-    line, columns = record.line + skipped, header or form.columns
+    line, columns = record.line, header or form.columns
     cells = [_FORMULA.sub("", cell.strip()) for cell in record.cells]
     while len(cells) > len(columns) and not cells[-1]:
         cells.pop()
@@ -176,7 +170,3 @@ def _cells(
             f"{SEPARATORS[others[0]].join(form.columns)!r}"
         )
     return {name: cells[columns.index(name)] if name in columns[: len(cells)] else "" for name in form.columns}
-
-
-def _name_of(character: str) -> str:
-    return next(name for name, one in SEPARATORS.items() if one == character)

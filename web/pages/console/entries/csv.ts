@@ -86,13 +86,10 @@ const isSuspect = (names: string[], kind: string): boolean => (isAnyText(kind) &
 
 /** A file for a list of this kind. Throws for its first fault, also where separator or header are not clear. */
 export function tableOf(content: string, kind: string): Table {
-  let text = content.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n");
-  const said = /^sep=([,;\t])\n/.exec(text);
-  if (said) text = text.slice(said[0].length);
-  let separator = "", header: string[] | undefined, wrong = "";
-  const known = Object.keys(SEPARATORS).filter((one) => !said || SEPARATORS[one] === said[1]);
+  const text = content.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n");
+  let separator = "comma", header: string[] | undefined, wrong = "";
   const head = text.split("\n").find((line) => line.trim() !== "") ?? "";
-  for (const one of known) {
+  for (const one in SEPARATORS) {
     let names: string[];
     try {
       names = namesOf(rowsOf(head, SEPARATORS[one]!)[0]?.cells ?? []);
@@ -107,21 +104,19 @@ export function tableOf(content: string, kind: string): Table {
     if (isSuspect(names, kind)) wrong ||= fault;
   }
   if (!header && wrong) throw new Error(`Line 1: it looks like a header, and ${wrong}: begin the file with ${COLUMNS.join(",")}.`);
-  separator ||= known[0]!;
   const rows = rowsOf(text, SEPARATORS[separator]!);
-  const entries = (header ? rows.slice(1) : rows).map((row) => entryOf({ ...row, line: row.line + (said ? 1 : 0) }, header, said ? undefined : separator));
+  const entries = (header ? rows.slice(1) : rows).map((row) => entryOf(row, header, separator));
   return { separator, hasHeader: header !== undefined, entries };
 }
 
-/** An entry. `guessed`: the separator, where the file does not say it. */
-function entryOf({ line, cells, isQuoted }: Row, header: string[] | undefined, guessed: string | undefined): NewEntry {
+function entryOf({ line, cells, isQuoted }: Row, header: string[] | undefined, separator: string): NewEntry {
   const columns = header ?? COLUMNS, width = cells.length;
   const names = namesOf(cells);
   while (cells.length > columns.length && cells.at(-1) === "") cells.pop();
   if (cells.length > columns.length) throw new Error(`Line ${line}: ${cells.length} columns, and there are ${columns.length}: ${columns.join(", ")}.`);
   if (names.length > 1 && headerFault(names) === undefined) throw new Error(`Line ${line}: it is a header, and not the first line.`);
   const isWhole = header !== undefined && header.length > 1 && width >= header.length;
-  const other = guessed && !isWhole && !isQuoted && Object.keys(SEPARATORS).find((one) => one !== guessed && cells[0]!.includes(SEPARATORS[one]!));
+  const other = !isWhole && !isQuoted && Object.keys(SEPARATORS).find((one) => one !== separator && cells[0]!.includes(SEPARATORS[one]!));
   if (other) throw new Error(`Line ${line}: '${cells[0]}' has a ${other}: put it in quotes, or begin the file with ${COLUMNS.join(SEPARATORS[other])}.`);
   const [value, note, expires] = COLUMNS.map((name) => cells[columns.indexOf(name)] ?? "");
   const time = expires ? new Date(TIME.test(expires) ? expires : "") : undefined;

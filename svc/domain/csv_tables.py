@@ -130,7 +130,7 @@ def _header(first: dict[str, _Record | None], form: Form) -> tuple[str | None, t
             wrong = wrong or fault
     columns = ",".join(form.columns)
     if wrong is not None:
-        raise CsvError(f"line 1: it looks like a header, and {wrong}: begin the file with the line {columns}")
+        raise CsvError(f"line 1: it looks like a header, and {wrong}: begin the file with {columns}")
     if form.needs_header:
         raise CsvError(f"line 1: the header is not {columns}")
     return None, None
@@ -167,13 +167,13 @@ def _cells(
         raise CsvError(f"line {line}: {len(cells)} columns, and there are {len(columns)}: {', '.join(columns)}")
     names = _names(record.cells)
     if len(names) > 1 and _header_fault(names, form) is None:
-        raise CsvError(f"line {line}: it is a header, and one may be in the first line alone")
+        raise CsvError(f"line {line}: it is a header, and not the first line")
     is_whole = header is not None and len(header) > 1 and len(record.cells) >= len(header)
     others = [name for name in SEPARATORS if name != separator and SEPARATORS[name] in cells[0]]
     if others and not (is_whole or record.is_quoted or is_given):
         raise CsvError(
-            f"line {line}: {record.cells[0]!r} has a {others[0]}, and it is not clear whether that separates columns: "
-            f"begin the file with the header {SEPARATORS[others[0]].join(form.columns)!r}, or put the value in quotes"
+            f"line {line}: {record.cells[0]!r} has a {others[0]}: put it in quotes, or begin the file with "
+            f"{SEPARATORS[others[0]].join(form.columns)!r}"
         )
     return {name: cells[columns.index(name)] if name in columns[: len(cells)] else "" for name in form.columns}
 

@@ -28,6 +28,7 @@ from svc.http.console import (
 )
 from svc.http.console import events as console_events
 from svc.http.console import rules as console_rules
+from svc.http.console import standing as console_standing
 from svc.http.console import visitors as console_visitors
 from svc.http.management import keys, lists, rules, settings, verdict_keys, visitors, webhooks, weights
 from svc.http.management.labels import labels, notes, reviews, suggestion
@@ -52,6 +53,7 @@ _CONSOLE = (
     export,
     console_events,
     console_rules,
+    console_standing,
     rule_examples,
     console_visitors,
     subjects,

@@ -165,7 +165,7 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("POST", "/console/api/rules/check"): READER._replace(status=204, body={"rules": []}),
     ("POST", "/console/api/rules/examples"): READER._replace(body={"request_ids": []}),
     ("GET", "/console/api/rules/language"): READER,
-    ("GET", "/console/api/rules/list-effects"): READER,
+    ("GET", "/console/api/standing"): READER,
     ("GET", "/console/api/seen-accounts"): READER,
     ("GET", "/console/api/seen-visitors"): READER,
     ("GET", "/console/api/accounts/{account_id}"): READER._replace(status=404),

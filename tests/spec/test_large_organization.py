@@ -55,6 +55,7 @@ class Large:
             sent = await visit(self.live, self.public, report(1), headers=headers, account_id=account, action="log_in")
             assert sent.status_code == 200, sent.text
         originals = [event for _, event in self.live.events()]
+        self.live.clock.advance(seconds=EVENTS)
         newest_ms = self.live.clock.now_ms
         ids: list[UUID] = []
         for start in range(0, EVENTS, AT_ONCE):

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from svc.domain.rules.ruleset import FIRST
+from svc.domain.timestamps import timestamp
 from tests.spec.automation import Automation
 from tests.spec.commands import run_beside
 from tests.spec.console import Console
-from tests.spec.responses import visit
+from tests.spec.responses import assert_invalid, visit
 from tests.support.live import Live
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -71,7 +72,7 @@ class Desk:
         return saved.json()
 
     async def effects(self, environment: str = "live") -> dict[str, tuple[str, str]]:
-        found = await self.console.seen("/rules/list-effects", environment=environment)
+        found = await self.console.seen("/standing", environment=environment)
         return {one["name"]: (one["effect"], one.get("reason", "")) for one in found["lists"]}
 
 
@@ -122,6 +123,34 @@ async def test_each_kind_of_environment_has_rules_of_its_own(desk: Desk):
     assert (await desk.effects("live"))["trusted_accounts"][0] != "never"
 
 
+async def test_the_entries_of_a_value_are_told_with_it(desk: Desk):
+    """In its one spelling; what has expired is none."""
+    lists = {one["name"]: one["id"] for one in (await desk.admin("GET", "/lists")).json()["lists"]}
+    soon = timestamp(desk.live.clock.now_ms + 1000)
+    for name, entry in (
+        ("blocked_addresses", {"value": "198.51.100.0/24", "note": "a note"}),
+        ("trusted_addresses", {"value": "198.51.100.0/24", "expires_at": soon}),
+        ("blocked_accounts", {"value": "198.51.100.0/24"}),
+    ):
+        await desk.admin("POST", f"/lists/{lists[name]}/entries", {"entries": [entry]})
+
+    async def entries(**query: str) -> dict[str, Any]:
+        found = (await desk.console.seen("/standing", **query))["lists"]
+        assert {one["name"]: one["id"] for one in found}.items() <= lists.items()
+        return {one["name"]: one["entry"]["note"] for one in found if "entry" in one}
+
+    assert await entries(kind="address", value="198.51.100.7/24") == {
+        "blocked_addresses": "a note",
+        "trusted_addresses": "",
+    }
+    assert await entries(kind="account", value="198.51.100.0/24") == {"blocked_accounts": ""}
+    assert len(await entries(value="198.51.100.0/24")) == 3
+    assert await entries(kind="visitor", value="198.51.100.0/24") == await entries() == {}
+    desk.live.clock.now_ms += 1000
+    assert await entries(kind="address", value="198.51.100.0/24") == {"blocked_addresses": "a note"}
+    assert_invalid(await desk.console.get("/standing", kind="country"), "kind", "invalid_value", "query")
+
+
 @pytest.mark.parametrize(
     ("rules", "warning"),
     [
@@ -139,6 +168,16 @@ async def test_a_save_and_a_preview_warn_of_rules_that_ask_no_blocked_list(
     preview = await desk.admin("POST", "/rules/preview", {"rules": rules})
     assert preview.json().get("warnings") == saved.get("warnings")
     assert "warnings" not in (await desk.admin("GET", "/rules")).json()
+
+
+async def test_an_import_into_a_list_that_no_rule_reads_says_so(desk: Desk, tmp_path: Path):
+    file = tmp_path / "in.csv"
+    file.write_text("value\nuser-1\n")
+    await desk.save([BOTS], "test")
+    for name, warned in (("blocked_accounts", "blocked"), ("trusted_accounts", "trusted")):
+        ran = await run_beside("list", "import", desk.live.organization.id, name, str(file), *desk.live.options)
+        assert ran.status == 0
+        assert ran.err == f"Warning: {name} (test): No active rule reads it, so nothing is {warned}.\n"
 
 
 async def test_the_command_line_warns_and_saves(desk: Desk, tmp_path: Path):

@@ -109,6 +109,13 @@ def test_chosen_events_go_into_a_list_which_decides_from_then_on(walk: dict[str,
     assert walk["exported"] == 1 + 3 + 1, "a header, the two events and the one since, and the end"
 
 
+def test_a_file_is_shown_before_its_entries_are_added(walk: dict[str, Any]):
+    assert "'user-8;chargeback' has a semicolon" in walk["unclear"]
+    assert "2 entries, separated by semicolons, with a header." in walk["read"]
+    assert "chargeback" in walk["read"]
+    assert "user-8 chargeback" in walk["imported"]
+
+
 def test_reviews_are_worked_off_by_keyboard_and_the_next_one_opens_by_itself(walk: dict[str, Any]):
     assert "Second account" in walk["queue"]
     assert "1 of " in walk["queue"]
@@ -145,7 +152,20 @@ def test_the_walk_violates_no_policy_and_shows_every_focus(walk: dict[str, Any])
 @pytest.mark.parametrize(
     "name",
     [
-        *("first", "rules", "rule", "event", "matches", "visitor", "warned", "unread", "account", "lists", "list"),
+        *(
+            "first",
+            "rules",
+            "rule",
+            "event",
+            "matches",
+            "visitor",
+            "warned",
+            "unread",
+            "account",
+            "lists",
+            "list",
+            "import",
+        ),
         *("reviews", "performance", "weights", "invitation"),
     ],
 )

@@ -8,7 +8,9 @@
  * blocks it, undoes that, looks at an account and what it is linked to, adds accounts of events to a list and keeps filters by a name,
  * works off reviews, labels an event and writes a note.
  */
-import { readFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { keyboard } from "./keyboard.mjs";
 import { launch } from "./launch.mjs";
 import { findings, overflows, watch } from "./watch.mjs";
@@ -156,7 +158,7 @@ async function analyst() {
   await screen("Visitor");
   found.visitor = await text();
   await look("visitor");
-  found.effect = (await api("rules/list-effects?environment=test")).lists[0];
+  found.effect = (await api("standing?environment=test")).lists[0];
   await press("Block this visitor");
   await says(found.effect.reason ?? "Blocked from the next request on.");
   found.blocked = (await identify("user-5")).decision;
@@ -208,6 +210,30 @@ async function analyst() {
   await screen("List");
   await says("user-5");
   await look("list");
+  await imports();
+}
+
+/** Chooses files for a list: what would be added is seen before it is. */
+async function imports() {
+  const folder = await mkdtemp(join(tmpdir(), "svc-lists-"));
+  const choose = async (content, said) => {
+    await writeFile(join(folder, "list.csv"), content);
+    await press("Import …", { back: true });
+    const field = await page.waitForSelector("dialog[open] [type=file]");
+    await field.uploadFile(join(folder, "list.csv"));
+    await says(said);
+    return page.$eval("dialog[open]", (element) => element.innerText);
+  };
+  found.unclear = await choose("user-8;chargeback\n", "Line 1:");
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => document.querySelector("dialog") === null);
+  found.read = await choose("\ufeffValue;Note\r\nuser-8;chargeback\r\nuser-9;\r\n", "2 entries, separated by semicolons");
+  await look("import");
+  await press("Import");
+  await says("2 entries added.");
+  await page.waitForFunction(() => document.querySelector("dialog") === null && document.body.innerText.includes("user-9"));
+  found.imported = await page.$$eval("tbody tr", (all) => all.map((one) => one.innerText.split(/\s+/).filter(Boolean).slice(0, 2).join(" ")));
+  await rm(folder, { recursive: true });
 }
 
 /** Blocks the visitor while no rule reads the list, which the rules screen warns of and the page says. */

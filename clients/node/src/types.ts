@@ -196,6 +196,7 @@ export interface DetailBody {
     | "invalid_origin"
     | "unknown_signal"
     | "invalid_cursor"
+    | "not_with_order"
     | "invalid_value"
     | "invalid_condition"
     | "too_expensive"

@@ -124,7 +124,7 @@ class DetailBody(TypedDict):
     """What is the matter with it. Now one of `required`, `unknown_field`, `wrong_type`, `malformed_json`,
     `malformed_encoding`, `out_of_range`, `too_long`, `too_deep`, `invalid_url`, `not_public_address`,
     `unknown_event_type`, `requires_live`, `invalid_origin`, `unknown_signal`, `invalid_cursor`,
-    `invalid_value`, `invalid_condition`, `too_expensive`.
+    `not_with_order`, `invalid_value`, `invalid_condition`, `too_expensive`.
     """
     location: str
     """Where it is. Now one of `body`, `query`, `header`, `path`."""

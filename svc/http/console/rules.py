@@ -21,7 +21,6 @@ from svc.domain.rules.explanation import Operand, Term, TermKind
 from svc.domain.rules.language import VARIABLES
 from svc.domain.rules.lists import ListKind
 from svc.domain.rules.ruleset import MOST_RULES, Ruleset
-from svc.domain.rules.standing import Effect, list_effects
 from svc.domain.timestamps import timestamp
 from svc.http.api.events import read_request_id
 from svc.http.management.rules import (
@@ -181,33 +180,6 @@ class LanguageBody(msgspec.Struct, frozen=True):
     lists: Annotated[tuple[ListNameBody, ...], about("In the order of their names.")]
 
 
-class ListEffectBody(msgspec.Struct, frozen=True, kw_only=True):
-    """What an entry of a list does."""
-
-    name: Annotated[str, about("Of the list.", "blocked_visitors")]
-    effect: Annotated[
-        Effect,
-        about(
-            "`always`: a value in it is blocked or trusted. `sometimes`: the rule that reads it has more "
-            "terms, or a rule above may decide first. `never`: no active rule decides so.",
-            "never",
-        ),
-    ]
-    reason: (
-        Annotated[
-            str, about("Why, in words; left out for `always`.", "No active rule reads it, so nothing is blocked.")
-        ]
-        | UnsetType
-    ) = UNSET
-
-
-class ListEffectsBody(msgspec.Struct, frozen=True, kw_only=True):
-    """What the lists that every organization has do by a ruleset."""
-
-    revision: Annotated[int, about("Of the ruleset in force.", 3)]
-    lists: Annotated[tuple[ListEffectBody, ...], about("The six lists.")]
-
-
 FUNCTIONS = ('present("account.id")', 'in_list("blocked_visitors")', 'cidr(address.ip, "10.0.0.0/8")')
 
 
@@ -318,18 +290,6 @@ def _saved_by(snapshot: Snapshot, number: int, who: str) -> SavedBy | UnsetType:
     return SavedBy(who, UNSET if key is None else key.name)
 
 
-async def read_list_effects(services: Services, call: Call) -> ListEffectsBody:
-    """`GET /console/api/rules/list-effects`: what an entry of each of the six lists does by the ruleset in force."""
-    query: RulesQuery = call.query
-    read = partial(ruleset_in_force, number=call.organization.number, kind=query.environment)
-    ruleset = await services.store.query(read)
-    effects = (
-        ListEffectBody(name=each.name, effect=each.effect, reason=each.reason or UNSET)
-        for each in list_effects(ruleset)
-    )
-    return ListEffectsBody(revision=ruleset.revision, lists=tuple(effects))
-
-
 async def check_rules(services: Services, call: Call) -> Refusal | None:
     """`POST /console/api/rules/check`: `204` for rules that could be saved; refused as a save is, and `429` after much
     work.
@@ -374,18 +334,6 @@ ROUTES: tuple[Route, ...] = (
         handler=list_revisions,
         query=RevisionsQuery,
         response=RevisionsBody,
-    ),
-    console_route(
-        operation_id="getConsoleListEffects",
-        path="/rules/list-effects",
-        summary="Read what an entry of a list does",
-        description=(
-            "Of the lists of blocked and trusted values that every organization has: whether an active rule of the "
-            "ruleset in force reads it, and whether a rule above may decide first."
-        ),
-        handler=read_list_effects,
-        query=RulesQuery,
-        response=ListEffectsBody,
     ),
     console_route(
         operation_id="checkConsoleRules",

@@ -1,8 +1,8 @@
 /** Visitors, accounts, addresses and more of events that were chosen, into a list. */
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
-import { effectsIn } from "./effects.js";
 import { many, words } from "./format.js";
+import { standingOf } from "./standing.js";
 import { useConsole, useLoad } from "./state.js";
 import { Choice, Dialog, Field, Show } from "./ui.js";
 import type { EventRow, StoredList } from "./wire.js";
@@ -31,7 +31,7 @@ export function AddToList({ rows, onClose, onDone }: { rows: EventRow[]; onClose
     <Dialog title="Add to a list" submit="Add" disabled={values.length === 0} onClose={onClose} onSubmit={async (form) => {
       const note = String(form.get("note")).trim();
       const { added, replaced } = await api.manage<{ added: number; replaced: number }>("POST", `lists/${list!.id}/entries`, { entries: values.map((value) => ({ value, note })) });
-      const reason = (await effectsIn(api, environment)).get(name)?.reason;
+      const reason = (await standingOf(api, environment)).find((one) => one.name === name)?.reason;
       notify(`${many(added, "entry", "entries")} added to ${name}${replaced > 0 ? `, ${replaced} were there` : ""}. ${reason ?? "It counts from the next request on."}`);
       onDone();
     }}>

@@ -27,6 +27,9 @@ export const useAdmin = (): boolean => roleOf(useConsole().session) === "admin";
 /** Whether labels, reviews, notes and entries of lists may be written: by everyone but a viewer. */
 export const useMayJudge = (): boolean => roleOf(useConsole().session) !== "viewer";
 
+/** Whose rules decide in an environment. */
+export const audienceOf = (environment: string): "live" | "test" => (environment === "production" ? "live" : "test");
+
 /** Makes links that keep the environment. */
 export function useLink(): (screen: string, id?: string, query?: Record<string, string | undefined>) => string {
   const { environment } = useConsole();

@@ -272,11 +272,14 @@ export interface StoredList {
   updated_at: string;
 }
 
-export interface ListEffect {
+/** One of the six lists, what an entry of it does, and the entry of a value. */
+export interface ListStanding {
+  id: string;
   name: string;
   effect: "always" | "sometimes" | "never";
   /** Why not always. */
   reason?: string;
+  entry?: Entry;
 }
 
 export interface Entry {

@@ -27,6 +27,7 @@ from svc.cli.output import (
     yes_option,
 )
 from svc.cli.records.changes import Change, apply, commit
+from svc.domain.accounts.velocity import KINDS
 from svc.domain.csv_tables import SEPARATORS, CsvError, Form, Row, Table, read_table
 from svc.domain.refusals import Refusal
 from svc.domain.rules.lists import (
@@ -40,11 +41,13 @@ from svc.domain.rules.lists import (
     canonical,
     is_list_name,
 )
+from svc.domain.rules.standing import list_effects
 from svc.domain.timestamps import read_timestamp, timestamp
 from svc.store.directory import Opened
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.rules import lists as transactions
 from svc.store.transactions.rules.lists import Added, NewEntry
+from svc.store.transactions.rules.rulesets import ruleset_in_force
 from svc.store.views.lists import all_lists, entries_behind, expired_entries, named_list
 from svc.world import World, twenty_characters
 
@@ -182,7 +185,21 @@ def import_(
             _show_first(name, table, entries, as_json=False)
             confirmed(f"This adds {_many(entries)} to {name}.", sure=False)
         added = _import(found, world, number, known, entries, now_ms)
+        with found.store.read() as snapshot:
+            warnings = _warnings(snapshot, number, name)
     show({"id": known.id, "name": name, "added": added.added, "replaced": added.replaced}, as_json=as_json)
+    for warning in warnings:
+        click.echo(f"Warning: {warning}", err=True)
+
+
+def _warnings(snapshot: Snapshot, number: int, name: str) -> list[str]:
+    """Why an entry of a list that every organization has decides nothing, by kind of environment."""
+    return [
+        f"{name} ({kind}): {effect.reason}"
+        for kind in KINDS
+        for effect in list_effects(ruleset_in_force(snapshot, number, kind))
+        if effect.name == name and effect.effect == "never"
+    ]
 
 
 def _show_first(name: str, table: Table, entries: list[NewEntry], *, as_json: bool) -> None:

@@ -106,7 +106,7 @@ export function tableOf(content: string, kind: string): Table {
     }
     if (isSuspect(names, kind)) wrong ||= fault;
   }
-  if (!header && wrong) throw new Error(`Line 1: it looks like a header, and ${wrong}: begin the file with the line ${COLUMNS.join(",")}.`);
+  if (!header && wrong) throw new Error(`Line 1: it looks like a header, and ${wrong}: begin the file with ${COLUMNS.join(",")}.`);
   separator ||= known[0]!;
   const rows = rowsOf(text, SEPARATORS[separator]!);
   const entries = (header ? rows.slice(1) : rows).map((row) => entryOf({ ...row, line: row.line + (said ? 1 : 0) }, header, said ? undefined : separator));
@@ -119,10 +119,10 @@ function entryOf({ line, cells, isQuoted }: Row, header: string[] | undefined, g
   const names = namesOf(cells);
   while (cells.length > columns.length && cells.at(-1) === "") cells.pop();
   if (cells.length > columns.length) throw new Error(`Line ${line}: ${cells.length} columns, and there are ${columns.length}: ${columns.join(", ")}.`);
-  if (names.length > 1 && headerFault(names) === undefined) throw new Error(`Line ${line}: it is a header, and one may be in the first line alone.`);
+  if (names.length > 1 && headerFault(names) === undefined) throw new Error(`Line ${line}: it is a header, and not the first line.`);
   const isWhole = header !== undefined && header.length > 1 && width >= header.length;
   const other = guessed && !isWhole && !isQuoted && Object.keys(SEPARATORS).find((one) => one !== guessed && cells[0]!.includes(SEPARATORS[one]!));
-  if (other) throw new Error(`Line ${line}: '${cells[0]}' has a ${other}, and it is not clear whether that separates columns: begin the file with the header ${COLUMNS.join(SEPARATORS[other])}, or put the value in quotes.`);
+  if (other) throw new Error(`Line ${line}: '${cells[0]}' has a ${other}: put it in quotes, or begin the file with ${COLUMNS.join(SEPARATORS[other])}.`);
   const [value, note, expires] = COLUMNS.map((name) => cells[columns.indexOf(name)] ?? "");
   const time = expires ? new Date(TIME.test(expires) ? expires : "") : undefined;
   if (time && Number.isNaN(time.getTime())) throw new Error(`Line ${line}: '${expires}' is not a time such as 2026-01-05T10:00:00Z.`);

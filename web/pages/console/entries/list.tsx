@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { FilterBar } from "../filterbar.js";
 import { country, many } from "../format.js";
 import { usePages } from "../lists.js";
+import { NoEffect, standingOf } from "../standing.js";
 import { useAction, useConsole, useLink, useLoad } from "../state.js";
 import { AccountLink, Button, type Column, Confirm, Dialog, Field, Id, More, Problem, Show, Table, Time, useSelection, VisitorLink } from "../ui.js";
 import type { Entry, Page, StoredList } from "../wire.js";
@@ -21,7 +22,7 @@ export function List() {
 type Open = "add" | "import" | "rename" | "delete";
 
 function Shown({ list, onChanged }: { list: StoredList; onChanged: () => void }) {
-  const { api, notify, place: { query } } = useConsole();
+  const { api, environment, notify, place: { query } } = useConsole();
   const link = useLink();
   const [open, setOpen] = useState<Open>();
   const path = `lists/${list.id}`;
@@ -30,6 +31,7 @@ function Shown({ list, onChanged }: { list: StoredList; onChanged: () => void })
     (page) => page.entries,
     [list.id, query.q],
   );
+  const standing = useLoad(() => standingOf(api, environment), [environment]);
   const rows = loaded.value?.rows ?? [];
   const selection = useSelection(rows.map(({ value }) => value));
   const done = (said: string) => {
@@ -77,6 +79,7 @@ function Shown({ list, onChanged }: { list: StoredList; onChanged: () => void })
         <Button kind="danger" onClick={() => setOpen("delete")}>Delete</Button>
         <a href={link("lists")}>All lists</a>
       </p>
+      <NoEffect list={standing.value?.find(({ name }) => name === list.name)} environment={environment} isList />
       <FilterBar names={["q"]} labels={{ q: "Value begins with" }} />
       {selection.chosen.size > 0 && <div class="bottom-bar"><p class="buttons"><span role="status">{many(selection.chosen.size, "entry", "entries")} chosen</span><Button judge kind="danger" busy={remove.busy} onClick={() => remove.run()}>Remove</Button></p><Problem error={remove.error} /></div>}
       <Show of={loaded}>{({ rows: entries, cursor }) => (

@@ -4,15 +4,14 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Score } from "../../parts/score.js";
 import { Decision } from "../decision.js";
 import { client, place as placeOf } from "../eventlist.js";
-import { effectsIn } from "../effects.js";
 import { Filters } from "../filterbar.js";
 import { many, words } from "../format.js";
 import { Links } from "../links.js";
 import { usePages } from "../lists.js";
-import { NoEffect } from "../standing.js";
+import { NoEffect, standingOf } from "../standing.js";
 import { useAction, useConsole, useLink, useLoad, useMayJudge, useQuery } from "../state.js";
 import { AccountLink, Button, Card, Choice, type Column, Dialog, Facts, Field, LabelBadge, More, Problem, Show, Table, Time, useSelection, Verdict, VisitorLink } from "../ui.js";
-import type { EventDetail, Label, ListEffect, Page, Review, StoredList } from "../wire.js";
+import type { EventDetail, Label, ListStanding, Page, Review } from "../wire.js";
 import { REASONS } from "./label.js";
 import { nameOf, type Person, takers, usePeople } from "./people.js";
 import { actOf, after, byRule, isWanted } from "./queue.js";
@@ -106,15 +105,13 @@ function Work({ reviews, people, onGone, onAssigned }: Given) {
     onGone(new Set([review.id]));
     heading.current?.focus();
   });
-  const [listed, setListed] = useState<{ of: string; effect: ListEffect | undefined }>();
+  const [listed, setListed] = useState<{ of: string; list: ListStanding }>();
   const block = useAction(async () => {
-    const [{ lists }, effects] = await Promise.all([api.manage<{ lists: StoredList[] }>("GET", "lists"), effectsIn(api, review.environment)]);
-    const named = (name: string) => lists.find((list) => list.name === name)!.id;
+    const list = (await standingOf(api, review.environment)).find(({ name }) => name === "blocked_visitors")!;
     const entries = [{ value: review.visitor_id, note: `review ${review.id}` }];
-    await api.manage("POST", `lists/${named("blocked_visitors")}/entries`, { entries });
-    const effect = effects.get("blocked_visitors");
-    setListed({ of: review.id, effect });
-    notify(`${effect?.reason ? "The visitor is added to blocked_visitors" : "The visitor is blocked from the next request on"}. The review stays open: judge it, too.`);
+    await api.manage("POST", `lists/${list.id}/entries`, { entries });
+    setListed({ of: review.id, list });
+    notify(`${list.reason ? "The visitor is added to blocked_visitors" : "The visitor is blocked from the next request on"}. The review stays open: judge it, too.`);
   });
   const own = session.member?.id;
   const assign = useAction(async (assignee: string | null) => {
@@ -155,7 +152,7 @@ function Work({ reviews, people, onGone, onAssigned }: Given) {
           <label>Assigned to <Assignee review={review} people={people} onPick={(to) => void assign.run(to)} /></label>
         </p>
         <label class="field"><span>Note (n), kept with the review</span><textarea ref={note} rows={1} maxLength={2000} onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()} /></label>
-        {listed?.of === review.id && <NoEffect effect={listed.effect} environment={review.environment} />}
+        {listed?.of === review.id && <NoEffect list={listed.list} environment={review.environment} />}
         <Problem error={closing.error ?? block.error ?? assign.error} />
       </div>
       <h2 ref={heading} tabIndex={-1}>{review.rule ?? "Opened by hand"}, <Time at={review.opened_at} /></h2>

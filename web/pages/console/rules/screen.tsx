@@ -2,10 +2,9 @@
 /** @jsxImportSource preact */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api.js";
-import { audienceOf } from "../effects.js";
 import { matchesOf } from "../filters.js";
 import { count, many } from "../format.js";
-import { useAction, useConsole, useLink, useLoad, useQuery } from "../state.js";
+import { audienceOf, useAction, useConsole, useLink, useLoad, useQuery } from "../state.js";
 import { AdminNote, Button, Card, Choice, Confirm, Decided, Dialog, Field, Problem, Show } from "../ui.js";
 import type { Language, Rule, RuleMode, Ruleset, RulesPreview } from "../wire.js";
 import { ConditionField, type Fault } from "./condition.js";

@@ -501,8 +501,8 @@ public final class Types {
      * What is the matter with it. Now one of {@code required}, {@code unknown_field}, {@code wrong_type}, {@code
      * malformed_json}, {@code malformed_encoding}, {@code out_of_range}, {@code too_long}, {@code too_deep}, {@code
      * invalid_url}, {@code not_public_address}, {@code unknown_event_type}, {@code requires_live}, {@code
-     * invalid_origin}, {@code unknown_signal}, {@code invalid_cursor}, {@code invalid_value}, {@code
-     * invalid_condition}, {@code too_expensive}.
+     * invalid_origin}, {@code unknown_signal}, {@code invalid_cursor}, {@code not_with_order}, {@code invalid_value},
+     * {@code invalid_condition}, {@code too_expensive}.
      */
     public String issue() {
       return textAt("issue");

@@ -87,6 +87,8 @@ class Visit(NamedTuple):
     driven: bool = False
     failed: bool = False
     """The form, or the password, was wrong: no backend confirms the account."""
+    replayed: bool = False
+    """Whether it sends the attack's one report, byte for byte, again."""
 
 
 class Case(NamedTuple):
@@ -104,8 +106,10 @@ CASES = (
     Case("Sign-up farm", "farm at one address", "sign_up"),
     Case("Scripted sign-up", "farm", "sign_up"),
     Case("Scripted sign-up", "script", "sign_up"),
+    Case("Scripted sign-up", "script, one report", "sign_up"),
     Case("Account sharing", "sharing", "log_in"),
     Case("Credential stuffing", "stuffing, one browser", "log_in"),
+    Case("Credential stuffing", "stuffing, one report", "log_in"),
     Case("Stuffing from one address", "stuffing, one address", "log_in"),
     Case("Account takeover", "takeover", "log_in"),
     Case("Promo abuse", "farm", "redeem"),
@@ -173,7 +177,7 @@ class Made:
             self._live(household, carriers)
         self._farm("farm", private=True)
         self._farm("farm, storage cleared", private=False)
-        for attack in (self._office, self._script, self._share_accounts, self._stuff, self._take_over):
+        for attack in (self._office, self._script, self._share_accounts, self._stuff, self._take_over, self._replay):
             attack()
         self.visits.sort()
 
@@ -363,6 +367,21 @@ class Made:
             device = self._emptied(chance.choice(computers))
             self._attack(at_s, "takeover", device, ip, account, "log_in", is_new=True)
 
+    def _replay(self) -> None:
+        """A report that was captured once, sent again for one account after another: it moves no count."""
+        chance = self._chance
+        device = self._device("DE")
+        accounts = chance.sample(self._known, min(self._count(100), len(self._known)))
+        for number in range(self._count(100)):
+            at_s = KNOWN_S + 22 * DAY_S + number * MINUTE_S
+            ip = self._addresses.home("DE")
+            account = f"replayed {number}"
+            self._attack(at_s, "script, one report", device, ip, account, "sign_up", replayed=True)
+        for number, account in enumerate(accounts):
+            at_s, ip = KNOWN_S + 23 * DAY_S + number * MINUTE_S, self._addresses.home("DE")
+            who = "stuffing, one report"
+            self._attack(at_s, who, device, ip, account, "log_in", failed=True, replayed=True)
+
 
 def read_recipes(page: str) -> tuple[Rule, ...]:
     """The recipes of the page, each a rule in shadow mode."""
@@ -448,6 +467,8 @@ def lines_of(visits: Iterable[Visit], reports: Sequence[dict[str, Any]], form: F
             signals["incognito"] = True
         if visit.driven:
             signals["webdriver"] = True
+        if visit.replayed:
+            signals["nonce"] = f"{visit.who:032}"
         line = {
             "at": visit.at_s * 1000, "ip": visit.ip, "user_agent": signals.get("userAgent") or "", "origin": ORIGIN,
             "platform": "web", "signals": signals, "action": visit.action, **account_of(visit, form),

@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -223,7 +223,9 @@ def attacks(rules: list[Rule], attackers: list[Attacker]) -> dict[str, list[byte
 
 
 def attack_forever() -> None:
-    """Each connection asks again as soon as it is answered, until the parent is gone; counts on standard output."""
+    """Each connection asks again as soon as it is answered, and a second after a 429, until the parent is gone; counts
+    on standard output.
+    """
     os.nice(5)
     given = json.loads(sys.stdin.readline())
     requests = [text.encode() for text in given["requests"]]
@@ -239,14 +241,21 @@ def attack_forever() -> None:
 
     for sent in requests:
         connect(sent)
+    waiting: deque[tuple[float, Client]] = deque()
     while not stopped and os.getppid() == parent:
-        for key, _ in selector.select(timeout=0.1):
-            client: Client = key.data
+        while waiting and waiting[0][0] <= time.perf_counter():
+            _, client = waiting.popleft()
+            client.send(client.request)
+        for key, _ in selector.select(timeout=0.05):
+            client = key.data
             try:
                 status = client.receive()
                 if status is not None:
                     outcomes[str(status)] += 1
-                    client.send(client.request)
+                    if status == 429:
+                        waiting.append((time.perf_counter() + 1, client))
+                    else:
+                        client.send(client.request)
             except OSError:
                 outcomes["closed"] += 1
                 selector.unregister(client.socket)

@@ -173,7 +173,7 @@ SITE_OPEN_READS_PER_S = 80
 
 EVENT_WORK: Final = 1
 """Units of an event that a preview looks at."""
-ENTRY_WORK: Final = 4
+ENTRY_WORK: Final = 10
 """Of a list entry that is added."""
 CONDITION_WORK: Final = 25
 """Of a rule or a filter that is saved or tried: it is compiled, in some tenths of a millisecond."""

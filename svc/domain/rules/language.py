@@ -187,9 +187,12 @@ def _compared(left: str, right: str) -> str:  # noqa: PLR0911  a sentence for ea
     return f"a {_called(left)} is compared with a {_called(right)}"
 
 
-def _of_no_name(name: str, _: str) -> str:
-    functions = ("size", "matches", "contains", "startsWith", "endsWith", "exists", "all", "duration", "timestamp")
-    near = get_close_matches(name, [*VARIABLES, *FUNCTIONS, *functions], 1)
+_USUAL: Final = ("size", "matches", "contains", "startsWith", "endsWith", "exists", "all", "duration", "timestamp")
+
+
+def _of_no_name(name: str, text: str) -> str:
+    is_called = re.search(rf"\b{re.escape(name)}\s*\(", text) is not None
+    near = get_close_matches(name, [*FUNCTIONS, *_USUAL] if is_called else VARIABLES, 1)
     begun = [each for each in VARIABLES if each.startswith(f"{name}.")]
     if name in FUNCTIONS:
         return f"{name}() needs {len(FUNCTIONS[name])} values in its brackets"

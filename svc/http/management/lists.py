@@ -129,15 +129,15 @@ async def add_entries(services: Services, call: Call) -> AddedBody | Refusal:
     with each value or expiry that is wrong, `409 list_limit`, `429` after much work.
     """
     body: AddEntriesBody = call.body
+    refusal = services.limits.work_refusal(call.organization.number, ENTRY_WORK * len(body.entries), call.at_ms)
+    if refusal is not None:
+        return refusal
     found = await _find(services, call)
     if found is None:
         return Refusal("not_found")
     entries = read_entries(found.kind, body.entries, call.at_ms)
     if isinstance(entries, Refusal):
         return entries
-    refusal = services.limits.work_refusal(call.organization.number, ENTRY_WORK * len(entries), call.at_ms)
-    if refusal is not None:
-        return refusal
     caller = caller_of(call)
     job = partial(
         lists.add_entries,

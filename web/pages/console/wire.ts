@@ -376,7 +376,7 @@ export interface Ruleset {
 
 export interface RulesPreview {
   events: number;
-  rules: { rule_id?: string; name: string; matches: number; examples: string[] }[];
+  rules: { rule_id?: string; name: string; matches: number; examples: string[]; errors: number; error?: string }[];
   before: Record<string, number>;
   after: Record<string, number>;
   warnings?: string[];

@@ -443,7 +443,7 @@ async def test_what_an_earlier_version_saved_and_this_one_cannot_read_fails_alon
         ('signals.exists(name, name == "vpn")', 'write "vpn" in groups'),
         ('visitor_kind in ["bot", "human"]', "no event has 'bot' there"),
         ('address.country == "UK"', "it is not a country by ISO 3166-1"),
-        ('environment == "staging"', 'there is "production"'),
+        ('environment == "staging"', 'write "production"'),
         ('action == "Sign Up"', "it is not an action"),
         ('origin == "https://shop.example/"', "without a path"),
         ('velocity.visitor.accounts["30d"] > 64', "counts of velocity end at 64"),

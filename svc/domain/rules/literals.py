@@ -277,7 +277,7 @@ class _Looking:
         else:
             few = domain.examples if len(domain.examples) <= _FEW else ()
             near = few or get_close_matches(literal.value, domain.examples, 1)
-            hint = f"; there is {_listed(near)}" if near else ""
+            hint = f"; write {_listed(near)}" if near else ""
         yield f"{_at(literal)}: no event has {literal.value!r} there, since it is not {domain.called}{hint}"
 
     def _ranged(self, value: Node, operator: str, literal: Node, scope: Mapping[str, str]) -> Iterator[str]:
@@ -294,7 +294,8 @@ class _Looking:
 
 
 def _listed(names: tuple[str, ...] | list[str]) -> str:
-    return " or ".join(f'"{name}"' for name in names)
+    *others, last = (f'"{name}"' for name in names)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _at(node: Node) -> str:

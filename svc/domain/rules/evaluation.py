@@ -218,6 +218,8 @@ def _map(pairs: tuple[tuple[Evaluator, Evaluator], ...], of: Evaluation) -> dict
     found: dict[Any, Any] = {}
     for key, value in pairs:
         name = key(of)
+        if not isinstance(name, str | int):  # one that an earlier version saved
+            raise EvaluationError("a key of a map is neither a text nor a whole number")
         if name in found:
             raise EvaluationError(f"a map has the key {name!r} twice")
         found[name] = value(of)

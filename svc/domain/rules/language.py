@@ -157,7 +157,7 @@ def _of_no_overload(function: str, types: str, _: str) -> str:
     if function == "@in":
         if operands[-1] == "string":
             return 'in needs a list on its right, such as ["a", "b"]; a part of a text is found by tag.contains("a")'
-        return f"in compares a {_called(operands[0])} with a {_called(operands[-1])}"
+        return f"a {_called(operands[0])} is looked for in a {_called(operands[-1])}"
     if function in ("contains", "startsWith", "endsWith", "matches") and operands[0].startswith("list("):
         by_element = f'signals.exists(name, name.{function}("…"))'
         return f'{function}() is asked of a text, and this is a list: write "name" in signals, or {by_element}'

@@ -187,7 +187,13 @@ def matches(texts: Iterable[str], facts: Facts) -> dict[str, bool | None]:
 
 def evaluation_of(facts: Facts, units: int) -> Evaluation:
     """Return an evaluation about these facts that may cost a number of units."""
-    return Evaluation(Values(lambda name: _VALUES[name](facts)), facts.in_list, units)
+    return Evaluation(Values(partial(_value, facts)), facts.in_list, units)
+
+
+def _value(facts: Facts, name: str) -> Any:
+    """`None` for what is not a variable: conditions that an earlier version saved may ask for it."""
+    read = _VALUES.get(name)
+    return None if read is None else read(facts)
 
 
 def with_decision(event: Event, decided: Decided) -> Event:

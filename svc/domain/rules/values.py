@@ -75,9 +75,10 @@ def entry(entries: dict[Any, Any], key: Any) -> Any:
 
 
 def _whole(number: float, allowed: range) -> int:
-    if not math.isfinite(number):
+    least = 0 if allowed.start == 0 else math.nextafter(allowed.start, 0)  # -2⁶³ itself is beyond, by the language
+    if not least <= number < allowed.stop:  # nor is what is not a number
         raise EvaluationError("a number is beyond 64 bits")
-    return _within(allowed, int(number))
+    return int(number)
 
 
 def _read_int(text: str, allowed: range) -> int:

@@ -420,12 +420,12 @@ def test_the_shop_obeys_a_rule_and_counts_nothing_itself(shop: Example, service:
     person = meet(shop, report(2))
     for number in (1, 2):
         assert person.does("/sign-up", f"two{number}@shop.example", account_id=f"two{number}").status_code == 200
-    assert person.does("/sign-up", "two3@shop.example", account_id="two3").status_code == 403
-    assert "sign_up: refuse ['rule:Third account'" in shop.log
-    assert "rule:" not in person.page, "a suspect is told why"
     assert "You are logged in" in person.does("/log-in", "two1@shop.example").text
     assert "Enter the code" in person.does("/log-in", "two1@shop.example", account_id="watched").text
     assert "log_in: verify ['rule:Second device'" in shop.log
+    assert person.does("/sign-up", "two3@shop.example", account_id="two3").status_code == 403
+    assert "sign_up: refuse ['rule:Third account'" in shop.log
+    assert "rule:" not in person.page, "a suspect is told why"
     url, secret = f"{service.url}/api/v1/events", service.keys["secret"]
     rows = httpx.get(url, params={"action": "sign_up", "limit": 3}, headers={"x-api-key": secret}).json()["rows"]
     assert [row.get("account_verified") for row in rows] == [False, True, True], "the shop names those that it opened"

@@ -75,6 +75,8 @@ def answer(text: str, values: dict[str, Any] = VALUES) -> bool | str:
         ("// a comment with in_list(x)\nscore == 40", True),
         ('level == "in_list(x)"', False),
         ("'''\\\\''' == tag || score == 40", True),
+        ("[1].all(x, [2].all(x, [3].all(y, x == 2)) && x == 1)", True),
+        ('"a" in {"a": 1} && {-1: 2}[-1] == 2 && {true: 3}[true] == 3', True),
     ],
 )
 def test_a_condition_is_true_or_false(text: str, expected: bool):
@@ -157,6 +159,15 @@ def test_what_the_store_fails_of_is_no_error_of_the_condition():
         ("score > " + "1" * MAX_LENGTH, f"more than {MAX_LENGTH} characters"),
         ("", "ends too early"),
         ("1 / 0 == 1 ; true", "means nothing"),
+        ("google.protobuf.NullValue.NULL_VALUE == 0", "there is no variable 'google.protobuf.NullValue.NULL_VALUE'"),
+        ("{[1]: 2} == {[1]: 2}", "line 1, column 1: the keys of a map must be texts in quotes or whole numbers"),
+        ("size({}) == 0", "the keys of a map must be"),
+        ("[1]" + ".map(x, {x: x})" * 24 + " != []", "the keys of a map must be"),
+        ("[1]" + ".map(x, [{}].filter(m, m[x] == x)[0])" * 15 + " != []", "the keys of a map must be"),
+        (
+            "google.protobuf.ListValue{values: [1]" + ".map(x, {x: x})" * 24 + "} == null",
+            "conditions have no google.protobuf.ListValue",
+        ),
         ("import_everything()", "there is no variable or function"),
     ],
 )

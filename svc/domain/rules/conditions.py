@@ -58,6 +58,9 @@ def compiled(text: str) -> Condition:
     tree = checked_tree(text)
     for words, at in _problems(tree):
         raise ConditionError(words, at)
+    for node in _named(tree, frozenset()):
+        if node.name not in VARIABLES:
+            raise ConditionError(f"there is no variable {node.name!r}", node.at)
     if tree.type.name != "bool":
         raise ConditionError("the condition is not true or false: compare its value with another", (1, 1))
     for at, words in faults(tree):
@@ -118,7 +121,11 @@ def _condition(tree: Node) -> Condition:
 
 def variables_in(tree: Node) -> frozenset[str]:
     """Return the variables that a tree names: those of `VARIABLES`."""
-    return frozenset(_named(tree, frozenset())).union(_literals("present", tree)).intersection(VARIABLES)
+    return (
+        frozenset(node.name for node in _named(tree, frozenset()))
+        .union(_literals("present", tree))
+        .intersection(VARIABLES)
+    )
 
 
 def _is_any_of_lists(node: Node) -> bool:
@@ -133,9 +140,9 @@ def _literals(function: str, tree: Node) -> Iterator[str]:
             yield call.parts[0].value
 
 
-def _named(node: Node, elements: frozenset[str]) -> Iterator[str]:
+def _named(node: Node, elements: frozenset[str]) -> Iterator[Node]:
     if node.kind == "name" and node.name not in elements:
-        yield node.name
+        yield node
     for index, part in enumerate(node.parts):
         yield from _named(part, elements | {node.variable} if node.kind == "macro" and index else elements)
 

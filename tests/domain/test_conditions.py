@@ -197,6 +197,22 @@ def test_what_could_cost_more_than_a_whole_ruleset_may_is_refused(text: str):
     assert known(text).ask(spent) == "it has used up its share of time", "one that was saved is bounded when it runs"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        " || ".join(f"'a'.matches('\\\\pL{{5}}{place}')" for place in range(70)),
+        "[tag].map(t, t" + "+t" * 20 + ").map(t, t" + "+t" * 20 + ").all(t, t" + "+t" * 20 + ' != "")',
+        "[signals]" + f".map(t, {'+'.join('t' * 12)})" * 12 + ".all(t, " + "t.all(v, " * 24 + "true" + ")" * 25,
+        'velocity["visitor"]["accounts"].all(v, ' * 8 + 'now.getDayOfYear("Europe/Paris") > 0' + ")" * 8,
+        "[tag" + "+tag" * 10 + "].map(t, t" + "+t" * 10 + ").all(t, " + "t.startsWith(t) && " * 50 + "true)",
+    ],
+)
+def test_what_takes_memory_or_grows_is_refused_as_too_expensive(text: str):
+    with pytest.raises(ConditionError) as refused:
+        compiled(text)
+    assert refused.value.too_expensive
+
+
 def test_a_condition_tells_which_variables_and_lists_it_names():
     found = compiled(
         'in_list("a") && (score > 1 || present("tag")) && velocity.visitor.accounts["1h"] > 1 || in_list("b")'

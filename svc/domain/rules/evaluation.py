@@ -105,7 +105,7 @@ def is_known(node: Node) -> bool:
     )
 
 
-STRING_UNITS: Final = 1_000
+STRING_UNITS: Final = 100
 """Characters that are copied or compared for one unit."""
 SEARCHED_UNITS: Final = 40
 """Steps of a search for one text in another for one unit."""

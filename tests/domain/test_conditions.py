@@ -75,6 +75,8 @@ def answer(text: str, values: dict[str, Any] = VALUES) -> bool | str:
         ("// a comment with in_list(x)\nscore == 40", True),
         ('level == "in_list(x)"', False),
         ("'''\\\\''' == tag || score == 40", True),
+        ("[1].all(x, [2].all(x, [3].all(y, x == 2)) && x == 1)", True),
+        ('"a" in {"a": 1} && {-1: 2}[-1] == 2 && {true: 3}[true] == 3', True),
     ],
 )
 def test_a_condition_is_true_or_false(text: str, expected: bool):
@@ -158,6 +160,15 @@ def test_what_the_store_fails_of_is_no_error_of_the_condition():
         ("score > " + "1" * MAX_LENGTH, f"more than {MAX_LENGTH} characters"),
         ("", "ends too early"),
         ("1 / 0 == 1 ; true", "means nothing"),
+        ("google.protobuf.NullValue.NULL_VALUE == 0", "there is no variable 'google.protobuf.NullValue.NULL_VALUE'"),
+        ("{[1]: 2} == {[1]: 2}", "line 1, column 1: the keys of a map must be texts in quotes or whole numbers"),
+        ("size({}) == 0", "the keys of a map must be"),
+        ("[1]" + ".map(x, {x: x})" * 24 + " != []", "the keys of a map must be"),
+        ("[1]" + ".map(x, [{}].filter(m, m[x] == x)[0])" * 15 + " != []", "the keys of a map must be"),
+        (
+            "google.protobuf.ListValue{values: [1]" + ".map(x, {x: x})" * 24 + "} == null",
+            "conditions have no google.protobuf.ListValue",
+        ),
         ("import_everything()", "there is no variable or function"),
     ],
 )
@@ -185,6 +196,22 @@ def test_what_could_cost_more_than_a_whole_ruleset_may_is_refused(text: str):
     assert refused.value.at is None
     spent = evaluation({**VALUES, "tag": "ab" * 512, "signals": ["a"] * 64})
     assert known(text).ask(spent) == "it has used up its share of time", "one that was saved is bounded when it runs"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " || ".join(f"'a'.matches('\\\\pL{{5}}{place}')" for place in range(70)),
+        "[tag].map(t, t" + "+t" * 20 + ").map(t, t" + "+t" * 20 + ").all(t, t" + "+t" * 20 + ' != "")',
+        "[signals]" + f".map(t, {'+'.join('t' * 12)})" * 12 + ".all(t, " + "t.all(v, " * 24 + "true" + ")" * 25,
+        'velocity["visitor"]["accounts"].all(v, ' * 8 + 'now.getDayOfYear("Europe/Paris") > 0' + ")" * 8,
+        "[tag" + "+tag" * 10 + "].map(t, t" + "+t" * 10 + ").all(t, " + "t.startsWith(t) && " * 50 + "true)",
+    ],
+)
+def test_what_takes_memory_or_grows_is_refused_as_too_expensive(text: str):
+    with pytest.raises(ConditionError) as refused:
+        compiled(text)
+    assert refused.value.too_expensive
 
 
 def test_a_condition_tells_which_variables_and_lists_it_names():

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from svc.domain.accounts.velocity import EnvironmentKind
 from svc.domain.refusals import Detail, Issue, Refusal
 from svc.domain.rules.conditions import OVER_BUDGET, Condition, compile_once
-from svc.domain.rules.cost import BUDGET, FILTER_BUDGET, UNITS_A_MS, fetched_units
+from svc.domain.rules.cost import BUDGET, FILTER_BUDGET, UNITS_A_MS, fetched_units, in_ms
 from svc.domain.rules.language import MAX_LENGTH, ConditionError
 from svc.domain.rules.literals import warnings
 from svc.domain.rules.ruleset import MAX_NAME, MOST_RULES, Rule
@@ -109,8 +109,7 @@ def _problem(rule: Rule, lists: ListPrefixes, budget: _Budget) -> _Problem | Non
 
 
 def _too_expensive(what: str, units: int, budget: int) -> str:
-    cost, allowed = units / UNITS_A_MS, budget / UNITS_A_MS
-    return f"{what} could take {cost:.1f} ms of an event, and {allowed:g} are allowed: {OVER_BUDGET}"
+    return f"{what} could take {in_ms(units)} ms of an event, and {budget / UNITS_A_MS:g} are allowed: {OVER_BUDGET}"
 
 
 def _compiled(condition: str, lists: ListPrefixes) -> Condition | _Problem:

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from svc.domain.rules.cost import BUDGET, UNITS_A_MS, units_of
+from svc.domain.rules.cost import BUDGET, UNITS_A_MS, in_ms, units_of
 from svc.domain.rules.evaluation import Evaluation, Evaluator, TooExpensiveError, evaluator, failing, is_known
 from svc.domain.rules.language import MAX_LENGTH, VARIABLES, ConditionError, checked_tree
 from svc.domain.rules.literals import faults, readable
+from svc.domain.rules.patterns import PatternError, read_pattern
 from svc.domain.rules.tree import Node, Type, called
 from svc.domain.rules.values import EvaluationError
 
@@ -58,19 +59,39 @@ def compiled(text: str) -> Condition:
     tree = checked_tree(text)
     for words, at in _problems(tree):
         raise ConditionError(words, at)
+    for node in _named(tree, frozenset()):
+        if node.name not in VARIABLES:
+            raise ConditionError(f"there is no variable {node.name!r}", node.at)
     if tree.type.name != "bool":
         raise ConditionError("the condition is not true or false: compare its value with another", (1, 1))
+    _look_at_patterns(tree)
     for at, words in faults(tree):
         raise ConditionError(words, at)
     for name in called("present", tree):
         if name.parts[0].value not in VARIABLES:
             raise ConditionError(f"there is no variable {name.parts[0].value!r}", name.parts[0].at)
     condition = _condition(tree)
-    if condition.units > BUDGET:
-        cost, allowed = condition.units / UNITS_A_MS, BUDGET / UNITS_A_MS
-        words = f"the condition could take {cost:.1f} ms of an event, and {allowed:g} are allowed: {OVER_BUDGET}"
-        raise ConditionError(words, too_expensive=True)
+    _look_at_units(condition.units)
     return condition
+
+
+def _look_at_units(units: int) -> None:
+    if units > BUDGET:
+        allowed = f"{BUDGET / UNITS_A_MS:g} are allowed"
+        words = f"the condition could take {in_ms(units)} ms of an event, and {allowed}: {OVER_BUDGET}"
+        raise ConditionError(words, too_expensive=True)
+
+
+def _look_at_patterns(tree: Node) -> None:
+    """Stop at the first pattern that makes them too large together: each takes some milliseconds to compile."""
+    units = 0
+    for pattern in (call.parts[-1] for call in called("matches", tree)):
+        if pattern.kind == "constant":
+            try:
+                units += read_pattern(pattern.value).units(0)
+            except PatternError:
+                return  # refused at its place
+            _look_at_units(units)
 
 
 def compile_once(text: str) -> Condition:
@@ -118,7 +139,11 @@ def _condition(tree: Node) -> Condition:
 
 def variables_in(tree: Node) -> frozenset[str]:
     """Return the variables that a tree names: those of `VARIABLES`."""
-    return frozenset(_named(tree, frozenset())).union(_literals("present", tree)).intersection(VARIABLES)
+    return (
+        frozenset(node.name for node in _named(tree, frozenset()))
+        .union(_literals("present", tree))
+        .intersection(VARIABLES)
+    )
 
 
 def _is_any_of_lists(node: Node) -> bool:
@@ -133,9 +158,9 @@ def _literals(function: str, tree: Node) -> Iterator[str]:
             yield call.parts[0].value
 
 
-def _named(node: Node, elements: frozenset[str]) -> Iterator[str]:
+def _named(node: Node, elements: frozenset[str]) -> Iterator[Node]:
     if node.kind == "name" and node.name not in elements:
-        yield node.name
+        yield node
     for index, part in enumerate(node.parts):
         yield from _named(part, elements | {node.variable} if node.kind == "macro" and index else elements)
 

@@ -20,6 +20,8 @@ BUDGET: Final = 2 * UNITS_A_MS
 """Of a ruleset for one event (decisions 13.4)."""
 FILTER_BUDGET: Final = BUDGET // 10
 """Of the filter of one webhook endpoint, of which an organization has ten."""
+_HASHED_UNITS: Final = 50
+"""Characters of a key that is looked up for one unit."""
 CONDITION_UNITS: Final = 8
 """Of a condition, whatever it asks; an evaluation that fails takes as much."""
 LIST_UNITS: Final = 100
@@ -49,7 +51,7 @@ _SIZES: Final[dict[str, Size]] = {
     "address.asn_name": _NAME,
     "agent": _NAME,
     "os": _NAME,
-    "velocity": Size(3, Size(8)),
+    "velocity": Size(3, Size(4, Size(3))),
     "labels.visitor": Size(2, Size(16)),
     "labels.account": Size(2, Size(16)),
 }
@@ -67,6 +69,11 @@ class Estimate(NamedTuple):
 def units_of(tree: Node) -> int:
     """Return what an evaluation of a condition costs at most, without the variables and lists that it names."""
     return CONDITION_UNITS + _of(tree, {}).units
+
+
+def in_ms(units: int) -> str:
+    """Return units as milliseconds, in words where there are so many that their number says nothing."""
+    return f"{units / UNITS_A_MS:.1f}" if units < 1_000 * UNITS_A_MS else "more than 1,000"
 
 
 def fetched_units(names: Iterable[str], lists: Mapping[str, int]) -> int:
@@ -95,7 +102,9 @@ def _is_map(node: Node) -> bool:
 def _macro(node: Node, scope: Mapping[str, Size]) -> Estimate:
     sequence, *parts = node.parts
     over = _of(sequence, scope)
-    element = over.size.element or ONE if not _is_map(sequence) else Size(16)
+    element = over.size.element or ONE
+    if _is_map(sequence):  # its keys: windows and the like, or literals, which are counted with the values
+        element = Size(max(16, element.length), bytes_each=4)
     inner = {**scope, node.variable: element}
     each = [_of(part, inner) for part in parts]
     loop = over.size.length * (sum(one.units for one in each) + 4)
@@ -117,7 +126,7 @@ def _of_parts(node: Node, parts: list[Estimate]) -> Estimate:
     return Estimate(units + _called(node, sizes), _result(node, sizes))
 
 
-def _called(node: Node, sizes: list[Size]) -> int:  # noqa: C901, PLR0911  a case for each price
+def _called(node: Node, sizes: list[Size]) -> int:  # noqa: C901, PLR0911, PLR0912  a case for each price
     """Units of a call itself."""
     match node.overload:
         case "matches" | "matches_string":
@@ -133,7 +142,13 @@ def _called(node: Node, sizes: list[Size]) -> int:  # noqa: C901, PLR0911  a cas
             return 5 + sum(size.length for size in sizes) // STRING_UNITS
         case "add_list":
             return 5 + sum(size.length for size in sizes) // 10
-        case "starts_with_string" | "ends_with_string" | "in_list_of_event" | "present_of_event":
+        case "starts_with_string" | "ends_with_string":
+            return 5 + sizes[1].length // STRING_UNITS
+        case "in_map":
+            return 4 + sizes[0].length // _HASHED_UNITS
+        case "index_map":
+            return 4 + sizes[1].length // _HASHED_UNITS
+        case "in_list_of_event" | "present_of_event":
             return 5
         case "cidr_of_event":
             return 30

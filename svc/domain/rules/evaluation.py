@@ -16,6 +16,7 @@ from ipaddress import ip_network
 from typing import Any, Final, NamedTuple
 
 from svc.domain.network.addresses import read_address
+from svc.domain.rules.language import VARIABLES
 from svc.domain.rules.patterns import Pattern, PatternError, read_pattern
 from svc.domain.rules.tree import Node
 from svc.domain.rules.values import (
@@ -78,7 +79,7 @@ Evaluator = Callable[[Evaluation], Any]
 
 def evaluator(tree: Node) -> Evaluator:
     """Return the function that evaluates a tree. What cannot be evaluated fails when it is reached."""
-    return _Builder({}).of(tree)
+    return _Builder({}, 0).of(tree)
 
 
 def failing(words: str) -> Evaluator:
@@ -104,23 +105,24 @@ def is_known(node: Node) -> bool:
     )
 
 
-STRING_UNITS: Final = 1_000
+STRING_UNITS: Final = 100
 """Characters that are copied or compared for one unit."""
 SEARCHED_UNITS: Final = 40
 """Steps of a search for one text in another for one unit."""
 
 
 class _Builder:
-    def __init__(self, scope: Mapping[str, int]) -> None:
+    def __init__(self, scope: Mapping[str, int], open_macros: int) -> None:
         self._scope = scope
+        self._open_macros = open_macros
+        """Elements may have the same name as one further out: their number is not that of the names."""
 
     def of(self, node: Node) -> Evaluator:  # noqa: PLR0911  a case for each kind
         match node.kind:
             case "constant":
                 return _constant(node.value)
             case "name":
-                place = self._scope.get(node.name)
-                return _variable(node.name) if place is None else _element(place)
+                return self._name(node.name)
             case "select":
                 return _selected(self.of(node.parts[0]), node.name)
             case "has":
@@ -139,10 +141,16 @@ class _Builder:
             case "message":
                 return failing(f"conditions have no {node.name}")
 
+    def _name(self, name: str) -> Evaluator:
+        place = self._scope.get(name)
+        if place is not None:
+            return _element(place)
+        return _variable(name) if name in VARIABLES else failing(f"conditions have no {name}")
+
     def _macro(self, node: Node) -> Evaluator:
         sequence, *parts = node.parts
-        place = len(self._scope)
-        inner = _Builder({**self._scope, node.variable: place})
+        place = self._open_macros
+        inner = _Builder({**self._scope, node.variable: place}, place + 1)
         each = sum(1 for part in parts for _ in part.walk())
         return _MACROS[node.name, len(parts)](_Loop(place, each, self.of(sequence)), *map(inner.of, parts))
 

@@ -21,6 +21,10 @@ _UNITS_A_STEP: Final = 0.06
 """Of a byte and an instruction: 4.4 ns at most were measured, of patterns made to have no state twice."""
 
 
+_SHORTEST: Final = 64
+"""Bytes that a search is priced for at least: a pattern takes memory and is compiled, whatever it is asked of."""
+
+
 class PatternError(ValueError):
     """A pattern that RE2 does not take."""
 
@@ -35,7 +39,7 @@ class Pattern(NamedTuple):
 
     def units(self, length: int) -> int:
         """Return what a search in a text of this number of bytes costs at most (`cost.BUDGET`)."""
-        return _FIXED_UNITS + int(length * self.program * _UNITS_A_STEP)
+        return _FIXED_UNITS + int(max(length, _SHORTEST) * self.program * _UNITS_A_STEP)
 
     def is_in(self, text: bytes) -> bool:
         """Return whether a part of a text in UTF-8 matches."""

@@ -78,6 +78,11 @@ def read_tree(serialized: bytes, text: str) -> Node:
     return _Reader(serialized, text).node(None, 0)
 
 
+def read_parsed(serialized: bytes, text: str) -> Node:
+    """Return the tree of a condition that was parsed and not checked: its nodes have no types. Raises `TreeError`."""
+    return _Reader(serialized, text, is_checked=False).node(None, 0)
+
+
 def called(function: str, tree: Node) -> Iterator[Node]:
     """Yield the calls of a function in a tree."""
     return (node for node in tree.walk() if node.kind == "call" and node.name == function)
@@ -193,12 +198,13 @@ def _constant(fields: _Fields) -> Any:  # noqa: PLR0911  a case for each type
 
 
 class _Reader:
-    def __init__(self, serialized: bytes, text: str) -> None:
-        checked = _fields(_first(_fields(serialized), 2))
-        source = _fields(_first(checked, 5))
-        self._root: bytes = _first(checked, 4)
-        self._references = _by_id(checked.get(2, []))
-        self._types = _by_id(checked.get(3, []))
+    def __init__(self, serialized: bytes, text: str, *, is_checked: bool = True) -> None:
+        """Of a `cel.expr.CheckedExpr`, or a `ParsedExpr` (proto/cel/expr/syntax.proto)."""
+        read = _fields(_first(_fields(serialized), 2))
+        source = _fields(_first(read, 5 if is_checked else 3))
+        self._root: bytes = _first(read, 4 if is_checked else 2)
+        self._references = _by_id(read.get(2, [])) if is_checked else {}
+        self._types = _by_id(read.get(3, [])) if is_checked else {}
         self._offsets = _by_id(source.get(4, []))
         self._lines = [-1, *(at for at, mark in enumerate(text) if mark == "\n")]
 

@@ -107,7 +107,7 @@ class Grammar:
             lambda: f"int({self._one(self.string(depth - 1), self.decimal(depth - 1), self.time(depth - 1))})",
             lambda: f"{self.windows()}{self._window()}",
             lambda: f"{self.numbers(depth - 1)}[{self._one('0', '1', '5')}]",
-            lambda: f"{{{self.string(depth - 1)}: {self.number(depth - 1)}}}[{self.string(depth - 1)}]",
+            lambda: f'{{"a": {self.number(depth - 1)}, "tor": 1}}[{self.string(depth - 1)}]',
             lambda: f"{self.time(depth - 1)}.{self._one(*FIELDS)}({self._one('', _quoted(self._one(*ZONES)))})",
             lambda: f"{self.duration(depth - 1)}.{self._one(*FIELDS[-4:])}()",
             lambda: f"({self.truth(depth - 1)} ? {self.number(depth - 1)} : {self.number(depth - 1)})",

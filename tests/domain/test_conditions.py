@@ -153,7 +153,7 @@ def test_what_the_store_fails_of_is_no_error_of_the_condition():
         ("type(score) == int", "type() is not needed"),
         ("dyn(1) == true", "different types"),
         ('[1, "a"] == []', "different types"),
-        ("{[1]: 2} == {[1]: 2}", "a key of a map must be"),
+        ("{[1]: 2} == {[1]: 2}", "the keys of a map must be"),
         ("google.protobuf.Timestamp{} == now", "conditions have no google.protobuf.Timestamp"),
         ("(" * 40 + "true" + ")" * 40, "too deep"),
         ("+".join(["score"] * 300) + " > 1", "too deep"),

@@ -165,17 +165,11 @@ def _named(node: Node, elements: frozenset[str]) -> Iterator[Node]:
         yield from _named(part, elements | {node.variable} if node.kind == "macro" and index else elements)
 
 
-_KEYS: Final = frozenset({"string", "int", "uint", "bool"})
-"""Types of keys, as the language has them."""
-
-
 def _problems(tree: Node) -> Iterator[tuple[str, tuple[int, int]]]:
     """What the language has and conditions have not: messages, types as values, and values of any type."""
     for node in tree.walk():
         if node.kind == "message":
             yield f"conditions have no {node.name}", node.at
-        elif node.kind == "map" and any(key.type.name not in _KEYS for key in node.parts[::2]):
-            yield "a key of a map must be a text, a whole number, or true or false", node.at
         elif node.kind == "call" and node.name == "type":
             yield "type() is not needed: each variable has one type", node.at
         elif (_has_other(node.type) and (node.parts or node.kind == "name")) or not is_known(node):

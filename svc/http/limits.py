@@ -175,9 +175,9 @@ EVENT_WORK: Final = 1
 """Units of an event that a preview looks at."""
 ENTRY_WORK: Final = 10
 """Of a list entry that is added."""
-CONDITION_WORK: Final = 25
+CONDITION_WORK: Final = 10
 """Of a rule or a filter that is saved or tried: it is compiled, in some tenths of a millisecond."""
-CHARACTERS_A_UNIT: Final = 10
+CHARACTERS_A_UNIT: Final = 20
 """Of its condition, beside that: the longest ones take some milliseconds."""
 
 

@@ -499,7 +499,7 @@ async def test_much_work_of_one_organization_is_limited_and_refused_before_it_is
         _, key = live.issue("management", organization=neighbor.number)
         rules = [FIFTH | {"name": str(number)} for number in range(100)]
         statuses = [(await shop.ask("POST", "/rules/preview", json={"rules": rules})).status_code for _ in range(5)]
-        assert statuses == [200, 200, 429, 429, 429]
+        assert statuses == [200, 200, 200, 200, 429]
         refused = await shop.save(*rules)
         assert_error(refused, 429, "rate_limited")
         assert int(refused.headers["retry-after"]) >= 1

@@ -190,7 +190,9 @@ def rules_of(store: Readable) -> Finding:
         return Finding("ok", "every rule and filter could be saved as it is")
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
     do = "they fail where they cost too much or cannot be evaluated: preview them in the console, and save them again"
-    return Finding("warning", f"saved by an earlier version, refused by this one: {'; '.join(found[:NAMED])}{more}", do)
+    return Finding(
+        "warning", f"could not be saved again, for what they cost or ask: {'; '.join(found[:NAMED])}{more}", do
+    )
 
 
 OF_ORGANIZATIONS: dict[str, Callable[[Examined], Finding]] = {

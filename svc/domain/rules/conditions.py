@@ -125,7 +125,7 @@ def _saved(text: str) -> Condition:
         return Condition(None, failing("this version cannot read the condition: save it again"), nothing, nothing, 1)
 
 
-known = lru_cache(maxsize=8192)(_saved)
+known = lru_cache(maxsize=4096)(_saved)
 """Return the condition of a text that was saved: each is compiled once in a process. What cannot be evaluated fails
 when it is asked.
 """

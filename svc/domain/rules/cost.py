@@ -164,7 +164,7 @@ def _called(node: Node, sizes: list[Size]) -> int:  # noqa: C901, PLR0911, PLR09
 
 def _matched(pattern: Node, text: Size) -> int:
     try:
-        return read_pattern(pattern.value).units(text.length * text.bytes_each)
+        return read_pattern(pattern.value).units(text.length, text.bytes_each)
     except (PatternError, AttributeError):  # one of an earlier version, which fails when it is reached
         return 1
 

@@ -323,8 +323,9 @@ def _matching(node: Node, text: Evaluator) -> Evaluator:
 
 
 def _is_matching(pattern: Pattern, text: Evaluator, of: Evaluation) -> bool:
-    raw = text(of).encode(errors="surrogatepass")
-    of.spend(pattern.units(len(raw)))
+    found = text(of)
+    raw = found.encode(errors="surrogatepass")
+    of.spend(pattern.units(len(found), len(raw) / len(found) if found else 1))
     return pattern.is_in(raw)
 
 

@@ -168,6 +168,8 @@ class _Domain(NamedTuple):
     includes: Callable[[str], bool]
     examples: tuple[str, ...] = ()
     """All of them, where they can be shown."""
+    spelling: Callable[[str], str | None] | None = None
+    """The one spelling of a text; `None` for one that is no such text."""
 
 
 def _one_of(called: str, names: tuple[str, ...]) -> _Domain:
@@ -182,9 +184,13 @@ def _by_form(form: re.Pattern[str]) -> Callable[[str], bool]:
     return lambda text: form.fullmatch(text) is not None
 
 
-def _as_spelled(read: Callable[[str], str | None]) -> Callable[[str], bool]:
-    """Whether a text is in the one spelling that `read` returns."""
-    return lambda text: read(text) == text
+def _spelled(called: str, read: Callable[[str], str | None]) -> _Domain:
+    """Texts in the one spelling that `read` returns."""
+
+    def is_spelled(text: str) -> bool:
+        return read(text) == text
+
+    return _Domain(called, is_spelled, spelling=read)
 
 
 _SIGNALS = _one_of("a signal", tuple(CATALOGUE))
@@ -197,10 +203,10 @@ _DOMAINS: Final[dict[str, _Domain]] = {
     "account.id": _Domain("an account id", _by_form(ACCOUNT_ID)),
     "action": _Domain("an action (lower-case letters, digits, _ . -; a letter first)", _by_form(ACTION)),
     "platform": _one_of("a platform", get_args(Platform)),
-    "origin": _Domain("an origin such as https://shop.example, without a path", _as_spelled(normalize_origin)),
-    "address.ip": _Domain("an address", _as_spelled(parse_ip)),
+    "origin": _spelled("an origin such as https://shop.example, without a path", normalize_origin),
+    "address.ip": _spelled("an address", parse_ip),
     "address.country": _Domain("a country by ISO 3166-1, such as GB or DE in capitals", _is_country),
-    "address.asn": _Domain("a number of a network, without AS", _as_spelled(partial(canonical, "asn"))),
+    "address.asn": _spelled("a number of a network, without AS", partial(canonical, "asn")),
     "address.anonymity_network": _one_of("an anonymity network", get_args(AnonymityNetwork)),
     "device_kind": _one_of("a kind of device", get_args(DeviceKind)),
     "visitor_kind": _one_of("a kind of visitor", get_args(VisitorKind)),
@@ -275,6 +281,10 @@ class _Looking:
         if name in ("signals", "groups") and other is not None:
             hint = f'; it is {self._domains[other].called}: write "{literal.value}" in {other}'
         else:
+            spelled = None if domain.spelling is None else domain.spelling(literal.value)
+            if spelled is not None:
+                yield f'{_at(literal)}: no event has {literal.value!r} there, but in the spelling "{spelled}"'
+                return
             few = domain.examples if len(domain.examples) <= _FEW else ()
             near = few or get_close_matches(literal.value, domain.examples, 1)
             hint = f"; write {_listed(near)}" if near else ""
@@ -290,7 +300,7 @@ class _Looking:
         is_beyond = number > largest or (number == largest and operator == "_>_")
         if is_beyond and operator != "_!=_":
             said = f"counts of velocity end at {MOST}" if is_count else f"it is at most {largest}"
-            yield f"{_at(literal)}: no event is compared with {number} as you expect, since {said}"
+            yield f"{_at(literal)}: {said}, so that a comparison with {number} is the same for every event"
 
 
 def _listed(names: tuple[str, ...] | list[str]) -> str:

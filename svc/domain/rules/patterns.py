@@ -7,6 +7,7 @@ price of a match is the bytes of the text times the size of the program (docs/ad
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final, NamedTuple
 
 import re2  # pyright: ignore[reportMissingTypeStubs]
@@ -25,6 +26,11 @@ _SHORTEST: Final = 64
 """Bytes that a search is priced for at least: a pattern takes memory and is compiled, whatever it is asked of."""
 
 
+_ESCAPED_MARK = re.compile(r"\\[^0-9A-Za-z]")
+_BEYOND_ASCII = re.compile(r"\.|\[\^|\(\?(?!:)|\\[^dswbBAz]")
+"""What may match other characters: any one, classes that are negated or of Unicode, and flags such as that of case."""
+
+
 class PatternError(ValueError):
     """A pattern that RE2 does not take."""
 
@@ -36,9 +42,14 @@ class Pattern(NamedTuple):
     """As RE2 compiled it."""
     program: int
     """Instructions of its two programs, of which one goes through the text from the end."""
+    is_ascii: bool
+    """Whether nothing beyond ASCII can match: the bytes of other characters lead back to the first state."""
 
-    def units(self, length: int) -> int:
-        """Return what a search in a text of this number of bytes costs at most (`cost.BUDGET`)."""
+    def units(self, characters: int, bytes_each: float = 1) -> int:
+        """Return what a search in a text costs at most (`cost.BUDGET`), of this number of characters, with so many
+        bytes each.
+        """
+        length = characters if self.is_ascii else int(characters * bytes_each)
         return _FIXED_UNITS + int(max(length, _SHORTEST) * self.program * _UNITS_A_STEP)
 
     def is_in(self, text: bytes) -> bool:
@@ -57,4 +68,8 @@ def read_pattern(text: str) -> Pattern:
     except _re2.error as error:
         (problem,) = error.args
         raise PatternError(problem.decode(errors="replace") if isinstance(problem, bytes) else str(problem)) from None
-    return Pattern(found, max(found.programsize, found.reverseprogramsize))
+    return Pattern(found, max(found.programsize, found.reverseprogramsize), _is_ascii(text))
+
+
+def _is_ascii(text: str) -> bool:
+    return text.isascii() and _BEYOND_ASCII.search(_ESCAPED_MARK.sub("", text)) is None

@@ -50,8 +50,13 @@ class Ruleset(msgspec.Struct, frozen=True, array_like=True, kw_only=True, dict=T
     @cached_property
     def prepared(self) -> Prepared:
         """Its conditions, compiled once for each process."""
-        living = tuple((rule, known(rule.condition)) for rule in self.rules if rule.mode != "off")
-        return Prepared(living, frozenset[str]().union(*(condition.lists for _, condition in living)), _share(living))
+        return prepared(self.rules, known)
+
+
+def prepared(rules: Iterable[Rule], compiled: Callable[[str], Condition]) -> Prepared:
+    """Return rules that are ready for evaluation. `compiled`: returns the condition of a text."""
+    living = tuple((rule, compiled(rule.condition)) for rule in rules if rule.mode != "off")
+    return Prepared(living, frozenset[str]().union(*(condition.lists for _, condition in living)), _share(living))
 
 
 class Prepared(NamedTuple):
@@ -143,11 +148,8 @@ class Facts(NamedTuple):
     """Asked only where a condition names them."""
 
 
-def evaluate(ruleset: Ruleset, facts: Facts) -> Decided:
-    """Return the decision: the first active rule whose condition is true decides; shadows are evaluated as well. The
-    ruleset is not asked where it has no rules.
-    """
-    prepared = ruleset.prepared
+def evaluate(prepared: Prepared, facts: Facts) -> Decided:
+    """Return the decision: the first active rule whose condition is true decides; shadows are evaluated as well."""
     if not prepared.rules:
         return NOTHING_DECIDED
     evaluation = evaluation_of(facts, BUDGET)

@@ -26,8 +26,8 @@ from svc.domain.model import ENVIRONMENTS, Decision, RuleAction
 from svc.domain.records import Event
 from svc.domain.refusals import Refusal
 from svc.domain.rules.checking import condition_warnings
-from svc.domain.rules.conditions import is_valid
-from svc.domain.rules.ruleset import MOST_RULES, Decided, Rule, RuleMode, Ruleset
+from svc.domain.rules.conditions import compile_once, is_valid
+from svc.domain.rules.ruleset import MOST_RULES, Decided, Prepared, Rule, RuleMode, Ruleset, prepared
 from svc.domain.rules.standing import ruleset_warnings
 from svc.http.api.events import newest_positions
 from svc.http.change import caller_of, change
@@ -241,7 +241,7 @@ async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusa
         places = await newest_positions(services, number, environments_of(kind), call.at_ms, most=MAX_PREVIEWED)
         services.limits.work_refusal(number, EVENT_WORK * len(places), call.at_ms)
         tried = Ruleset(revision=0, rules=tuple(rules))
-        tally = await _tally(services, number, tried, places)
+        tally = await _tally(services, number, prepared(rules, compile_once), places)
     return _previewed(tally, body.rules, tried, kind)
 
 
@@ -276,7 +276,7 @@ class _Tally:
             self.reasons.setdefault(rule_id, reason)
 
 
-async def _tally(services: Services, number: int, tried: Ruleset, places: Sequence[EventPosition]) -> _Tally:
+async def _tally(services: Services, number: int, tried: Prepared, places: Sequence[EventPosition]) -> _Tally:
     tally = _Tally()
     decided = partial(_decided, number, tried)
     async with aclosing(in_slices(services.world, services.store, places, decided)) as slices:
@@ -288,7 +288,7 @@ async def _tally(services: Services, number: int, tried: Ruleset, places: Sequen
 
 
 def _decided(
-    number: int, tried: Ruleset, snapshot: Snapshot, places: Sequence[EventPosition]
+    number: int, tried: Prepared, snapshot: Snapshot, places: Sequence[EventPosition]
 ) -> Iterator[tuple[UUID, Event, Decided] | None]:
     """What the rules make of each of these events; `None` of one that is gone."""
     for each in events.read_each(snapshot, places):

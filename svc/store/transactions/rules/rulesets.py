@@ -29,6 +29,7 @@ from svc.domain.rules.ruleset import (
     Ages,
     Decided,
     Facts,
+    Prepared,
     Rule,
     Ruleset,
     evaluate,
@@ -127,12 +128,12 @@ def decide_event(snapshot: Snapshot, number: int, facts: Facts) -> Decided:
     """Return the decision of the ruleset in force on these facts."""
     if not organization(snapshot, number).has_rules:
         return NOTHING_DECIDED
-    return evaluate(ruleset_in_force(snapshot, number, kind_of(facts.event.environment)), facts)
+    return evaluate(ruleset_in_force(snapshot, number, kind_of(facts.event.environment)).prepared, facts)
 
 
-def decide_by(snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event) -> Decided:
-    """Return the decision that a ruleset would make now on a stored event."""
-    return evaluate(ruleset, facts_now(snapshot, number, event))
+def decide_by(snapshot: Snapshot, number: int, tried: Prepared, event: Event) -> Decided:
+    """Return the decision that rules would make now on a stored event."""
+    return evaluate(tried, facts_now(snapshot, number, event))
 
 
 def facts_now(snapshot: Snapshot, number: int, event: Event) -> Facts:

@@ -8,6 +8,10 @@ from __future__ import annotations
 import re
 
 DAY_MS = 24 * 3600 * 1000
+MAX_LEAD_MS = 3_600_000
+"""How far a stored time may be ahead of the clock (decisions 17.1, 17.2). A clock that is further behind it was ahead
+when the time was stored, and is right now.
+"""
 
 _UUID_V7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.ASCII)
 _VISITOR_ID = re.compile(r"[0-9A-Za-z]{20}", re.ASCII)

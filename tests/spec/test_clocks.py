@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -10,18 +11,21 @@ import pytest
 from svc.actors.retention import Progress, sweep_if_believed
 from svc.actors.settler import settle_all
 from svc.actors.watch.clock import ClockWatch
+from svc.domain.access.sessions import new_session
 from svc.domain.billing import Usage
-from svc.domain.ids import DAY_MS, made_at_ms
+from svc.domain.ids import DAY_MS, MAX_LEAD_MS, made_at_ms
 from svc.store.check.invariants import violations
 from svc.store.schema.tables import SETTLEMENTS
+from svc.store.transactions.access.keys import counted_keys
 from svc.store.transactions.billing.holdings import holding
 from svc.store.transactions.billing.settlement import statement
 from svc.store.transactions.erasure.visitors import erase_visitor
 from svc.store.transactions.retention import confirm_clock
-from svc.store.views.lookups import balance
+from svc.store.views.lookups import balance, find_sdk_key
 from svc.world import LONGEST_LEAD_MS
 from tests.spec.responses import visit
-from tests.support.live import Live
+from tests.spec.test_management_keys import SDK, Automation
+from tests.support.live import Live, live_service
 from tests.support.worlds import EPOCH_MS
 
 FIRST_DAY = EPOCH_MS // DAY_MS
@@ -135,6 +139,123 @@ async def test_charges_of_a_clock_that_was_400_days_ahead_are_of_one_day_each(li
     assert counted(live)[1] == {FIRST_DAY: 3 * PRICE, ahead: 7 * PRICE}
     with live.found.store.read() as snapshot:
         assert list(violations(snapshot)) == []
+
+
+@pytest.mark.usefixtures("engine")
+async def test_after_a_clock_that_was_a_year_ahead_a_quota_of_a_day_is_for_a_day(tmp_path: Path):
+    """17.2: identifications outside production, archived reports and issued keys; the bill stays exact."""
+    async with live_service(tmp_path, nonproduction_per_day=3, keys_per_day=2) as live:
+        _, development = live.issue(environment="development")
+        automation = Automation(live)
+
+        async def of_a_day() -> list[int]:
+            body = {"name": "shop", "environment": "staging"}
+            visits = [(await visit(live, development)).status_code for _ in range(4)]
+            issued = await automation("POST", SDK, body)
+            revoked = f"{SDK}/{issued.json()['key']['id']}/revoke" if issued.status_code == 201 else SDK
+            await automation("POST", revoked)
+            return [*visits, issued.status_code]
+
+        a_day = [200, 200, 200, 429, 201]
+        live.clock.now_ms = EPOCH_MS + 365 * DAY_MS
+        automation = Automation(live)
+        assert await of_a_day() == a_day
+        for day in range(1, 4):
+            live.clock.now_ms = EPOCH_MS + day * DAY_MS
+            assert await of_a_day() == a_day, day
+        live.clock.now_ms -= 30_000
+        assert (await visit(live, development)).status_code == 429, "a clock that is a little behind gets no new day"
+
+
+@pytest.mark.usefixtures("engine")
+async def test_a_request_with_a_date_of_last_week_gives_no_quota_back(tmp_path: Path):
+    """17.2: two nodes, one of which has a clock that is far behind."""
+    async with live_service(tmp_path, nonproduction_per_day=2) as live:
+        _, development = live.issue(environment="development")
+        statuses: list[int] = []
+        for day in (7, 0, 7, 0, 7, 0, 7):
+            live.clock.now_ms = EPOCH_MS + day * DAY_MS
+            statuses.append((await visit(live, development)).status_code)
+        assert statuses == [200, 200, 200, 200, 429, 200, 429]
+
+
+@pytest.mark.usefixtures("engine")
+async def test_after_a_clock_that_was_a_year_ahead_reports_are_archived(tmp_path: Path):
+    """17.2: the budget of archived reports of a day is not used up for a year."""
+    async with live_service(tmp_path, archive_gib_per_day=3e-7) as live:  # one report, not two
+        _, production = live.issue(environment="production")
+
+        async def archived() -> list[bool]:
+            await visit(live, production)
+            await visit(live, production)
+            return [event.has_document for _, event in live.events()[-2:]]
+
+        assert await archived() == [True, False]
+        live.clock.now_ms = EPOCH_MS + 365 * DAY_MS
+        await archived()
+        live.clock.now_ms = EPOCH_MS + DAY_MS
+        await visit(live, production)
+        assert sum(event.has_document for _, event in live.events()) == 3
+
+
+@pytest.mark.usefixtures("engine")
+async def test_closing_a_day_late_keeps_what_today_has_used_up(tmp_path: Path):
+    """17.2: the settler closes a day of last week while today counts."""
+    async with live_service(tmp_path, nonproduction_per_day=2) as live:
+        _, production = live.issue(environment="production")
+        _, development = live.issue(environment="development")
+        await visit(live, production)
+        live.clock.advance(hours=7 * 24)
+        assert [(await visit(live, development)).status_code for _ in range(3)] == [200, 200, 429]
+        await settle(live)
+        assert counted(live)[1] == {FIRST_DAY: PRICE}
+        assert (await visit(live, development)).status_code == 429
+
+
+async def test_keys_that_a_clock_ahead_took_for_expired_count_again(live: Live):
+    """17.2, 2.5: with the clock a year ahead the organization counted no key that expires."""
+    number = live.organization.number
+    before = _active(live)
+    for _ in range(3):
+        live.issue(expires_at_ms=EPOCH_MS + 30 * DAY_MS)
+    live.clock.now_ms = EPOCH_MS + 365 * DAY_MS
+    live.issue()
+    live.clock.now_ms = EPOCH_MS
+    key, _ = live.issue(expires_at_ms=EPOCH_MS + DAY_MS)
+    assert _active(live) == before + 5
+    live.revoke(key)
+    assert _active(live) == before + 4
+    with live.found.store.read() as snapshot:
+        assert counted_keys(snapshot, number).count == before + 4
+
+
+def _active(live: Live) -> int:
+    with live.found.store.read() as snapshot:
+        active = holding(snapshot, live.organization.number).active_keys
+        return 0 if active is None else active.count
+
+
+async def test_the_last_use_of_a_key_follows_a_clock_that_is_set_right(live: Live):
+    """17.3, 2.3: one use with the clock a year ahead."""
+    key, secret = live.issue()
+    live.clock.now_ms = EPOCH_MS + 365 * DAY_MS
+    await visit(live, secret)
+    live.clock.now_ms = EPOCH_MS + DAY_MS
+    await visit(live, secret)
+    with live.found.store.read() as snapshot:
+        kept = find_sdk_key(snapshot, live.organization.number, key.id)
+        assert kept is not None
+        assert kept.last_used_at_ms == EPOCH_MS + DAY_MS
+
+
+def test_a_session_that_a_clock_ahead_began_is_over_when_the_clock_is_right():
+    """17.3, 15.6: it would last for a year, not 12 hours; nor is it one that was used a minute ago."""
+    session = new_session(EPOCH_MS + 365 * DAY_MS, secure=True, member_id="mem_a")
+    assert session.has_ended(EPOCH_MS)
+    assert session.touch_is_due(EPOCH_MS)
+    near = new_session(EPOCH_MS + LONGEST_LEAD_MS, secure=True, member_id="mem_a")
+    assert not near.has_ended(EPOCH_MS)
+    assert MAX_LEAD_MS == LONGEST_LEAD_MS
 
 
 class Retention:

@@ -15,6 +15,7 @@ from typing import Literal
 import msgspec
 
 from svc.domain.access.credentials import random_text
+from svc.domain.ids import MAX_LEAD_MS
 
 SESSION_MS = 12 * 3600 * 1000
 """From signing in until the session ends, however it is used."""
@@ -51,14 +52,17 @@ class Session(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """The member whose session it is."""
 
     def has_ended(self, now_ms: int) -> bool:
-        """Return whether its lifetime or its idle timeout has expired; its key may have ended it before."""
-        return now_ms >= self.expires_at_ms or now_ms - self.last_used_at_ms >= IDLE_MS
+        """Return whether its lifetime or its idle timeout has expired, or a clock that was ahead began it; its key may
+        have ended it before.
+        """
+        is_over = now_ms >= self.expires_at_ms or now_ms - self.last_used_at_ms >= IDLE_MS
+        return is_over or self.created_at_ms - now_ms > MAX_LEAD_MS
 
     def touch_is_due(self, now_ms: int) -> bool:
-        """Return whether its use at `now_ms` (Unix) is to be written: not within `NOTED_EVERY_MS` of the
-        one that is.
+        """Return whether its use at `now_ms` (Unix) is to be written: not within `NOTED_EVERY_MS` of the one that is,
+        unless a clock that was ahead wrote that.
         """
-        return now_ms - self.last_used_at_ms >= NOTED_EVERY_MS
+        return not -MAX_LEAD_MS <= now_ms - self.last_used_at_ms < NOTED_EVERY_MS
 
 
 class ConsoleLink(msgspec.Struct, frozen=True, array_like=True, kw_only=True):

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 
 from svc.domain.billing import IDENTIFIABLE_MICROS, UNIDENTIFIABLE_MICROS, Usage
-from svc.domain.ids import DAY_MS
+from svc.domain.ids import DAY_MS, MAX_LEAD_MS
 
 EVENT_BYTES = 2_304
 """An event with its index rows, its idempotency key, its replay memory and one webhook that tells of it."""
@@ -46,15 +46,26 @@ class Quotas(NamedTuple):
     """Keys issued in a UTC day."""
 
 
+class DayCounts(msgspec.Struct, frozen=True, array_like=True):
+    """What one organization has taken on one day, for quotas. Append fields with defaults, never move them."""
+
+    nonproduction: int = 0
+    archived_bytes: int = 0
+    nonproduction_archived_bytes: int = 0
+    keys_issued: int = 0
+
+
 class Holding(msgspec.Struct, frozen=True, array_like=True):
-    """What one organization has in the store, and what it has taken on the last day with traffic."""
+    """What one organization has in the store, and what it has taken on the last day with traffic. The counts for quotas
+    have a day of their own, which follows a clock that is set right; the bill's never goes back (ADR 177).
+    """
 
     events: int = 0
     visitors: int = 0
     report_bytes: int = 0
     """`row_bytes` of its documents and deferred reports."""
     day: int = 0
-    """UTC day since 1970 of the counts that follow."""
+    """UTC day since 1970 of the bill so far, and of the counts for quotas where `quota_day` is not set."""
     nonproduction: int = 0
     """Identifications outside production."""
     archived_bytes: int = 0
@@ -68,6 +79,12 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
     """Identifications of production on that day, by their price; the bill of the day so far."""
     unidentifiable: int = 0
     free: int = 0
+    quota_day: int | None = None
+    """UTC day of the counts for quotas (identifications outside production, archived bytes, keys issued), where it is
+    before `day`: a clock that was ahead has begun `day`.
+    """
+    ahead: DayCounts | None = None
+    """The counts for quotas of `day`, where those in the record are of another day."""
 
     @property
     def usage(self) -> Usage:
@@ -81,20 +98,34 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
         return self.events * EVENT_BYTES + self.visitors * VISITOR_BYTES + self.report_bytes
 
     def on(self, at_ms: int) -> Holding:
-        """Return the record on the UTC day of this moment: on a later day than its own, the counts of the day begin at
-        zero. An earlier moment counts for the record's own day: what was counted once is never forgotten (decisions
-        17.2).
+        """Return the record at this moment, the clock's own: on a later UTC day than the record's, the counts of the
+        day begin at zero. At an earlier moment the counts stay, but those for quotas are of that moment's day where
+        theirs is ahead by more than `MAX_LEAD_MS` (decisions 17.2). Those of `day` are kept for a clock that was right.
         """
         day = at_ms // DAY_MS
-        if day <= self.day:
+        if day > self.day:
+            return Holding(
+                events=self.events,
+                visitors=self.visitors,
+                report_bytes=self.report_bytes,
+                day=day,
+                active_keys=self.active_keys,
+            )
+        counted = self.day if self.quota_day is None else self.quota_day
+        if counted * DAY_MS - MAX_LEAD_MS <= at_ms < (counted + 1) * DAY_MS:
             return self
-        return Holding(
-            events=self.events,
-            visitors=self.visitors,
-            report_bytes=self.report_bytes,
-            day=day,
-            active_keys=self.active_keys,
+        ahead = self.ahead or self._counts()
+        counts, left = (ahead, None) if day == self.day else (DayCounts(), ahead)
+        return msgspec.structs.replace(
+            self, quota_day=None if day == self.day else day, ahead=left, **msgspec.structs.asdict(counts)
         )
+
+    def _counts(self) -> DayCounts:
+        return DayCounts(self.nonproduction, self.archived_bytes, self.nonproduction_archived_bytes, self.keys_issued)
+
+    def closed(self, day: int) -> Holding:
+        """Return the record with a bill that is for a later UTC day than `day`; the same object if it is already."""
+        return self if self.day > day else self.on((day + 1) * DAY_MS)
 
     def plus(self, *, events: int = 0, visitors: int = 0, report_bytes: int = 0) -> Holding:
         """Return the record with these differences added, which may be negative. The counts of the day stay."""
@@ -177,12 +208,18 @@ class ActiveKeys(msgspec.Struct, frozen=True, array_like=True):
     expiries_ms: tuple[int, ...] = ()
     """When the others expire, in order; each is after `as_of_ms`."""
     as_of_ms: int = 0
-    """Keys that expired until then are left out. Never goes back, whatever the clock does."""
+    """Keys that expired until then are left out. Where it is ahead of the clock, see `is_ahead`."""
 
     @property
     def count(self) -> int:
         """Active keys at `as_of_ms`: call it on the result of `at`."""
         return self.unlimited + len(self.expiries_ms)
+
+    def is_ahead(self, now_ms: int) -> bool:
+        """Return whether it was written by a clock that was ahead, so that it lacks keys which have not expired: the
+        keys must be counted again.
+        """
+        return self.as_of_ms - now_ms > MAX_LEAD_MS
 
     def at(self, now_ms: int) -> ActiveKeys:
         """Return the record at `now_ms`, without the keys that have expired; never at an earlier time than

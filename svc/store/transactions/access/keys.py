@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from svc.domain.access.credentials import ApiKey, KeyKind, is_key_id
+from svc.domain.ids import MAX_LEAD_MS
 from svc.domain.limits.quotas import ActiveKeys, Holding, Quotas, may_issue, seconds_to_midnight
 from svc.domain.model import PLATFORMS
 from svc.domain.refusals import Refusal, invalid, over_day
@@ -137,8 +138,11 @@ def note_use(transaction: Transaction, digest: bytes, now_ms: int) -> None:
 
 
 def touch_is_due(key: ApiKey, now_ms: int) -> bool:
-    """Return whether `last_used_at` is at least a minute old, or was never set (decisions 2.3)."""
-    return key.last_used_at_ms is None or now_ms - key.last_used_at_ms >= LAST_USED_STEP_MS
+    """Return whether `last_used_at` is at least a minute old, was never set (decisions 2.3), or was set by a clock that
+    was ahead.
+    """
+    last_ms = key.last_used_at_ms
+    return last_ms is None or not -MAX_LEAD_MS <= now_ms - last_ms < LAST_USED_STEP_MS
 
 
 def counted_keys(snapshot: Snapshot, number: int, as_of_ms: int = 0) -> ActiveKeys:
@@ -158,7 +162,9 @@ def counted_keys(snapshot: Snapshot, number: int, as_of_ms: int = 0) -> ActiveKe
 def _held(transaction: Transaction, number: int, now_ms: int) -> tuple[Holding, ActiveKeys]:
     """What an organization holds today, and its keys that are active now."""
     held = holding(transaction, number)
-    active = held.active_keys or counted_keys(transaction, number)
+    active = held.active_keys
+    if active is None or active.is_ahead(now_ms):
+        active = counted_keys(transaction, number)
     return held.on(now_ms), active.at(now_ms)
 
 

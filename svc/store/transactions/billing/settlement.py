@@ -99,7 +99,7 @@ def close_day(transaction: Transaction, number: int, day: int) -> None:
     """Close a UTC day (counted since 1970): from now on no line of the ledger counts for it or an earlier day, however
     late it comes (decisions 17.2).
     """
-    holdings.add(transaction, number, (day + 1) * DAY_MS, lambda held: held)
+    holdings.close(transaction, number, day)
 
 
 def is_open(snapshot: Snapshot, number: int, day: int) -> bool:

@@ -168,5 +168,5 @@ def _record(call: Call, outcome: object) -> AuditRecord | None:
         action=call.route.operation_id,
         organization=caller.organization.number,
         subject=subject,
-        change=asked(named | ({} if call.body is None else msgspec.to_builtins(call.body)), how),
+        change=asked(named | ({} if call.body is None else msgspec.to_builtins(call.body)), how) | how.seen_of(outcome),
     )

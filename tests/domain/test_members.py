@@ -10,7 +10,7 @@ import pytest
 
 from svc.domain.access.members import canonical_email
 from svc.domain.access.one_time_codes import code_at, step_of_code
-from svc.domain.access.openid import new_attempt, read_attempt, read_roles, role_of, write_attempt
+from svc.domain.access.openid import LEEWAY_MS, new_attempt, read_attempt, read_roles, role_of, write_attempt
 from svc.domain.access.passwords import password_hash, stored_password
 from svc.domain.access.roles import KEY_ROLES, ROLES, ROLES_WITH, may
 
@@ -120,13 +120,14 @@ def test_an_attempt_is_read_back_where_and_when_it_may_be():
     made = new_attempt(b"k" * 32, b"s" * 32, 1_000_000, "https://a.example/x")
     text = write_attempt(b"k" * 32, made)
     assert read_attempt(b"k" * 32, text, 1_000_000, "https://a.example/x") == made
-    assert read_attempt(b"k" * 32, text, 1_599_999, "https://a.example/x") == made
+    for now_ms in (1_000_000 - LEEWAY_MS, 999_999, 1_599_999 + LEEWAY_MS):
+        assert read_attempt(b"k" * 32, text, now_ms, "https://a.example/x") == made
     assert len({made.state, made.nonce, made.verifier}) == 3
     assert made.state != new_attempt(b"k" * 32, b"s" * 32, 1_000_000, "https://b.example/x").state
     for key, given, now_ms, uri in (
         (b"l" * 32, text, 1_000_000, "https://a.example/x"),
-        (b"k" * 32, text, 1_600_000, "https://a.example/x"),
-        (b"k" * 32, text, 999_999, "https://a.example/x"),
+        (b"k" * 32, text, 1_600_000 + LEEWAY_MS, "https://a.example/x"),
+        (b"k" * 32, text, 999_999 - LEEWAY_MS, "https://a.example/x"),
         (b"k" * 32, text, 1_000_000, "https://b.example/x"),
         (b"k" * 32, text[:-1] + ("A" if text[-1] != "A" else "B"), 1_000_000, "https://a.example/x"),
         (b"k" * 32, "", 1_000_000, "https://a.example/x"),

@@ -14,10 +14,12 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 import httpx
 import pytest
 import trio
+from structlog.testing import capture_logs
 
 from svc.cli.records.organizations import create_organization
 from svc.config import Config, ConfigError
-from svc.domain.access.openid import ATTEMPT_MS
+from svc.domain.access.openid import ATTEMPT_MS, LEEWAY_MS
+from svc.domain.ids import DAY_MS
 from svc.openid import asking
 from svc.openid import provider as provider_module
 from svc.service_parts import openid_provider
@@ -195,12 +197,35 @@ async def test_who_has_a_mapped_role_comes_in_and_is_a_member_from_then_on(scene
 
 async def test_the_role_follows_the_provider_at_each_sign_in(scene: Scene):
     first, _ = await scene.sign_in()
+    add_member(scene.live, "admin", status="active")
     scene.provider.claims = {"groups": "fraud"}
     second, response = await scene.sign_in()
     assert outcome(response) == ""
     roles = [(await browser("GET", SESSION)).json()["role"] for browser in (first, second)]
     assert roles == ["analyst", "analyst"]
-    assert len(rows(scene.live, MEMBERS)) == 1
+    assert len(rows(scene.live, MEMBERS)) == 2
+
+
+@pytest.mark.parametrize("others", [(), ("invited", "suspended")])
+async def test_the_last_admin_stays_one_whatever_the_provider_says(scene: Scene, others: tuple[str, ...]):
+    """15.2: no act of a member leaves an organization without an active admin; log and audit say so."""
+    first, _ = await scene.sign_in()
+    for status in others:
+        add_member(scene.live, "admin", status=status)
+    scene.provider.claims = {"groups": "staff"}
+    with capture_logs() as logged:
+        second, response = await scene.sign_in()
+    assert outcome(response) == ""
+    roles = [(await browser("GET", SESSION)).json()["role"] for browser in (first, second)]
+    assert roles == ["admin", "admin"]
+    kept = {"kept_role": "admin", "mapped_role": "viewer"}
+    assert [record.record.change for record in records(scene.live)[:2]] == [kept, {}]
+    (line,) = [line for line in logged if line["event"] == "sign-in by OpenID keeps the role of the last admin"]
+    assert kept.items() <= line.items()
+    add_member(scene.live, "admin", status="active")
+    third, _ = await scene.sign_in()
+    assert (await third("GET", SESSION)).json()["role"] == "viewer", "there is another one now"
+    assert records(scene.live)[0].record.change == {}
 
 
 @pytest.mark.parametrize("groups", [None, [], ["others"], "svc-admin", {"svc-admins": True}, [["svc-admins"]], 7])
@@ -294,9 +319,29 @@ async def test_an_attempt_is_over_after_ten_minutes(scene: Scene):
     browser = Browser(scene.live, https=True)
     location, cookie = await scene.begin(browser)
     response = scene.provider.authorized(location)
-    scene.live.clock.advance(seconds=ATTEMPT_MS / 1000 - 1)
+    scene.live.clock.advance(seconds=(ATTEMPT_MS + LEEWAY_MS) / 1000 - 1)
     with nothing_stored(scene.live):
         assert outcome(await scene.end(browser, cookie, **response)) == "expired"
+
+
+@pytest.mark.parametrize(("behind_ms", "said"), [(1_300, ""), (LEEWAY_MS, ""), (LEEWAY_MS + 1, "expired")])
+async def test_another_node_that_is_a_little_behind_ends_an_attempt(scene: Scene, behind_ms: int, said: str):
+    """15.4: a minute of leeway between nodes; the provider, which knows the browser, sends it back at once."""
+    browser = Browser(scene.live, https=True)
+    location, cookie = await scene.begin(browser)
+    response = scene.provider.authorized(location)
+    scene.live.clock.now_ms -= behind_ms + 1_000  # coming back takes a second
+    assert outcome(await scene.end(browser, cookie, **response)) == said
+
+
+async def test_an_attempt_of_a_clock_that_was_a_year_ahead_keeps_nobody_out(scene: Scene):
+    """17.3: later attempts are earlier than that one."""
+    now_ms = scene.live.clock.now_ms
+    scene.live.clock.now_ms += 365 * DAY_MS
+    await scene.sign_in()
+    scene.live.clock.now_ms = now_ms + 60_000
+    _, response = await scene.sign_in()
+    assert outcome(response) == ""
 
 
 @pytest.mark.parametrize("changed", [{"state": "x" * 43}, {"state": ""}, {"code": ""}, {"code": "other"}])

@@ -55,6 +55,9 @@ class Audited(NamedTuple):
     names_people: bool = False
     """Whether it names the visitor or account of its path: an erasure. Any other record could outlive them."""
 
+    outcome: str | None = None
+    """Name of the attribute of what its transaction returns that is written beside what was asked for: a `dict`."""
+
     @property
     def left_out(self) -> frozenset[str]:
         """The variables of a path that the record does not name."""
@@ -65,6 +68,10 @@ class Audited(NamedTuple):
         for name in self.made.split("."):
             outcome = getattr(outcome, name, None)
         return outcome if isinstance(outcome, str) else None
+
+    def seen_of(self, result: object) -> dict[str, Any]:
+        """Return what the record says of the result of a transaction, beside what was asked for."""
+        return {} if self.outcome is None else getattr(result, self.outcome, {})
 
 
 ActorKind = Literal["management_key", "member", "command_line"]
@@ -99,7 +106,7 @@ class AuditRecord(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     subject: str | None
     """The id of what was changed: a key, an endpoint, a visitor, an organization; or a platform."""
     change: dict[str, Any]
-    """What was asked for, by name."""
+    """What was asked for, by name, and what else came of it."""
 
 
 _ORGANIZATION = frozenset({"organization_id"})

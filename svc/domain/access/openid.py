@@ -18,6 +18,8 @@ from svc.domain.encodings import base64url, seal, unseal
 
 ATTEMPT_MS = 10 * 60_000
 """From going to the provider until coming back."""
+LEEWAY_MS = 60_000
+"""By which the clocks of two nodes may differ: one begins an attempt, another ends it (decisions 15.4)."""
 SEED_BYTES = 32
 _MAC_BYTES = 16
 _LONGEST_SUBJECT = 255
@@ -128,14 +130,14 @@ def write_attempt(key: bytes, attempt: Attempt) -> str:
 
 
 def read_attempt(key: bytes, text: str, now_ms: int, redirect_uri: str) -> Attempt | None:
-    """Return the attempt of a text that `write_attempt` made for this redirect URI within the last `ATTEMPT_MS`; `None`
-    for any other.
+    """Return the attempt of a text that `write_attempt` made for this redirect URI within the last `ATTEMPT_MS`, or a
+    node whose clock differs by `LEEWAY_MS` at most; `None` for any other.
     """
     content = unseal(key, text, _MAC_BYTES, redirect_uri.encode() + b"\n")
     if content is None or len(content) != SEED_BYTES + 8:
         return None
     began_at_ms = int.from_bytes(content[SEED_BYTES:])
-    if not 0 <= now_ms - began_at_ms < ATTEMPT_MS:
+    if not -LEEWAY_MS <= now_ms - began_at_ms < ATTEMPT_MS + LEEWAY_MS:
         return None
     return new_attempt(key, content[:SEED_BYTES], began_at_ms, redirect_uri)
 

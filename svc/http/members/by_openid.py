@@ -14,6 +14,7 @@ import msgspec
 import structlog
 from msgspec import UNSET, UnsetType
 
+from svc.domain.access.audit import Audited
 from svc.domain.access.members import MEMBER_PREFIX, Member
 from svc.domain.access.openid import (
     ATTEMPT_MS,
@@ -27,7 +28,9 @@ from svc.domain.access.openid import (
     read_attempt,
     write_attempt,
 )
+from svc.domain.access.roles import Role
 from svc.domain.fields import about
+from svc.domain.ids import MAX_LEAD_MS
 from svc.domain.refusals import Refusal
 from svc.http.members.by_password import entry_of
 from svc.http.members.entering import Entry, enter, site_of
@@ -35,7 +38,7 @@ from svc.http.route import CONSOLE_ROOT, Call, Outcome, Route, Services, console
 from svc.http.sessions import COOKIES, Site, cookie_value, cross_origin_refusal
 from svc.store.schema.tables import MEMBERS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.access.members import add_member
+from svc.store.transactions.access.members import add_member, is_last_admin
 from svc.store.views import lookups
 from svc.store.views.members import member_of_subject, member_with
 from svc.world import twenty_characters
@@ -75,13 +78,31 @@ class CallbackQuery(msgspec.Struct, frozen=True):
     error: Annotated[str, about("What the provider refused.", "access_denied")] | UnsetType = UNSET
 
 
+class Admitted(NamedTuple):
+    """A member who may sign in."""
+
+    member: Member
+    """As it will be stored."""
+    mapped: Role
+    """The role that the provider gives. The member has another one where it is the last active admin."""
+
+    @property
+    def id(self) -> str:
+        """The member's id."""
+        return self.member.id
+
+    @property
+    def kept(self) -> dict[str, Role]:
+        """What log and audit say where the role was kept; empty where it was not."""
+        return {} if self.mapped == self.member.role else {"kept_role": self.member.role, "mapped_role": self.mapped}
+
+
 class Coming(NamedTuple):
     """A member who may sign in, checked as far as reading allows."""
 
     number: int
     """Of the organization."""
-    member: Member
-    """As it will be stored."""
+    member_id: str
     entry: Entry
 
 
@@ -163,33 +184,47 @@ async def _come_in(
         if account is None or account.organization.removed_at_ms is not None:
             return Refusal("not_found", reason="the organization of the settings was removed")
         number = account.organization.number
-        member = admit(snapshot, number)
-        if isinstance(member, Refusal):
-            return member
-        return Coming(number, member, entry_of(services, call, snapshot, (number, member)))
+        admitted = admit(snapshot, number)
+        if isinstance(admitted, Refusal):
+            return admitted
+        return Coming(number, admitted.id, entry_of(services, call, snapshot, (number, admitted.member)))
 
     coming = await services.store.query(find)
     if isinstance(coming, Refusal):
         return coming
 
-    def job(transaction: Transaction) -> Member | Refusal:
-        member = admit(transaction, coming.number)
-        if isinstance(member, Refusal) or member.id != coming.member.id:
-            return member if isinstance(member, Refusal) else _no("the members were changed meanwhile")
-        if transaction.get(MEMBERS, coming.number, member.id) is None:
-            return add_member(transaction, coming.number, member)
-        transaction.put(MEMBERS, (coming.number, member.id), member)
-        return member
+    def job(transaction: Transaction) -> Admitted | Refusal:
+        admitted = admit(transaction, coming.number)
+        if isinstance(admitted, Refusal) or admitted.id != coming.member_id:
+            return admitted if isinstance(admitted, Refusal) else _no("the members were changed meanwhile")
+        if transaction.get(MEMBERS, coming.number, admitted.id) is None:
+            added = add_member(transaction, coming.number, admitted.member)
+            return added if isinstance(added, Refusal) else admitted
+        transaction.put(MEMBERS, (coming.number, admitted.id), admitted.member)
+        return admitted
 
     came = await enter(services, call, coming.entry, job)
-    return came if isinstance(came, Refusal) else came[1]
+    if isinstance(came, Refusal):
+        return came
+    admitted, set_cookie = came
+    if admitted.kept:
+        reason = "the organization would be left without an active admin"
+        log.warning(
+            "sign-in by OpenID keeps the role of the last admin",
+            request_id=str(call.request_id),
+            member=admitted.id,
+            reason=reason,
+            **admitted.kept,
+        )
+    return set_cookie
 
 
 def _admitted(
     snapshot: Snapshot, number: int, identity: Identity, attempt: Attempt, new_id: str, now_ms: int
-) -> Member | Refusal:
-    """The member that this is, as it will be stored, with the role that the provider gives now. One who was invited is
-    known by its address where the provider has checked that; else by what the provider calls it alone.
+) -> Admitted | Refusal:
+    """The member that this is, with the role that the provider gives now, unless that would leave the organization
+    without an active admin (decisions 15.2). One who was invited is known by its address where the provider has checked
+    that; else by what the provider calls it alone.
     """
     member = member_of_subject(snapshot, number, identity.subject)
     if member is None:
@@ -207,16 +242,18 @@ def _admitted(
         )
     if member.status == "suspended":
         return _no(f"{member.id} is suspended")
-    if attempt.began_at_ms <= member.last_attempt_ms:
+    is_right = member.last_attempt_ms - now_ms <= MAX_LEAD_MS  # else a clock that was ahead wrote it (ADR 177)
+    if is_right and attempt.began_at_ms <= member.last_attempt_ms:
         return _no(f"{member.id} has signed in by this attempt, or by a later one")
-    return msgspec.structs.replace(
+    signed_in = msgspec.structs.replace(
         member,
-        role=identity.role,
+        role="admin" if is_last_admin(snapshot, number, member) else identity.role,
         status="active",
         subject=identity.subject,
         last_attempt_ms=attempt.began_at_ms,
         last_signed_in_at_ms=now_ms,
     )
+    return Admitted(signed_in, identity.role)
 
 
 def _no(reason: str) -> Refusal:
@@ -270,5 +307,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=end,
         query=CallbackQuery,
+        audited=Audited(outcome="kept"),
     ),
 )

@@ -10,7 +10,7 @@ from svc.domain.access.members import MOST_MEMBERS, Invitation, Member, MemberSt
 from svc.domain.access.roles import Role
 from svc.domain.refusals import Refusal
 from svc.store.schema.tables import INVITATIONS, MEMBER_EMAILS, MEMBERS
-from svc.store.snapshot import Transaction
+from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.access.sessions import end_sessions_of, find_invitation
 from svc.store.views.members import find_member, member_with, members_of, other_active_admins
 
@@ -105,7 +105,7 @@ def change_member(
     changed = msgspec.structs.replace(
         member, **{name: value for name, value in fields._asdict().items() if value is not None}
     )
-    if by_member and not _is_admin(changed) and _is_last_admin(transaction, number, member):
+    if by_member and not _is_admin(changed) and is_last_admin(transaction, number, member):
         return Refusal("last_admin")
     if changed == member:
         return MemberChange(member)
@@ -119,7 +119,7 @@ def remove_member(transaction: Transaction, number: int, member_id: str, *, by_m
     member = find_member(transaction, number, member_id)
     if member is None:
         return Refusal("not_found")
-    if by_member and _is_last_admin(transaction, number, member):
+    if by_member and is_last_admin(transaction, number, member):
         return Refusal("last_admin")
     ended = end_sessions_of(transaction, number, member_id)
     unlist_member(transaction, number, member_id)
@@ -138,5 +138,6 @@ def _is_admin(member: Member) -> bool:
     return member.role == "admin" and member.status == "active"
 
 
-def _is_last_admin(transaction: Transaction, number: int, member: Member) -> bool:
-    return _is_admin(member) and not other_active_admins(transaction, number, member.id)
+def is_last_admin(snapshot: Snapshot, number: int, member: Member) -> bool:
+    """Return whether a member is the only active admin of its organization."""
+    return _is_admin(member) and not other_active_admins(snapshot, number, member.id)

@@ -89,6 +89,28 @@ def test_the_erasure_of_somebody_with_many_reviews_takes_steps(tmp_path: Path, s
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("endpoints", [0, 10])
+def test_a_step_of_the_erasure_of_a_visitor_has_few_rows_whoever_waits_for_webhooks(tmp_path: Path, endpoints: int):
+    with outbox_world(tmp_path) as world:
+        shop = Shop(world)
+        for _ in range(endpoints):
+            events = ("identification.completed",)
+            world.endpoint(shop.number, "https://shop.example/hook", environment="test", events=events)
+        for at in range(40):
+            at_ms = EPOCH_MS + at * 1000
+            fields: dict[str, Any] = {"at_ms": at_ms, "request_id": UUID(bytes=first_id(at_ms + 7))}
+            shop.visit(environment="development", notify=True, **fields)
+        visitor_id = shop.rows(EVENTS)[0].verdict.visitor_id
+        before = shop.everything()
+        ended = world.do(partial(erase_visitor, number=shop.number, visitor_id=visitor_id, now_ms=EPOCH_MS))
+        while not ended:
+            after = shop.everything()
+            assert changed(before, after) <= MOST_ROWS
+            before, ended = after, world.do(partial(continue_erasure, number=shop.number, raw_id=visitor_id.encode()))
+        assert shop.rows(EVENTS) == shop.rows(DELIVERIES) == []
+
+
+@pytest.mark.slow
 def test_an_event_that_leaves_a_large_account_is_compared_with_a_bounded_number(tmp_path: Path):
     """The visitor and the country of the event are those of the oldest events of the account alone, and stay."""
     with outbox_world(tmp_path) as world:

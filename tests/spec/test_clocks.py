@@ -168,6 +168,18 @@ async def test_after_a_clock_that_was_a_year_ahead_a_quota_of_a_day_is_for_a_day
 
 
 @pytest.mark.usefixtures("engine")
+async def test_a_request_with_a_date_of_last_week_gives_no_quota_back(tmp_path: Path):
+    """17.2: two nodes, one of which has a clock that is far behind."""
+    async with live_service(tmp_path, nonproduction_per_day=2) as live:
+        _, development = live.issue(environment="development")
+        statuses: list[int] = []
+        for day in (7, 0, 7, 0, 7, 0, 7):
+            live.clock.now_ms = EPOCH_MS + day * DAY_MS
+            statuses.append((await visit(live, development)).status_code)
+        assert statuses == [200, 200, 200, 200, 429, 200, 429]
+
+
+@pytest.mark.usefixtures("engine")
 async def test_after_a_clock_that_was_a_year_ahead_reports_are_archived(tmp_path: Path):
     """17.2: the budget of archived reports of a day is not used up for a year."""
     async with live_service(tmp_path, archive_gib_per_day=3e-7) as live:  # one report, not two

@@ -11,15 +11,19 @@ from typing import Any
 import httpx
 import pytest
 import trio
+from psycopg import pq
 
 from svc.store.directory import Opened
 from svc.store.postgresql import store as serving
 from svc.store.transactions.access.keys import replace_origins
 from svc.world import World
 from tests.spec.responses import assert_error
+from tests.spec.subscriber import subscribing
 from tests.spec.test_authorization import Names, Receivers, Resources, Wire, callers, cells, visitor
+from tests.store.postgresql.nodes import until
 from tests.support.cutting_proxy import CuttingProxy
 from tests.support.live import Live, live_service, report
+from tests.support.receivers import Post
 from tests.support.serving_postgresql import open_served, url_of
 
 pytestmark = [pytest.mark.slow(10), pytest.mark.only_on("postgresql", "several nodes share a database")]
@@ -39,6 +43,35 @@ async def test_every_route_responds(tmp_path: Path):
                 wrong.append((cell.route.operation_id, status, answer))
         await wire.aclose()
     assert wrong == []
+
+
+REFUSE = """
+create function svc.refuse() returns trigger language plpgsql as $$ begin
+  raise 'No space left on device' using errcode = 'disk_full';
+end $$;
+create trigger refuse before update on svc.webhook_deliveries for each row execute function svc.refuse()
+"""
+TAKE = "drop trigger refuse on svc.webhook_deliveries; drop function svc.refuse()"
+
+
+@pytest.mark.usefixtures("engine")
+async def test_no_webhook_is_sent_before_the_database_has_taken_a_commit(tmp_path: Path):
+    """ADR 163: a new process would send what it cannot write down again and again."""
+    async with subscribing(tmp_path, open_store=open_served) as hooks:
+        await hooks.create()
+        connection = pq.PGconn.connect(url_of(tmp_path).conninfo())
+        try:
+            done = connection.exec_(REFUSE.encode())
+            assert done.status == pq.ExecStatus.COMMAND_OK, done.error_message
+            try:
+                assert await hooks.happen() == []
+            finally:
+                assert connection.exec_(TAKE.encode()).status == pq.ExecStatus.COMMAND_OK
+        finally:
+            connection.finish()
+        arrived: list[Post] = []
+        await until(lambda: arrived.extend(hooks.receivers.take()) or arrived)  # it tries again each second
+        assert len(arrived) == 1
 
 
 @pytest.mark.usefixtures("engine")

@@ -46,6 +46,15 @@ class Quotas(NamedTuple):
     """Keys issued in a UTC day."""
 
 
+class DayCounts(msgspec.Struct, frozen=True, array_like=True):
+    """What one organization has taken on one day, for quotas. Append fields with defaults, never move them."""
+
+    nonproduction: int = 0
+    archived_bytes: int = 0
+    nonproduction_archived_bytes: int = 0
+    keys_issued: int = 0
+
+
 class Holding(msgspec.Struct, frozen=True, array_like=True):
     """What one organization has in the store, and what it has taken on the last day with traffic. The counts for quotas
     have a day of their own, which follows a clock that is set right; the bill's never goes back (ADR 177).
@@ -74,6 +83,8 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
     """UTC day of the counts for quotas (identifications outside production, archived bytes, keys issued), where it is
     before `day`: a clock that was ahead has begun `day`.
     """
+    ahead: DayCounts | None = None
+    """The counts for quotas of `day`, where those in the record are of another day."""
 
     @property
     def usage(self) -> Usage:
@@ -88,8 +99,8 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
 
     def on(self, at_ms: int) -> Holding:
         """Return the record at this moment, the clock's own: on a later UTC day than the record's, the counts of the
-        day begin at zero. At an earlier moment the counts stay, but those for quotas begin again where their day is
-        ahead by more than `MAX_LEAD_MS` (decisions 17.2).
+        day begin at zero. At an earlier moment the counts stay, but those for quotas are of that moment's day where
+        theirs is ahead by more than `MAX_LEAD_MS` (decisions 17.2). Those of `day` are kept for a clock that was right.
         """
         day = at_ms // DAY_MS
         if day > self.day:
@@ -103,14 +114,14 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
         counted = self.day if self.quota_day is None else self.quota_day
         if counted * DAY_MS - MAX_LEAD_MS <= at_ms < (counted + 1) * DAY_MS:
             return self
+        ahead = self.ahead or self._counts()
+        counts, left = (ahead, None) if day == self.day else (DayCounts(), ahead)
         return msgspec.structs.replace(
-            self,
-            quota_day=None if day == self.day else day,
-            nonproduction=0,
-            archived_bytes=0,
-            nonproduction_archived_bytes=0,
-            keys_issued=0,
+            self, quota_day=None if day == self.day else day, ahead=left, **msgspec.structs.asdict(counts)
         )
+
+    def _counts(self) -> DayCounts:
+        return DayCounts(self.nonproduction, self.archived_bytes, self.nonproduction_archived_bytes, self.keys_issued)
 
     def closed(self, day: int) -> Holding:
         """Return the record with a bill that is for a later UTC day than `day`; the same object if it is already."""

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from math import inf
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -91,7 +92,7 @@ class Written(NamedTuple, Generic[T]):
 
     outcomes: list[T | Exception]
     rows: dict[RowKey, Raw]
-    """Those that differ from what there was before."""
+    """Those that differ from what there was before, or one that does not, where jobs wrote it as it was."""
     proof_rows: tuple[RowKey, ...]
     """Those of them that are there only if the commit has happened."""
     turns: dict[int, int]
@@ -409,12 +410,12 @@ def _missing(touched: set[int], held: frozenset[int]) -> set[int]:
 
 
 def _changed(rows: Rows, changes: Changes) -> dict[RowKey, Raw]:
-    return {
-        (table, key): raw
-        for table, own in changes.items()
-        for key, raw in own.items()
-        if raw is None or rows.found(table, key) != raw
-    }
+    """The rows that a commit writes: those that differ. Where none does, one is written as it was: a job that writes a
+    row has it committed, as in a data directory (ADR 163).
+    """
+    put = {(table, key): raw for table, own in changes.items() for key, raw in own.items()}
+    changed = {row_key: raw for row_key, raw in put.items() if raw is None or rows.found(*row_key) != raw}
+    return changed or dict(islice((row for row in put.items() if not is_immutable(row[0][0])), 1))
 
 
 def _proof_rows(rows: Rows, changed: dict[RowKey, Raw]) -> tuple[RowKey, ...]:

@@ -256,7 +256,7 @@ def _purge_attempt(transaction: Transaction, number: int, attempt_id: bytes) -> 
     transaction.delete(ATTEMPT_COUNTS, number, attempt.endpoint, attempt.occurred_at_ms // 60_000)
 
 
-_PURGED_BY: dict[str, tuple[Callable[[Transaction, int, bytes], None], int]] = {
+_PURGED_BY: dict[str, tuple[Callable[[Transaction, int, bytes], object], int]] = {
     EVENTS.name: (purge_event, EVENTS_A_STEP),
     WEBHOOK_EVENTS.name: (purge_webhook_event, EVENTS_A_STEP),
     ATTEMPTS.name: (_purge_attempt, ROWS_A_STEP),

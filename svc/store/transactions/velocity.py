@@ -6,7 +6,7 @@ visitor; in the first event of a subject in a period of 30 days one more is read
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -144,8 +144,10 @@ def _counted(
     return row
 
 
-MOST_COMPARED = 1000
-"""Other events of an account that are looked through for its visitors, addresses and countries."""
+MAX_COMPARED = 100
+"""Newest other events of an account in one environment that are compared with an event that leaves it."""
+MAX_SHARED = 16
+"""Where it has more, so many of those that share the visitor of the event, its address, or its country, of each."""
 
 
 def move_event(transaction: Transaction, event: Event, before: Party, after: Party, now_ms: int) -> None:
@@ -157,14 +159,14 @@ def move_event(transaction: Transaction, event: Event, before: Party, after: Par
     the event would not look for.
     """
     now_s = min(max(now_ms // 1000, before.at_s), before.at_s + LONGEST_S)
-    sharing: list[_OfAccount] = []
+    sharing = _Sharing()
     if before.account is not None and event.account_id is not None and before.account != after.account:
-        sharing = list(_others_of_account(transaction, before, event.account_id))
+        sharing = _others_of_account(transaction, before, event, event.account_id)
         _leave_account(transaction, event, before, sharing, now_s)
     if before.counted_account not in (None, after.counted_account):
         for subject in ("visitor", "address"):
             own = before.id_of(subject)
-            if own is not None and all(other.party.id_of(subject) != own for other in sharing):
+            if own is not None and all(other.party.id_of(subject) != own for other in sharing.events):
                 row = read_row(transaction, before, subject, now_s)
                 _write(transaction, before, subject, now_s, row.without_others(_account_alone(before, subject)))
     if after.account is not None and after.account != before.account:
@@ -191,22 +193,28 @@ class _OfAccount(NamedTuple):
     is_verified: bool
 
 
-def _leave_account(
-    transaction: Transaction, event: Event, before: Party, sharing: Sequence[_OfAccount], now_s: int
-) -> None:
-    """Take an event out of the row and the record of the account that it had; `sharing`: other events of it."""
+class _Sharing(NamedTuple):
+    """Other events of an account."""
+
+    events: Sequence[_OfAccount] = ()
+    is_all: bool = True
+    """Whether it has no more."""
+
+
+def _leave_account(transaction: Transaction, event: Event, before: Party, sharing: _Sharing, now_s: int) -> None:
+    """Take an event out of the row and the record of the account that it had."""
     row = read_row(transaction, before, "account", now_s)
     gone = tuple(
-        None if other is None or any(each.party.others_of("account")[at] == other for each in sharing) else other
+        None if other is None or any(each.party.others_of("account")[at] == other for each in sharing.events) else other
         for at, other in enumerate(before.others_of("account"))
     )
     _write(transaction, before, "account", now_s, row.without_event(before.at_s, gone))
     record = transaction.get(ACCOUNTS, *account_key(before))
     if record is None:
         return
-    others = [PairEvent(each.party.at_s, each.party.visitor, each.is_verified) for each in sharing]
+    others = [PairEvent(each.party.at_s, each.party.visitor, each.is_verified) for each in sharing.events]
     own = PairEvent(before.at_s, before.visitor, event.account_verified)
-    keep_record(transaction, account_key(before), record.without_event(own, others, is_all=len(others) < MOST_COMPARED))
+    keep_record(transaction, account_key(before), record.without_event(own, others, is_all=sharing.is_all))
 
 
 def keep_record(transaction: Transaction, key: tuple[int, int, int], record: AccountRecord | None) -> None:
@@ -217,17 +225,34 @@ def keep_record(transaction: Transaction, key: tuple[int, int, int], record: Acc
         transaction.put(ACCOUNTS, key, record)
 
 
-def _others_of_account(snapshot: Snapshot, who: Party, account_id: str) -> Iterator[_OfAccount]:
-    """The newest events of an account that are counted; the event that was its own is written with another one."""
-    environments = [name for name in ENVIRONMENTS if kind_of(name) == kind_of(who.environment)]
-    for environment in environments:
-        scope = Scope(who.organization, ENVIRONMENTS.index(environment))
-        search = Search(snapshot, scope, (digest_of("account_id", account_id),))
-        for _, request_id in islice(search, MOST_COMPARED):
-            event = snapshot.get(EVENTS, who.organization, request_id)
-            if event is not None and event.account_id == account_id and is_counted(event):
-                visitor = snapshot.get(VISITOR_IDS, who.organization, event.verdict.visitor_id.encode())
-                yield _OfAccount(party_of(who.organization, request_id, event, visitor), event.account_verified)
+def _others_of_account(snapshot: Snapshot, who: Party, event: Event, account_id: str) -> _Sharing:
+    """The events of an account that are counted, as far as an event that leaves it is compared with them: the newest,
+    and where there are more, those that share most with it. It is written with another account already.
+    """
+    scopes = [
+        Scope(who.organization, at)
+        for at, environment in enumerate(ENVIRONMENTS)
+        if kind_of(environment) == kind_of(who.environment)
+    ]
+    account = digest_of("account_id", account_id)
+    newest = [list(islice(Search(snapshot, scope, (account,)), MAX_COMPARED + 1)) for scope in scopes]
+    found = {request_id for ids in newest for _, request_id in ids[:MAX_COMPARED]}
+    is_all = all(len(ids) <= MAX_COMPARED for ids in newest)
+    if not is_all:
+        shared = {"visitor": event.verdict.visitor_id, "ip_address": event.ip_address, "country": event.country_code}
+        for facet, value in shared.items():
+            digests = () if value is None else (account, digest_of(facet, value))
+            for scope in scopes if digests else ():
+                search = Search(snapshot, scope, digests)
+                found.update(request_id for _, request_id in islice(search, MAX_SHARED))
+    events: list[_OfAccount] = []
+    for request_id in sorted(found):
+        other = snapshot.get(EVENTS, who.organization, request_id)
+        if other is not None and other.account_id == account_id and is_counted(other):
+            visitor = snapshot.get(VISITOR_IDS, who.organization, other.verdict.visitor_id.encode())
+            party = party_of(who.organization, request_id, other, visitor)
+            events.append(_OfAccount(party, other.account_verified))
+    return _Sharing(events, is_all)
 
 
 def _account_alone(who: Party, subject: Subject) -> tuple[int | None, ...]:

@@ -107,6 +107,19 @@ async def test_jobs_on_two_nodes_have_serializable_outcomes(cluster: Cluster, ma
         assert first.exchanges().uncertain == second.exchanges().uncertain == 0
 
 
+async def test_a_row_that_is_written_as_it_was_is_a_commit(cluster: Cluster, made: str):
+    """As in a data directory: who writes one asks whether the store takes a commit (ADR 163)."""
+    async with node(cluster, made) as store:
+        await store.write_one(partial(add, 1, 5), 1)
+        version = "select xmin from svc.balances where organization = 1"
+        before, commits = cluster.execute(version, made), store.statistics().commits
+        assert await store.write_one(partial(add, 1, 0), 1) == 5
+        assert store.statistics().commits == commits + 1
+        assert cluster.execute(version, made) != before
+        await store.write_one(lambda transaction: transaction.get(BALANCES, 1), 1)
+        assert store.statistics().commits == commits + 1, "what only reads commits nothing"
+
+
 async def test_a_group_has_the_same_result_as_on_a_dict(cluster: Cluster, made: str):
     """Reads, writes, deletes and ranges in both directions that nothing foretold."""
     chance, model = random.Random(11), dict[int, int]()

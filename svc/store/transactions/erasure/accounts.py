@@ -63,8 +63,8 @@ def erase_account(transaction: Transaction, number: int, account_id: str) -> Ref
 
 
 def continue_account_erasure(transaction: Transaction, number: int, digest: int) -> bool:
-    """Take the account with this digest out of at most `EVENTS_A_STEP` more events. Return `True` if nothing is left,
-    or no erasure is pending.
+    """Take the account with this digest out of at most `EVENTS_A_STEP` more events, or out of some reviews once there
+    is no such event. Return `True` if nothing is left, or no erasure is pending.
     """
     raw = transaction.get(ACCOUNT_ERASURES, number, digest)
     if raw is None:
@@ -73,7 +73,7 @@ def continue_account_erasure(transaction: Transaction, number: int, digest: int)
     found = list(islice(_events_of(transaction, number, account_id), EVENTS_A_STEP + 1))
     for request_id in found[:EVENTS_A_STEP]:
         _leave_event(transaction, number, request_id)
-    if len(found) > EVENTS_A_STEP:
+    if len(found) > EVENTS_A_STEP or not forget_reviews(transaction, number, "account", account_id):
         return False
     _purge_account(transaction, number, account_id, digest)
     transaction.delete(ACCOUNT_ERASURES, number, digest)
@@ -87,7 +87,7 @@ def pending_account_erasures(snapshot: Snapshot, number: int) -> list[int]:
 
 def _purge_account(transaction: Transaction, number: int, account_id: str, digest: int) -> None:
     """Delete what is of an account and of no event: its entries in lists, what counts it, its record, the number by
-    which outcomes know it, its notes, and what reviews say of it.
+    which outcomes know it, and its notes.
     """
     purge_listed(transaction, number, "account", account_id)
     for key in list(_own_rows(transaction, number, digest)):
@@ -95,7 +95,6 @@ def _purge_account(transaction: Transaction, number: int, account_id: str, diges
     for kind in range(len(KINDS)):
         transaction.delete(ACCOUNTS, number, kind, digest)
     forget_account_number(transaction, number, digest)
-    forget_reviews(transaction, number, "account", account_id)
     purge_subject(transaction, number, "account", account_id)
 
 

@@ -7,6 +7,7 @@ opens a review, writes five and its webhook event.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -183,32 +184,40 @@ def _rows_of(number: int, review: Review) -> Iterator[tuple[Table[Any], tuple[An
             yield SUBJECT_REVIEWS, (number, SUBJECTS.index(subject), digest, review.raw_id)
 
 
-def _delete(transaction: Transaction, number: int, review: Review) -> None:
-    for table, key in review_rows(number, review):
-        transaction.delete(table, *key)
+def _delete(transaction: Transaction, number: int, review: Review) -> int:
+    """Delete the rows of a review; return how many there were."""
+    return sum(transaction.delete(table, *key) for table, key in review_rows(number, review))
+
+
+MAX_ROWS_A_STEP = 250
+"""Rows that one step of forgetting reviews deletes; the last review of a step may have more."""
 
 
 def forget_reviews(transaction: Transaction, number: int, subject: Subject, subject_id: str) -> bool:
-    """Delete the reviews of a visitor that is being erased, or remove an account that is being erased from its reviews;
-    do the same with webhooks about them that are still to be sent. Return whether there were any.
+    """Delete some reviews of a visitor that is being erased, or remove an account that is being erased from some of its
+    reviews; do the same with webhooks about them that are still to be sent. Return whether none is left: else this is
+    to be called again, in another transaction.
 
     A visitor and account have at most one open review: an open one that loses its account is deleted if the visitor has
     an open review without an account too.
     """
-    found = list(reviews_of(transaction, number, subject, subject_id))
+    found = list(islice(reviews_of(transaction, number, subject, subject_id), MAX_ROWS_A_STEP + 1))
+    rows = 0
     for review in found:
-        _delete(transaction, number, review)
+        if rows >= MAX_ROWS_A_STEP:
+            return False
+        rows += _delete(transaction, number, review)
         left = msgspec.structs.replace(review, account_id=None)
         is_second = review.state == "open" and transaction.has(OPEN_CASES, number, left.case)
         for event_id in webhook_event_ids(review):
             if subject == "visitor":
-                purge_webhook_event(transaction, number, event_id)
+                rows += purge_webhook_event(transaction, number, event_id)
             else:
-                remove_account_of(transaction, number, event_id)
+                rows += remove_account_of(transaction, number, event_id)
         if subject == "account" and not is_second:
             for table, key in review_rows(number, left):
                 transaction.put(table, key, left if table is REVIEWS else left.raw_id if table is OPEN_CASES else b"")
-    return bool(found)
+    return True
 
 
 def delete_old_reviews(transaction: Transaction, number: int, now_ms: int, most: int) -> int:

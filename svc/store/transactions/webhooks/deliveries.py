@@ -286,22 +286,23 @@ def remove_account(transaction: Transaction, organization: int, request_id: UUID
         remove_account_of(transaction, organization, identification_event_id(event_type, request_id).bytes)
 
 
-def remove_account_of(transaction: Transaction, organization: int, event_id: bytes) -> None:
+def remove_account_of(transaction: Transaction, organization: int, event_id: bytes) -> bool:
     """Remove the account from the body of one webhook event, given its 16-byte id; do nothing if there is no such
-    event.
+    event. Return whether there is.
     """
     event = transaction.get(WEBHOOK_EVENTS, organization, event_id)
     if event is not None:
         body = without_account(event.body)
         transaction.put(WEBHOOK_EVENTS, (organization, event_id), msgspec.structs.replace(event, body=body))
+    return event is not None
 
 
-def purge_webhook_event(transaction: Transaction, organization: int, event_id: bytes) -> None:
+def purge_webhook_event(transaction: Transaction, organization: int, event_id: bytes) -> int:
     """Delete an event (16-byte id) and every delivery of it; do nothing if there is none. An attempt in flight is still
-    logged when it ends.
+    logged when it ends. Return how many rows there were.
     """
-    for table, key in list(webhook_event_rows(transaction, organization, event_id)):
-        transaction.delete(table, *key)
+    rows = list(webhook_event_rows(transaction, organization, event_id))
+    return sum(transaction.delete(table, *key) for table, key in rows)
 
 
 def webhook_event_rows(

@@ -1,0 +1,156 @@
+"""What changes one event or erases somebody reads and writes a bounded number of rows at a time (ADR 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from svc.domain.accounts.velocity import SUBJECTS, account_digest
+from svc.domain.ids import first_id
+from svc.domain.labels.reviews import Subject
+from svc.domain.model import RequestFacts
+from svc.store.schema.tables import DELIVERIES, EVENTS, REVIEWS, VELOCITY
+from svc.store.snapshot import Transaction
+from svc.store.transactions.erasure.accounts import continue_account_erasure, erase_account
+from svc.store.transactions.erasure.visitors import continue_erasure, erase_visitor
+from svc.store.transactions.event_changes import change_event
+from svc.store.transactions.labels.reviews import Closing, close_review, open_review
+from svc.store.transactions.velocity import MAX_COMPARED, MAX_SHARED
+from tests.store.test_identification import DAY_MS, EPOCH_MS, Shop
+from tests.store.test_identification_bounds import Counted
+from tests.support.live import report
+from tests.support.outbox import outbox_world
+
+MOST_ROWS = 500
+
+
+def with_reviews(shop: Shop, count: int, *, notify: bool) -> None:
+    """One event of account `a`, and so many closed reviews of it."""
+    request_id = UUID(bytes=first_id(EPOCH_MS + 7))
+    event = shop.visit(request_id=request_id, account_id="a", environment="development").event
+    assert event is not None
+
+    def rounds(transaction: Transaction) -> None:
+        for at in range(count):
+            number, at_ms = shop.number, EPOCH_MS + at
+            made = open_review(transaction, number, request_id.bytes, event, at_ms, at.to_bytes(16), notify=notify)
+            assert made.review is not None
+            close_review(transaction, number, made.review.id, Closing("fraud", None, None), at_ms)
+
+    shop.world.do(rounds)
+
+
+def changed(before: dict[str, list[Any]], after: dict[str, list[Any]]) -> int:
+    """Rows that are there, gone or other by now."""
+    count = 0
+    for name, rows in after.items():
+        was, now = dict(before[name]), dict(rows)
+        count += sum(was.get(key) != now.get(key) for key in was.keys() | now.keys())
+    return count
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("endpoints", [0, 10])
+@pytest.mark.parametrize("subject", ["account", "visitor"])
+def test_the_erasure_of_somebody_with_many_reviews_takes_steps(tmp_path: Path, subject: Subject, endpoints: int):
+    with outbox_world(tmp_path) as world:
+        shop = Shop(world)
+        for _ in range(endpoints):
+            events = ("review.opened", "review.closed")
+            world.endpoint(shop.number, "https://shop.example/hook", environment="test", events=events)
+        with_reviews(shop, 300, notify=True)
+        assert bool(shop.rows(DELIVERIES)) is bool(endpoints)
+        (event,) = shop.rows(EVENTS)
+        visitor_id = event.verdict.visitor_id
+        begin: Callable[[Transaction], Any] = partial(erase_account, number=shop.number, account_id="a")
+        go_on: Callable[[Transaction], bool] = partial(
+            continue_account_erasure, number=shop.number, digest=account_digest(shop.number, "a")
+        )
+        if subject == "visitor":
+            begin = partial(erase_visitor, number=shop.number, visitor_id=visitor_id, now_ms=EPOCH_MS)
+            go_on = partial(continue_erasure, number=shop.number, raw_id=visitor_id.encode())
+        steps, before, ended = 0, shop.everything(), world.do(begin)
+        while True:
+            after = shop.everything()
+            assert changed(before, after) <= MOST_ROWS
+            assert world.violations() == []
+            steps += 1
+            if ended:
+                break
+            before, ended = after, world.do(go_on)
+        assert steps > 3
+        assert "'a'" not in repr(after)
+        assert len(shop.rows(REVIEWS)) == (300 if subject == "account" else 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("endpoints", [0, 10])
+def test_a_step_of_the_erasure_of_a_visitor_has_few_rows_whoever_waits_for_webhooks(tmp_path: Path, endpoints: int):
+    with outbox_world(tmp_path) as world:
+        shop = Shop(world)
+        for _ in range(endpoints):
+            events = ("identification.completed",)
+            world.endpoint(shop.number, "https://shop.example/hook", environment="test", events=events)
+        for at in range(40):
+            at_ms = EPOCH_MS + at * 1000
+            fields: dict[str, Any] = {"at_ms": at_ms, "request_id": UUID(bytes=first_id(at_ms + 7))}
+            shop.visit(environment="development", notify=True, **fields)
+        visitor_id = shop.rows(EVENTS)[0].verdict.visitor_id
+        before = shop.everything()
+        ended = world.do(partial(erase_visitor, number=shop.number, visitor_id=visitor_id, now_ms=EPOCH_MS))
+        while not ended:
+            after = shop.everything()
+            assert changed(before, after) <= MOST_ROWS
+            before, ended = after, world.do(partial(continue_erasure, number=shop.number, raw_id=visitor_id.encode()))
+        assert shop.rows(EVENTS) == shop.rows(DELIVERIES) == []
+
+
+@pytest.mark.slow
+def test_an_event_that_leaves_a_large_account_is_compared_with_a_bounded_number(tmp_path: Path):
+    """The visitor and the country of the event are those of the oldest events of the account alone, and stay."""
+    with outbox_world(tmp_path) as world:
+        shop = Shop(world)
+        count = MAX_COMPARED + 60
+        ids = [UUID(bytes=first_id(EPOCH_MS + at * 1000 + 7)) for at in range(count)]
+        for at, request_id in enumerate(ids):
+            device, ip = (1, "81.2.69.160") if at < 3 else (2, "81.2.69.161")
+            facts = RequestFacts(ip=ip, user_agent=report()["userAgent"])
+            fields: dict[str, Any] = {"at_ms": EPOCH_MS + at * 1000, "request_id": request_id, "facts": facts}
+            shop.visit(report(device), account_id="big", environment="development", **fields)
+        now_ms = EPOCH_MS + DAY_MS
+
+        def moved(request_id: UUID) -> int:
+            """Events that were read."""
+            read: list[int] = []
+
+            def job(transaction: Transaction) -> None:
+                counted = Counted(transaction)
+                change_event(
+                    counted, shop.number, "development", request_id, {"account_id": "other"}, now_ms, 30 * DAY_MS
+                )
+                read.append(counted.read[EVENTS.name])
+
+            world.do(job)
+            return read[-1]
+
+        def known() -> tuple[int, ...]:
+            """Visitors and addresses of the account."""
+            digest, now_s = account_digest(shop.number, "big"), now_ms // 1000
+            with world.store.read() as snapshot:
+                rows = [row for key, row in snapshot.scan(VELOCITY) if key[3:] == (SUBJECTS.index("account"), digest)]
+                (counts,) = [row.counts("account", now_s) for row in rows]
+            return tuple(month for _, _, month in counts.others[:2])
+
+        assert known() == (2, 2)
+        for at in range(2):
+            assert moved(ids[at]) <= MAX_COMPARED + 3 * MAX_SHARED + 10
+            assert known() == (2, 2), "another of its events is by this visitor, from this address"
+            assert world.violations() == []
+        moved(ids[2])
+        assert known() == (1, 1)
+        assert world.violations() == []

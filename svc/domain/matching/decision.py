@@ -303,7 +303,8 @@ def decide(
     hidden = _hidden(features, best, now_ms // 1000, statistics)
     probability = min(calibrated / (1.0 + hidden), _share_of_equals(features, best, weighed, statistics))
     bar = _link_probability(features, best, counts, hidden, statistics)
-    linked = probability >= bar
+    # Until something returned, a new token costs no more than none.
+    linked = probability >= bar or (hidden < parameters.HIDDEN_DEVICE and probability * (1.0 + hidden) >= bar)
     outcome: Linkage
     if linked:
         outcome = "exact" if best.exact else "match"

@@ -313,7 +313,8 @@ def test_replay_of_an_older_export_splits_no_browser(svc: Program):
     answers = svc.replay(exported_by_0_2_0(*before, *[("c", SHOP), ("b", FORUM)] * 5))
     assert len(answers) == 16
     assert len({answer["visitor_id"] for answer in answers}) == 1
-    assert {answer["visitor_confidence"] for answer in answers[2:]} == {100}
+    # The token that came after the clearing is certain once it came back on another day.
+    assert [answer["visitor_confidence"] for answer in answers[2:]] == [100] * 4 + [89] + [100] * 9
 
 
 def test_replay_of_an_older_export_parts_two_equal_browsers_of_one_site(svc: Program):

@@ -91,4 +91,4 @@ def test_two_apps_of_one_maker_on_one_phone_are_one_visitor_with_two_tokens(ios:
     visitor = world.visitor(1)
     assert visitor is not None
     assert [token.is_live for token in visitor.tokens] == [True] * 3
-    assert visitor.hidden(START_MS // 1000 + 10 * DAY_MS // 1000) == 0.0
+    assert visitor.hidden(START_MS // 1000 + 10 * DAY_MS // 1000, 1.0) == 0.0

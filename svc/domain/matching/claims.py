@@ -110,6 +110,24 @@ def _is_on_probation(features: Features, visitor: Visitor, token: Token | None, 
     return token is None or (token.probation > 0 and not visitor.has_replaced(token, now_s))
 
 
+def is_device_of_its_own(features: Features, split: Split) -> bool:
+    """Return whether a browser that was parted from a visitor becomes a visitor of its own, whoever else looks like it:
+    its token is proven by its key, or its report is that visitor's, so that likeness tells nothing.
+    """
+    signed = split.token.key != 0 and split.token.key == features.key
+    return signed or features.exact in split.visitor.exact_hashes
+
+
+def share_parted(statistics: Statistics, token: Token) -> float:
+    """Return how many devices a token that is parted from its visitor shows, by expectation: one, where an older token
+    returned after it.
+    """
+    if token.probation == STRANGERS:
+        return 1.0
+    odds = statistics.twin_odds()
+    return odds / (1.0 + odds)
+
+
 class TokenStanding(msgspec.Struct, frozen=True, gc=False):
     """What a known token proves about a visit, given what the device reports."""
 

@@ -300,10 +300,11 @@ def decide(
     # What the calibration takes from the best is shared by the others as before.
     doubt = (1.0 - calibrated) / max(1.0 - raw, 1e-9)
     probability_new = min((1.0 - rate) / total * doubt, 1.0 - calibrated)
-    hidden = best.visitor.hidden(now_ms // 1000) if features.token_is_new else 0.0
-    probability = min(calibrated / (1.0 + hidden), _share_of_equals(features, best, weighed))
+    hidden = _hidden(features, best, now_ms // 1000, statistics)
+    probability = min(calibrated / (1.0 + hidden), _share_of_equals(features, best, weighed, statistics))
     bar = _link_probability(features, best, counts, hidden, statistics)
-    linked = probability >= bar
+    # Until something returned, a new token costs no more than none.
+    linked = probability >= bar or (hidden < parameters.HIDDEN_DEVICE and probability * (1.0 + hidden) >= bar)
     outcome: Linkage
     if linked:
         outcome = "exact" if best.exact else "match"
@@ -328,11 +329,35 @@ def decide(
     )
 
 
-def _share_of_equals(features: Features, best: _Candidate, weighed: Sequence[_Candidate]) -> float:
-    """Each of the known devices that send this very report from here may be the one that lost its token."""
+def _hidden(features: Features, best: _Candidate, now_s: int, statistics: Statistics) -> float:
+    """How many further devices are expected behind the likeliest visitor. A neighbor has an address of its own: a token
+    that comes from another one than the visitor's is no sign of cleared storage.
+    """
+    if not features.token_is_new:
+        return 0.0
+    at_home = best.network_context in (NEAR, CROWDED, UNKNOWN)
+    return best.visitor.hidden(now_s, statistics.share_apart(features) if at_home else 1.0)
+
+
+def _share_of_equals(
+    features: Features, best: _Candidate, weighed: Sequence[_Candidate], statistics: Statistics
+) -> float:
+    """Each of the known devices that send this very report from here may be the one that lost its token. A visitor
+    that appeared when this one fell silent was rather parted from one that clears its storage: it counts for as much of
+    a device as such tokens turned out to be here.
+    """
     if not best.exact or not features.token_is_new:
         return 1.0
-    return 1.0 / sum(other.exact and other.network_context == best.network_context for other in weighed)
+    others = [
+        other.visitor
+        for other in weighed
+        if other is not best and other.exact and other.network_context == best.network_context
+    ]
+    if not others:
+        return 1.0
+    apart = statistics.share_apart(features)
+    mine = best.visitor
+    return 1.0 / (1.0 + sum(1.0 if other.keeps_tokens and other.coexists(mine) else apart for other in others))
 
 
 def _link_probability(

@@ -390,6 +390,10 @@ DOUBTED_CONFIDENCE: Final = 85
 DOUBTED_PROBABILITY: Final = 0.85
 """Of a link by a token that the device contradicts, where everything else speaks for it: below
 `TEMPLATE_PROBABILITIES`, so that the record stays as it is."""
+UNPROVEN_CONFIDENCE: Final = 89
+LIVING_DAYS: Final = 30
+"""Highest confidence of an answer that something copied could have brought about, and for how many days after its last
+visit a token of the visitor makes it so (decisions 18.1)."""
 PROBATION_DAYS: Final = 3
 """A token that joins a record because the report looks alike is on probation: it must come on so many further days from
 a network of that visitor before it proves anything from elsewhere. A copied report is enough to join."""
@@ -407,6 +411,12 @@ TWIN_ODDS: Final = 0.075
 """Of tokens that joined a visitor beside an older one and came back before that did: how many are another device's, of
 how many, to begin with; how many are remembered; and the odds from which on one gets a visitor of its own: a doubtful
 split costs less than a false merge."""
+APART: Final = (3.0, 10.0)
+APART_OF_CLASS: Final = 10.0
+APART_REMEMBERED: Final = 2000.0
+"""Of tokens that joined a visitor beside an older one by likeness: how many are another device's, of how many, to begin
+with; how many of a class the share of all desktops or mobiles is worth; and how many are remembered
+(`Statistics.share_apart`)."""
 RATE_DAYS: Final = 5.0
 """Days without a visit that a visitor is taken to have had before its first one, when its rate of visits is asked."""
 

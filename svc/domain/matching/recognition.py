@@ -31,7 +31,8 @@ from svc.domain.matching.blocks import (
     read_records,
     token_key,
 )
-from svc.domain.matching.claims import Claim, Split, claim_of, standing_of
+from svc.domain.matching.certainty import bounded
+from svc.domain.matching.claims import Claim, Split, claim_of, is_device_of_its_own, share_parted, standing_of
 from svc.domain.matching.decision import (
     DAY_S,
     Linkage,
@@ -43,7 +44,7 @@ from svc.domain.matching.decision import (
 )
 from svc.domain.matching.learned.calibration import CROWDED, NEAR, SURROUNDINGS
 from svc.domain.matching.learned.statistics import NOTHING, Statistics, StatisticsUpdate
-from svc.domain.matching.tokens import DEVICE, older_beside, rivals_of, told_apart
+from svc.domain.matching.tokens import DEVICE, STRANGERS, Token, older_beside, rivals_of, told_apart
 from svc.domain.matching.visitor import Visitor, first_record
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     number: int | None = None
     """The visitor's number; `None` = a new visitor."""
     confidence: int = 0
-    """0 for a new id, 85 to 99 recognized though something changed, 100 (decisions 3.5)."""
+    """0 for a new id; 85 to 89 by all that is known, not proven; 90 to 100 where nothing that decided could have been
+    copied (decisions 3.5, 18.1)."""
     probability: float = 0.0
     """That it is the known visitor which it resembles most, linked or not."""
     token_conflict: bool = False
@@ -166,7 +168,7 @@ class _Refuted(NamedTuple):
 def _proven(index: Index, features: Features, now_ms: int, claim: Claim, changed: int) -> Recognition:
     """The visitor whose token it is."""
     decision = by_token(claim.number, changed, exact=_sent_before(index, features, claim.number, claim.visitor))
-    recognition = _linked(features, now_ms, decision, claim.visitor)
+    recognition = _linked(features, now_ms, decision, claim.visitor, token=claim.token)
     signed = claim.signed and not claim.is_device
     return msgspec.structs.replace(recognition, proven=True) if signed else recognition
 
@@ -185,7 +187,11 @@ def _decided(
     split = refuted.split
     found = likeliest_visitor(index, statistics, features, now_ms, split)
     decision = found.decision
-    if decision.linked and _is_enough(decision, refuted):
+    if (
+        decision.linked
+        and _is_enough(decision, refuted)
+        and not (split is not None and is_device_of_its_own(features, split))
+    ):
         visitor = next(visitor for number, visitor in found.candidates if number == decision.number)
         return _linked(
             features,
@@ -227,8 +233,16 @@ def _decided(
             features=features,
             new_devices=_new_devices(statistics, features, decision),
             returned=1.0 - decision.probability_new if decision.distinct else None,
+            parted=0.0 if split is None else share_parted(statistics, split.token),
         ),
     )
+
+
+def _has_older(features: Features, visitor: Visitor) -> bool:
+    """Whether the report's token joins beside one of its site that the visitor had, and no private window's."""
+    if features.private or not features.token or visitor.token(features.token) is not None:
+        return False
+    return any(token.origin == features.origin and token.probation != STRANGERS for token in visitor.tokens)
 
 
 def _is_enough(decision: LinkDecision, refuted: _Refuted) -> bool:
@@ -304,16 +318,20 @@ def _linked(
     decision: LinkDecision,
     visitor: Visitor,
     *,
+    token: Token | None = None,
     new_devices: float = 0.0,
     token_conflict: bool = False,
     flooding: bool = False,
 ) -> Recognition:
+    """`token`: the one by which the visitor was recognized, `None` if by likeness."""
+    record = visitor
     proven = decision.outcome == "token"
     gap_s = max(now_ms // 1000 - visitor.last_seen_s, 0)
     update = StatisticsUpdate(
         features=features,
         new_devices=new_devices,
         returned=None if proven or not decision.distinct else 1.0 - decision.probability_new,
+        joined=not proven and features.token_is_new and _has_older(features, visitor),
         before=visitor if decision.probability > parameters.EVIDENCE_PROBABILITY else None,
         days=gap_s // DAY_S,
         proven=proven,
@@ -354,7 +372,7 @@ def _linked(
         changed = after
     return Recognition(
         number=decision.number,
-        confidence=decision.confidence,
+        confidence=bounded(decision.confidence, features, record, now_ms // 1000, token),
         probability=decision.probability,
         token_conflict=token_conflict,
         outcome=decision.outcome,

@@ -149,10 +149,12 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             return True
         return silent_s >= SILENT_DAYS * DAY_S and self.alive(older, token.first_s, now_s) < REPLACED_BELOW
 
-    def hidden(self, now_s: int) -> float:
-        """Return how many further devices are expected behind this visitor, 0 to 1: one if a token joined lately,
-        beside an older one of its storage that may still be in use, and nothing more is known about it. It counts for
-        less if the visitor left such tokens before, since it then uses private windows or clears its storage often.
+    def hidden(self, now_s: int, apart: float) -> float:
+        """Return how many further devices are expected behind this visitor, 0 to 1. Tokens of which each fell silent
+        when the next one joined are one browser whose storage was cleared (ADR 173): one that joined lately counts for
+        no more than `apart`, the share of such tokens that turned out to be another device's here. It counts in full
+        once an older one returned after it, and less if the visitor left such tokens before, since it then uses private
+        windows.
         """
         expected, closed = 0.0, 0
         for token in self.tokens:
@@ -164,7 +166,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
                     return 1.0
                 alive = 1.0
             else:
-                alive = self.alive(older, token.first_s, now_s)
+                alive = apart * self.alive(older, token.first_s, now_s)
             if token.came_back:
                 continue
             if now_s - token.last_s < OPEN_DAYS * DAY_S:
@@ -172,6 +174,12 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             else:
                 closed += 1
         return expected / (1 + closed)
+
+    def coexists(self, other: Visitor) -> bool:
+        """Return whether each of the two was seen after the other had appeared: neither is the other's browser after
+        its storage was cleared.
+        """
+        return self.last_seen_s > other.first_seen_s and other.last_seen_s > self.first_seen_s
 
     def without_token(self, token: Token) -> Visitor:
         """Return the record without a token that now belongs to a visitor of its own."""

@@ -37,11 +37,10 @@ from svc.domain.matching.learned.return_intervals import (
     is_unusual,
     learn_handshake,
 )
+from svc.domain.matching.learned.successions import Successions, share_apart
 from svc.domain.matching.parameters import (
     ATTRIBUTE_COUNT,
-    CLASS_VISITS,
     LINK_AT_HOME,
-    LINK_WITH_TOKEN_NEARBY,
     PRIOR_DEVICES,
     PRIOR_FREQUENCY,
     PRIOR_HARDWARE,
@@ -50,9 +49,6 @@ from svc.domain.matching.parameters import (
     RETURN_RATE_VISITS,
     RETURN_RATE_WITH_TOKEN,
     RETURN_RATE_WITHOUT_TOKEN,
-    TWINS,
-    TWINS_REMEMBERED,
-    YOUNG_VISITS,
 )
 from svc.domain.matching.visitor import Visitor
 from svc.domain.model import Attribute
@@ -91,6 +87,10 @@ class StatisticsUpdate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A token that had joined its visitor beside an older one came back for the first time, that one silent since."""
     twins_found: int = 0
     """So many of such tokens turned out to be other devices', since the older one came back."""
+    joined: bool = False
+    """A new token joined its visitor beside an older one by likeness."""
+    parted: float = 0.0
+    """How many tokens that had joined so turned out to be another device's, by expectation, 0 to 1."""
     handshake: int = 0
     """32-bit hash of the fingerprint of its TLS handshake, where that is to be learned; 0 = nothing."""
 
@@ -104,6 +104,7 @@ class _Class(msgspec.Struct, gc=False):
     version_visits: float = 0.0
     versions: dict[int, float] = msgspec.field(default_factory=dict[int, float])
     handshakes: Handshakes = msgspec.field(default_factory=dict[int, dict[int, float]])
+    successions: Successions = msgspec.field(default_factory=Successions)
 
 
 class _Changes(msgspec.Struct, gc=False):
@@ -130,6 +131,8 @@ class _Shared(msgspec.Struct, gc=False):
     found: float = 0.0
     """Tokens that had joined a visitor beside an older one and came back first; those of them that were another
     device's."""
+    successions: list[Successions] = msgspec.field(default_factory=lambda: [Successions(), Successions()])
+    """Of desktops and of mobiles."""
 
 
 class _Format2(msgspec.Struct, gc=False):
@@ -269,7 +272,7 @@ class Statistics:
         rate = (usual * RETURN_RATE_VISITS + returned) / (RETURN_RATE_VISITS + visits)
         # In a class that hardly came so far, other classes say little.
         of_class = self._classes.get(features.family, _EMPTY_CLASS).version_visits
-        rate += (usual - rate) * CLASS_VISITS / (CLASS_VISITS + of_class)
+        rate += (usual - rate) * parameters.CLASS_VISITS / (parameters.CLASS_VISITS + of_class)
         return min(max(rate, low), high)
 
     def twin_odds(self) -> float:
@@ -277,17 +280,23 @@ class Statistics:
         another device's.
         """
         found, of = (
-            count + usual for count, usual in zip((self._shared.found, self._shared.waited), TWINS, strict=True)
+            count + usual
+            for count, usual in zip((self._shared.found, self._shared.waited), parameters.TWINS, strict=True)
         )
         return found / max(of - found, 1.0)
+
+    def share_apart(self, features: Features) -> float:
+        """Return the share, 0 to 1, of new tokens beside a visitor's older one that are another device's here."""
+        known = self._classes.get(features.family, _EMPTY_CLASS)
+        return share_apart(known.successions, self._shared.successions[features.mobile])
 
     def link_nearby(self, features: Features) -> float:
         """Return the probability from which on a changed report with a token that is not known is linked at home: in a
         class that hardly came so far as surely as without a token, since who else lives there has not been seen yet.
         """
         visits = self._classes.get(features.family, _EMPTY_CLASS).version_visits
-        youth = max(1.0 - visits / YOUNG_VISITS, 0.0)
-        return LINK_WITH_TOKEN_NEARBY + (LINK_AT_HOME - LINK_WITH_TOKEN_NEARBY) * youth
+        youth = max(1.0 - visits / parameters.YOUNG_VISITS, 0.0)
+        return parameters.LINK_WITH_TOKEN_NEARBY + (LINK_AT_HOME - parameters.LINK_WITH_TOKEN_NEARBY) * youth
 
     def recency(self, gap_days: float) -> float:
         """Return how much likelier than others a visitor that has been away for so long is to come now."""
@@ -311,6 +320,8 @@ class Statistics:
         _count_version(known, features)
         if update.handshake:
             learn_handshake(known.handshakes, features.browser_version // 10, update.handshake)
+        for counts in (known.successions, self._shared.successions[features.mobile]):
+            counts.learn(update.joined, update.parted)
         given_up = self._note(features.family, known.version_visits)
         if update.before is not None and update.returned_at_s:
             self._shared.return_intervals.learn(update.days, update.before.first_seen_s, update.returned_at_s)
@@ -323,7 +334,7 @@ class Statistics:
             self._shared.returns[state] = ((returned + update.returned) * fading, (visits + 1.0) * fading)
         self._shared.waited += update.twins_waited
         self._shared.found += update.twins_found
-        if self._shared.waited > TWINS_REMEMBERED:
+        if self._shared.waited > parameters.TWINS_REMEMBERED:
             self._shared.waited /= 2.0
             self._shared.found /= 2.0
         if update.before is not None:

@@ -1,0 +1,123 @@
+"""Tokens that succeed each other are one browser; tokens that return in turn are two; and how sure either is."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc.domain.matching import Statistics, StatisticsUpdate
+from svc.domain.matching.tokens import STRANGERS
+from tests.domain.matching_world import DAY_MS, MINUTE_MS
+from tests.domain.test_matching_tokens import ELSEWHERE, HOME, NEIGHBOR, World, browser
+
+KEY, ANOTHER_KEY = b"a key", b"another key"
+
+
+@pytest.mark.parametrize("pause", [MINUTE_MS / DAY_MS, 3 / 24, 26 / 24, 7.0], ids=["minutes", "hours", "days", "weeks"])
+def test_a_browser_that_clears_its_storage_eight_times_stays_one_visitor(pause: float) -> None:
+    world = World()
+    seen = [world.comes(name, place * pause) for place, name in enumerate("abcdefgh")]
+    assert {one.number for one in seen} == {1}
+    assert all(85 <= one.confidence <= 89 for one in seen[1:])
+
+
+def test_so_does_one_that_was_known_by_its_token_for_days() -> None:
+    world = World()
+    for day in range(10):
+        world.comes("a", day)
+    seen = [world.comes(name, 10 + day) for day, name in enumerate("bcdef")]
+    assert {one.number for one in seen} == {1}
+
+
+def test_an_older_token_that_returns_after_a_newer_one_shows_two_browsers_and_the_next_is_new() -> None:
+    world = World()
+    for day, name in enumerate("abc"):
+        assert world.comes(name, day).number == 1
+    world.comes("a", 3)
+    assert [world.token(name).probation for name in "bc"] == [STRANGERS] * 2
+    parted = [world.comes(name, 4).number for name in "bc"]
+    assert len({1, *parted}) == 3
+    assert world.comes("d", 5).is_new
+
+
+def test_a_neighbor_at_another_address_is_no_succession() -> None:
+    world = World()
+    for day in range(3):
+        world.comes("a", day)
+    world.comes("b", 3, ip=NEIGHBOR)
+    assert world.comes("c", 3.1, ip=NEIGHBOR.rpartition(".")[0] + ".77").is_new
+
+
+def test_how_often_such_tokens_are_other_devices_is_learned_by_class_and_stored() -> None:
+    statistics, features = Statistics(), browser(None)
+    usual = statistics.share_apart(features)
+    for _ in range(100):
+        statistics.learn(StatisticsUpdate(features=features, joined=True, parted=1.0))
+    high = statistics.share_apart(features)
+    assert (usual < 0.5, high > 0.9) == (True, True)
+    assert Statistics.of_rows(statistics.rows()).share_apart(features) == high
+    for _ in range(400):
+        statistics.learn(StatisticsUpdate(features=features, joined=True))
+    assert statistics.share_apart(features) < 0.3
+
+
+def test_a_signed_token_that_was_parted_stays_a_visitor_of_its_own() -> None:
+    world = World()
+    world.comes("a", 0, key=KEY)
+    world.comes("b", 1, key=ANOTHER_KEY)
+    world.comes("a", 2, key=KEY)
+    world.comes("p", 2.5)
+    number = world.comes("b", 3, key=ANOTHER_KEY).number
+    assert number not in (1, world.leads("p")[0])
+    for day, ip in enumerate([HOME, ELSEWHERE, HOME, ELSEWHERE], start=4):
+        assert world.comes("b", day, ip=ip, key=ANOTHER_KEY).number == number
+
+
+# ---- 18.1: 90 or more only where nothing that decided could have been copied
+
+
+@pytest.mark.parametrize("name", [None, "x"], ids=["no token", "a fresh token"])
+@pytest.mark.parametrize("key", [None, KEY], ids=["never signed", "signs"])
+def test_18_1_a_report_without_the_living_token_is_at_most_89(name: str | None, key: bytes | None) -> None:
+    world = World()
+    for day in range(9):
+        world.comes("a", day, key=key)
+    for place in range(2):
+        seen = world.comes(name, 9 + place / 100)
+        assert (seen.number, 85 <= seen.confidence <= 89) == (1, True)
+
+
+def test_18_1_a_visitor_whose_living_token_has_a_key_needs_its_proof() -> None:
+    for days in (2, 9):
+        world = World()
+        for day in range(days):
+            assert world.comes("a", day, key=KEY).confidence in (0, 100)
+        for ip in (HOME, ELSEWHERE):
+            for key in (None, ANOTHER_KEY):
+                seen = world.comes("a", days, ip=ip, key=key)
+                assert seen.number != 1 or 85 <= seen.confidence <= 89
+        assert world.comes("a", days + 1, ip=ELSEWHERE, key=KEY).confidence == 100
+
+
+def test_18_1_a_token_that_joined_is_certain_when_it_comes_back_on_another_day() -> None:
+    world = World()
+    for day in range(3):
+        world.comes("a", day)
+    confidences = [world.comes("b", day).confidence for day in (3, 3.1, 4)]
+    assert confidences == [89, 89, 100]
+
+
+def test_18_1_a_visitor_without_tokens_is_known_by_report_and_network() -> None:
+    world = World()
+    world.comes(None)
+    assert world.comes(None, 1).confidence >= 90
+
+
+def test_18_1_a_token_that_was_not_seen_for_thirty_days_bounds_nothing() -> None:
+    world = World()
+    for day in range(3):
+        world.comes("a", day)
+    assert world.comes(None, 2 + 29).confidence <= 89
+    world = World()
+    for day in range(3):
+        world.comes("a", day)
+    assert world.comes(None, 2 + 31).confidence >= 90

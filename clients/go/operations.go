@@ -76,7 +76,8 @@ func (c *Client) SupplementEvent(ctx context.Context, requestID string, body Sup
 // `order=oldest` the list is a feed: each event once, oldest first, from the oldest that is kept or from `from`,
 // and then behind `after`. No event comes behind a `next_cursor`, of which each page has one: go on with it, and
 // wait a second where `has_more` is false. An event comes about two seconds after its arrival; one that was stored
-// later comes when it is, after younger ones. `to`, `page`, `cursor`, `label` and `rule` are not for a feed.
+// later comes when it is, after younger ones. `to`, `page` and `cursor` are not for a feed, nor are filters on
+// what an event may get later: `account_id`, `action`, `tag`, `label` and `rule` are `not_with_order`.
 func (c *Client) ListEvents(ctx context.Context, query ListEventsQuery) (*EventsAnswer, error) {
 	var into EventsAnswer
 	if err := c.Send(ctx, Call{

@@ -101,8 +101,8 @@ class AsyncOperations:
                 duplicate and costs nothing. Its scope is the organization with all its environments: use random
                 keys, or keys unique across environments.
             replay: `full`: a duplicate within a minute of its original, by the same key and from the same
-                origin, gets the original's whole response and `duplicate: true`. For a retry whose first
-                response was lost or late.
+                origin, gets the original's whole response and `duplicate: true`, if it comes from the same
+                address or has the same `signals`. For a retry whose first response was lost or late.
             sdk_platform: Platform of the SDK, where the body does not say.
             visitor_ip: From a proxy key (required) or a secret key: the visitor's IPv4 or IPv6 address. With
                 any other key it is ignored, and so are the other `x-svc-visitor-` headers.
@@ -314,7 +314,8 @@ class AsyncOperations:
         event once, oldest first, from the oldest that is kept or from `from`, and then behind `after`. No event
         comes behind a `next_cursor`, of which each page has one: go on with it, and wait a second where
         `has_more` is false. An event comes about two seconds after its arrival; one that was stored later comes
-        when it is, after younger ones. `to`, `page`, `cursor`, `label` and `rule` are not for a feed.
+        when it is, after younger ones. `to`, `page` and `cursor` are not for a feed, nor are filters on what an
+        event may get later: `account_id`, `action`, `tag`, `label` and `rule` are `not_with_order`.
 
         Args:
             visitor: Only events of this visitor.

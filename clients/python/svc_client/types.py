@@ -124,7 +124,7 @@ class DetailBody(TypedDict):
     """What is the matter with it. Now one of `required`, `unknown_field`, `wrong_type`, `malformed_json`,
     `malformed_encoding`, `out_of_range`, `too_long`, `too_deep`, `invalid_url`, `not_public_address`,
     `unknown_event_type`, `requires_live`, `invalid_origin`, `unknown_signal`, `invalid_cursor`,
-    `invalid_value`, `invalid_condition`, `too_expensive`.
+    `not_with_order`, `invalid_value`, `invalid_condition`, `too_expensive`.
     """
     location: str
     """Where it is. Now one of `body`, `query`, `header`, `path`."""
@@ -245,6 +245,10 @@ class EventBody(TypedDict):
     """Each signal that fired, heaviest first: the parts of `triggers`. Left out of events stored before 0.2.0."""
     has_document: bool
     """Whether the archived submission exists."""
+    proof_covers: NotRequired[list[str]]
+    """What the browser signed, beside `proven: true`: whose visit it is, and by a newer SDK also account, action
+    and tag of the request, or that it had none. What was set of the event later is not covered.
+    """
     velocity: NotRequired[VelocityBody]
     """How often and with whom the visitor, the account and the address were seen, this event included; without it
     if its report was sent before (`replayed`).
@@ -332,6 +336,10 @@ class EventDetailBody(TypedDict):
     """Each signal that fired, heaviest first: the parts of `triggers`. Left out of events stored before 0.2.0."""
     has_document: bool
     """Whether the archived submission exists."""
+    proof_covers: NotRequired[list[str]]
+    """What the browser signed, beside `proven: true`: whose visit it is, and by a newer SDK also account, action
+    and tag of the request, or that it had none. What was set of the event later is not covered.
+    """
     velocity: NotRequired[VelocityBody]
     """How often and with whom the visitor, the account and the address were seen, this event included; without it
     if its report was sent before (`replayed`).

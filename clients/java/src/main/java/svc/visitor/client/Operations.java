@@ -76,8 +76,9 @@ public abstract class Operations {
    * once, oldest first, from the oldest that is kept or from {@code from}, and then behind {@code after}. No event
    * comes behind a {@code next_cursor}, of which each page has one: go on with it, and wait a second where {@code
    * has_more} is false. An event comes about two seconds after its arrival; one that was stored later comes when it
-   * is, after younger ones. {@code to}, {@code page}, {@code cursor}, {@code label} and {@code rule} are not for a
-   * feed.
+   * is, after younger ones. {@code to}, {@code page} and {@code cursor} are not for a feed, nor are filters on what
+   * an event may get later: {@code account_id}, {@code action}, {@code tag}, {@code label} and {@code rule} are
+   * {@code not_with_order}.
    */
   public EventsAnswer listEvents(ListEventsQuery query) {
     return new EventsAnswer(send(new Call("GET", "/events").query(query).repeatable()));

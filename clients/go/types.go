@@ -299,6 +299,9 @@ type EventBody struct {
 	Signals []TriggerBody `json:"signals,omitzero"`
 	// Whether the archived submission exists.
 	HasDocument bool `json:"has_document"`
+	// What the browser signed, beside `proven: true`: whose visit it is, and by a newer SDK also account, action and
+	// tag of the request, or that it had none. What was set of the event later is not covered.
+	ProofCovers []string `json:"proof_covers,omitzero"`
 	// How often and with whom the visitor, the account and the address were seen, this event included; without it if
 	// its report was sent before (`replayed`).
 	Velocity *VelocityBody `json:"velocity,omitzero"`
@@ -382,6 +385,9 @@ type EventDetailBody struct {
 	Signals []TriggerBody `json:"signals,omitzero"`
 	// Whether the archived submission exists.
 	HasDocument bool `json:"has_document"`
+	// What the browser signed, beside `proven: true`: whose visit it is, and by a newer SDK also account, action and
+	// tag of the request, or that it had none. What was set of the event later is not covered.
+	ProofCovers []string `json:"proof_covers,omitzero"`
 	// How often and with whom the visitor, the account and the address were seen, this event included; without it if
 	// its report was sent before (`replayed`).
 	Velocity *VelocityBody `json:"velocity,omitzero"`
@@ -1551,7 +1557,8 @@ type IdentifyHeaders struct {
 	// scope is the organization with all its environments: use random keys, or keys unique across environments.
 	IdempotencyKey string
 	// `full`: a duplicate within a minute of its original, by the same key and from the same origin, gets the
-	// original's whole response and `duplicate: true`. For a retry whose first response was lost or late.
+	// original's whole response and `duplicate: true`, if it comes from the same address or has the same `signals`.
+	// For a retry whose first response was lost or late.
 	Replay string
 	// Platform of the SDK, where the body does not say.
 	SDKPlatform string

@@ -13,6 +13,7 @@ from typing import Any
 
 from cases_for_servers import check_cases, verdict_cases, webhook_cases
 from cases_of_keeping import attestation_cases, deferred_cases, token_cases
+from cases_of_proofs import proof_cases
 from cases_of_reports import canonical_cases, report_cases
 from cases_of_sending import error_cases, retry_cases
 
@@ -25,6 +26,7 @@ FILES = {
     "deferred": deferred_cases,
     "token": token_cases,
     "attestation": attestation_cases,
+    "proof": proof_cases,
     "check": check_cases,
     "verdict": verdict_cases,
     "webhook": webhook_cases,

@@ -8,17 +8,18 @@ store; the outcome is known only once it is on disk.
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
-from svc.domain.access.proof import examine
+from svc.domain.access.proof import Subject, examine
 from svc.domain.attestation.claim import Attestation, missing, read_attestation
 from svc.domain.attestation.trust import Trust, published_trust
 from svc.domain.billing import price_micros
 from svc.domain.detection import detect
-from svc.domain.events.archive import deflate
+from svc.domain.events.archive import deflate, inflate
 from svc.domain.history.evidence import HistoryEvidence, history_evidence
 from svc.domain.matching import Features, Recognition, extract
 from svc.domain.model import (
@@ -27,6 +28,7 @@ from svc.domain.model import (
     Network,
     Observation,
     Platform,
+    ProofVersion,
     Report,
     RequestFacts,
     Verdict,
@@ -35,7 +37,7 @@ from svc.domain.model import (
 from svc.domain.network.facts import Ranges, read_network
 from svc.domain.network.request_headers import archived_headers
 from svc.domain.network.trace_context import TraceContext, trace_fields
-from svc.domain.records import REPLAYED_MS, Event
+from svc.domain.records import REPLAYED_MS, Document, Event
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
 from svc.domain.rules.asked_verdict import NONE, TestVerdict
@@ -84,6 +86,9 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     """The same, byte for byte as sent."""
     notify: bool = True
     """Whether webhooks are queued for it. A replay of old traffic notifies nobody."""
+    proof_version: ProofVersion | None = None
+    """What was found when the report first arrived, in a replay of old traffic: account, action and tag, which a proof
+    of version 2 covers, may have been changed since."""
     trace: TraceContext | None = None
     """With the request's own span: what its log lines and webhooks name."""
 
@@ -110,6 +115,8 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     features: Features
     observations: tuple[Observation, ...]
     """What the report shows by itself; what history adds is decided in the transaction."""
+    proof_version: ProofVersion | None
+    """Of the report's proof, where it is valid."""
     history: HistoryEvidence
     attestation: Attestation | None
     """What the report attests, its challenge not looked up yet; `None` where it attests nothing."""
@@ -163,7 +170,14 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
     agent = _verifiable(read_agent(submission.facts, report), ranges)
     network = read_network(submission.facts.ip, ranges)
     platform = submission.platform
-    proof = examine(report, submission.signals_json, submission.origin, submission.at_ms)
+    proof = examine(
+        report,
+        submission.signals_json,
+        submission.origin,
+        submission.at_ms,
+        Subject(submission.account_id, submission.action, submission.tag),
+        submission.proof_version,
+    )
     key = None if proof is None else proof.key
     features = extract(report, agent, submission.facts, network, origin=submission.origin, key=key)
     ip, signals_json = submission.facts.ip, submission.signals_json
@@ -177,6 +191,7 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
             detect(report, submission.facts, agent, network, platform, submission.at_ms, submission.sdk_version)
             + missing(submission.signals, platform)
         ),
+        proof_version=None if proof is None else proof.version,
         history=history_evidence(report, network, ip, signals_json, submission.at_ms, features.wide_network),
         attestation=read_attestation(submission.signals, platform, trust or published_trust(), submission.at_ms),
         scored=bool(report.collectors or submission.facts.user_agent or report.claims.user_agent),
@@ -193,14 +208,23 @@ def _verifiable(agent: Agent, ranges: Ranges | None) -> Agent:
 
 
 def may_have_original(submission: Submission, original: Event) -> bool:
-    """Return whether a duplicate gets the response of its original: it asks for that soon enough, with the same key and
-    from the same origin (decisions 3.2).
+    """Return whether a duplicate may get the response of its original: it asks for that soon enough, with the same key
+    and from the same origin (decisions 3.2). An idempotency key can be guessed or read, so it must come from the same
+    address besides, or be `sent_alike`.
     """
     return (
         submission.wants_original
         and abs(submission.at_ms - original.occurred_at_ms) <= REPLAYED_MS
         and (submission.key_id, submission.origin) == (original.key_id, original.origin)
     )
+
+
+def sent_alike(submission: Submission, original: Document) -> bool:
+    """Return whether the report is that of the original, byte for byte."""
+    try:
+        return inflate(original.signals) == submission.signals_json
+    except zlib.error:
+        return False
 
 
 def decide(assessment: Assessment, recognition: Recognition, visitor_id: str, result: Score | None) -> Verdict:
@@ -221,4 +245,5 @@ def decide(assessment: Assessment, recognition: Recognition, visitor_id: str, re
         linkage=recognition.outcome,
         signals=fired,
         proven=recognition.proven,
+        proof_version=assessment.proof_version,
     )

@@ -330,6 +330,10 @@ LabelReason = Literal[
 LABEL_REASONS: tuple[LabelReason, ...] = get_args(LabelReason)
 
 
+ProofVersion = Literal[1, 2]
+"""Of the proof in a report: 1 covers the visitor alone, 2 also account, action and tag (decisions 18.3)."""
+
+
 class ShadowMatch(msgspec.Struct, frozen=True, array_like=True):
     """A rule in shadow mode whose condition was true. Stored within an event: append fields."""
 
@@ -366,3 +370,6 @@ class Verdict(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """The report was signed by the key that its token had before this visit (`proof`)."""
     decision: Decision | None = None
     """`None` where no rule matched."""
+    proof_version: ProofVersion | None = None
+    """Of the valid signature of the report, by whatever key; `None` where there is none, and in events stored by
+    0.3.0."""

@@ -100,7 +100,7 @@ EVENT_FIELDS = (
     "agent_version", "os", "device_kind", "visitor_kind", "suspect_score", "suspect_level", "triggers", "identifiable",
     "visitor_is_new", "visitor_confidence", "key_id", "price_micros", "linkage", "signals", "has_document", "mark",
     "proven", "account_id", "account_verified", "action", "velocity", "decision",
-    "shadow", "rule_errors", "label", "label_reason", "feed_at_ms",
+    "shadow", "rule_errors", "label", "label_reason", "feed_at_ms", "proof_version",
 )  # fmt: skip
 """An event as it lies on disk: append, never move."""
 

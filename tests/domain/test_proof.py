@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from svc.domain.access.proof import WINDOW_MS, Proof, archived_proof, examine
+from svc.domain.access.proof import WINDOW_MS, Proof, Subject, archived_proof, examine, signed_text
 from svc.domain.encodings import base64url
 from svc.domain.history.evidence import REPLAY_MEMORY_S
 from svc.domain.model import Report, RequestFacts
 from svc.domain.report import read_report
+from tests.clients.vectors import cases
 from tests.support.proofs import BrowserKey, compact
 
 ORIGIN = "https://shop.example"
@@ -46,7 +47,35 @@ def with_members(signed: bytes, **changes: Any) -> bytes:
 
 
 def test_a_signed_report_proves_its_key():
-    assert examined(KEY.signed(SIGNALS)) == Proof(KEY.point, None)
+    assert examined(KEY.signed(SIGNALS)) == Proof(KEY.point, None, 2)
+
+
+SUBJECT = Subject('Zoë "1"\u2028\x7f', None, "\t\n\x1f\\ 😀")
+
+
+def test_a_proof_covers_account_action_and_tag():
+    """Decisions 18.3: none of them can be exchanged, left out or added."""
+    signed = KEY.signed(SIGNALS, subject=SUBJECT)
+    report = read_report(json.loads(signed), RequestFacts(ip=""))
+    assert examine(report, signed, ORIGIN, NOW_MS, SUBJECT) == Proof(KEY.point, None, 2)
+    others = [Subject(), SUBJECT._replace(account_id="x"), SUBJECT._replace(action="pay"), SUBJECT._replace(tag=None)]
+    for other in [*others, Subject(None, SUBJECT.account_id, SUBJECT.tag)]:
+        assert examine(report, signed, ORIGIN, NOW_MS, other) == Proof(None, "signature")
+
+
+@pytest.mark.parametrize("case", cases("proof"), ids=lambda case: case["name"])
+def test_what_is_signed_is_what_every_sdk_signs(case: dict[str, Any]):
+    """Decisions 18.3, byte for byte, by `clients/vectors`."""
+    about = Subject(*(case["given"][name] for name in Subject._fields))
+    text = signed_text(case["given"]["signals"].encode(), case["given"]["origin"], 2, about)
+    assert text == case["expect"]["text"].encode()
+
+
+def test_a_proof_of_version_1_covers_the_visitor_alone():
+    signed = KEY.signed(SIGNALS, version=1)
+    report = read_report(json.loads(signed), RequestFacts(ip=""))
+    for subject in (Subject(), SUBJECT):
+        assert examine(report, signed, ORIGIN, NOW_MS, subject) == Proof(KEY.point, None, 1)
 
 
 def test_a_report_without_key_and_proof_has_none():
@@ -61,8 +90,10 @@ def test_key_and_proof_are_about_the_visit_and_never_compared():
 
 
 def test_an_archived_report_is_examined_alike():
-    assert archived_proof(KEY.signed(SIGNALS), ORIGIN, NOW_MS) == Proof(KEY.point, None)
-    assert archived_proof(compact(SIGNALS), ORIGIN, NOW_MS) is None
+    """An event of 0.3.0 does not say by which version."""
+    assert archived_proof(KEY.signed(SIGNALS, version=1), ORIGIN, NOW_MS, None) == Proof(KEY.point, None, 1)
+    assert archived_proof(KEY.signed(SIGNALS, subject=SUBJECT), ORIGIN, NOW_MS, 2) == Proof(KEY.point, None, 2)
+    assert archived_proof(compact(SIGNALS), ORIGIN, NOW_MS, None) is None
 
 
 @pytest.mark.parametrize(

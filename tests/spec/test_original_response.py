@@ -116,6 +116,18 @@ async def test_only_from_the_same_origin(live: Live):
         assert (await visit(live, secret, headers=FULL)).json() == whole(first)
 
 
+async def test_only_for_the_address_or_the_report_of_the_original(live: Live):
+    """Decisions 3.2: who guesses an idempotency key gets neither the visitor's id nor its deferred token."""
+    _, secret = live.issue()
+    first = (await visit(live, secret, report(1), headers=KEYED)).json()
+    elsewhere = {**FULL, "x-forwarded-for": "81.2.69.144"}
+    with nothing_stored(live):
+        for _ in range(2):
+            assert (await visit(live, secret, report(2), headers=elsewhere)).json() == bare(first)
+            assert (await visit(live, secret, report(1), headers=elsewhere)).json() == whole(first)
+            assert (await visit(live, secret, report(2), headers=FULL)).json() == whole(first)
+
+
 async def test_a_key_without_an_origin_counts_as_the_same_place(live: Live):
     """Decisions 2.7, 2.8: an app, and a customer's server."""
     _, native = live.issue(platforms=("android",))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
@@ -14,6 +14,8 @@ import pytest
 import trio
 from svc_client import AsyncClient, Client, Expected
 
+from svc.domain.access.proof import NO_SUBJECT, Subject
+from svc.domain.model import ProofVersion
 from tests.spec.responses import BROWSER
 from tests.spec.subscriber import subscribing
 from tests.spec.test_signed_verdicts import claims, published
@@ -44,16 +46,21 @@ class Browser:
         nonce = f"nonce-{next(self.nonces):08d}"
         return {**self.device, "client_token": self.token, "nonce": nonce, "collected_at": now_ms, **changes}
 
-    def body(self, origin: str = ORIGIN, **changes: Any) -> bytes:
+    def body(
+        self, origin: str = ORIGIN, subject: Subject = NO_SUBJECT, version: ProofVersion = 2, **changes: Any
+    ) -> bytes:
         signals = self.signals(**changes)
-        return compact(signals) if self.key is None else self.key.signed(signals, origin)
+        return compact(signals) if self.key is None else self.key.signed(signals, origin, subject, version)
 
     async def visit(self, body: bytes | None = None, ip: str = PUBLIC_ADDRESS, **given: Any) -> dict[str, Any]:
         """The response to a report, this browser's next one unless another is given."""
         headers = {**BROWSER, "x-forwarded-for": ip}
-        response = await send(self.live, self._public, self.body() if body is None else body, headers, **given)
+        response = await send(self.live, self._public, self._body(body, given), headers, **given)
         assert response.status_code == 200, response.text
         return response.json()
+
+    def _body(self, body: bytes | None, given: Mapping[str, Any]) -> bytes:
+        return self.body(subject=Subject(*map(given.get, Subject._fields))) if body is None else body
 
     async def days(self, number: int) -> dict[str, Any]:
         """A visit on each of so many days, the clock left a day after the last; the last response."""
@@ -90,6 +97,51 @@ async def test_proven_is_on_the_event_its_row_and_the_linkage(live: Live):
     assert [event["proven"] for event in events] == [False, True]
     assert [event["document"]["linkage"]["proof"] for event in events] == ["valid", "valid"]
     assert [row["proven"] for row in await browser.rows()] == [True, False]
+
+
+async def test_the_event_says_what_the_proof_covers(live: Live):
+    """Decisions 18.3: `svc-proof 2` covers account, action and tag, null included; version 1 the visitor alone."""
+    browser = Browser(live)
+    about: dict[str, Any] = {"account_id": 'Zoë "1"', "action": "pay", "tag": "\t\u2028😀"}
+    first, named, nobody = await browser.visit(**about), await browser.visit(**about), await browser.visit()
+    old = await browser.visit(browser.body(version=1), **about)
+    everything = ["visitor", "account_id", "action", "tag"]
+    events = [await browser.event(answer) for answer in (first, named, nobody, old)]
+    assert [event.get("proof_covers") for event in events] == [None, everything, everything, ["visitor"]]
+    assert [event["document"]["linkage"]["proof"] for event in events] == ["valid"] * 4
+    assert [row.get("proof_covers") for row in await browser.rows()] == [["visitor"], everything, everything, None]
+
+
+@pytest.mark.parametrize(
+    "stolen", [{"account_id": "thief"}, {"action": "pay"}, {"tag": "order-2"}, {"account_id": None}]
+)
+async def test_a_signed_request_that_is_sent_for_another_account_is_not_covered(live: Live, stolen: dict[str, Any]):
+    """Decisions 18.3: neither before the original arrives nor after it, and an old proof covers no account."""
+    browser = Browser(live)
+    await browser.days(3)
+    about = {"account_id": "owner", "action": "log_in", "tag": "order-1"}
+    given = {name: value for name, value in (about | stolen).items() if value is not None}
+    held_back = browser.body(subject=Subject(**about))
+    ahead = await browser.visit(held_back, **given)
+    sent = browser.body(subject=Subject(**about))
+    owner, after = await browser.visit(sent, **about), await browser.visit(sent, **given)
+    events = [await browser.event(answer) for answer in (ahead, owner, after)]
+    assert [event["proven"] for event in events] == [False, True, False]
+    assert ["proof_covers" in event for event in events] == [False, True, False]
+    assert [event["document"]["linkage"]["proof"] for event in events] == ["signature", "valid", "signature"]
+
+
+async def test_what_a_backend_sets_later_leaves_the_proof_as_it_was(live: Live):
+    browser = Browser(live)
+    _, answer = [await browser.visit() for _ in range(2)]
+    before = await browser.event(answer)
+    path = f"/api/v1/events/{answer['request_id']}"
+    headers = {"x-api-key": live.issue("secret")[1]}
+    changed = await live.client.patch(path, json={"account_id": "a-1", "tag": "t"}, headers=headers)
+    assert changed.status_code == 200, changed.text
+    after = await browser.event(answer)
+    assert (after["account_id"], after["proven"], after["proof_covers"]) == ("a-1", True, before["proof_covers"])
+    assert after["document"]["linkage"]["proof"] == "valid"
 
 
 @pytest.mark.usefixtures("engine")

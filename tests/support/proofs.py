@@ -12,7 +12,9 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from svc.domain.access.proof import NO_SUBJECT, Subject
 from svc.domain.encodings import base64url
+from svc.domain.model import ProofVersion
 from tests.support.live import ORIGIN, Live
 
 
@@ -28,14 +30,20 @@ class BrowserKey:
         r, s = decode_dss_signature(self._private.sign(text, ECDSA(SHA256())))
         return r.to_bytes(32) + s.to_bytes(32)
 
-    def signed(self, signals: Mapping[str, Any], origin: str = ORIGIN) -> bytes:
-        """The signals with key and proof, byte for byte as a browser sends them."""
+    def signed(
+        self, signals: Mapping[str, Any], origin: str = ORIGIN, subject: Subject = NO_SUBJECT, version: ProofVersion = 2
+    ) -> bytes:
+        """The signals with key and proof, byte for byte as a browser sends them beside `subject`; version 1 is that of
+        older SDKs.
+        """
         unsigned = compact({**signals, "client_key": base64url(self.point)})
-        signature = self.signature(b"svc-proof 1\n" + origin.encode() + b"\n" + unsigned)
+        about = [compact(list(subject))] if version == 2 else []
+        lines = [f"svc-proof {version}".encode(), origin.encode(), *about, unsigned]
+        signature = self.signature(b"\n".join(lines))
         return b'%b,"client_proof":"%b"}' % (unsigned[:-1], base64url(signature).encode())
 
 
-def compact(signals: Mapping[str, Any]) -> bytes:
+def compact(signals: Mapping[str, Any] | list[Any]) -> bytes:
     """JSON as `JSON.stringify` writes it."""
     return json.dumps(signals, separators=(",", ":"), ensure_ascii=False).encode()
 

@@ -33,6 +33,31 @@ def test_each_visit_is_signed_by_one_key(visits: Visits):
     assert visits["first"]["members"][-1] == "client_proof"
 
 
+def test_a_proof_covers_account_action_and_tag(visits: Visits):
+    """Decisions 18.3; `identify` works detached from its client, too."""
+    everything = ["visitor", "account_id", "action", "tag"]
+    assert [visits[name]["covers"] for name in ("again", "about")] == [everything, everything]
+    assert visits["about"]["proof"] == "valid"
+
+
+def test_a_request_that_is_sent_on_for_another_account_is_not_covered(visits: Visits):
+    assert (visits["renamed"]["proof"], visits["renamed"]["proven"]) == ("signature", False)
+    assert "covers" not in visits["renamed"]
+
+
+def test_a_database_without_its_store_is_made_again(visits: Visits):
+    """Who had a key has lost it, and gets another token with another key."""
+    for name in ("broken store", "broken store, fresh"):
+        visit = visits[name]
+        assert (visit["proof"], identity(visit)) == ("valid", identity(visits[f"{name}, again"]))
+        assert visits[f"{name}, again"]["proven"] is True
+        assert visit["signals"]["client_token_is_new"] is True
+    token, key = identity(visits["broken store"])
+    lost = identity(visits["after the loss"])
+    assert token != lost[0]
+    assert key != lost[1]
+
+
 def test_tabs_that_open_at_once_end_with_one_key_and_token(visits: Visits):
     rounds = [[visits[f"tabs {number} {tab}"] for tab in (1, 2, 3)] for number in (1, 2, 3)]
     for tabs in rounds:

@@ -19,12 +19,13 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const SCRIPT = `
   window.sdk = window.svc ?? (await import("/svc.esm.js"));
-  window.visit = async (options, identifyOptions) => {
+  window.visit = async ({ detached, ...options }, identifyOptions) => {
     const began = performance.now();
     const client = sdk.load(options);
     const loadMs = performance.now() - began;
     try {
-      const result = await client.identify(identifyOptions);
+      const { identify } = client;
+      const result = await (detached ? identify(identifyOptions) : client.identify(identifyOptions));
       return { result, timing: client.timing, loadMs, tookMs: performance.now() - began };
     } catch (error) {
       return { error: { code: error.code, message: error.message }, timing: client.timing, tookMs: performance.now() - began };
@@ -81,8 +82,12 @@ const proxy = createServer(async (request, response) => {
       const cors = { "access-control-allow-origin": request.headers.origin };
       return response.writeHead(503, { "content-type": "application/json", ...cors }).end(error);
     }
+    const plain = headers["content-encoding"] === "gzip" ? gunzipSync(body) : body;
+    if (kind === "renamed") {
+      body = Buffer.from(plain.toString().replace('"account_id":"owner"', '"account_id":"thief"'));
+      delete headers["content-encoding"];
+    }
     if (kind === "rewritten") {
-      const plain = headers["content-encoding"] === "gzip" ? gunzipSync(body) : body;
       body = Buffer.from(JSON.stringify(JSON.parse(plain), null, 1));
       delete headers["content-encoding"];
     }
@@ -112,8 +117,8 @@ async function opened(context, { address = LOCAL, prepare } = {}) {
 }
 
 const DEFAULTS = { apiKey: publicKey, endpoint: service, collectMs: 5000, deferred: false };
-const visited = (page, options, tag) =>
-  page.evaluate((options, identifyOptions) => window.visit(options, identifyOptions), { ...DEFAULTS, ...options }, { tag });
+const visited = (page, options, tag, about) =>
+  page.evaluate((options, about) => window.visit(options, about), { ...DEFAULTS, ...options }, { tag, ...about });
 
 /** What the service stored of a visit, and what the page's storage has of it. */
 async function told(name, page, outcome) {
@@ -125,7 +130,7 @@ async function told(name, page, outcome) {
     .catch(() => null);
   const { client_token, client_token_is_new, client_key, client_proof } = event?.document?.signals ?? {};
   const line = {
-    name, ...outcome, kept, proof: event?.document?.linkage.proof, proven: event?.proven,
+    name, ...outcome, kept, proof: event?.document?.linkage.proof, proven: event?.proven, covers: event?.proof_covers,
     members: Object.keys(event?.document?.signals ?? {}), signals: { client_token, client_token_is_new, client_key, client_proof },
     changes: event?.document?.changes, bytes: JSON.stringify(event?.document?.signals ?? {}).length,
   };
@@ -133,9 +138,9 @@ async function told(name, page, outcome) {
   return line;
 }
 
-async function tell(name, context, { options, ...where } = {}) {
+async function tell(name, context, { options, about, ...where } = {}) {
   const page = await opened(context, where);
-  const line = await told(name, page, await visited(page, options, name));
+  const line = await told(name, page, await visited(page, options, name, about));
   await page.close();
   return line;
 }
@@ -143,6 +148,8 @@ async function tell(name, context, { options, ...where } = {}) {
 const main = browser.defaultBrowserContext();
 await tell("first", main);
 await tell("again", main);
+await tell("about", main, { options: { detached: true }, about: { accountId: 'Zoë "1"', action: "pay", tag: "\t\u2028😀" } });
+await tell("renamed", main, { options: { endpoint: `${proxyUrl}/renamed` }, about: { accountId: "owner" } });
 
 // Tabs of a browser that was never here, all at the same moment.
 for (const round of [1, 2, 3]) {
@@ -263,6 +270,21 @@ await removed.evaluate(
 await told("key lost", removed, { ...(await visited(removed, {}, "key lost")), before });
 await removed.close();
 await tell("after the loss", main);
+
+// A database without its store, in a browser that has a key, and in a fresh one.
+const anew = await browser.createBrowserContext();
+for (const [name, context] of [["broken store", main], ["broken store, fresh", anew]]) {
+  const page = await opened(context);
+  await page.evaluate(async () => {
+    const done = (request) => new Promise((resolve) => Object.assign(request, { onsuccess: () => resolve(request.result) }));
+    await done(indexedDB.deleteDatabase("_svc"));
+    (await done(indexedDB.open("_svc"))).close();
+  });
+  await told(name, page, await visited(page, {}, name));
+  await page.close();
+  await tell(`${name}, again`, context);
+}
+await anew.close();
 
 const cleared = await opened(main);
 const session = await cleared.createCDPSession();

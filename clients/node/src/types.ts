@@ -324,6 +324,11 @@ export interface EventBody {
   /** Whether the archived submission exists. */
   has_document: boolean;
   /**
+   * What the browser signed, beside `proven: true`: whose visit it is, and by a newer SDK also account, action and
+   * tag of the request, or that it had none. What was set of the event later is not covered.
+   */
+  proof_covers?: Array<string>;
+  /**
    * How often and with whom the visitor, the account and the address were seen, this event included; without it if
    * its report was sent before (`replayed`).
    */
@@ -414,6 +419,11 @@ export interface EventDetailBody {
   signals?: Array<TriggerBody>;
   /** Whether the archived submission exists. */
   has_document: boolean;
+  /**
+   * What the browser signed, beside `proven: true`: whose visit it is, and by a newer SDK also account, action and
+   * tag of the request, or that it had none. What was set of the event later is not covered.
+   */
+  proof_covers?: Array<string>;
   /**
    * How often and with whom the visitor, the account and the address were seen, this event included; without it if
    * its report was sent before (`replayed`).
@@ -1710,7 +1720,8 @@ export interface IdentifyHeaders {
   idempotencyKey?: string;
   /**
    * `full`: a duplicate within a minute of its original, by the same key and from the same origin, gets the
-   * original's whole response and `duplicate: true`. For a retry whose first response was lost or late.
+   * original's whole response and `duplicate: true`, if it comes from the same address or has the same `signals`.
+   * For a retry whose first response was lost or late.
    */
   replay?: string;
   /** Platform of the SDK, where the body does not say. */

@@ -101,8 +101,8 @@ class AsyncOperations:
                 duplicate and costs nothing. Its scope is the organization with all its environments: use random
                 keys, or keys unique across environments.
             replay: `full`: a duplicate within a minute of its original, by the same key and from the same
-                origin, gets the original's whole response and `duplicate: true`. For a retry whose first
-                response was lost or late.
+                origin, gets the original's whole response and `duplicate: true`, if it comes from the same
+                address or has the same `signals`. For a retry whose first response was lost or late.
             sdk_platform: Platform of the SDK, where the body does not say.
             visitor_ip: From a proxy key (required) or a secret key: the visitor's IPv4 or IPv6 address. With
                 any other key it is ignored, and so are the other `x-svc-visitor-` headers.

@@ -245,6 +245,10 @@ class EventBody(TypedDict):
     """Each signal that fired, heaviest first: the parts of `triggers`. Left out of events stored before 0.2.0."""
     has_document: bool
     """Whether the archived submission exists."""
+    proof_covers: NotRequired[list[str]]
+    """What the browser signed, beside `proven: true`: whose visit it is, and by a newer SDK also account, action
+    and tag of the request, or that it had none. What was set of the event later is not covered.
+    """
     velocity: NotRequired[VelocityBody]
     """How often and with whom the visitor, the account and the address were seen, this event included; without it
     if its report was sent before (`replayed`).
@@ -332,6 +336,10 @@ class EventDetailBody(TypedDict):
     """Each signal that fired, heaviest first: the parts of `triggers`. Left out of events stored before 0.2.0."""
     has_document: bool
     """Whether the archived submission exists."""
+    proof_covers: NotRequired[list[str]]
+    """What the browser signed, beside `proven: true`: whose visit it is, and by a newer SDK also account, action
+    and tag of the request, or that it had none. What was set of the event later is not covered.
+    """
     velocity: NotRequired[VelocityBody]
     """How often and with whom the visitor, the account and the address were seen, this event included; without it
     if its report was sent before (`replayed`).

@@ -380,6 +380,7 @@ async def _submit(services: Services, call: Call, read: Replayable) -> Outcome:
     replayed = msgspec.structs.replace(
         submission,
         notify=False,
+        proof_version=read.proof_version,
         account_verified=submission.account_verified and read.account_verified,
         test=submission.test if read.may_test else NO_TEST,
     )

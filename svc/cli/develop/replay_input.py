@@ -22,7 +22,7 @@ from msgspec import UNSET, Meta, UnsetType
 from svc.cli.output import CommandError
 from svc.domain.accounts.names import ACCOUNT_ID_FORM, ACTION_FORM
 from svc.domain.bodies import sent
-from svc.domain.model import Decision, RequestFacts, RuleAction
+from svc.domain.model import Decision, ProofVersion, RequestFacts, RuleAction
 from svc.domain.network.addresses import parse_ip
 from svc.domain.network.request_headers import RequestHeaders, facts_of
 from svc.domain.refusals import Refusal, invalid
@@ -64,11 +64,18 @@ class ReplayedReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     afterwards: SetAfterwards = SetAfterwards()
 
 
+class ExportedLinkage(msgspec.Struct, frozen=True):
+    """What was found of the report's proof."""
+
+    proof: str = ""
+
+
 class ExportedDocument(msgspec.Struct, frozen=True):
     """What a replay needs of the `document` of an exported event."""
 
     signals: msgspec.Raw
     sdk: Sdk = Sdk()
+    linkage: ExportedLinkage = ExportedLinkage()
 
 
 class ExportedDecision(msgspec.Struct, frozen=True):
@@ -95,6 +102,7 @@ class ExportedEvent(msgspec.Struct, frozen=True):
     account_verified: bool = False
     action: str | UnsetType = UNSET
     decision: ExportedDecision | UnsetType = UNSET
+    proof_covers: tuple[str, ...] = ()
 
 
 class Replayable(NamedTuple):
@@ -114,6 +122,8 @@ class Replayable(NamedTuple):
     decision: Decision | None = None
     """What was decided of the exported event."""
     afterwards: SetAfterwards = SetAfterwards()
+    proof_version: ProofVersion | None = None
+    """Of the exported event, where its proof was valid."""
 
 
 class Unarchived(NamedTuple):
@@ -195,7 +205,14 @@ def _event(event: ExportedEvent) -> Replayable | Unarchived | Refusal:
         account_verified=event.account_verified,
         may_test=event.environment == "development",
         decision=decision_of(event.decision),
+        proof_version=_proof_version(event.document, event.proof_covers),
     )
+
+
+def _proof_version(document: ExportedDocument, covers: tuple[str, ...]) -> ProofVersion | None:
+    if document.linkage.proof != "valid":
+        return None
+    return 2 if "account_id" in covers else 1
 
 
 def decision_of(exported: ExportedDecision | UnsetType) -> Decision | None:

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from svc.cli.output import readable
+from svc.domain.model import Verdict
 from svc.domain.records import Document, Event
 from svc.domain.scoring.explanations import change_text, evidence_text, linkage_text, reason_text
 from svc.domain.timestamps import timestamp
@@ -61,6 +62,13 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
+def _proven(verdict: Verdict) -> str | None:
+    if not verdict.proven:
+        return None
+    about = ", with account, action and tag of the request" if verdict.proof_version == 2 else ""
+    return f"yes: signed by the key that its token had before{about}"
+
+
 def explained(
     event: Event, request_id: UUID, document: Document | None, *, deferred: bool, split_from: str | None
 ) -> Iterator[str]:
@@ -73,7 +81,7 @@ def explained(
         ("arrived", f"{timestamp(event.occurred_at_ms)}, {event.environment}, key {event.key_id}"),
         ("visitor", f"{verdict.visitor_id}, {_known(event)}"),
         ("linkage", _linkage(event, document)),
-        ("proven", "yes: signed by the key that its token had before" if verdict.proven else None),
+        ("proven", _proven(verdict)),
         ("split", split_from and f"{split_from}: {linkage_text('split_from')}"),
         ("score", _score(event, document)),
         ("network", _network(event)),

@@ -217,6 +217,15 @@ class EventBody(VerdictBody, frozen=True, kw_only=True):
         ),
     ] = UNSET
     has_document: Annotated[bool, about("Whether the archived submission exists.", True)]
+    proof_covers: Annotated[
+        tuple[str, ...] | UnsetType,
+        about(
+            "What the browser signed, beside `proven: true`: whose visit it is, and by a newer SDK also account, "
+            "action and tag of the request, or that it had none. What was set of the event later is not covered.",
+            ["visitor", "account_id", "action", "tag"],
+            form={"type": "array", "items": open_to("visitor", "account_id", "action", "tag")},
+        ),
+    ] = UNSET
     velocity: Annotated[
         VelocityBody | UnsetType,
         about(
@@ -240,8 +249,16 @@ def event_row(event: Event, request_id: UUID) -> EventBody:
         signals=UNSET if verdict.signals is None else signal_rows(verdict),
         decision=decision_body(verdict.decision),
         account_verified=UNSET if event.account_id is None else event.account_verified,
+        proof_covers=_proof_covers(verdict),
         velocity=UNSET if event.velocity is None else velocity_body(event.velocity),
     )
+
+
+def _proof_covers(verdict: Verdict) -> tuple[str, ...] | UnsetType:
+    """Of an event that 0.3.0 stored the visitor alone. A signature by a key that is not the token's says nothing."""
+    if not verdict.proven:
+        return UNSET
+    return ("visitor", "account_id", "action", "tag") if verdict.proof_version == 2 else ("visitor",)
 
 
 def signal_rows(verdict: Verdict) -> tuple[TriggerBody, ...]:

@@ -185,7 +185,7 @@ def _proof(event: Event, signals: bytes) -> str | UnsetType:
         return UNSET
     from svc.domain.access.proof import archived_proof  # noqa: PLC0415  loads all that reads a report
 
-    found = archived_proof(signals, event.origin, event.occurred_at_ms)
+    found = archived_proof(signals, event.origin, event.occurred_at_ms, event.verdict.proof_version)
     return UNSET if found is None else found.problem or "valid"
 
 

@@ -57,7 +57,8 @@ REQUEST_HEADERS: dict[str, Any] = {
         str,
         about(
             "`full`: a duplicate within a minute of its original, by the same key and from the same origin, gets the "
-            "original's whole response and `duplicate: true`. For a retry whose first response was lost or late.",
+            "original's whole response and `duplicate: true`, if it comes from the same address or has the same "
+            "`signals`. For a retry whose first response was lost or late.",
             "full",
         ),
     ],

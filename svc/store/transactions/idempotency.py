@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from uuid import UUID
 
-from svc.domain.identification import Duplicate, Submission, may_have_original
+from svc.domain.identification import Duplicate, Submission, may_have_original, sent_alike
 from svc.domain.records import IDEMPOTENCY_MS, Event, Idempotency
-from svc.store.schema.tables import EVENTS, IDEMPOTENCY
+from svc.store.schema.tables import DOCUMENTS, EVENTS, IDEMPOTENCY
 from svc.store.snapshot import Transaction
 
 
@@ -33,8 +33,15 @@ def note_idempotency(transaction: Transaction, submission: Submission) -> None:
 
 
 def _original(transaction: Transaction, submission: Submission, request_id: bytes) -> Event | None:
-    """The event of the earlier request, where this one is answered alike; it may be erased since."""
+    """The event of the earlier request, where this one is answered alike: from the same address, or with the same
+    report, as a phone that changed its network in between. It may be erased since.
+    """
     if not submission.wants_original:
         return None
     event = transaction.get(EVENTS, submission.organization, request_id)
-    return event if event is not None and may_have_original(submission, event) else None
+    if event is None or not may_have_original(submission, event):
+        return None
+    if event.ip_address == submission.facts.ip:
+        return event
+    document = transaction.get(DOCUMENTS, submission.organization, request_id)
+    return event if document is not None and sent_alike(submission, document) else None

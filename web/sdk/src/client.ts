@@ -49,7 +49,8 @@ export class Client implements SvcClient {
     this.prepared = this.prepare();
   }
 
-  async identify(options?: IdentifyOptions): Promise<Identification> {
+  // Functions of their own and not of the prototype: `const { identify } = client` works.
+  readonly identify = async (options?: IdentifyOptions): Promise<Identification> => {
     const { subject, signal, timeoutMs = this.settings.timeoutMs } = checkedCall(options);
     checkMs("timeoutMs", timeoutMs);
     if (signal?.aborted) throw aborted();
@@ -63,17 +64,15 @@ export class Client implements SvcClient {
       throw timedOut(this.endpoints.current, timeoutMs, deadline.hiddenMs);
     });
     return joined(shared, signal, tooLate).finally(() => deadline.stop());
-  }
+  };
 
-  deferredSent(): Promise<boolean> {
-    return this.second;
-  }
+  readonly deferredSent = (): Promise<boolean> => this.second;
 
-  async forget(): Promise<void> {
+  readonly forget = async (): Promise<void> => {
     this.forgotten = true;
     this.prepared = null;
     await removeStored(this.settings.storage, this.cache);
-  }
+  };
 
   private prepare(): Prepared {
     const { storage, collectMs, workerUrl } = this.settings;
@@ -127,7 +126,7 @@ export class Client implements SvcClient {
       const { test, apiKey, collectMs } = this.settings;
       if (test && apiKey.includes("_development_")) report.signals["test"] = test;
       else if (test) report.notes.push("Not sent: `test` needs a development key.");
-      const signals = await sealed(report.signals, identity, collectMs);
+      const signals = await sealed(report.signals, identity, subject, collectMs);
       Object.assign(report.took, { key: tenths(identity.tookMs), proof: tenths(performance.now() - began - waitedMs) });
       try {
         const response = await send(

@@ -6,6 +6,7 @@
  */
 import { pause } from "./deadline.js";
 import { now, toJson } from "./json.js";
+import type { Subject } from "./options.js";
 import { clientToken, isNoted, keepToken, noteKey, randomHex, storedToken, timeOrderedId, type Token } from "./token.js";
 
 export interface Identity {
@@ -29,7 +30,7 @@ interface Kept extends Key {
 const OBJECTS = "keys";
 const CURVE = { name: "ECDSA", namedCurve: "P-256" };
 const SIGNED = { name: "ECDSA", hash: "SHA-256" };
-const CONTEXT = "svc-proof 1";
+const CONTEXT = "svc-proof 2";
 
 /**
  * Looks the key up, or makes one. Never rejects, and ends when it is `late`: without a key the visit is unproven, and its
@@ -52,7 +53,18 @@ export async function openIdentity(name: string, late: Promise<unknown>, isForgo
   return { token, key: kept, tookMs };
 }
 
+/** Begins again where the database has no store: its upgrade was cut short, or another script made it. */
 async function keptOrMade(name: string, token: string): Promise<Kept> {
+  try {
+    return await keptIn(name, token);
+  } catch (problem) {
+    if ((problem as DOMException).name !== "NotFoundError") throw problem;
+    await forgetKey(name);
+    return keptIn(name, token);
+  }
+}
+
+async function keptIn(name: string, token: string): Promise<Kept> {
   const { subtle } = crypto; // secure contexts have it
   const database = await opened(name, subtle);
   try {
@@ -109,20 +121,30 @@ export function forgetKey(name: string): Promise<boolean> {
 
 /**
  * The report of this moment as text, signed where there is a key. What is signed is this very text without its last
- * member, after the context and the origin; so nobody may write it anew.
+ * member, after the context, the origin and what the identification is about; so nobody may write it anew, or send it
+ * for another account.
  */
-export async function sealed(signals: object, { token, key }: Identity, limitMs: number): Promise<string> {
+export async function sealed(
+  signals: object,
+  { token, key }: Identity,
+  subject: Subject,
+  limitMs: number,
+): Promise<string> {
   const dated = { ...signals, nonce: timeOrderedId(), collected_at: now() };
   if (!key) return toJson({ ...dated, ...token })!;
   const text = toJson({ ...dated, ...token, client_key: key.point })!;
   const page = location.origin === "null" ? self.origin : location.origin;
-  const bytes = new TextEncoder().encode(`${CONTEXT}\n${page}\n${text}`);
+  const bytes = new TextEncoder().encode(signedText(page, subject, text));
   const signature = await Promise.race([
     crypto.subtle.sign(SIGNED, key.secret, bytes).catch(() => undefined),
     pause(limitMs).then(() => undefined),
   ]);
   return signature ? `${text.slice(0, -1)},"client_proof":"${base64url(signature)}"}` : toJson(dated)!;
 }
+
+/** The lines that are signed: what for, where, about whom and what, and the report. */
+export const signedText = (page: string, { account_id, action, tag }: Subject, signals: string): string =>
+  [CONTEXT, page, toJson([account_id, action, tag]), signals].join("\n");
 
 function base64url(bytes: ArrayBuffer): string {
   let text = "";

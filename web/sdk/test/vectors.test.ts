@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { SvcError } from "../src/api.js";
 import { Deadline } from "../src/deadline.js";
+import { signedText } from "../src/identity.js";
 import { toJson } from "../src/json.js";
 import { clientToken, storedToken } from "../src/token.js";
 import { type Cost, Endpoints, send } from "../src/transport.js";
@@ -211,10 +212,20 @@ describe("token.json", () => {
   });
 });
 
+describe("proof.json", () => {
+  type Given = { origin: string; account_id: string | null; action: string | null; tag: string | null; signals: string };
+  test.each(cases<Given, { text: string }>("proof", "proof"))("$name", ({ given, expect: expected }) => {
+    const { origin, account_id, action, tag, signals } = given;
+    const subject = { account_id: account_id ?? undefined, action: action ?? undefined, tag: tag ?? undefined };
+    expect(signedText(origin, subject, signals)).toBe(expected.text);
+    count("proof");
+  });
+});
+
 function count(file: string): void {
   ran[file] = (ran[file] ?? 0) + 1;
 }
 
 test("all of them ran", () => {
-  expect(ran).toEqual({ retry: 44, errors: 32, canonical: 44, token: 13 });
+  expect(ran).toEqual({ retry: 44, errors: 32, canonical: 44, token: 13, proof: 6 });
 });

@@ -809,6 +809,14 @@ public final class Types {
     }
 
     /**
+     * What the browser signed, beside {@code proven: true}: whose visit it is, and by a newer SDK also account,
+     * action and tag of the request, or that it had none. What was set of the event later is not covered.
+     */
+    public List<String> proofCovers() {
+      return listAt("proof_covers", Body::textOf);
+    }
+
+    /**
      * How often and with whom the visitor, the account and the address were seen, this event included; without it if
      * its report was sent before ({@code replayed}).
      */
@@ -1022,6 +1030,14 @@ public final class Types {
     /** Whether the archived submission exists. */
     public Boolean hasDocument() {
       return flagAt("has_document");
+    }
+
+    /**
+     * What the browser signed, beside {@code proven: true}: whose visit it is, and by a newer SDK also account,
+     * action and tag of the request, or that it had none. What was set of the event later is not covered.
+     */
+    public List<String> proofCovers() {
+      return listAt("proof_covers", Body::textOf);
     }
 
     /**
@@ -4281,7 +4297,8 @@ public final class Types {
 
     /**
      * {@code full}: a duplicate within a minute of its original, by the same key and from the same origin, gets the
-     * original's whole response and {@code duplicate: true}. For a retry whose first response was lost or late.
+     * original's whole response and {@code duplicate: true}, if it comes from the same address or has the same {@code
+     * signals}. For a retry whose first response was lost or late.
      */
     public IdentifyHeaders replay(String value) {
       setField("x-svc-replay", value);

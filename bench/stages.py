@@ -188,6 +188,7 @@ class Stages:
             Assessment(
                 submission=submission,
                 report=report,
+                proof_version=None if proof is None else proof.version,
                 agent=agent,
                 network=network,
                 features=extracted,
@@ -198,10 +199,10 @@ class Stages:
                 archive=archive,
                 headers=kept,
             )
-            for submission, report, agent, network, extracted, observed, unattested, traced, attestation, archive, kept
-            in zip(
-                submissions, reports, agents, networks, features, observations, absent, traces, attestations, archives,
-                headers, strict=True,
+            for submission, report, agent, network, proof, extracted, observed, unattested, traced, attestation,
+            archive, kept in zip(
+                submissions, reports, agents, networks, proofs, features, observations, absent, traces, attestations,
+                archives, headers, strict=True,
             )
         ]  # fmt: skip
 

@@ -283,6 +283,7 @@ for (const [name, context] of [["broken store", main], ["broken store, fresh", a
   await told(name, page, await visited(page, {}, name));
   await page.close();
   await tell(`${name}, again`, context);
+  await tell(`${name}, third`, context);
 }
 await anew.close();
 

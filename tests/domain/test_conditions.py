@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -297,3 +298,18 @@ def test_evaluations_on_two_threads_do_not_meet():
     for thread in threads:
         thread.join()
     assert not crossed
+
+
+def test_an_evaluation_that_fails_leaves_no_cycle_to_the_garbage_collector():
+    """A run of it over what a preview had left took 16 ms of everybody's time."""
+    texts = [*conditions(5, 200), "signals.all(a, int(a) > 1)", "signals.exists(a, int(a) > 1)"]
+    ready = [known(text) for text in texts]
+    gc.collect()
+    gc.disable()
+    try:
+        for condition in ready:
+            condition.ask(evaluation(units=1 << 40))
+        left = gc.collect()
+    finally:
+        gc.enable()
+    assert left == 0

@@ -413,9 +413,12 @@ def _is_decided(by: bool, loop: _Loop, condition: Evaluator, of: Evaluation) -> 
                 return by
         except EvaluationError as error:
             failed = failed or error
-    if failed is not None:
+    if failed is None:
+        return not by
+    try:
         raise failed
-    return not by
+    finally:
+        del failed  # its traceback has this frame: a cycle that only a run of the garbage collector would end
 
 
 def _kept(loop: _Loop, condition: Evaluator | None, value: Evaluator | None, of: Evaluation) -> list[Any]:

@@ -1,7 +1,7 @@
 """Conditions: compiled from text, with what they name and what they may cost (decisions 13.4).
 
 What may live here: text -> `Condition`. The language is in `language.py`, its checked tree in `tree.py`; whether
-literals can be used is said in `literals.py`, what a tree costs in `cost.py`, what it comes to in `evaluation.py`.
+literals can be used is said in `literals.py`, what a tree costs in `cost.py`, what it comes to in `evaluators.py`.
 
 A condition is either compiled to be saved, and refused where it cannot be used, or as one that was saved, maybe by an
 earlier version: then what cannot be evaluated any more fails, and is counted as an error of its rule.
@@ -14,7 +14,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from svc.domain.rules.cost import BUDGET, UNITS_A_MS, in_ms, units_of
-from svc.domain.rules.evaluation import Evaluation, Evaluator, TooExpensiveError, evaluator, failing, is_known
+from svc.domain.rules.evaluation import Evaluation, Evaluator, TooExpensiveError
+from svc.domain.rules.evaluators import evaluator, failing, is_known
 from svc.domain.rules.language import MAX_LENGTH, VARIABLES, ConditionError, checked_tree
 from svc.domain.rules.literals import faults, readable
 from svc.domain.rules.patterns import PatternError, read_pattern

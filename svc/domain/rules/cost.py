@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from svc.domain.rules.evaluation import STRING_UNITS, searched_units
+from svc.domain.rules.evaluators import STRING_UNITS, searched_units
 from svc.domain.rules.patterns import PatternError, read_pattern
 from svc.domain.rules.tree import Node
 from svc.domain.scoring.signals import CATALOGUE

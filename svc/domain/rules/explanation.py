@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import Any, Final, Literal, NamedTuple, cast
 
 from svc.domain.rules.conditions import variables_in
-from svc.domain.rules.evaluation import Evaluation, TooExpensiveError, evaluator
+from svc.domain.rules.evaluation import Evaluation, TooExpensiveError
+from svc.domain.rules.evaluators import evaluator
 from svc.domain.rules.language import ConditionError, checked_tree
 from svc.domain.rules.literals import readable
 from svc.domain.rules.tree import Node, Type

@@ -2,7 +2,7 @@
 
 What may live here: `cel.expr.CheckedExpr` (github.com/google/cel-spec, proto/cel/expr/checked.proto) -> `Node`. Macros
 are nodes of their own, as they were written, and not the loops that the parser makes of them. What a tree means is said
-in `evaluation.py`, what it costs in `cost.py`.
+in `evaluators.py`, what it costs in `cost.py`.
 """
 
 from __future__ import annotations

@@ -312,5 +312,5 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     **{f"timestamp_to_{name}": _of_time(ask) for name, ask in FIELDS.items()},
 }
 """Overload -> what it does, where its arguments are all that it needs. `add_string`, `add_list`, `contains`, `matches`,
-`in_list` and those of times in a zone are in `evaluation.py`: what they cost is counted while they run.
+`in_list` and those of times in a zone are in `evaluators.py`: what they cost is counted while they run.
 """

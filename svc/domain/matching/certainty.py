@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc.domain.matching.parameters import LIVING_DAYS, UNPROVEN_CONFIDENCE
+from svc.domain.matching.parameters import LIVING_DAYS, SILENT_DAYS, UNPROVEN_CONFIDENCE
 from svc.domain.matching.tokens import DAY_S, DEVICE, STRANGERS, Token, older_beside
 
 if TYPE_CHECKING:
@@ -31,11 +31,14 @@ def _is_certain(features: Features, visitor: Visitor, now_s: int, token: Token |
         presented = visitor.token(features.token) if features.token else None
         if presented is None or not presented.key or presented.key != features.key:
             return False
-    if token.origin == DEVICE or now_s // DAY_S > token.first_s // DAY_S:
+    if token.origin == DEVICE or not token.probation:
         return True
-    # It joined today. Beside an older token of its site it may be a copy's, or a private window's.
+    # It joined lately. Beside an older token of its site it may be an equal device's, a copy's, or a private window's.
     older = older_beside(token, visitor.tokens)
-    return older is None or not _is_living(older, now_s)
+    if older is None or not _is_living(older, now_s):
+        return True
+    came_back = now_s // DAY_S > token.first_s // DAY_S
+    return came_back and now_s - older.last_s >= SILENT_DAYS * DAY_S
 
 
 def _is_living(token: Token, now_s: int) -> bool:

@@ -16,7 +16,7 @@ from svc.domain.matching.chance import Chance, bits_of
 from svc.domain.matching.changes import TABLE_OF_RELEASES, releases_between
 from svc.domain.matching.comparison import INDEPENDENT, LEADERS, compare, differences, other_version, row_of
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
-from svc.domain.matching.tokens import DAY_S, STRANGERS, Token, older_beside
+from svc.domain.matching.tokens import DAY_S, STRANGERS, Token, dropped, older_beside
 from svc.domain.model import Attribute
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ def claim_of(index: Index, features: Features, identifier: int) -> Claim | None:
         return None
     token = visitor.token(identifier)
     is_device = identifier == features.device
+    if token is None and not is_device:
+        token = dropped(identifier, features, visitor.tokens, visitor.first_seen_s)
     signed = is_device or (token is not None and features.key != 0 and token.key == features.key)
     return Claim(numbers[0], visitor, token, is_device, signed)
 

@@ -144,6 +144,16 @@ def rivals_of(token: Token, tokens: tuple[Token, ...], now_s: int) -> tuple[Toke
     )
 
 
+def dropped(hash_: int, features: Features, tokens: tuple[Token, ...], since_s: int) -> Token | None:
+    """Return the record of a token that joined these after `since_s`, was dropped since so many joined after it, and
+    now comes back: a stranger's, as a storage that was cleared brings no token back. `None` if no token of its site is
+    left: then those that joined may be of other sites.
+    """
+    if features.token_is_new or all(token.origin != features.origin for token in tokens):
+        return None
+    return Token(hash_, features.origin, since_s, since_s, STRANGERS, came_back=True)
+
+
 def _index(token: Token, tokens: tuple[Token, ...]) -> int:
     """Among the tokens of a visitor, which stand in the order in which they joined, the newest first."""
     return next(index for index, other in enumerate(tokens) if other.hash == token.hash)
@@ -173,11 +183,15 @@ def older_beside(token: Token, tokens: tuple[Token, ...]) -> Token | None:
 def kept(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
     """Return at most `TOKENS` of the tokens, in their order. Client tokens of other browsers are dropped first, then
     those that never came back, then those that did; within each of these, those whose last visit is longest ago, and of
-    the same second those that joined first.
+    the same second those that joined first. The token that the visitor began with is the last of its kind to go: among
+    equal devices, which join while they are strangers to each other, it is the one whose visitor this is.
     """
     if len(tokens) <= TOKENS:
         return tokens
-    dispensable = min(reversed(tokens), key=lambda token: (token.is_live, token.probation != STRANGERS, token.last_s))
+    dispensable = min(
+        reversed(tokens),
+        key=lambda token: (token.is_live, token.probation != STRANGERS, token is tokens[-1], token.last_s),
+    )
     return kept(tuple(token for token in tokens if token is not dispensable))
 
 

@@ -67,6 +67,8 @@ class Member(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """Of store version 6. Not read any more."""
     attempts: tuple[UsedAttempt, ...] = ()
     """By which it came from the OpenID provider lately: each counts once."""
+    recovery: tuple[bytes, ...] = ()
+    """Digests of its recovery codes that were not used (`second_factor.recovery_digest`)."""
 
     @property
     def has_totp(self) -> bool:

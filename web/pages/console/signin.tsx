@@ -46,7 +46,7 @@ export function SignIn({ reason, onRetry, onSignIn, options }: {
         <h2>As a member</h2>
         <label class="field"><span>E-mail address</span><input name="email" type="email" required autocomplete="username" spellcheck={false} /></label>
         <label class="field"><span>Password</span><input name="password" type="password" required autocomplete="current-password" /></label>
-        <label class="field"><span>One-time code, if you have set them up</span><input name="totp" inputMode="numeric" autocomplete="one-time-code" maxLength={16} /></label>
+        <label class="field"><span>One-time or recovery code, if you have set them up</span><input name="totp" autocomplete="one-time-code" maxLength={16} /></label>
         <Problem error={member.error} />
         <p class="buttons"><button class="primary" disabled={member.busy}>Sign in</button></p>
       </form>

@@ -65,7 +65,7 @@ def claim_of(index: Index, features: Features, identifier: int) -> Claim | None:
         return None
     token = visitor.token(identifier)
     is_device = identifier == features.device
-    signed = is_device or (token is not None and features.key != 0 and token.key == features.key)
+    signed = is_device or (token is not None and token.has_joined_key and token.key == features.key)
     return Claim(numbers[0], visitor, token, is_device, signed)
 
 
@@ -76,7 +76,7 @@ def standing_of(statistics: Statistics, features: Features, claim: Claim, now_s:
         return "conflict", 0
     if token is not None and token.probation == STRANGERS:
         return "another's", 0
-    if token is not None and token.needs_key(now_s) and not claim.signed:
+    if token is not None and not claim.signed and (token.needs_key(now_s) or _is_of_another_key(features, token)):
         return "unsigned", 0
     standing = token_standing(features, visitor, now_s, statistics, signed=claim.signed, device=claim.is_device)
     found: Standing = "conflict"
@@ -89,6 +89,13 @@ def standing_of(statistics: Statistics, features: Features, claim: Claim, now_s:
         elif token is not None and _is_twin(statistics, visitor, token, now_s):
             found = "another's"
     return found, standing.changed
+
+
+def _is_of_another_key(features: Features, token: Token) -> bool:
+    """Whether another key than that of the token signed, which its own browser never does: who lost the key has another
+    token, too (decisions 18.2).
+    """
+    return features.key != 0 and token.has_joined_key and token.key != features.key
 
 
 def _is_twin(statistics: Statistics, visitor: Visitor, token: Token, now_s: int) -> bool:

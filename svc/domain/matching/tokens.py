@@ -36,11 +36,40 @@ STRANGERS: Final = 255
 """In place of days of probation: the token of another device that passed for this visitor."""
 DAY_S: Final = 86_400
 
-_PRIVATE, _KEYED = 1, 2
+_PRIVATE, _KEYED, _KEY_WAITS, _RIVALS = 1, 2, 4, 8
 _LAYOUT: Final = struct.Struct("<QIIIBB")
 _KEY_LAYOUT: Final = struct.Struct("<QI")
+_WAIT_LAYOUT: Final = struct.Struct("<IHBB")
 LENGTH: Final = _LAYOUT.size
 KEY_LENGTH: Final = _KEY_LAYOUT.size
+WAIT_LENGTH: Final = _WAIT_LAYOUT.size
+
+
+class KeyProbation(msgspec.Struct, frozen=True, gc=False):
+    """How far a key is that signed with a token which had none (decisions 18.2)."""
+
+    address: int
+    """Hash of the only address that the visitor had on two days before the key first signed; 0 = there is none."""
+    day: int
+    """Days since 1970, of the last one that was counted."""
+    at_home: int
+    """Days on which it signed at that address."""
+    anywhere: int
+    """Days on which it signed."""
+
+    def signed(self, address: int, now_s: int) -> KeyProbation | None:
+        """Return the probation after a signed visit from `address`; `None` once the key has joined."""
+        day = now_s // DAY_S
+        if day <= self.day:
+            return self
+        at_home = self.at_home + (address == self.address != 0)
+        if at_home >= KEY_DAYS_AT_HOME or self.anywhere + 1 >= KEY_DAYS:
+            return None
+        return KeyProbation(self.address, day, at_home, self.anywhere + 1)
+
+
+KEY_DAYS_AT_HOME: Final = 3
+KEY_DAYS: Final = 5
 
 
 class Token(msgspec.Struct, frozen=True, gc=False):
@@ -60,6 +89,15 @@ class Token(msgspec.Struct, frozen=True, gc=False):
     """Hash of the public key that signs the reports of its browser; 0 = none does."""
     key_s: int = 0
     """When the first report was signed by that key."""
+    key_probation: KeyProbation | None = None
+    """`None` once the key has joined: it proves then, and before it does not."""
+    has_rival_keys: bool = False
+    """Two keys signed with it before either had joined: neither ever proves."""
+
+    @property
+    def has_joined_key(self) -> bool:
+        """Whether a report that its key signed is proven."""
+        return self.key != 0 and self.key_probation is None and not self.has_rival_keys
 
     @property
     def is_live(self) -> bool:
@@ -70,7 +108,7 @@ class Token(msgspec.Struct, frozen=True, gc=False):
         """Return whether its browser has signed reports for so long that a report without a signature is from another
         browser.
         """
-        return self.key != 0 and now_s - self.key_s >= KEY_NEEDED_AFTER_S
+        return self.has_joined_key and now_s - self.key_s >= KEY_NEEDED_AFTER_S
 
 
 KEY_NEEDED_AFTER_S: Final = 7 * DAY_S
@@ -96,14 +134,20 @@ def joining_device(features: Features, now_s: int) -> Token:
     return Token(features.device, DEVICE, now_s, now_s, came_back=True)
 
 
-def come_back(token: Token, features: Features, now_s: int, *, at_home: bool, others: tuple[Token, ...]) -> Token:
+def come_back(
+    token: Token, features: Features, now_s: int, *, at_home: bool, others: tuple[Token, ...], home_address: int = 0
+) -> Token:
     """Return the token after a visit that presented it again and is surely its visitor's. `at_home`: the visit is from
-    a network that the visitor used before; `others`: the visitor's other tokens.
+    a network that the visitor used before; `others`: the visitor's other tokens; `home_address`: see `KeyProbation`.
     """
     new_day = now_s // DAY_S > token.last_s // DAY_S
-    key, key_s = token.key, token.key_s
-    if features.key and at_home and not key:
+    key, key_s, waits, rivals = token.key, token.key_s, token.key_probation, token.has_rival_keys
+    if features.key and not key:
         key, key_s = features.key, now_s
+        waits = KeyProbation(home_address, now_s // DAY_S, int(features.address == home_address != 0), 1)
+    elif features.key and waits is not None:
+        rivals = rivals or features.key != key
+        waits = waits if rivals else waits.signed(features.address, now_s)
     probation = token.probation
     if 0 < probation < STRANGERS and new_day and at_home and not token.private:
         # Until the other token of its storage has been silent for days, this one may be a neighbor's.
@@ -119,6 +163,8 @@ def come_back(token: Token, features: Features, now_s: int, *, at_home: bool, ot
         private=token.private and not new_day,
         key=key,
         key_s=key_s,
+        key_probation=waits,
+        has_rival_keys=rivals,
     )
 
 
@@ -205,13 +251,17 @@ def told_apart(after: tuple[Token, ...], before: tuple[Token, ...]) -> bool:
             or new.origin != old.origin
             or new.private != old.private
             or new.key != old.key
+            or new.key_probation != old.key_probation
+            or new.has_rival_keys != old.has_rival_keys
         ):
             return True
     return False
 
 
 def pack(tokens: tuple[Token, ...]) -> bytes:
-    """Return the tokens as little-endian bytes: 22 for each token, then 12 for each that has a key."""
+    """Return the tokens as little-endian bytes: 22 for each token, then 12 for each that has a key, then 8 for each
+    whose key is on probation.
+    """
     rows = [
         _LAYOUT.pack(
             token.hash | token.came_back,
@@ -219,11 +269,19 @@ def pack(tokens: tuple[Token, ...]) -> bytes:
             token.first_s,
             token.last_s,
             token.probation,
-            (_PRIVATE if token.private else 0) | (_KEYED if token.key else 0),
+            (_PRIVATE if token.private else 0)
+            | (_KEYED if token.key else 0)
+            | (_KEY_WAITS if token.key_probation else 0)
+            | (_RIVALS if token.has_rival_keys else 0),
         )
         for token in tokens
     ]
     rows += [_KEY_LAYOUT.pack(token.key, token.key_s) for token in tokens if token.key]
+    rows += [
+        _WAIT_LAYOUT.pack(waits.address, waits.day, waits.at_home, waits.anywhere)
+        for waits in (token.key_probation for token in tokens)
+        if waits is not None
+    ]
     return b"".join(rows)
 
 
@@ -233,9 +291,14 @@ def unpack(raw: bytes, at: int, count: int) -> tuple[tuple[Token, ...], int]:
     """
     tokens: list[Token] = []
     keys_at = at + count * LENGTH
-    for offset in range(at, keys_at, LENGTH):
+    waits_at = keys_at + KEY_LENGTH * sum(1 for flags in raw[at + LENGTH - 1 : keys_at : LENGTH] if flags & _KEYED)
+    for offset in range(at, at + count * LENGTH, LENGTH):
         value, origin, first_s, last_s, probation, flags = _LAYOUT.unpack_from(raw, offset)
         key = key_s = 0
+        waits = None
+        if flags & _KEY_WAITS:
+            waits = KeyProbation(*_WAIT_LAYOUT.unpack_from(raw, waits_at))
+            waits_at += WAIT_LENGTH
         if flags & _KEYED:
             key, key_s = _KEY_LAYOUT.unpack_from(raw, keys_at)
             keys_at += KEY_LENGTH
@@ -250,9 +313,11 @@ def unpack(raw: bytes, at: int, count: int) -> tuple[tuple[Token, ...], int]:
                 bool(flags & _PRIVATE),
                 key,
                 key_s,
+                waits,
+                bool(flags & _RIVALS),
             )
         )
-    return tuple(tokens), keys_at
+    return tuple(tokens), waits_at
 
 
 def of_version_4(tokens: tuple[int, ...], probation: tuple[int, ...], first_s: int, last_s: int) -> tuple[Token, ...]:

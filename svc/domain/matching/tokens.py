@@ -262,27 +262,26 @@ def pack(tokens: tuple[Token, ...]) -> bytes:
     """Return the tokens as little-endian bytes: 22 for each token, then 12 for each that has a key, then 8 for each
     whose key is on probation.
     """
-    rows = [
-        _LAYOUT.pack(
-            token.hash | token.came_back,
-            token.origin,
-            token.first_s,
-            token.last_s,
-            token.probation,
-            (_PRIVATE if token.private else 0)
-            | (_KEYED if token.key else 0)
-            | (_KEY_WAITS if token.key_probation else 0)
-            | (_RIVALS if token.has_rival_keys else 0),
+    rows: list[bytes] = []
+    keys: list[bytes] = []
+    waiting: list[bytes] = []
+    for token in tokens:
+        flags = _PRIVATE if token.private else 0
+        if token.key:
+            flags |= _KEYED
+            keys.append(_KEY_LAYOUT.pack(token.key, token.key_s))
+            if token.has_rival_keys:
+                flags |= _RIVALS
+            waits = token.key_probation
+            if waits is not None:
+                flags |= _KEY_WAITS
+                waiting.append(_WAIT_LAYOUT.pack(waits.address, waits.day, waits.at_home, waits.anywhere))
+        rows.append(
+            _LAYOUT.pack(
+                token.hash | token.came_back, token.origin, token.first_s, token.last_s, token.probation, flags
+            )
         )
-        for token in tokens
-    ]
-    rows += [_KEY_LAYOUT.pack(token.key, token.key_s) for token in tokens if token.key]
-    rows += [
-        _WAIT_LAYOUT.pack(waits.address, waits.day, waits.at_home, waits.anywhere)
-        for waits in (token.key_probation for token in tokens)
-        if waits is not None
-    ]
-    return b"".join(rows)
+    return b"".join((*rows, *keys, *waiting))
 
 
 def unpack(raw: bytes, at: int, count: int) -> tuple[tuple[Token, ...], int]:
@@ -291,17 +290,15 @@ def unpack(raw: bytes, at: int, count: int) -> tuple[tuple[Token, ...], int]:
     """
     tokens: list[Token] = []
     keys_at = at + count * LENGTH
-    waits_at = keys_at + KEY_LENGTH * sum(1 for flags in raw[at + LENGTH - 1 : keys_at : LENGTH] if flags & _KEYED)
-    for offset in range(at, at + count * LENGTH, LENGTH):
+    waiting: list[int] = []
+    for offset in range(at, keys_at, LENGTH):
         value, origin, first_s, last_s, probation, flags = _LAYOUT.unpack_from(raw, offset)
         key = key_s = 0
-        waits = None
-        if flags & _KEY_WAITS:
-            waits = KeyProbation(*_WAIT_LAYOUT.unpack_from(raw, waits_at))
-            waits_at += WAIT_LENGTH
         if flags & _KEYED:
             key, key_s = _KEY_LAYOUT.unpack_from(raw, keys_at)
             keys_at += KEY_LENGTH
+            if flags & _KEY_WAITS:
+                waiting.append(len(tokens))
         tokens.append(
             Token(
                 value & ~CAME_BACK,
@@ -313,11 +310,15 @@ def unpack(raw: bytes, at: int, count: int) -> tuple[tuple[Token, ...], int]:
                 bool(flags & _PRIVATE),
                 key,
                 key_s,
-                waits,
+                None,
                 bool(flags & _RIVALS),
             )
         )
-    return tuple(tokens), waits_at
+    for index in waiting:  # their rows stand behind those of all keys
+        probation_of_key = KeyProbation(*_WAIT_LAYOUT.unpack_from(raw, keys_at))
+        tokens[index] = msgspec.structs.replace(tokens[index], key_probation=probation_of_key)
+        keys_at += WAIT_LENGTH
+    return tuple(tokens), keys_at
 
 
 def of_version_4(tokens: tuple[int, ...], probation: tuple[int, ...], first_s: int, last_s: int) -> tuple[Token, ...]:

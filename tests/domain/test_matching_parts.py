@@ -66,7 +66,7 @@ signed_tokens = st.builds(
     key=st.integers(1, 2**64 - 1),
     key_s=u32,
     key_probation=st.none() | st.builds(KeyProbation, address=u32, day=u16, at_home=u8, anywhere=u8),
-    has_rival_keys=st.booleans(),
+    is_disputed=st.booleans(),
 )
 TOKEN_ROWS = st.lists(unsigned_tokens | signed_tokens, max_size=TOKENS).map(tuple)
 visitors = st.integers(0, NETWORKS).flatmap(

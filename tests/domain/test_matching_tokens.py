@@ -40,9 +40,13 @@ DAY_S = DAY_MS // 1000
 START_S = START_MS // 1000
 
 
+def text_of(name: str) -> str:
+    return f"token-of-{name}-0123456789"
+
+
 def browser(name: str | None, *, new: bool = False, ip: str = HOME, origin: str = SHOP, **more: Any) -> Features:
     """A report of one and the same kind of browser, with the token of this name."""
-    token = None if name is None else f"token-of-{name}-0123456789"
+    token = None if name is None else text_of(name)
     return features_of(more.pop("values", None), token=token, token_is_new=new, ip=ip, origin=origin, **more)
 
 
@@ -584,7 +588,7 @@ def test_two_keys_that_claim_a_token_before_either_joined_prove_nothing(ip: str)
         owner, thief = world.comes("a", day, key=MINE), world.comes("a", day + 0.1, key=OTHERS, ip=ip)
         assert (owner.number, owner.proven, owner.token_conflict) == (1, False, False)
         assert not thief.proven
-    assert world.token("a").has_rival_keys
+    assert world.token("a").is_disputed
     assert not world.token("a").has_joined_key
 
 

@@ -34,9 +34,12 @@ IN_DOUBT: Final = PROBATION_DAYS + 1
 """Days of probation of a token that joined by a link which was not sure enough to change the template."""
 STRANGERS: Final = 255
 """In place of days of probation: the token of another device that passed for this visitor."""
+RENEWED: Final = 254
+"""In place of days of probation: its browser has another token in its place. A page that was open meanwhile may bring
+it once more, signed."""
 DAY_S: Final = 86_400
 
-_PRIVATE, _KEYED, _KEY_WAITS, _RIVALS = 1, 2, 4, 8
+_PRIVATE, _KEYED, _KEY_WAITS, _DISPUTED = 1, 2, 4, 8
 _LAYOUT: Final = struct.Struct("<QIIIBB")
 _KEY_LAYOUT: Final = struct.Struct("<QI")
 _WAIT_LAYOUT: Final = struct.Struct("<IHBB")
@@ -91,18 +94,31 @@ class Token(msgspec.Struct, frozen=True, gc=False):
     """When the first report was signed by that key."""
     key_probation: KeyProbation | None = None
     """`None` once the key has joined: it proves then, and before it does not."""
-    has_rival_keys: bool = False
-    """Two keys signed with it before either had joined: neither ever proves."""
+    is_disputed: bool = False
+    """Its browser is to renew it: another key signed with it, or its key was revoked. A key that had joined before is
+    proof all the same; one that had not never is."""
 
     @property
     def has_joined_key(self) -> bool:
         """Whether a report that its key signed is proven."""
-        return self.key != 0 and self.key_probation is None and not self.has_rival_keys
+        return self.key != 0 and self.key_probation is None
+
+    @property
+    def has_no_proof(self) -> bool:
+        """Whether nothing ever proves that a report with it is its browser's: rival keys claimed it, or its key was
+        revoked.
+        """
+        return self.is_disputed and self.key_probation is not None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether a browser of this visitor may still have it."""
+        return self.probation < RENEWED
 
     @property
     def is_live(self) -> bool:
         """Whether a browser of this visitor is known to have stored it."""
-        return self.came_back and self.probation != STRANGERS
+        return self.came_back and self.is_own
 
     def needs_key(self, now_s: int) -> bool:
         """Return whether its browser has signed reports for so long that a report without a signature is from another
@@ -141,15 +157,15 @@ def come_back(
     a network that the visitor used before; `others`: the visitor's other tokens; `home_address`: see `KeyProbation`.
     """
     new_day = now_s // DAY_S > token.last_s // DAY_S
-    key, key_s, waits, rivals = token.key, token.key_s, token.key_probation, token.has_rival_keys
+    key, key_s, waits, disputed = token.key, token.key_s, token.key_probation, token.is_disputed
     if features.key and not key:
         key, key_s = features.key, now_s
         waits = KeyProbation(home_address, now_s // DAY_S, int(features.address == home_address != 0), 1)
-    elif features.key and waits is not None:
-        rivals = rivals or features.key != key
-        waits = waits if rivals else waits.signed(features.address, now_s)
+    elif features.key:
+        disputed = disputed or features.key != key
+        waits = waits if disputed or waits is None else waits.signed(features.address, now_s)
     probation = token.probation
-    if 0 < probation < STRANGERS and new_day and at_home and not token.private:
+    if 0 < probation < RENEWED and new_day and at_home and not token.private:
         # Until the other token of its storage has been silent for days, this one may be a neighbor's.
         left = max(min(probation, PROBATION_DAYS) - 1, 0)
         probation = left or int(not _is_silent(token, others, now_s))
@@ -164,7 +180,20 @@ def come_back(
         key=key,
         key_s=key_s,
         key_probation=waits,
-        has_rival_keys=rivals,
+        is_disputed=disputed,
+    )
+
+
+def revoked(token: Token, now_s: int) -> Token:
+    """Return the token after its key was revoked: it proves nothing, and the browser is to renew both."""
+    return msgspec.structs.replace(token, key_probation=KeyProbation(0, now_s // DAY_S, 0, 0), is_disputed=True)
+
+
+def is_replaced(token: Token, tokens: tuple[Token, ...]) -> bool:
+    """Return whether a signed token of the same origin took the place of this one, which nothing proves any more."""
+    return token.has_no_proof and any(
+        other.origin == token.origin and other.is_live and other.has_joined_key
+        for other in tokens[: _index(token, tokens)]
     )
 
 
@@ -177,15 +206,16 @@ def _is_silent(token: Token, tokens: tuple[Token, ...], now_s: int) -> bool:
 def rivals_of(token: Token, tokens: tuple[Token, ...], now_s: int) -> tuple[Token, ...]:
     """Return the other tokens that must belong to other browsers, now that this one came back: they joined in its
     storage after it, which was therefore not cleared. Tokens of a private window that may still be open are left out,
-    and those of an unknown origin, which may be of another site.
+    and those of an unknown origin, which may be of another site. A token that two keys claim, or that was renewed, says
+    nothing of others.
     """
-    if len(tokens) == 1 or token.origin == UNKNOWN_ORIGIN:
+    if len(tokens) == 1 or token.origin == UNKNOWN_ORIGIN or token.has_no_proof or token.probation == RENEWED:
         return ()
     return tuple(
         other
         for other in tokens[: _index(token, tokens)]
         if other.origin == token.origin
-        and other.probation != STRANGERS
+        and other.is_own
         and not (other.private and now_s // DAY_S == other.first_s // DAY_S)
     )
 
@@ -206,13 +236,9 @@ def older_beside(token: Token, tokens: tuple[Token, ...]) -> Token | None:
     """Return the visitor's own token of the same origin that is older than this one and was seen last; `None` if there
     is none.
     """
-    if len(tokens) == 1:
+    if len(tokens) == 1 or token.probation == RENEWED:
         return None
-    older = [
-        other
-        for other in tokens[_index(token, tokens) + 1 :]
-        if other.origin == token.origin and other.probation != STRANGERS
-    ]
+    older = [other for other in tokens[_index(token, tokens) + 1 :] if other.origin == token.origin and other.is_own]
     return max(older, key=lambda other: other.last_s, default=None)
 
 
@@ -223,7 +249,7 @@ def kept(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
     """
     if len(tokens) <= TOKENS:
         return tokens
-    dispensable = min(reversed(tokens), key=lambda token: (token.is_live, token.probation != STRANGERS, token.last_s))
+    dispensable = min(reversed(tokens), key=lambda token: (token.is_live, token.is_own, token.last_s))
     return kept(tuple(token for token in tokens if token is not dispensable))
 
 
@@ -252,7 +278,7 @@ def told_apart(after: tuple[Token, ...], before: tuple[Token, ...]) -> bool:
             or new.private != old.private
             or new.key != old.key
             or new.key_probation != old.key_probation
-            or new.has_rival_keys != old.has_rival_keys
+            or new.is_disputed != old.is_disputed
         ):
             return True
     return False
@@ -270,8 +296,8 @@ def pack(tokens: tuple[Token, ...]) -> bytes:
         if token.key:
             flags |= _KEYED
             keys.append(_KEY_LAYOUT.pack(token.key, token.key_s))
-            if token.has_rival_keys:
-                flags |= _RIVALS
+            if token.is_disputed:
+                flags |= _DISPUTED
             waits = token.key_probation
             if waits is not None:
                 flags |= _KEY_WAITS
@@ -311,7 +337,7 @@ def unpack(raw: bytes, at: int, count: int) -> tuple[tuple[Token, ...], int]:
                 key,
                 key_s,
                 None,
-                bool(flags & _RIVALS),
+                bool(flags & _DISPUTED),
             )
         )
     for index in waiting:  # their rows stand behind those of all keys

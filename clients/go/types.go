@@ -479,6 +479,8 @@ type IdentifyAnswer struct {
 	DeferredToken string `json:"deferred_token"`
 	// This is the response of an earlier request with the same `Idempotency-Key`; nothing changed.
 	Duplicate *bool `json:"duplicate,omitzero"`
+	// The web SDK renews its token and key. Only to a public key, and only `true`.
+	ClientTokenRenew *bool `json:"client_token_renew,omitzero"`
 	// Sum of the weights of the signals that fired. Absent or `null` when not scored.
 	SuspectScore *int64 `json:"suspect_score,omitzero"`
 	// What fired, heaviest first.

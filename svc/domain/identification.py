@@ -143,6 +143,8 @@ class Identified(msgspec.Struct, frozen=True):
     verdict: Verdict
     """As it is stored."""
     balance_micros: int
+    to_renew: bool = False
+    """The browser is to renew its token and key (decisions 18.2)."""
 
 
 class Duplicate(msgspec.Struct, frozen=True):
@@ -179,7 +181,8 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
         submission.proof_version,
     )
     key = None if proof is None else proof.key
-    features = extract(report, agent, submission.facts, network, origin=submission.origin, key=key)
+    before = None if proof is None else proof.key_before
+    features = extract(report, agent, submission.facts, network, origin=submission.origin, key=key, key_before=before)
     ip, signals_json = submission.facts.ip, submission.signals_json
     return Assessment(
         submission=submission,

@@ -563,6 +563,8 @@ export interface IdentifyAnswer {
   deferred_token: string;
   /** This is the response of an earlier request with the same `Idempotency-Key`; nothing changed. */
   duplicate?: boolean;
+  /** The web SDK renews its token and key. Only to a public key, and only `true`. */
+  client_token_renew?: boolean;
   /** Sum of the weights of the signals that fired. Absent or `null` when not scored. */
   suspect_score?: number;
   /** What fired, heaviest first. */

@@ -433,6 +433,8 @@ class IdentifyAnswer(TypedDict):
     """Allows the deferred report of this request to be sent, for 24 hours."""
     duplicate: NotRequired[bool]
     """This is the response of an earlier request with the same `Idempotency-Key`; nothing changed."""
+    client_token_renew: NotRequired[bool]
+    """The web SDK renews its token and key. Only to a public key, and only `true`."""
     suspect_score: NotRequired[int]
     """Sum of the weights of the signals that fired. Absent or `null` when not scored."""
     triggers: NotRequired[list[TriggerBody]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc.domain.matching.parameters import LIVING_DAYS, SILENT_DAYS, UNPROVEN_CONFIDENCE
-from svc.domain.matching.tokens import DAY_S, DEVICE, STRANGERS, Token, older_beside
+from svc.domain.matching.tokens import DAY_S, DEVICE, Token, older_beside
 
 if TYPE_CHECKING:
     from svc.domain.matching.features import Features
@@ -29,7 +29,7 @@ def _is_certain(features: Features, visitor: Visitor, now_s: int, token: Token |
         return not living
     if any(known.key for known in living):
         presented = visitor.token(features.token) if features.token else None
-        if presented is None or not presented.key or presented.key != features.key:
+        if presented is None or not presented.has_joined_key or presented.key != features.key:
             return False
     if token.origin == DEVICE or not token.probation:
         return True
@@ -43,4 +43,4 @@ def _is_certain(features: Features, visitor: Visitor, now_s: int, token: Token |
 
 def _is_living(token: Token, now_s: int) -> bool:
     """Whether a browser of this visitor may still bring the token."""
-    return token.probation != STRANGERS and now_s - token.last_s < LIVING_DAYS * DAY_S
+    return token.is_own and now_s - token.last_s < LIVING_DAYS * DAY_S

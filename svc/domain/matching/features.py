@@ -100,6 +100,14 @@ class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Another `device` is another device (Android). Elsewhere it may change while the device stays (iOS)."""
     key: int = 0
     """64-bit hash of the public key whose private half signed this report; 0 = none did."""
+    token_before: int = 0
+    key_before: int = 0
+    """As `token` and `key`: those which `token` and `key` are in place of, where that key signed the report too."""
+
+    def before_renewal(self) -> Features:
+        """Return the same report as if it had come with the token and the key before."""
+        before, key = self.token_before, self.key_before
+        return msgspec.structs.replace(self, token=before, token_is_new=False, key=key, token_before=0, key_before=0)
 
     def without_token(self) -> Features:
         """Return the same report as if it had brought no token."""
@@ -148,13 +156,14 @@ def extract(
     *,
     origin: str | None = None,
     key: bytes | None = None,
+    key_before: bytes | None = None,
 ) -> Features:
     """Return the features of one report. This is pure and takes about 20 µs, so it is done before a transaction is
     opened.
 
     `network`: what is known about the address. Anybody may be behind Tor, a VPN, a relay or a proxy: such an address
     says only that the visitor hides, as it may have done before. `origin`: the site that the report comes from; `key`:
-    the public key that verifiably signed it.
+    the public key that verifiably signed it; `key_before`: that of the token before, which signed it too.
     """
     values = [0] * ATTRIBUTE_COUNT
     bits, informative = 0.0, 0
@@ -202,6 +211,8 @@ def extract(
         device=_identifier(report.device_id) if report.device_id else 0,
         fixed_device=report.claims.native_platform == "android",
         key=hash64(key) if key else 0,
+        token_before=_identifier(report.client_token_before or "") if key_before else 0,
+        key_before=hash64(key_before) if key_before else 0,
     )
 
 

@@ -1261,6 +1261,11 @@ public final class Types {
       return flagAt("duplicate");
     }
 
+    /** The web SDK renews its token and key. Only to a public key, and only {@code true}. */
+    public Boolean clientTokenRenew() {
+      return flagAt("client_token_renew");
+    }
+
     /** Sum of the weights of the signals that fired. Absent or {@code null} when not scored. */
     public Long suspectScore() {
       return integerAt("suspect_score");

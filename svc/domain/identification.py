@@ -179,7 +179,8 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
         submission.proof_version,
     )
     key = None if proof is None else proof.key
-    features = extract(report, agent, submission.facts, network, origin=submission.origin, key=key)
+    of_app = platform != "web"
+    features = extract(report, agent, submission.facts, network, origin=submission.origin, key=key, app=of_app)
     ip, signals_json = submission.facts.ip, submission.signals_json
     return Assessment(
         submission=submission,

@@ -21,6 +21,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+import msgspec
+
 from svc.domain.accounts.velocity import Velocity
 from svc.domain.attestation.attested_key import AttestationResult
 from svc.domain.billing import LedgerEntry, refused_for_money
@@ -63,7 +65,7 @@ from svc.store.schema.tables import (
 )
 from svc.store.snapshot import Late, Transaction
 from svc.store.transactions.access.keys import note_use
-from svc.store.transactions.attestation import redeem
+from svc.store.transactions.attestation import redeem, settle
 from svc.store.transactions.billing.holdings import add, ask
 from svc.store.transactions.billing.ledger import enter
 from svc.store.transactions.history import address_today, replay_of, update_history
@@ -126,16 +128,18 @@ def identify(
     index = VisitorTables(transaction, number, next_number)
     address = address_today(transaction, assessment)
     replayed = replay_of(transaction, assessment)
+    redeemed = None if assessment.attestation is None else redeem(transaction, submission, assessment.attestation)
+    features = assessment.features
+    if redeemed is not None and redeemed.is_verified:
+        features = msgspec.structs.replace(features, attested=True)
     unusual = {"flooding": is_flooding(address), "replayed": replayed is not None}
-    recognition = match_visitor(index, statistics, assessment.features, submission.at_ms, **unusual)
+    recognition = match_visitor(index, statistics, features, submission.at_ms, **unusual)
     visitor = index.apply(recognition, submission.new_visitor_id)
     is_new = recognition.number is None and visitor.number is not None
     remembered = update_history(transaction, assessment, statistics, address, replayed, recognition, visitor.number)
     observations = remembered.observations
     if recognition.token_conflict:
         observations += (Observation("token_conflict", "medium", ("device_contradicts_token",)),)
-    attestation = assessment.attestation
-    redeemed = None if attestation is None else redeem(transaction, submission, attestation, visitor.id)
     observations += () if redeemed is None else redeemed.observations
     counted = count_event(transaction, assessment, visitor.number, is_new=is_new, is_replayed=is_replay(observations))
     observations += counted.observations
@@ -147,7 +151,7 @@ def identify(
     event, to = _judged(transaction, submission, event, profile.threshold, first_s, counted.known)
     put_event(transaction, number, submission.request_id, event)
     queues = _told(transaction, submission, event, profile.threshold, to)
-    attested = None if redeemed is None else redeemed.result
+    attested = None if redeemed is None else settle(transaction, submission, redeemed, visitor.id)
     length = _record_document(transaction, assessment, event, index, recognition, observations, profile, attested)
     taken = partial(
         Holding.with_identification,

@@ -49,6 +49,8 @@ _FROZEN_RELEASES = {"windows": 1000, "mac": 1015, "android": 1000}
 """What user agents say of the system whatever its release (User-Agent reduction, 2022): as good as unknown."""
 _NATIVE = "native"
 """Collector of reports that an app's SDK makes."""
+_ENGINES = {"chrome": "chromium", "edge": "chromium"}
+"""Browsers with the version of their engine; others are engines of their own."""
 _EXACT = struct.Struct(f"<IIHH{ATTRIBUTE_COUNT}I")
 _BITS = tuple(INFORMATION_BITS[attribute] for attribute in Attribute)
 _HARDWARE = tuple(map(int, HARDWARE_PARTS))
@@ -102,6 +104,9 @@ class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Another `device` is another device (Android). Elsewhere it may change while the device stays (iOS)."""
     key: int = 0
     """64-bit hash of the public key whose private half signed this report; 0 = none did."""
+    release: int = 0
+    """32-bit hash of engine, its major version, system, graphics renderer, which may be none, and collector; 0 = no
+    version is known."""
     attested: bool = False
     """Hardware attests the app and the device (decisions 7.5), so that `device` cannot have been copied."""
 
@@ -216,6 +221,7 @@ def extract(
         private=report.incognito is True,
         # As a token: up to 0.2.0 it stood in the place of one that was missing, and visitors are known by it.
         device=_identifier(report.device_id) if native and report.device_id else 0,
+        release=_release(agent, browser, values[Attribute.GPU], collector),
         fixed_device=native and report.claims.native_platform == "android",
         key=hash64(key) if key else 0,
     )
@@ -224,6 +230,14 @@ def extract(
 def _identifier(text: str) -> int:
     """A 64-bit hash with the lowest bit 0, where visitor records keep a flag."""
     return hash64(text.encode("utf-8", "replace")) & ~1 or 2
+
+
+def _release(agent: Agent, browser: str, renderer: int, collector: int) -> int:
+    version = agent.browser_version // 10
+    if not version:
+        return 0
+    engine = _ENGINES.get(browser, browser)
+    return _hash_of(f"{engine} {version} {agent.os_family} {agent.mobile:d} {renderer:x} {collector:x}")
 
 
 def _embedding(report: Report, agent: Agent) -> str:

@@ -106,6 +106,11 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             outcome="replayed" if self.number is None else self.outcome,
         )
 
+    def without_proof(self) -> Recognition:
+        """Return the same recognition where several have the key that signed the report (decisions 18.6)."""
+        confidence = min(self.confidence, parameters.UNPROVEN_CONFIDENCE)
+        return msgspec.structs.replace(self, proven=False, confidence=confidence)
+
 
 UNIDENTIFIABLE: Final = Recognition()
 

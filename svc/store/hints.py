@@ -23,6 +23,7 @@ from svc.store.schema.tables import (
     ATTESTED_KEYS,
     BALANCES,
     BLOCKS,
+    BROWSER_KEYS,
     CHALLENGES,
     ENDPOINT_COUNTS,
     ENDPOINTS,
@@ -34,6 +35,7 @@ from svc.store.schema.tables import (
     KEYS,
     LISTS,
     ORGANIZATIONS,
+    ORIGIN_PROOFS,
     REPORT_FINGERPRINTS,
     RULESETS,
     VELOCITY,
@@ -44,6 +46,7 @@ from svc.store.schema.tables import (
     WEIGHTS,
 )
 from svc.store.snapshot import Snapshot
+from svc.store.transactions.browser_keys import origin_keys
 from svc.store.views.lookups import weights_key
 
 HISTORIES = 3
@@ -58,6 +61,7 @@ def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]
     number, day = submission.organization, assessment.history.at_s // DAY_S
     _account(snapshot, submission)
     _history(snapshot, number, assessment.history)
+    _proof(snapshot, assessment)
     if assessment.attestation is not None:
         _attestation(snapshot, submission, assessment.attestation)
     if not features.identifiable:
@@ -104,6 +108,14 @@ def _account(snapshot: Snapshot, submission: Submission) -> None:
     if submission.notify:
         snapshot.has(ENDPOINT_COUNTS, number)
         next(snapshot.scan(ENDPOINTS, number), None)
+
+
+def _proof(snapshot: Snapshot, assessment: Assessment) -> None:
+    if assessment.features.key or assessment.proof_failed:
+        for key in origin_keys(assessment):
+            snapshot.has(ORIGIN_PROOFS, *key)
+    if assessment.features.key:
+        snapshot.has(BROWSER_KEYS, assessment.submission.organization, assessment.features.key)
 
 
 def _velocity(snapshot: Snapshot, submission: Submission, subject: Subject, subject_id: int) -> None:

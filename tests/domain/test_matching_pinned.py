@@ -169,6 +169,6 @@ def test_a_year_of_visits_has_pinned_results() -> None:
         "answers": "f91865f5eec1f982",
         "visitors": "5e44cbb0e8d66354",
         "blocks": "93e3a068cda20a3f",
-        "statistics": "1aad5d19b34ef169",
+        "statistics": "718664ca989f0337",
         "decisions": "6f6a780bec26a20a",
     }

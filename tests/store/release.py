@@ -38,6 +38,7 @@ from tests.spec.subscriber import Subscriber, subscribing
 from tests.store.schema import schema
 from tests.support.live import ORIGIN, Live, report
 from tests.support.mmdb_writer import Tree
+from tests.support.proofs import BrowserKey, send
 
 RELEASED = Path(__file__).parent / "released"
 TOKEN = "token-of-the-first-device-0123456789"
@@ -105,6 +106,8 @@ async def _populate(directory: Path, **settings: Any) -> dict[str, Any]:
         live.found.store.write_now([close])  # as the settler of a clock that ran ahead
         await _read_feed(live, secret)
         await live.identify(subscriber.production, report(2, nonce="o" * 20), headers=BROWSER)
+        signed = report(4, client_token=TOKEN[::-1], nonce="p" * 20, collected_at=live.clock.now_ms)
+        await send(live, subscriber.production, BrowserKey().signed(signed), BROWSER)
         bodies = [answer.json() for answer in answers]
         await _supplement(subscriber, bodies[1])
         events = [await _event(subscriber, secret, body["request_id"]) for body in bodies]

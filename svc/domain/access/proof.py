@@ -119,6 +119,12 @@ def _key_before(report: Report, signed: bytes, origin: str, subject: Subject) ->
     return point if _is_signed(key, signature, signed_text(unsigned, origin, 2, subject)) else None
 
 
+def does_not_verify(report: Report, proof: Proof) -> bool:
+    """Return whether a report has a proof that is wrong, and not one that nobody can check."""
+    is_whole = report.client_key is not None and report.client_proof is not None
+    return proof.problem == "signature" or (proof.problem == "malformed" and is_whole)
+
+
 def archived_proof(signals_json: bytes, origin: str | None, at_ms: int, known: ProofVersion | None) -> Proof | None:
     """Examine, as `examine` does, the archived signals of an event that arrived at `at_ms`. `known`: what its record
     says; account, action and tag may have been changed since, so that a proof of version 2 cannot be checked again.

@@ -16,11 +16,21 @@ if TYPE_CHECKING:
     from svc.domain.matching.visitor import Visitor
 
 
-def bounded(confidence: int, features: Features, visitor: Visitor, now_s: int, token: Token | None) -> int:
+def bounded(
+    confidence: int,
+    features: Features,
+    visitor: Visitor,
+    now_s: int,
+    token: Token | None,
+    *,
+    copied: bool = False,
+) -> int:
     """Return the confidence, at most `UNPROVEN_CONFIDENCE` unless the answer is certain. `visitor`: the record before
-    this visit; `token`: the token or device id by which it was recognized, `None` if by likeness.
+    this visit; `token`: the token or device id by which it was recognized, `None` if by likeness; `copied`: it
+    may be, since it is a device id from elsewhere that nothing attests (decisions 18.5).
     """
-    return confidence if _is_certain(features, visitor, now_s, token) else min(confidence, UNPROVEN_CONFIDENCE)
+    is_certain = not copied and _is_certain(features, visitor, now_s, token)
+    return confidence if is_certain else min(confidence, UNPROVEN_CONFIDENCE)
 
 
 def _is_certain(features: Features, visitor: Visitor, now_s: int, token: Token | None) -> bool:

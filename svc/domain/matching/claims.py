@@ -15,6 +15,7 @@ from svc.domain.matching.blocks import token_key
 from svc.domain.matching.chance import Chance, bits_of
 from svc.domain.matching.changes import TABLE_OF_RELEASES, releases_between
 from svc.domain.matching.comparison import INDEPENDENT, LEADERS, compare, differences, other_version, row_of
+from svc.domain.matching.features import is_of_app
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
 from svc.domain.matching.tokens import DAY_S, STRANGERS, Token, dropped, is_replaced, older_beside
 from svc.domain.model import Attribute
@@ -41,7 +42,7 @@ class Claim(NamedTuple):
     """What the visitor's record has of it; `None` where it is no longer kept."""
     is_device: bool
     signed: bool
-    """It cannot have been copied: the key of that token signed the report, or the system itself says so."""
+    """The key of that token signed the report, or it is the id that the system gives the device."""
 
 
 class Split(NamedTuple):
@@ -59,16 +60,30 @@ def claim_of(index: Index, features: Features, identifier: int) -> Claim | None:
     """Return the claim that a report makes by its token or its device id (`identifier`); `None` if no
     visitor has it.
     """
-    numbers = index.block(token_key(identifier)).numbers
-    visitor = index.visitor(numbers[0]) if numbers else None
-    if visitor is None:
-        return None
-    token = visitor.token(identifier)
-    is_device = identifier == features.device
-    if token is None and not is_device:
-        token = dropped(identifier, features, visitor.tokens, visitor.first_seen_s)
-    signed = is_device or (token is not None and token.has_joined_key and token.key == features.key)
-    return Claim(numbers[0], visitor, token, is_device, signed)
+    for number in index.block(token_key(identifier)).numbers:
+        visitor = index.visitor(number)
+        if visitor is None:
+            return None
+        # What a page sends is compared with nothing of an app, and the reverse (decisions 18.5).
+        if is_of_app(visitor.collector) == features.native:
+            token = visitor.token(identifier)
+            is_device = identifier == features.device
+            if token is None and not is_device:
+                token = dropped(identifier, features, visitor.tokens, visitor.first_seen_s)
+            signed = is_device or (token is not None and token.has_joined_key and token.key == features.key)
+            return Claim(number, visitor, token, is_device, signed)
+    return None
+
+
+def is_device_alone(features: Features, claim: Claim, now_s: int) -> bool:
+    """Return whether nothing but a device id says who this is, which a report from elsewhere may have copied: neither
+    the network of its visitor, nor a token of it that is not on probation, nor hardware that attests it
+    (decisions 18.5).
+    """
+    if not claim.is_device or features.attested or claim.visitor.has_near_network(features.near_network):
+        return False
+    token = claim.visitor.token(features.token) if features.token else None
+    return token is None or token.probation == STRANGERS or _is_on_probation(features, claim.visitor, token, now_s)
 
 
 def standing_of(statistics: Statistics, features: Features, claim: Claim, now_s: int) -> tuple[Standing, int]:

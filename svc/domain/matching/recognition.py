@@ -31,7 +31,15 @@ from svc.domain.matching.blocks import (
     token_key,
 )
 from svc.domain.matching.certainty import bounded
-from svc.domain.matching.claims import Claim, Split, claim_of, is_device_of_its_own, share_parted, standing_of
+from svc.domain.matching.claims import (
+    Claim,
+    Split,
+    claim_of,
+    is_device_alone,
+    is_device_of_its_own,
+    share_parted,
+    standing_of,
+)
 from svc.domain.matching.decision import (
     DAY_S,
     Linkage,
@@ -99,6 +107,11 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             token_conflict=self.token_conflict,
             outcome="replayed" if self.number is None else self.outcome,
         )
+
+    def without_proof(self) -> Recognition:
+        """Return the same recognition where several have the key that signed the report (decisions 18.6)."""
+        confidence = min(self.confidence, parameters.UNPROVEN_CONFIDENCE)
+        return msgspec.structs.replace(self, proven=False, confidence=confidence)
 
 
 UNIDENTIFIABLE: Final = Recognition()
@@ -179,7 +192,8 @@ class _Refuted(NamedTuple):
 def _proven(index: Index, features: Features, now_ms: int, claim: Claim, changed: int) -> Recognition:
     """The visitor whose token it is."""
     decision = by_token(claim.number, changed, exact=_sent_before(index, features, claim.number, claim.visitor))
-    recognition = _linked(features, now_ms, decision, claim.visitor, token=claim.token)
+    copied = is_device_alone(features, claim, now_ms // 1000)
+    recognition = _linked(features, now_ms, decision, claim.visitor, token=claim.token, may_be_copied=copied)
     signed = claim.signed and not claim.is_device
     return msgspec.structs.replace(recognition, proven=True) if signed else recognition
 
@@ -323,18 +337,21 @@ def _new_devices(statistics: Statistics, features: Features, decision: LinkDecis
     return min(decision.probability_new, usual) if decision.near else decision.probability_new
 
 
-def _linked(
+def _linked(  # noqa: PLR0913  what decided, and what is known of it
     features: Features,
     now_ms: int,
     decision: LinkDecision,
     visitor: Visitor,
     *,
     token: Token | None = None,
+    may_be_copied: bool = False,
     new_devices: float = 0.0,
     token_conflict: bool = False,
     flooding: bool = False,
 ) -> Recognition:
-    """`token`: the one by which the visitor was recognized, `None` if by likeness."""
+    """`token`: the one by which the visitor was recognized, `None` if by likeness; `may_be_copied`: it is a device id,
+    and nothing else says who this is.
+    """
     record = visitor
     proven = decision.outcome == "token"
     gap_s = max(now_ms // 1000 - visitor.last_seen_s, 0)
@@ -354,7 +371,9 @@ def _linked(
     unchanged = flooding and not proven_by_network(decision)
     if unchanged:
         after = visitor
-    elif proven or decision.probability >= _template_probability(features, decision, private=private):
+    elif (proven and not may_be_copied) or (
+        not proven and decision.probability >= _template_probability(features, decision, private=private)
+    ):
         before = visitor
         own = visitor.token(features.token) if proven and features.token else None
         if own is not None:
@@ -383,7 +402,7 @@ def _linked(
         changed = after
     return Recognition(
         number=decision.number,
-        confidence=bounded(decision.confidence, features, record, now_ms // 1000, token),
+        confidence=bounded(decision.confidence, features, record, now_ms // 1000, token, copied=may_be_copied),
         probability=decision.probability,
         token_conflict=token_conflict,
         outcome=decision.outcome,

@@ -216,6 +216,8 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         remembered. The template keeps its time, since changes are judged by its age.
         """
         tokens = self.tokens
+        if features.device and self.token(features.device) is not None:
+            tokens = of_tokens.replaced(tokens, of_tokens.joining_device(features, now_ms // 1000))
         if features.token and self.token(features.token) is None:
             tokens = of_tokens.replaced(tokens, of_tokens.joining(features, now_ms // 1000, of_tokens.IN_DOUBT))
         return msgspec.structs.replace(

@@ -22,6 +22,8 @@ from svc.domain.history.evidence import (
     VisitorHistory,
     VisitorPlaces,
     came_from,
+    is_another_device,
+    is_first_day,
     is_remembered,
     is_shared_address,
     may_teach,
@@ -93,10 +95,13 @@ def update_history(
     lesson: StatisticsUpdate | None = None
     if visitor_number is not None:
         is_new = recognition.number is None
+        unseen = _unseen(assessment, statistics, recognition)
         before = VisitorHistory() if is_new else _visitor_before(transaction, organization, visitor_number, seen)
         visitor = visited(before, seen)
         if replayed is None and may_teach(visitor, address):
             lesson = _lesson(assessment, recognition, is_first=not visitor.lessons)
+            if not unseen and is_another_device(features, recognition, statistics, seen.at_s):
+                lesson = msgspec.structs.replace(lesson, rendered=True)
             visitor = msgspec.structs.replace(visitor, lessons=visitor.lessons + 1)
             address = msgspec.structs.replace(address, lessons=address.lessons + 1)
         if replayed is None:
@@ -105,6 +110,7 @@ def update_history(
         rare = rare_device(statistics, features)
         if rare is not None:
             observations.append(rare)
+        observations += unseen
         if is_new and recognition.lookalike:
             observations += _repeated(transaction, assessment, statistics, visitor_number)
         observations += _places(transaction, assessment, recognition, visitor_number, learns=replayed is None)
@@ -138,6 +144,13 @@ def _lesson(assessment: Assessment, recognition: Recognition, *, is_first: bool)
     if not is_first or recognition.outcome != "token" or not (handshake := _handshake(assessment)):
         return update
     return msgspec.structs.replace(update, handshake=handshake)
+
+
+def _unseen(assessment: Assessment, statistics: Statistics, recognition: Recognition) -> list[Observation]:
+    if assessment.submission.platform != "web" or not is_first_day(recognition, assessment.history.at_s):
+        return []
+    evidence = statistics.unseen_renderings(assessment.features)
+    return [Observation("unseen_rendering", "medium", evidence)] if evidence else []
 
 
 def _repeated(

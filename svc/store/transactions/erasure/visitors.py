@@ -56,6 +56,7 @@ from svc.store.schema.tables import (
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.attestation import has_keys, purge_attested_keys
 from svc.store.transactions.billing.holdings import release, report_bytes
+from svc.store.transactions.browser_keys import purge_browser_keys
 from svc.store.transactions.erasure.policies import purge, purge_subject
 from svc.store.transactions.erasure.texts import begin_texts, continue_texts
 from svc.store.transactions.labels.labels import archive, forget_labels
@@ -158,6 +159,7 @@ def purge_visitor(transaction: Transaction, number: int, visitor_number: int, no
     purge(transaction, number, "visitor", visitor_number)
     purge(transaction, number, "visitor_id", visitor.visitor_id.encode())
     purge_attested_keys(transaction, number, visitor.visitor_id)
+    purge_browser_keys(transaction, number, visitor)
     forget_labels(transaction, number, "visitor", visitor_number)
     purge_subject(transaction, number, "visitor", visitor.visitor_id)
     release(transaction, number, visitors=1)

@@ -116,6 +116,26 @@ def test_the_first_visit_is_a_new_visitor_with_a_token_and_a_second_report(visit
     assert first["timing"]["sentBytes"] < first["timing"]["reportBytes"] / 2
 
 
+def test_a_page_that_demands_trusted_types_is_read_in_full(visits: Visits):
+    """Worker and iframe are made by the policy `svc`; nothing is violated."""
+    visit = visits["trusted types"]
+    assert visit["violations"] == []
+    assert visit["timing"]["missed"] == []
+    assert visit["result"]["visitor_id"] == visits["first"]["result"]["visitor_id"]
+
+
+def test_a_page_that_identifies_again_asks_once_for_what_it_cannot_change(visits: Visits):
+    first, second = visits["single page"]["reports"]
+    of_the_moment = ("nonce", "collected_at", "client_proof", "client_token_is_new")
+    assert all(first[name] != second[name] for name in ("nonce", "collected_at", "client_proof"))
+    for name in of_the_moment:
+        for sent in (first, second):
+            sent.pop(name, None)
+    assert first == second
+    assert visits["single page"]["workers"] == 1
+    assert [call["timing"]["missed"] for call in visits["single page"]["calls"]] == [[], []]
+
+
 @pytest.mark.parametrize(
     ("name", "confidence"),
     [

@@ -173,7 +173,7 @@ def test_an_inspector_beside_a_page_that_fills_its_window_is_a_driver_by_a_rule_
     ],
     ids=["beside the page", "below the page", "zoomed out", "a frame", "not asked", "no size"],
 )
-def test_an_inspector_that_has_room_in_the_window_is_a_persons(changed: dict[str, Any]):
+def test_an_inspector_that_may_be_docked_in_the_window_is_a_persons(changed: dict[str, Any]):
     seen = look(Claims(**{"inner_window": FILLED, **INSPECTED, **changed}), LINUX)
     assert set(seen) == {"developer_tools"}
 

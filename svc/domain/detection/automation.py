@@ -278,8 +278,8 @@ _CHANGED_BY_EXTENSIONS = ("hardware_", "language_", "limits_", "renderer_", "tim
 
 def _find_debugger(report: Report, claimed: Claimed, traits: list[str], findings: Findings) -> None:
     """A debugger is attached: the developer tools of a person, or a driver. It is a driver where the tools are known to
-    be closed or anything else is wrong. Where the window has no room for the tools it is one by a rule of thumb: people
-    who have them in a window of their own are few.
+    be closed or anything else is wrong. Where they are not docked in the window it is one by a rule of thumb: few
+    people have them in a window of their own.
     """
     if "cdp" not in (report.claims.driver_marks or ()):
         return
@@ -294,7 +294,7 @@ def _find_debugger(report: Report, claimed: Claimed, traits: list[str], findings
 
 def _fills_its_window(claims: Claims) -> bool:
     """Whether there is nothing but bars around the page. Zoomed out, a page is larger than its window, and nothing is
-    known of the room beside it.
+    known of what is beside it.
     """
     outer, inner = claims.outer_window, claims.inner_window
     if claims.framed is not False or outer is None or inner is None:

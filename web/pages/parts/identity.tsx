@@ -42,8 +42,8 @@ export function acquaintance(event: Explained, visits: VisitRow[]): string {
   const oldest = visits[visits.length - 1];
   if (event.visitor_is_new || oldest === undefined) return "New: this visitor was not seen before.";
   if (visits.length === 1) return "Seen before. Earlier visits are listed once this token has come back.";
-  const [earlier, later] = oldest.visitor_is_new ? ["", ""] : [" or earlier", " or later"];
-  return `Known since ${moment(oldest.occurred_at)}${earlier}; this is visit ${visits.length}${later}.`;
+  const earlier = oldest.visitor_is_new ? "" : " or earlier";
+  return `Known since ${moment(oldest.occurred_at)}${earlier}; ${visits.length} visits are listed.`;
 }
 
 export function Identity({ event, visits, texts }: { event: Explained; visits: VisitRow[]; texts: Texts }) {

@@ -231,9 +231,11 @@ type EventBody struct {
 	VisitorIsNew bool `json:"visitor_is_new"`
 	// `false` when the report carried too little to identify anyone. The request is still scored.
 	Identifiable bool `json:"identifiable"`
-	// `100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id.
+	// `90` to `100`: nothing that decided could have been copied. `85` to `89`: the same visitor by all that is known,
+	// not proven. `0`: a new visitor id.
 	VisitorConfidence int64 `json:"visitor_confidence"`
-	// The browser signed the report with the key that its token had before: neither was copied to another one.
+	// The browser signed the report with the key that its token had before: neither was copied to another one. `false`
+	// on a first visit, before which there is no key.
 	Proven bool `json:"proven"`
 	// `enriched`, or `unavailable` when the network look-up could not run.
 	State string `json:"state"`
@@ -317,9 +319,11 @@ type EventDetailBody struct {
 	VisitorIsNew bool `json:"visitor_is_new"`
 	// `false` when the report carried too little to identify anyone. The request is still scored.
 	Identifiable bool `json:"identifiable"`
-	// `100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id.
+	// `90` to `100`: nothing that decided could have been copied. `85` to `89`: the same visitor by all that is known,
+	// not proven. `0`: a new visitor id.
 	VisitorConfidence int64 `json:"visitor_confidence"`
-	// The browser signed the report with the key that its token had before: neither was copied to another one.
+	// The browser signed the report with the key that its token had before: neither was copied to another one. `false`
+	// on a first visit, before which there is no key.
 	Proven bool `json:"proven"`
 	// `enriched`, or `unavailable` when the network look-up could not run.
 	State string `json:"state"`
@@ -462,9 +466,11 @@ type IdentifyAnswer struct {
 	VisitorIsNew bool `json:"visitor_is_new"`
 	// `false` when the report carried too little to identify anyone. The request is still scored.
 	Identifiable bool `json:"identifiable"`
-	// `100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id.
+	// `90` to `100`: nothing that decided could have been copied. `85` to `89`: the same visitor by all that is known,
+	// not proven. `0`: a new visitor id.
 	VisitorConfidence int64 `json:"visitor_confidence"`
-	// The browser signed the report with the key that its token had before: neither was copied to another one.
+	// The browser signed the report with the key that its token had before: neither was copied to another one. `false`
+	// on a first visit, before which there is no key.
 	Proven bool `json:"proven"`
 	// `enriched`, or `unavailable` when the network look-up could not run.
 	State string `json:"state"`

@@ -248,9 +248,15 @@ export interface EventBody {
   visitor_is_new: boolean;
   /** `false` when the report carried too little to identify anyone. The request is still scored. */
   identifiable: boolean;
-  /** `100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id. */
+  /**
+   * `90` to `100`: nothing that decided could have been copied. `85` to `89`: the same visitor by all that is known,
+   * not proven. `0`: a new visitor id.
+   */
   visitor_confidence: number;
-  /** The browser signed the report with the key that its token had before: neither was copied to another one. */
+  /**
+   * The browser signed the report with the key that its token had before: neither was copied to another one. `false`
+   * on a first visit, before which there is no key.
+   */
   proven: boolean;
   /** `enriched`, or `unavailable` when the network look-up could not run. */
   state: Open<"enriched" | "unavailable">;
@@ -344,9 +350,15 @@ export interface EventDetailBody {
   visitor_is_new: boolean;
   /** `false` when the report carried too little to identify anyone. The request is still scored. */
   identifiable: boolean;
-  /** `100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id. */
+  /**
+   * `90` to `100`: nothing that decided could have been copied. `85` to `89`: the same visitor by all that is known,
+   * not proven. `0`: a new visitor id.
+   */
   visitor_confidence: number;
-  /** The browser signed the report with the key that its token had before: neither was copied to another one. */
+  /**
+   * The browser signed the report with the key that its token had before: neither was copied to another one. `false`
+   * on a first visit, before which there is no key.
+   */
   proven: boolean;
   /** `enriched`, or `unavailable` when the network look-up could not run. */
   state: Open<"enriched" | "unavailable">;
@@ -547,9 +559,15 @@ export interface IdentifyAnswer {
   visitor_is_new: boolean;
   /** `false` when the report carried too little to identify anyone. The request is still scored. */
   identifiable: boolean;
-  /** `100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id. */
+  /**
+   * `90` to `100`: nothing that decided could have been copied. `85` to `89`: the same visitor by all that is known,
+   * not proven. `0`: a new visitor id.
+   */
   visitor_confidence: number;
-  /** The browser signed the report with the key that its token had before: neither was copied to another one. */
+  /**
+   * The browser signed the report with the key that its token had before: neither was copied to another one. `false`
+   * on a first visit, before which there is no key.
+   */
   proven: boolean;
   /** `enriched`, or `unavailable` when the network look-up could not run. */
   state: Open<"enriched" | "unavailable">;

@@ -93,10 +93,11 @@ class Client(Operations):
             platform: By which it must have been scored: `web`, `android` or `ios`; `None` not to compare it. A report
                 that names another platform than its page or app is scored by other weights.
             proven: Whether to ask for a visit that its browser proved: `unproven` asks for a second factor. A first
-                visit is never proven.
+                visit is never proven: it brings the key that later ones are compared with.
             same_network: Whether it is enough that `ip` is of the same network, of IPv4 the /24 and of IPv6 the /48:
                 `other_network` takes the place of `other_address`.
-            allow_unknown: Whether a new or hardly recognized visitor is accepted, as at a sign-up: no `not_known`.
+            allow_unknown: Whether a visitor is accepted that is new (confidence 0), or the same by all that is known
+                and not proven (85 to 89), as after its storage was cleared. For a sign-up: no `not_known`.
             is_first_use: Stores the id and says whether it was new: a unique key in your database. Called last, for
                 an event that counts for this action, at once or after a second factor.
             now: The time, with a time zone; that of the machine by default.

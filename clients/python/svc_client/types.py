@@ -174,9 +174,13 @@ class EventBody(TypedDict):
     identifiable: bool
     """`false` when the report carried too little to identify anyone. The request is still scored."""
     visitor_confidence: int
-    """`100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id."""
+    """`90` to `100`: nothing that decided could have been copied. `85` to `89`: the same visitor by all that is
+    known, not proven. `0`: a new visitor id.
+    """
     proven: bool
-    """The browser signed the report with the key that its token had before: neither was copied to another one."""
+    """The browser signed the report with the key that its token had before: neither was copied to another one.
+    `false` on a first visit, before which there is no key.
+    """
     state: str
     """`enriched`, or `unavailable` when the network look-up could not run."""
     reason: NotRequired[str]
@@ -265,9 +269,13 @@ class EventDetailBody(TypedDict):
     identifiable: bool
     """`false` when the report carried too little to identify anyone. The request is still scored."""
     visitor_confidence: int
-    """`100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id."""
+    """`90` to `100`: nothing that decided could have been copied. `85` to `89`: the same visitor by all that is
+    known, not proven. `0`: a new visitor id.
+    """
     proven: bool
-    """The browser signed the report with the key that its token had before: neither was copied to another one."""
+    """The browser signed the report with the key that its token had before: neither was copied to another one.
+    `false` on a first visit, before which there is no key.
+    """
     state: str
     """`enriched`, or `unavailable` when the network look-up could not run."""
     reason: NotRequired[str]
@@ -416,9 +424,13 @@ class IdentifyAnswer(TypedDict):
     identifiable: bool
     """`false` when the report carried too little to identify anyone. The request is still scored."""
     visitor_confidence: int
-    """`100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id."""
+    """`90` to `100`: nothing that decided could have been copied. `85` to `89`: the same visitor by all that is
+    known, not proven. `0`: a new visitor id.
+    """
     proven: bool
-    """The browser signed the report with the key that its token had before: neither was copied to another one."""
+    """The browser signed the report with the key that its token had before: neither was copied to another one.
+    `false` on a first visit, before which there is no key.
+    """
     state: str
     """`enriched`, or `unavailable` when the network look-up could not run."""
     reason: NotRequired[str]

@@ -132,7 +132,8 @@ class VerdictBody(msgspec.Struct, frozen=True, kw_only=True):
     visitor_confidence: Annotated[
         int,
         about(
-            "`100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id.",
+            "`90` to `100`: nothing that decided could have been copied. `85` to `89`: the same visitor by all that is "
+            "known, not proven. `0`: a new visitor id.",
             100,
             form={"minimum": 0, "maximum": 100},
         ),
@@ -140,7 +141,8 @@ class VerdictBody(msgspec.Struct, frozen=True, kw_only=True):
     proven: Annotated[
         bool,
         about(
-            "The browser signed the report with the key that its token had before: neither was copied to another one.",
+            "The browser signed the report with the key that its token had before: neither was copied to another one. "
+            "`false` on a first visit, before which there is no key.",
             True,
         ),
     ]

@@ -63,6 +63,7 @@ from svc.store.schema.key_parts import (
 from svc.store.schema.label_tables import *  # noqa: F403  declared with the others, below
 from svc.store.schema.operation_log import Following
 from svc.store.schema.organization_tables import *  # noqa: F403  declared with the others, below
+from svc.store.schema.origin_tables import *  # noqa: F403  declared with the others, below
 from svc.store.schema.proof_tables import *  # noqa: F403  declared with the others, below
 from svc.store.schema.segments import Digests, Segment
 from svc.store.schema.table import (

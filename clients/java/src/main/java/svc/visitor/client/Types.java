@@ -629,14 +629,17 @@ public final class Types {
     }
 
     /**
-     * {@code 100} seen before exactly; {@code 85} to {@code 99} recognized after the device changed; {@code 0} a new
-     * visitor id.
+     * {@code 90} to {@code 100}: nothing that decided could have been copied. {@code 85} to {@code 89}: the same
+     * visitor by all that is known, not proven. {@code 0}: a new visitor id.
      */
     public Long visitorConfidence() {
       return integerAt("visitor_confidence");
     }
 
-    /** The browser signed the report with the key that its token had before: neither was copied to another one. */
+    /**
+     * The browser signed the report with the key that its token had before: neither was copied to another one. {@code
+     * false} on a first visit, before which there is no key.
+     */
     public Boolean proven() {
       return flagAt("proven");
     }
@@ -853,14 +856,17 @@ public final class Types {
     }
 
     /**
-     * {@code 100} seen before exactly; {@code 85} to {@code 99} recognized after the device changed; {@code 0} a new
-     * visitor id.
+     * {@code 90} to {@code 100}: nothing that decided could have been copied. {@code 85} to {@code 89}: the same
+     * visitor by all that is known, not proven. {@code 0}: a new visitor id.
      */
     public Long visitorConfidence() {
       return integerAt("visitor_confidence");
     }
 
-    /** The browser signed the report with the key that its token had before: neither was copied to another one. */
+    /**
+     * The browser signed the report with the key that its token had before: neither was copied to another one. {@code
+     * false} on a first visit, before which there is no key.
+     */
     public Boolean proven() {
       return flagAt("proven");
     }
@@ -1213,14 +1219,17 @@ public final class Types {
     }
 
     /**
-     * {@code 100} seen before exactly; {@code 85} to {@code 99} recognized after the device changed; {@code 0} a new
-     * visitor id.
+     * {@code 90} to {@code 100}: nothing that decided could have been copied. {@code 85} to {@code 89}: the same
+     * visitor by all that is known, not proven. {@code 0}: a new visitor id.
      */
     public Long visitorConfidence() {
       return integerAt("visitor_confidence");
     }
 
-    /** The browser signed the report with the key that its token had before: neither was copied to another one. */
+    /**
+     * The browser signed the report with the key that its token had before: neither was copied to another one. {@code
+     * false} on a first visit, before which there is no key.
+     */
     public Boolean proven() {
       return flagAt("proven");
     }

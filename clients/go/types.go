@@ -305,6 +305,9 @@ type EventBody struct {
 	// How often and with whom the visitor, the account and the address were seen, this event included; without it if
 	// its report was sent before (`replayed`).
 	Velocity *VelocityBody `json:"velocity,omitzero"`
+	// `unreadable`: the event is corrupt in the store, and its other fields are missing. The operator of the service
+	// can take it out.
+	Error *string `json:"error,omitzero"`
 }
 
 // EventDetailBody is part of a response.
@@ -412,7 +415,8 @@ type EventTriggerBody struct {
 
 // EventsAnswer is part of a response.
 type EventsAnswer struct {
-	// Newest first, unless the `order` was another.
+	// Newest first, unless the `order` was another. An event that is corrupt in the store has a row with `request_id`
+	// and `error` alone: look for `error` before other fields.
 	Rows []EventBody `json:"rows"`
 	// As asked for; 1 where a cursor asked for it.
 	Page int64 `json:"page"`
@@ -1366,6 +1370,15 @@ type TriggerBody struct {
 	Weight int64 `json:"weight"`
 	// How well founded it is; it does not change the weight. Now one of `high`, `low`, `medium`.
 	Confidence string `json:"confidence"`
+}
+
+// UnreadableEventBody is part of a response.
+type UnreadableEventBody struct {
+	// UUIDv7 of the request; it sorts by time.
+	RequestID string `json:"request_id"`
+	// `unreadable`: the event is corrupt in the store, and its other fields are missing. The operator of the service
+	// can take it out.
+	Error string `json:"error"`
 }
 
 // UpdateEventBody is part of a request.

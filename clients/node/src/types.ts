@@ -463,8 +463,11 @@ export interface EventTriggerBody {
 }
 
 export interface EventsAnswer {
-  /** Newest first, unless the `order` was another. */
-  rows: Array<EventBody>;
+  /**
+   * Newest first, unless the `order` was another. An event that is corrupt in the store has a row with `request_id`
+   * and `error` alone: look for `error` before other fields.
+   */
+  rows: Array<EventBody | UnreadableEventBody>;
   /** As asked for; 1 where a cursor asked for it. */
   page: number;
   /** The most events that a page has: the `limit` of the request. */
@@ -1484,6 +1487,16 @@ export interface TriggerBody {
   weight: number;
   /** How well founded it is; it does not change the weight. */
   confidence: Open<"high" | "low" | "medium">;
+}
+
+export interface UnreadableEventBody {
+  /** UUIDv7 of the request; it sorts by time. */
+  request_id: string;
+  /**
+   * `unreadable`: the event is corrupt in the store, and its other fields are missing. The operator of the service
+   * can take it out.
+   */
+  error: Open<"unreadable">;
 }
 
 export interface UpdateEventBody {

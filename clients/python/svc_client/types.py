@@ -367,8 +367,10 @@ class EventTriggerBody(TypedDict):
 
 
 class EventsAnswer(TypedDict):
-    rows: list[EventBody]
-    """Newest first, unless the `order` was another."""
+    rows: list[EventBody | UnreadableEventBody]
+    """Newest first, unless the `order` was another. An event that is corrupt in the store has a row with
+    `request_id` and `error` alone: look for `error` before other fields.
+    """
     page: int
     """As asked for; 1 where a cursor asked for it."""
     page_size: int
@@ -1161,6 +1163,15 @@ class TriggerBody(TypedDict):
     """What the signal added to the score."""
     confidence: str
     """How well founded it is; it does not change the weight. Now one of `high`, `low`, `medium`."""
+
+
+class UnreadableEventBody(TypedDict):
+    request_id: str
+    """UUIDv7 of the request; it sorts by time."""
+    error: str
+    """`unreadable`: the event is corrupt in the store, and its other fields are missing. The operator of the
+    service can take it out.
+    """
 
 
 class VelocityBody(TypedDict):

@@ -46,6 +46,8 @@ export interface Decision {
 }
 
 export type EventRow = VisitRow & Client & {
+  /** Of a row that cannot be read, which has nothing else but its request id. */
+  error?: string;
   identifiable?: boolean;
   signals?: Fired[];
   changes?: string[];

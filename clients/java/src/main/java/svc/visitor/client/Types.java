@@ -823,6 +823,14 @@ public final class Types {
     public VelocityBody velocity() {
       return bodyAt("velocity", VelocityBody::new);
     }
+
+    /**
+     * {@code unreadable}: the event is corrupt in the store, and its other fields are missing. The operator of the
+     * service can take it out.
+     */
+    public String error() {
+      return textAt("error");
+    }
   }
 
   /** Part of a response. */
@@ -1101,7 +1109,10 @@ public final class Types {
       super(fields);
     }
 
-    /** Newest first, unless the {@code order} was another. */
+    /**
+     * Newest first, unless the {@code order} was another. An event that is corrupt in the store has a row with {@code
+     * request_id} and {@code error} alone: look for {@code error} before other fields.
+     */
     public List<EventBody> rows() {
       return listAt("rows", value -> new EventBody(Body.fieldsOf(value)));
     }
@@ -3715,6 +3726,27 @@ public final class Types {
     /** How well founded it is; it does not change the weight. Now one of {@code high}, {@code low}, {@code medium}. */
     public String confidence() {
       return textAt("confidence");
+    }
+  }
+
+  /** Part of a response. */
+  public static final class UnreadableEventBody extends Body {
+    /** With the fields of an object of JSON. */
+    public UnreadableEventBody(Map<String, Object> fields) {
+      super(fields);
+    }
+
+    /** UUIDv7 of the request; it sorts by time. */
+    public String requestId() {
+      return textAt("request_id");
+    }
+
+    /**
+     * {@code unreadable}: the event is corrupt in the store, and its other fields are missing. The operator of the
+     * service can take it out.
+     */
+    public String error() {
+      return textAt("error");
     }
   }
 

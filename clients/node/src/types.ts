@@ -475,8 +475,11 @@ export interface EventTriggerBody {
 }
 
 export interface EventsAnswer {
-  /** Newest first, unless the `order` was another. */
-  rows: Array<EventBody>;
+  /**
+   * Newest first, unless the `order` was another. An event that is corrupt in the store has a row with `request_id`
+   * and `error` alone: look for `error` before other fields.
+   */
+  rows: Array<EventBody | UnreadableEventBody>;
   /** As asked for; 1 where a cursor asked for it. */
   page: number;
   /** The most events that a page has: the `limit` of the request. */
@@ -1511,6 +1514,16 @@ export interface TriggerBody {
   confidence: Open<"high" | "low" | "medium">;
 }
 
+export interface UnreadableEventBody {
+  /** UUIDv7 of the request; it sorts by time. */
+  request_id: string;
+  /**
+   * `unreadable`: the event is corrupt in the store, and its other fields are missing. The operator of the service
+   * can take it out.
+   */
+  error: Open<"unreadable">;
+}
+
 export interface UpdateEventBody {
   /** The account; `null` removes it. */
   account_id?: string | null;
@@ -1645,8 +1658,17 @@ export interface WebhookBody {
     | "webhook.test"
   >
   >;
-  /** `failing` is never switched off: the first `2xx` makes it `active` again. */
+  /**
+   * `failing` after five failed attempts in a row over at least ten minutes, a delivery that failed for good, or a
+   * `410`. It is never switched off: the first `2xx` makes it `active` again.
+   */
   status: Open<"active" | "failing" | "paused">;
+  /**
+   * When the first of its failed attempts in a row began, whatever its status; left out where the last attempt
+   * succeeded. After five of them an endpoint for which more than 100 deliveries wait is tried after a twelfth of
+   * the time since then, between 5 seconds and 5 minutes; the first success sends all that wait.
+   */
+  failing_since?: string;
   /**
    * `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people,
    * unsigned.

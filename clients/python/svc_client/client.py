@@ -20,7 +20,7 @@ from svc_client.errors import ApiError, SvcError
 from svc_client.operations import Operations
 from svc_client.retries import Retries
 from svc_client.transport import address_of, failure_of, key_of, read, request
-from svc_client.types import EventBody, EventsAnswer
+from svc_client.types import EventBody, EventsAnswer, UnreadableEventBody
 from svc_client.verdicts import Expected, KeyRing, checked_verdict
 
 TIMEOUT_S = 5.0
@@ -144,9 +144,9 @@ class Client(Operations):
             return checked_verdict(("used_before",), found.verdict, expected)
         return found
 
-    def iterate_events(self, **filters: Any) -> Iterator[EventBody]:
+    def iterate_events(self, **filters: Any) -> Iterator[EventBody | UnreadableEventBody]:
         """Every event of a list, newest first, page after page; arguments as of `list_events`, but `page`, `order` and
-        `after`.
+        `after`. One that is corrupt in the store has `request_id` and `error` alone.
         """
         while True:
             page = self.list_events(**filters)
@@ -285,9 +285,9 @@ class AsyncClient(AsyncOperations):
                 return checked_verdict(("used_before",), found.verdict, expected)
         return found
 
-    async def iterate_events(self, **filters: Any) -> AsyncIterator[EventBody]:
+    async def iterate_events(self, **filters: Any) -> AsyncIterator[EventBody | UnreadableEventBody]:
         """Every event of a list, newest first, page after page; arguments as of `list_events`, but `page`, `order` and
-        `after`.
+        `after`. One that is corrupt in the store has `request_id` and `error` alone.
         """
         while True:
             page = await self.list_events(**filters)

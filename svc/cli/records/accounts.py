@@ -14,7 +14,7 @@ from svc.cli.data_directory import opened
 from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, ShownTable, confirmed, data_option, json_option, show_table, yes_option
 from svc.cli.records.changes import Change, apply, commit
-from svc.cli.records.event_source import Wanted, environment_option, newest_first, number_of, oldest_ms, reading
+from svc.cli.records.event_source import Wanted, environment_option, newest_readable, number_of, oldest_ms, reading
 from svc.domain.accounts.names import ACCOUNT_ID
 from svc.domain.accounts.velocity import WINDOWS, account_digest, kind_of
 from svc.domain.model import Environment
@@ -58,7 +58,7 @@ def show(organization_id: str, account_id: str, environment: Environment, direct
         for name in subjects.environments_of(kind) if ACCOUNT_ID.fullmatch(account_id) else ():
             filters = subjects.filters_of("account", account_id)
             wanted = Wanted(name, oldest_ms(now_ms), now_ms + 1, filters)
-            found += newest_first(store, number, wanted, EVENTS_LOOKED_AT)
+            found += newest_readable(store, number, wanted, EVENTS_LOOKED_AT)
         with store.read() as snapshot:
             digest = account_digest(number, account_id)
             row = shown_row(snapshot, number, kind, "account", digest, now_ms // 1000)

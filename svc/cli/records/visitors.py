@@ -20,7 +20,7 @@ from svc.cli.records.event_source import (
     activity_of,
     address_option,
     environment_option,
-    newest_first,
+    newest_readable,
     number_of,
     oldest_ms,
     reading,
@@ -77,7 +77,7 @@ def show(
         with store.read() as snapshot:
             record = find_visitor(snapshot, number, visitor_id)
         counted = activity_of(store, number, visitor_id, record, now_ms) if is_visitor_id(visitor_id) else Activity()
-        found = newest_first(store, number, wanted, EVENTS_OF_A_VISITOR) if is_visitor_id(visitor_id) else []
+        found = newest_readable(store, number, wanted, EVENTS_OF_A_VISITOR) if is_visitor_id(visitor_id) else []
     if record is None and not found:
         raise CommandError(
             f"{organization_id} has no visitor {visitor_id!r} with events in {environment}; "

@@ -237,6 +237,26 @@ class EventBody(VerdictBody, frozen=True, kw_only=True):
     ] = UNSET
 
 
+class UnreadableEventBody(msgspec.Struct, frozen=True):
+    """Decisions 17.5: a row of a list or feed whose event cannot be read; the rows around it are as ever."""
+
+    request_id: RequestId
+    error: Annotated[
+        str,
+        about(
+            "`unreadable`: the event is corrupt in the store, and its other fields are missing. The operator of "
+            "the service can take it out.",
+            "unreadable",
+            form=open_to("unreadable"),
+        ),
+    ]
+
+
+def unreadable_event_row(request_id: UUID) -> UnreadableEventBody:
+    """Return the row of an event that cannot be read."""
+    return UnreadableEventBody(str(request_id), "unreadable")
+
+
 def event_row(event: Event, request_id: UUID) -> EventBody:
     """Return a stored event in the form of interface 2.3 and decisions 7.1, without `document`. What version 0.1.0 did
     not store is omitted.

@@ -46,6 +46,8 @@ export interface Decision {
 }
 
 export type EventRow = VisitRow & Client & {
+  /** Of a row that cannot be read, which has nothing else but its request id. */
+  error?: string;
   identifiable?: boolean;
   signals?: Fired[];
   changes?: string[];
@@ -171,6 +173,7 @@ export interface Endpoint {
   previous_secret_expires_at?: string;
   delivered_24h: number;
   failed_24h: number;
+  failing_since?: string;
   last_delivery_at?: string;
   created_at: string;
 }

@@ -826,6 +826,14 @@ public final class Types {
     public VelocityBody velocity() {
       return bodyAt("velocity", VelocityBody::new);
     }
+
+    /**
+     * {@code unreadable}: the event is corrupt in the store, and its other fields are missing. The operator of the
+     * service can take it out.
+     */
+    public String error() {
+      return textAt("error");
+    }
   }
 
   /** Part of a response. */
@@ -1107,7 +1115,10 @@ public final class Types {
       super(fields);
     }
 
-    /** Newest first, unless the {@code order} was another. */
+    /**
+     * Newest first, unless the {@code order} was another. An event that is corrupt in the store has a row with {@code
+     * request_id} and {@code error} alone: look for {@code error} before other fields.
+     */
     public List<EventBody> rows() {
       return listAt("rows", value -> new EventBody(Body.fieldsOf(value)));
     }
@@ -3733,6 +3744,27 @@ public final class Types {
     }
   }
 
+  /** Part of a response. */
+  public static final class UnreadableEventBody extends Body {
+    /** With the fields of an object of JSON. */
+    public UnreadableEventBody(Map<String, Object> fields) {
+      super(fields);
+    }
+
+    /** UUIDv7 of the request; it sorts by time. */
+    public String requestId() {
+      return textAt("request_id");
+    }
+
+    /**
+     * {@code unreadable}: the event is corrupt in the store, and its other fields are missing. The operator of the
+     * service can take it out.
+     */
+    public String error() {
+      return textAt("error");
+    }
+  }
+
   /** Part of a request. */
   public static final class UpdateEventBody extends Body {
     /** Without any field. */
@@ -4119,11 +4151,21 @@ public final class Types {
     }
 
     /**
-     * {@code failing} is never switched off: the first {@code 2xx} makes it {@code active} again. Now one of {@code
-     * active}, {@code failing}, {@code paused}.
+     * {@code failing} after five failed attempts in a row over at least ten minutes, a delivery that failed for good,
+     * or a {@code 410}. It is never switched off: the first {@code 2xx} makes it {@code active} again. Now one of
+     * {@code active}, {@code failing}, {@code paused}.
      */
     public String status() {
       return textAt("status");
+    }
+
+    /**
+     * When the first of its failed attempts in a row began, whatever its status; left out where the last attempt
+     * succeeded. After five of them an endpoint for which more than 100 deliveries wait is tried after a twelfth of
+     * the time since then, between 5 seconds and 5 minutes; the first success sends all that wait.
+     */
+    public String failingSince() {
+      return textAt("failing_since");
     }
 
     /**

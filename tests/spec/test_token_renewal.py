@@ -52,7 +52,7 @@ async def test_others_are_not_told(live: Live):
     """A browser whose token nobody claims, and the thief."""
     browser = Browser(live)
     assert not any("client_token_renew" in day for day in [await browser.days(1) for _ in range(3)])
-    thief = await browser.visit(stolen(browser, THIEVES))
+    thief = await browser.visit(stolen(browser, THIEVES), ip=ELSEWHERE)
     assert "client_token_renew" not in thief
     assert "token_conflict" in fired(thief)
     assert (await browser.visit())["client_token_renew"] is True

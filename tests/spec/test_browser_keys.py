@@ -148,7 +148,7 @@ async def test_a_window_that_cannot_be_is_refused(live: Live, body: dict[str, st
         "query": await admin("GET", f"/browser-keys?{query}"),
     }
     for place, answer in answers.items():
-        assert_error(answer, 422, "invalid_window", (field, issue, place))
+        assert_error(answer, 422, "validation_error", (field, issue, place))
     assert (await browser.visit())["proven"] is True
 
 

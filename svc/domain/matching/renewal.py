@@ -41,18 +41,16 @@ def _disputing(visitor: Visitor, token: Token) -> Visitor:
     return msgspec.structs.replace(visitor, tokens=tokens)
 
 
-def asked(index: Index, features: Features, recognition: Recognition) -> Recognition:
-    """Return the same decision, with `to_renew` where the report's token is disputed and came from the one whose it is:
-    by its proof, or by report and network. Who copied both may be asked, too: the visitor does not go along with him.
+def asked(recognition: Recognition, features: Features, claim: Claim) -> Recognition:
+    """Return the same decision, with `to_renew` where the claimed token was disputed before and came, signed, from the
+    one whose it is: by its proof, or by report and network. Who copied both may be asked, too: the visitor does not go
+    along with him.
     """
-    before = None if recognition.number is None else index.visitor(recognition.number)
-    if before is None:
+    token = claim.token
+    if token is None or not token.is_disputed or not features.key or recognition.number != claim.number:
         return recognition
-    token = (recognition.visitor or before).token(features.token)
-    if token is None or not token.is_disputed:
-        return recognition
-    at_home = before.has_near_network(features.near_network)
-    return msgspec.structs.replace(recognition, to_renew=recognition.proven or at_home)
+    at_home = claim.visitor.has_near_network(features.near_network)
+    return msgspec.structs.replace(recognition, to_renew=token.is_own and (recognition.proven or at_home))
 
 
 def claim_before(index: Index, features: Features) -> Claim | None:

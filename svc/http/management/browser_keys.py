@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from svc.domain.bodies import sent
 from svc.domain.fields import TIME_FORM, about
-from svc.domain.refusals import Detail, Issue, Location, Refusal
+from svc.domain.refusals import Location, Refusal, invalid
 from svc.domain.timestamps import read_timestamp, timestamp
 from svc.http.change import change
 from svc.http.route import ORGANIZATION, Call, Route, Services
@@ -50,7 +50,7 @@ class BrowserKeysBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def count_keys(services: Services, call: Call) -> BrowserKeysBody | Refusal:
-    """`GET .../browser-keys`: how many there are. `422 invalid_window`."""
+    """`GET .../browser-keys`: how many there are. `422 validation_error`."""
     query: BrowserKeysQuery = call.query
     signed = read_window(sent(query.start) or _FIRST, sent(query.end), call.at_ms, "query")
     if isinstance(signed, Refusal):
@@ -65,7 +65,7 @@ async def count_keys(services: Services, call: Call) -> BrowserKeysBody | Refusa
 
 async def revoke(services: Services, call: Call) -> BrowserKeysBody | Refusal:
     """`POST .../browser-keys/revoke`: `200` once all of them are revoked. Where the request is cut short, what was
-    revoked stays so, and the same request goes on. `422 invalid_window`.
+    revoked stays so, and the same request goes on. `422 validation_error`.
     """
     body: RevokeBrowserKeysBody = call.body
     signed = read_window(body.start, sent(body.end), call.at_ms, "body")
@@ -99,30 +99,21 @@ def _body(signed: Signed, visitors: int, keys: int) -> BrowserKeysBody:
 
 
 def read_window(start: str, end: str | None, now_ms: int, place: Location) -> Signed | Refusal:
-    """Return a window of time, until now where it has no `end`. `422 invalid_window` for what is not RFC 3339, for an
+    """Return a window of time, until now where it has no `end`. `422 validation_error` for what is not RFC 3339, for an
     end that is not after the start, and for a start that lies ahead.
     """
     from_ms = read_timestamp(start)
     if from_ms is None:
-        return _invalid("from", "invalid_value", place)
+        return invalid("from", "invalid_value", place)
     to_ms = now_ms + 1 if end is None else read_timestamp(end)
     if to_ms is None:
-        return _invalid("to", "invalid_value", place)
+        return invalid("to", "invalid_value", place)
     if from_ms > now_ms:
-        return _invalid("from", "out_of_range", place)
-    return Signed(from_ms, to_ms) if from_ms < to_ms else _invalid("to", "out_of_range", place)
+        return invalid("from", "out_of_range", place)
+    return Signed(from_ms, to_ms) if from_ms < to_ms else invalid("to", "out_of_range", place)
 
 
-def _invalid(name: str, issue: Issue, place: Location) -> Refusal:
-    return Refusal("invalid_window", (Detail(name, issue, place),), explanation=_WINDOW)
-
-
-_WINDOW = "The window is not valid. Its start is not ahead and before its end, both RFC 3339."
-
-_route = partial(
-    Route, tag="Management: keys", kinds=("management",), needs="administer", response=BrowserKeysBody,
-    errors=("invalid_window",),
-)  # fmt: skip
+_route = partial(Route, tag="Management: keys", kinds=("management",), needs="administer", response=BrowserKeysBody)
 ROUTES: tuple[Route, ...] = (
     _route(
         operation_id="countBrowserKeys",

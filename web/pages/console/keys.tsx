@@ -2,6 +2,7 @@
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
 import { sdkKeys } from "./api.js";
+import { many } from "./format.js";
 import { Snippet } from "./snippet.js";
 import { useAdmin, useConsole, useLink, useLoad } from "./state.js";
 import { AdminNote, Button, Card, Choice, type Column, Confirm, Copy, Dialog, Field, Secret, Show, Table, Time } from "./ui.js";
@@ -107,11 +108,11 @@ function Opened({ open, onClose, onDone }: { open: Open; onClose: () => void; on
     case "revoke":
       return (
         <Confirm title={`Revoke ${open.key.name}?`} submit="Revoke" onClose={onClose} onConfirm={async () => {
-          await api.manage("POST", isProxy(open.key) ? `proxy-credentials/${open.key.id}/revoke` : `sdk-keys/${open.key.id}/revoke`);
+          await api.manage("POST", `${isProxy(open.key) ? "proxy-credentials" : "sdk-keys"}/${open.key.id}/revoke`);
           notify("The key is revoked.");
           onDone();
         }}>
-          <p>The key is refused from the next request on, for good. Pages and servers that use it stop working.</p>
+          <p>Pages and servers that use the key stop working at once, for good.</p>
         </Confirm>
       );
     case "browsers":
@@ -126,12 +127,12 @@ function Opened({ open, onClose, onDone }: { open: Open; onClose: () => void; on
     case "counted": {
       const { from, visitors, keys } = open.counted;
       return (
-        <Confirm title={`Revoke ${keys} keys of ${visitors} visitors?`} submit="Revoke" onClose={onClose} onConfirm={async () => {
+        <Confirm title={`Revoke ${many(keys, "key")} of ${many(visitors, "visitor")}?`} submit="Revoke" onClose={onClose} onConfirm={async () => {
           await api.manage("POST", "browser-keys/revoke", { from });
           notify("The keys are revoked.");
           onDone();
         }}>
-          <p>The visitors stay, unproven until their browsers have new ones.</p>
+          <p>The visitors stay, unproven until the keys are renewed.</p>
         </Confirm>
       );
     }

@@ -369,6 +369,43 @@ func (c *Client) ReplaceSDKKeyOrigins(ctx context.Context, organizationID string
 	return &into, nil
 }
 
+// CountBrowserKeys: count the keys of browsers.
+//
+// Those that first signed in a window of time and are not revoked. All visitors are looked through. Needs the role
+// `admin`.
+func (c *Client) CountBrowserKeys(ctx context.Context, organizationID string, query CountBrowserKeysQuery) (*BrowserKeysBody, error) {
+	var into BrowserKeysBody
+	if err := c.Send(ctx, Call{
+		Method:       http.MethodGet,
+		Path:         "/management/organizations/{}/browser-keys",
+		Segments:     []string{organizationID},
+		Query:        given("from", query.From, "to", query.To),
+		IsRepeatable: true,
+	}, &into); err != nil {
+		return nil, err
+	}
+	return &into, nil
+}
+
+// RevokeBrowserKeys: revoke the keys of browsers.
+//
+// After a script ran on your pages that was not yours: it may have planted a key, which proves as the visitor's
+// own does, from anywhere. Keys that first signed in the window prove nothing from the next request on; the web
+// SDK renews them, and their visitors stay, unproven for a visit. A planted key counts from when it first signed,
+// which may be on a later visit: leave `to` out. May be repeated. Needs the role `admin`.
+func (c *Client) RevokeBrowserKeys(ctx context.Context, organizationID string, body RevokeBrowserKeysBody) (*BrowserKeysBody, error) {
+	var into BrowserKeysBody
+	if err := c.Send(ctx, Call{
+		Method:   http.MethodPost,
+		Path:     "/management/organizations/{}/browser-keys/revoke",
+		Segments: []string{organizationID},
+		Body:     body,
+	}, &into); err != nil {
+		return nil, err
+	}
+	return &into, nil
+}
+
 // GetOrganizationRiskWeights: read the organization's risk weights.
 func (c *Client) GetOrganizationRiskWeights(ctx context.Context, organizationID string) (*RiskWeightsBody, error) {
 	var into RiskWeightsBody

@@ -116,6 +116,18 @@ type AssignReviewBody struct {
 	Assignee Optional[string] `json:"assignee,omitzero"`
 }
 
+// BrowserKeysBody is part of a response.
+type BrowserKeysBody struct {
+	// Start of the window.
+	From string `json:"from"`
+	// End of the window, exclusive.
+	To string `json:"to"`
+	// Visitors who have such keys.
+	Visitors int64 `json:"visitors"`
+	// The keys themselves: a browser has one on each site.
+	Keys int64 `json:"keys"`
+}
+
 // ChallengeAnswer is part of a response.
 type ChallengeAnswer struct {
 	// 32 random bytes in base64, for one use.
@@ -1012,6 +1024,14 @@ type ReviewsBody struct {
 	NextCursor *string `json:"next_cursor,omitzero"`
 }
 
+// RevokeBrowserKeysBody is part of a request.
+type RevokeBrowserKeysBody struct {
+	// Start of the window.
+	From string `json:"from"`
+	// End of the window, exclusive; now when left out, which is best.
+	To Optional[string] `json:"to,omitzero"`
+}
+
 // RiskWeightsBody is part of a response.
 type RiskWeightsBody struct {
 	// The organization that the key acts on.
@@ -1718,6 +1738,14 @@ type ListSDKKeysQuery struct {
 	Limit int64
 	// `next_cursor` of the page before; the first page when left out.
 	Cursor string
+}
+
+// CountBrowserKeysQuery is of CountBrowserKeys. What is zero is left out.
+type CountBrowserKeysQuery struct {
+	// Start of the window; all keys when left out.
+	From string
+	// End of the window, exclusive; now when left out, which is best.
+	To string
 }
 
 // GetWeightsSuggestionQuery is of GetWeightsSuggestion. What is zero is left out.

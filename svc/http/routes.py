@@ -30,7 +30,7 @@ from svc.http.console import events as console_events
 from svc.http.console import rules as console_rules
 from svc.http.console import standing as console_standing
 from svc.http.console import visitors as console_visitors
-from svc.http.management import keys, lists, rules, settings, verdict_keys, visitors, webhooks, weights
+from svc.http.management import browser_keys, keys, lists, rules, settings, verdict_keys, visitors, webhooks, weights
 from svc.http.management.labels import labels, notes, reviews, suggestion
 from svc.http.members import by_openid, codes, invitations, members, people
 from svc.http.pages import try_page
@@ -73,6 +73,7 @@ API: tuple[Route, ...] = tuple(
         api_accounts,
         verdict_keys,
         keys,
+        browser_keys,
         weights,
         suggestion,
         rules,

@@ -165,6 +165,18 @@ def test_a_former_token_cannot_be_renewed_twice() -> None:
     assert (seen.number != 1, seen.proven) == (True, False)
 
 
+def test_an_owner_whose_key_was_overwritten_gets_a_token_that_is_proven() -> None:
+    """A script put another key beside the old token. Its own is gone, so that report and network tell who it is."""
+    world = signing(9)
+    for day in (9, 10):
+        seen = world.comes("a", day, key=OTHERS)
+        assert (seen.number, seen.proven, seen.token_conflict, seen.to_renew) == (1, False, True, day == 10)
+    renewed = renews(world, 11, before=(text_of("a"), OTHERS))
+    assert (renewed.number, renewed.proven, renewed.token_conflict) == (1, False, False)
+    days = [world.comes("n", day, key=NEXT) for day in range(12, 16)]
+    assert [(day.number, day.proven, day.token_conflict) for day in days] == [(1, True, False)] * 4
+
+
 # ---- rival keys, and keys that were revoked: nothing proves who it is, so report and network do
 
 

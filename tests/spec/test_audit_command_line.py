@@ -162,6 +162,9 @@ CASES: dict[str, Case] = {
     "member remove": Case(lambda s: (s.org, s.member(), "--yes"), lambda s: (s.org, NO_MEMBER, "--yes")),
     "account erase": Case(lambda s: (s.org, s.account(), "--yes"), lambda s: (s.org, "nobody", "--yes")),
     "visitor erase": Case(lambda s: (s.org, s.visitor(), "--yes"), lambda s: (s.org, "A" * 20, "--yes")),
+    "visitor revoke-keys": Case(
+        lambda s: (s.org, "--since", "1d", "--yes"), lambda _: (NOBODY, "--since", "1d", "--yes")
+    ),
     "rule set": Case(lambda s: (s.org, s.rules()), lambda s: (s.org, s.rules(later=7))),
     "list create": Case(
         lambda s: (s.org, "vip", "--kind", "tag"), lambda s: (s.org, "blocked_visitors", "--kind", "tag")

@@ -114,6 +114,8 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("PUT", ORGANIZATION + "/sdk-keys/{key_id}/allowed-origins"): DEVELOPER._replace(body={"allowed_origins": []}),
     ("GET", ORGANIZATION + "/risk-signals"): READER,
     ("GET", ORGANIZATION + "/risk-weights"): READER,
+    ("GET", ORGANIZATION + "/browser-keys"): ADMIN,
+    ("POST", ORGANIZATION + "/browser-keys/revoke"): ADMIN._replace(body={"from": "2026-01-01T00:00:00Z"}),
     ("PUT", ORGANIZATION + "/risk-weights/{platform}"): ADMIN._replace(body={}),
     ("DELETE", ORGANIZATION + "/risk-weights/{platform}"): ADMIN,
     ("GET", ORGANIZATION + "/risk-weights/{platform}/suggestion"): READER,

@@ -5,15 +5,20 @@ and of an analyst who follows it up; by keyboard alone.
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.support.chromium import browser
+from tests.support.live import report
+from tests.support.proofs import BrowserKey
 from tests.web.test_console import Console, console
 
 pytestmark = pytest.mark.slow(30)
 __all__ = ["console"]
+LOCAL = "http://localhost:3000"
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +34,22 @@ def walk(console: Console) -> dict[str, Any]:
         "secret": console.keys["secret"],
         "management": console.keys["management"],
     }
-    return {**json.loads(browser().run("workplace.mjs", json.dumps(configuration))), "public": public}
+    signed = [_signed(console, nonce) for nonce in ("a", "b")]
+    seen = json.loads(browser().run("workplace.mjs", json.dumps(configuration)))
+    return {**seen, "public": public, "signed": [*signed, _signed(console, "c")]}
+
+
+def _signed(console: Console, nonce: str) -> dict[str, Any]:
+    """The response to a browser that signs."""
+    once = {"nonce": f"nonce-{nonce}-0123", "collected_at": int(1000 * time.time())}
+    signals = BrowserKey().signed({**report(1), "client_token": "0" * 32, **once}, LOCAL)
+    response = httpx.post(
+        f"{console.service}/api/v1/identify",
+        content=b'{"sdk":{"platform":"web"},"signals":%b}' % signals,
+        headers={"x-api-key": console.keys["public"], "origin": LOCAL, "content-type": "application/json"},
+    )
+    assert response.status_code == 200, response.text
+    return response.json()
 
 
 def test_an_organization_without_events_sees_its_snippet_and_then_its_first_event(walk: dict[str, Any]):
@@ -141,6 +161,15 @@ def test_a_member_is_invited_by_a_link_that_is_shown_once(walk: dict[str, Any]):
     assert "svc_ci_" not in walk["members"]
 
 
+def test_keys_of_browsers_are_counted_and_then_revoked(walk: dict[str, Any]):
+    """Decisions 18.2: after a script incident, by an admin."""
+    assert "Revoke 1 key of 1 visitor?" in walk["counted"]
+    assert "The visitors stay" in walk["counted"]
+    assert [answer["proven"] for answer in walk["signed"]] == [False, True, False]
+    assert len({answer["visitor_id"] for answer in walk["signed"]}) == 1
+    assert walk["signed"][-1]["client_token_renew"] is True
+
+
 def test_the_walk_violates_no_policy_and_shows_every_focus(walk: dict[str, Any]):
     assert (walk["violations"], walk["outside"]) == ([], [])
     statuses = {entry.split()[0] for entry in walk["failed"]}
@@ -153,6 +182,7 @@ def test_the_walk_violates_no_policy_and_shows_every_focus(walk: dict[str, Any])
     "name",
     [
         *(
+            "browserkeys",
             "first",
             "rules",
             "rule",

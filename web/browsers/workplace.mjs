@@ -337,6 +337,22 @@ async function admin() {
   found.members = await text();
 }
 
+/** Revokes the keys of browsers, after a script ran on the shop's pages. */
+async function incident() {
+  await press("Keys", { back: true });
+  await screen("Keys");
+  await press("Revoke", { back: true }); // the last one: that of the browsers' keys
+  await page.waitForSelector("dialog [name=from]");
+  await reach("[name=from]");
+  await page.$eval("[name=from]", (field) => (field.value = "2026-01-01T00:00"));
+  await look("browserkeys");
+  await press("Count");
+  await page.waitForFunction(() => document.querySelector("dialog h2")?.textContent.startsWith("Revoke"));
+  found.counted = await page.$eval("dialog", (element) => element.innerText);
+  await press("Revoke");
+  await says("The keys are revoked.");
+}
+
 found.looks = {};
 try {
   await page.goto(fresh.link);
@@ -359,6 +375,7 @@ try {
   await reviewer();
   await tuner();
   await admin();
+  await incident();
 } catch (error) {
   const seen = await page.evaluate(() => `${location.href}\n${document.activeElement.outerHTML.slice(0, 300)}\n${document.body.innerText.slice(0, 3000)}`).catch((why) => `the page cannot be read: ${why.message}`);
   console.error(`${JSON.stringify({ ...found, event: "", visitor: "" })}\n${seen}`);

@@ -7,8 +7,10 @@ import type {
   AddEntriesBody,
   AddedBody,
   AssignReviewBody,
+  BrowserKeysBody,
   ChallengeAnswer,
   CloseReviewBody,
+  CountBrowserKeysQuery,
   CreateListBody,
   CreateWebhookBody,
   DuplicateAnswer,
@@ -61,6 +63,7 @@ import type {
   ReplaceOriginsBody,
   ReviewAnswer,
   ReviewsBody,
+  RevokeBrowserKeysBody,
   RiskWeightsBody,
   RotateVerdictKeyBody,
   RotateWebhookSecretBody,
@@ -382,6 +385,37 @@ export abstract class Operations {
     return this.send<SdkKeyBody>({
       method: "PUT",
       path: `/management/organizations/${segment(organizationId)}/sdk-keys/${segment(keyId)}/allowed-origins`,
+      body,
+    });
+  }
+
+  /**
+   * Count the keys of browsers.
+   *
+   * Those that first signed in a window of time and are not revoked. All visitors are looked through. Needs the role
+   * `admin`.
+   */
+  countBrowserKeys(organizationId: string, query: CountBrowserKeysQuery = {}): Promise<BrowserKeysBody> {
+    return this.send<BrowserKeysBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/browser-keys`,
+      query: { ...query },
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Revoke the keys of browsers.
+   *
+   * After a script ran on your pages that was not yours: it may have planted a key, which proves as the visitor's
+   * own does, from anywhere. Keys that first signed in the window prove nothing from the next request on; the web
+   * SDK renews them, and their visitors stay, unproven for a visit. A planted key counts from when it first signed,
+   * which may be on a later visit: leave `to` out. May be repeated. Needs the role `admin`.
+   */
+  revokeBrowserKeys(organizationId: string, body: RevokeBrowserKeysBody): Promise<BrowserKeysBody> {
+    return this.send<BrowserKeysBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/browser-keys/revoke`,
       body,
     });
   }

@@ -106,6 +106,17 @@ export interface AssignReviewBody {
   assignee?: string | null;
 }
 
+export interface BrowserKeysBody {
+  /** Start of the window. */
+  from: string;
+  /** End of the window, exclusive. */
+  to: string;
+  /** Visitors who have such keys. */
+  visitors: number;
+  /** The keys themselves: a browser has one on each site. */
+  keys: number;
+}
+
 export interface ChallengeAnswer {
   /** 32 random bytes in base64, for one use. */
   challenge: string;
@@ -1087,6 +1098,13 @@ export interface ReviewsBody {
   next_cursor?: string;
 }
 
+export interface RevokeBrowserKeysBody {
+  /** Start of the window. */
+  from: string;
+  /** End of the window, exclusive; now when left out, which is best. */
+  to?: string;
+}
+
 export interface RiskWeightsBody {
   /** The organization that the key acts on. */
   organization_id: string;
@@ -1980,6 +1998,14 @@ export interface ListSdkKeysQuery {
   limit?: number;
   /** `next_cursor` of the page before; the first page when left out. */
   cursor?: string;
+}
+
+/** Of `countBrowserKeys`. */
+export interface CountBrowserKeysQuery {
+  /** Start of the window; all keys when left out. */
+  from?: string;
+  /** End of the window, exclusive; now when left out, which is best. */
+  to?: string;
 }
 
 /** Of `getWeightsSuggestion`. */

@@ -9,6 +9,7 @@ from svc_client.types import (
     AccountAnswer,
     AccountsAnswer,
     AddedBody,
+    BrowserKeysBody,
     ChallengeAnswer,
     DuplicateAnswer,
     EntriesBody,
@@ -747,6 +748,50 @@ class AsyncOperations:
                 "PUT",
                 path("/management/organizations/{}/sdk-keys/{}/allowed-origins", organization_id, key_id),
                 body=given({"allowed_origins": allowed_origins}),
+            )
+        )
+
+    async def count_browser_keys(
+        self, organization_id: str, *, from_: str | None = None, to: str | None = None
+    ) -> BrowserKeysBody:
+        """Count the keys of browsers.
+
+        Those that first signed in a window of time and are not revoked. All visitors are looked through. Needs
+        the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            from_: Start of the window; all keys when left out.
+            to: End of the window, exclusive; now when left out, which is best.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                path("/management/organizations/{}/browser-keys", organization_id),
+                query=given({"from": from_, "to": to}),
+                is_repeatable=True,
+            )
+        )
+
+    async def revoke_browser_keys(self, organization_id: str, *, from_: str, to: str | None = None) -> BrowserKeysBody:
+        """Revoke the keys of browsers.
+
+        After a script ran on your pages that was not yours: it may have planted a key, which proves as the
+        visitor's own does, from anywhere. Keys that first signed in the window prove nothing from the next
+        request on; the web SDK renews them, and their visitors stay, unproven for a visit. A planted key counts
+        from when it first signed, which may be on a later visit: leave `to` out. May be repeated. Needs the
+        role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            from_: Start of the window.
+            to: End of the window, exclusive; now when left out, which is best.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/browser-keys/revoke", organization_id),
+                body=given({"from": from_, "to": to}),
             )
         )
 

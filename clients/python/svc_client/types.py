@@ -101,6 +101,25 @@ class AddressVelocity(TypedDict):
     """Accounts that they acted for; each sign-up without an account is one."""
 
 
+BrowserKeysBody = TypedDict(
+    "BrowserKeysBody",
+    {
+        "from": "str",
+        "to": "str",
+        "visitors": "int",
+        "keys": "int",
+    },
+)
+"""from: Start of the window.
+
+to: End of the window, exclusive.
+
+visitors: Visitors who have such keys.
+
+keys: The keys themselves: a browser has one on each site.
+"""
+
+
 class ChallengeAnswer(TypedDict):
     challenge: str
     """32 random bytes in base64, for one use."""

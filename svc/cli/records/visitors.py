@@ -14,6 +14,7 @@ from svc.cli.data_directory import account, opened
 from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, confirmed, data_option, json_option, show_table, yes_option
 from svc.cli.records import event_text
+from svc.cli.records.browser_keys import revoke_browser_keys
 from svc.cli.records.changes import Change, apply, commit
 from svc.cli.records.event_source import (
     Wanted,
@@ -50,10 +51,11 @@ _OF_ADDRESSES = ("ip_address", "country_code", "asn", "anonymity_network", "firs
 
 @click.group(cls=CommandGroup)
 def visitor() -> None:
-    """Show, list, export and erase visitors."""
+    """Show, list, export and erase visitors, and revoke the keys of their browsers."""
 
 
 visitor.add_command(export_visitor, "export")
+visitor.add_command(revoke_browser_keys)
 
 
 @visitor.command(epilog=examples("svc visitor show ORG VISITOR --environment development"))

@@ -28,7 +28,7 @@ RECORDED = frozenset(
         "weights", "vpn_weights_mode", "residential_proxy_weights_mode", "revision", "description", "events", "paused",
         "previous_secret_valid_hours", "previous_key_valid_hours", "event_id", "decision_in_response",
         "account_thresholds", "entries", "values", "rules", "format", "request_id", "label", "label_reason", "assignee",
-        "email", "role", "status",
+        "email", "role", "status", "from", "to",
         # The command line, beside the same words
         "credit_usd", "credit_limit_usd", "rate_limit_per_s", "billing_status", "note", "since", "until", "labels",
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc.domain.matching.parameters import LIVING_DAYS, SILENT_DAYS, UNPROVEN_CONFIDENCE
-from svc.domain.matching.tokens import DAY_S, DEVICE, Token, older_beside
+from svc.domain.matching.tokens import DAY_S, DEVICE, RENEWED, Token, older_beside
 
 if TYPE_CHECKING:
     from svc.domain.matching.features import Features
@@ -53,4 +53,4 @@ def _is_certain(features: Features, visitor: Visitor, now_s: int, token: Token |
 
 def _is_living(token: Token, now_s: int) -> bool:
     """Whether a browser of this visitor may still bring the token."""
-    return token.is_own and now_s - token.last_s < LIVING_DAYS * DAY_S
+    return token.probation < RENEWED and now_s - token.last_s < LIVING_DAYS * DAY_S

@@ -119,7 +119,7 @@ def is_of_another_key(features: Features, claim: Claim) -> bool:
 def _lacks_proof(features: Features, claim: Claim, now_s: int) -> bool:
     """Whether the browser of the token would have signed the report by its key, or has another token by now."""
     token = claim.token
-    if token is None or claim.signed:
+    if token is None or not token.key or claim.signed:
         return False
     replaced = not token.is_own or is_replaced(token, claim.visitor.tokens)
     return token.needs_key(now_s) or replaced or is_of_another_key(features, claim)

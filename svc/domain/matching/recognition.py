@@ -146,8 +146,7 @@ def match_visitor(
     if replayed:
         unsigned = msgspec.structs.replace(features, key=0, key_before=0)
         return _matched(index, statistics, unsigned, now_ms, flooding=flooding).without_writes()
-    recognition = _matched(index, statistics, features, now_ms, flooding=flooding)
-    return renewal.asked(index, features, recognition) if features.key else recognition
+    return _matched(index, statistics, features, now_ms, flooding=flooding)
 
 
 def _matched(index: Index, statistics: Statistics, features: Features, now_ms: int, *, flooding: bool) -> Recognition:
@@ -164,7 +163,7 @@ def _matched(index: Index, statistics: Statistics, features: Features, now_ms: i
             continue
         standing, changed = standing_of(statistics, features, claim, now_ms // 1000)
         if standing == "proven":
-            return _proven(index, features, now_ms, claim, changed)
+            return renewal.asked(_proven(index, features, now_ms, claim, changed), features, claim)
         if standing in ("doubted", "doubted in conflict"):
             decision = by_doubted_token(claim.number)
             return _linked(features, now_ms, decision, claim.visitor, token_conflict=standing != "doubted")
@@ -175,7 +174,9 @@ def _matched(index: Index, statistics: Statistics, features: Features, now_ms: i
         if standing == "another's" and claim.token is not None:
             refuted = refuted._replace(split=Split(claim.number, claim.visitor, claim.token))
     recognition = _decided(index, statistics, features, now_ms, refuted, flooding=flooding)
-    return recognition if disputed is None else renewal.disputed(recognition, features, disputed)
+    if disputed is None:
+        return recognition
+    return renewal.asked(renewal.disputed(recognition, features, disputed), features, disputed)
 
 
 class _Refuted(NamedTuple):

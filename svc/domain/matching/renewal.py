@@ -41,31 +41,29 @@ def _disputing(visitor: Visitor, token: Token) -> Visitor:
     return msgspec.structs.replace(visitor, tokens=tokens)
 
 
-def asked(index: Index, features: Features, recognition: Recognition) -> Recognition:
-    """Return the same decision, with `to_renew` where the report's token is disputed and came from the one whose it is:
-    by its proof, and where there can be none by report and network.
+def asked(recognition: Recognition, features: Features, claim: Claim) -> Recognition:
+    """Return the same decision, with `to_renew` where the claimed token was disputed before and came, signed, from the
+    one whose it is: by its proof, or by report and network. Who copied both may be asked, too: the visitor does not go
+    along with him.
     """
-    before = None if recognition.number is None else index.visitor(recognition.number)
-    if before is None:
+    token = claim.token
+    if token is None or not token.is_disputed or not features.key or recognition.number != claim.number:
         return recognition
-    token = (recognition.visitor or before).token(features.token)
-    if token is None or not token.is_disputed:
-        return recognition
-    at_home = token.has_no_proof and before.has_near_network(features.near_network)
-    return msgspec.structs.replace(recognition, to_renew=recognition.proven or at_home)
+    at_home = claim.visitor.has_near_network(features.near_network)
+    return msgspec.structs.replace(recognition, to_renew=token.is_own and (recognition.proven or at_home))
 
 
 def claim_before(index: Index, features: Features) -> Claim | None:
     """Return the claim that a report makes by the token before its own, whose key signed it, too; `None` where that key
-    is no proof, or where the report's token is known and speaks for itself.
+    is no proof, where nobody asked for new ones, or where the report's token is known and speaks for itself.
     """
     if index.block(token_key(features.token)).numbers:
         return None
     claim = claim_of(index, features.before_renewal(), features.token_before)
     token = None if claim is None else claim.token
-    if claim is None or token is None or not (claim.signed and token.is_own and token.origin == features.origin):
+    if claim is None or token is None or not (claim.signed and token.is_own and token.is_disputed):
         return None
-    return claim
+    return claim if token.origin == features.origin else None
 
 
 def renewed(recognition: Recognition, before: Claim, features: Features, now_s: int) -> Recognition:

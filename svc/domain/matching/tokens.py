@@ -118,7 +118,7 @@ class Token(msgspec.Struct, frozen=True, gc=False):
     @property
     def is_live(self) -> bool:
         """Whether a browser of this visitor is known to have stored it."""
-        return self.came_back and self.is_own
+        return self.came_back and self.probation < RENEWED
 
     def needs_key(self, now_s: int) -> bool:
         """Return whether its browser has signed reports for so long that a report without a signature is from another

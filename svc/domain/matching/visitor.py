@@ -286,10 +286,9 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             days = 0 if known_device else JOINED_DAYS if at_proven_address and beside else PROBATION_DAYS
             return of_tokens.replaced(tokens, of_tokens.joining(features, now_s, days))
         at_home = self.has_near_network(features.near_network)
-        return of_tokens.replaced(
-            tokens,
-            of_tokens.come_back(token, features, now_s, at_home=at_home, others=tokens, home_address=self.home_address),
-        )
+        home = self.home_address if features.key and not token.key else 0
+        after = of_tokens.come_back(token, features, now_s, at_home=at_home, others=tokens, home_address=home)
+        return of_tokens.replaced(tokens, after)
 
     def pack(self) -> bytes:
         """Return the record as little-endian bytes: a format byte, the fixed part, four counts, then the lists."""

@@ -56,7 +56,7 @@ function Shown({ found, onChanged }: { found: EventDetail; onChanged: () => void
         </Card>
       </div>
       <Card title="Webhooks about this event">
-        <Attempts rows={found.deliveries} empty="No delivery was tried for this event. Endpoints that subscribe to identification.completed or visitor.suspect receive it." />
+        <Attempts rows={found.deliveries} empty="No delivery was tried. Endpoints that subscribe to identification.completed or visitor.suspect receive it." />
       </Card>
       <Report title="The report, as it was sent" content={event.document?.signals} />
       <Report title="The deferred report" content={event.deferred_signals} />

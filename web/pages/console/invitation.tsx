@@ -31,7 +31,7 @@ export function Invitation({ session, onAccept, onLeave }: {
       <h1 tabIndex={-1} ref={heading}>You are invited</h1>
       <form class="card" onSubmit={send}>
         <h2>Choose a password</h2>
-        <p>With it and your e-mail address you sign in to the console from now on. A password, codes and sessions that you had before end.</p>
+        <p>With it and your e-mail address you sign in from now on. Earlier passwords, codes and sessions end.</p>
         {session && <p class="note">You are signed in to <strong>{session.organization.name}</strong> as {who(session)}; that session ends. Accept only an invitation that you expect.</p>}
         <label class="field"><span>Password, {SHORTEST} characters at least</span><input name="password" type="password" required minLength={SHORTEST} maxLength={LONGEST} autocomplete="new-password" /></label>
         <label class="field"><span>The same again</span><input name="again" type="password" required autocomplete="new-password" onInput={(event) => event.currentTarget.setCustomValidity("")} /></label>

@@ -2,12 +2,15 @@
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
 import { sdkKeys } from "./api.js";
+import { many } from "./format.js";
 import { Snippet } from "./snippet.js";
 import { useAdmin, useConsole, useLink, useLoad } from "./state.js";
 import { AdminNote, Button, Card, Choice, type Column, Confirm, Copy, Dialog, Field, Secret, Show, Table, Time } from "./ui.js";
 import type { Key } from "./wire.js";
 
-type Open = { is: "issue"; proxy: boolean } | { is: "revoke" | "origins" | "snippet"; key: Key } | { is: "secret"; secret: string; key: Key };
+type Open = { is: "issue"; proxy: boolean } | { is: "revoke" | "origins" | "snippet"; key: Key } | { is: "secret"; secret: string; key: Key } | { is: "browsers" } | { is: "counted"; counted: Counted };
+/** Keys of browsers that first signed since then. */
+interface Counted { from: string; visitors: number; keys: number }
 
 const ENVIRONMENTS = ["production", "staging", "development"];
 const PLATFORMS = ["web", "ios", "android"];
@@ -35,6 +38,9 @@ export function Keys() {
         <p class="quiet">For your reverse proxy that forwards visitors' requests.</p>
         <AdminNote what="Seeing and changing proxy keys" />
         {isAdmin && <Show of={proxy}>{(rows) => <KeyTable name="Proxy keys" rows={rows} onOpen={setOpen} empty="No proxy key." />}</Show>}
+      </Card>
+      <Card title="Keys of browsers" actions={<Button admin onClick={() => setOpen({ is: "browsers" })}>Revoke</Button>}>
+        <p class="quiet">A strange script on your pages may have planted some.</p>
       </Card>
       {open && <Opened open={open} onClose={() => setOpen(undefined)} onDone={done} />}
     </>
@@ -75,18 +81,20 @@ function Opened({ open, onClose, onDone }: { open: Open; onClose: () => void; on
   const { api, notify } = useConsole();
   switch (open.is) {
     case "issue":
-      return <Issue proxy={open.proxy} onClose={onClose} onIssued={(key, secret) => onDone({ is: "secret", key, secret })} />;
+      return <Issue proxy={open.proxy} onClose={onClose} onIssued={(key, secret) => onDone(key.kind === "public" ? { is: "snippet", key: { ...key, public_key: secret } } : { is: "secret", key, secret })} />;
     case "secret":
-      return open.key.kind === "public"
-        ? <Dialog title={`The key ${open.key.name}`} onClose={onClose}><p>Pages contain it, so it is not a secret. It stays here, under Snippet.</p><p class="secret"><code>{open.secret}</code> <Copy text={open.secret} what="the key" /></p><Snippet apiKey={open.secret} /></Dialog>
-        : <Secret title={`The key ${open.key.name}`} secret={open.secret} onClose={onClose} />;
-    case "snippet":
+      return <Secret title={`The key ${open.key.name}`} secret={open.secret} onClose={onClose} />;
+    case "snippet": {
+      const { name, prefix, last4, public_key: whole } = open.key;
       return (
-        <Dialog title={`Identify with ${open.key.name}`} onClose={onClose}>
-          {!open.key.public_key && <p>Put your key in place of <code>{open.key.prefix}…{open.key.last4}</code>: it was issued by an earlier version, which kept only its last four characters.</p>}
-          <Snippet apiKey={open.key.public_key ?? `${open.key.prefix}_…${open.key.last4}`} />
+        <Dialog title={`The key ${name}`} onClose={onClose}>
+          {whole
+            ? <p class="secret"><code>{whole}</code> <Copy text={whole} what="the key" /></p>
+            : <p>Put the key in place of <code>{prefix}…{last4}</code>: the version that issued it kept no more.</p>}
+          <Snippet apiKey={whole ?? `${prefix}_…${last4}`} />
         </Dialog>
       );
+    }
     case "origins":
       return (
         <Dialog title={`Origins of ${open.key.name}`} submit="Save" onClose={onClose} onSubmit={async (values) => {
@@ -100,13 +108,34 @@ function Opened({ open, onClose, onDone }: { open: Open; onClose: () => void; on
     case "revoke":
       return (
         <Confirm title={`Revoke ${open.key.name}?`} submit="Revoke" onClose={onClose} onConfirm={async () => {
-          await api.manage("POST", isProxy(open.key) ? `proxy-credentials/${open.key.id}/revoke` : `sdk-keys/${open.key.id}/revoke`);
+          await api.manage("POST", `${isProxy(open.key) ? "proxy-credentials" : "sdk-keys"}/${open.key.id}/revoke`);
           notify("The key is revoked.");
           onDone();
         }}>
-          <p>The key is refused from the next request on, for good. Pages and servers that use it stop working.</p>
+          <p>Pages and servers that use the key stop working at once, for good.</p>
         </Confirm>
       );
+    case "browsers":
+      return (
+        <Dialog title="Keys of browsers" submit="Count" onClose={onClose} onSubmit={async (values) => {
+          const from = new Date(String(values.get("from"))).toISOString();
+          onDone({ is: "counted", counted: await api.manage<Counted>("GET", `browser-keys?from=${from}`) });
+        }}>
+          <Field label="First signed since"><input type="datetime-local" name="from" required /></Field>
+        </Dialog>
+      );
+    case "counted": {
+      const { from, visitors, keys } = open.counted;
+      return (
+        <Confirm title={`Revoke ${many(keys, "key")} of ${many(visitors, "visitor")}?`} submit="Revoke" onClose={onClose} onConfirm={async () => {
+          await api.manage("POST", "browser-keys/revoke", { from });
+          notify("The keys are revoked.");
+          onDone();
+        }}>
+          <p>The visitors stay, unproven until the keys are renewed.</p>
+        </Confirm>
+      );
+    }
   }
 }
 

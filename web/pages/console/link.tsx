@@ -25,7 +25,7 @@ export function Link({ session, onStay, onUse }: { session: Session; onStay: () 
           <p>You are signed in to <strong>{session.organization.name}</strong> as {who(session, JOINED)}.</p>
           {isUseless
             ? <p>The link did not sign you in. Your session goes on.</p>
-            : <p>This link signs you in again, possibly to another organization, and ends the session that you have. Use it only if you asked for it.</p>}
+            : <p>This link signs you in again, possibly to another organization, and ends this session. Use it only if you asked for it.</p>}
         </div>
         <p class="buttons">
           <button type="button" class="primary" ref={stay} aria-describedby="link" onClick={onStay}>Stay signed in</button>

@@ -44,7 +44,7 @@ function Shown({ text, found }: { text: string; found: Found }) {
     return (
       <div class="empty">
         <p>Nothing was found for <strong class="tag">{text}</strong> in {environment}.</p>
-        <p>Ids of visitors are found by their first three characters, accounts by their id or by how it begins, tags and addresses as a whole, networks such as 95.194.0.0/16. Nothing is looked for in the middle of an id. Choose another environment above, too.</p>
+        <p>Visitors and accounts are found by how their id begins, visitors by three characters at least; tags and addresses as a whole; networks such as 95.194.0.0/16. Or choose another environment above.</p>
       </div>
     );
   }

@@ -40,7 +40,7 @@ export function Settings() {
           ["Events are kept for", loaded.value && `${loaded.value.event_retention_days} days`, "event_retention_days"],
           ["Sign-in by OpenID Connect", options.value && (options.value.openid?.issuer ?? "off"), "console_oidc_issuer"],
         ]} />
-        <p class="quiet">No role of the console changes these: ask the operator, who runs the command or changes the setting in <code>svc.toml</code>.</p>
+        <p class="quiet">The operator alone changes these, by the command or the setting in <code>svc.toml</code>.</p>
       </Card>
     </>
   );
@@ -70,7 +70,7 @@ function Form({ values, onSaved }: { values: Values; onSaved: (next: Values) => 
     <form onSubmit={save}>
       <Card title="Decisions">
         <label class="field"><span><input type="checkbox" name="decision_in_response" defaultChecked={values.decision_in_response} /> Pages and apps read the decision</span>
-          <small>Off: responses and signed verdicts for public keys have no decision, so that an attacker does not see it. Your server reads it.</small>
+          <small>Off: responses and verdicts for public keys have no decision, which attackers would see. Your server reads it.</small>
         </label>
       </Card>
       <Card title="Signals of accounts fire from">

@@ -143,7 +143,7 @@ function Editor({ path, saved, most, signals, onSaved, onReload }: {
           <Button admin kind="danger" disabled={!saved.stored} onClick={() => setAsks(true)}>Restore …</Button>
         </p>
         {isConflict
-          ? <div class="problem" role="alert"><p>Somebody else has saved these weights since you opened them. Load theirs: your changes stay on top, and you can look at both before you save.</p>
+          ? <div class="problem" role="alert"><p>Somebody else has saved these weights since you opened them. Load theirs: your changes stay on top.</p>
               <button type="button" onClick={() => { save.setError(undefined); setPreview(undefined); onReload(); }}>Load theirs, keep my changes</button></div>
           : <Problem error={save.error ?? look.error} />}
       </div>

@@ -49,7 +49,7 @@ export function Performance() {
             <li><strong>{count(found.total.legitimate)}</strong> legitimate</li>
           </ul>
           {found.total.labelled === 0 && <div class="empty"><p>No event of this window has a label. Label events on their pages, close <a href={link("reviews")}>reviews</a>, or import labels with <code>svc label import</code>.</p></div>}
-          <p class="quiet">Precision: of the labeled events, how many are fraud, with its 95 % interval. Recall: of all labeled fraud, how much is among them. An event without a label counts as neither.</p>
+          <p class="quiet">Precision: how many of the labeled events are fraud, with its 95 % interval. Recall: how much of all labeled fraud is among them. Unlabeled events count as neither.</p>
           <Lines title="Rules" lines={found.rules} gone={gone} linked={({ rule_id }) => matchesOf(rule_id, modes.get(rule_id ?? ""))} />
           <Levels lines={found.levels} />
           <Scores lines={found.scores} />

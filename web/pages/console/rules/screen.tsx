@@ -139,7 +139,7 @@ function Editor({ audience, saved, language, onSaved, onReload }: {
       )}
       {removing !== undefined && rules[removing] && (
         <Confirm title={`Remove ${rules[removing].name}?`} submit="Remove" onClose={() => setRemoving(undefined)} onConfirm={async () => { set(rules.filter((_, at) => at !== removing)); setRemoving(undefined); }}>
-          <p>It is gone once you save. To keep it and let it decide nothing, set its mode to off or shadow.</p>
+          <p>It is gone once you save. Its modes off and shadow keep it, and decide nothing.</p>
         </Confirm>
       )}
     </>

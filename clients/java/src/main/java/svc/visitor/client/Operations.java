@@ -282,6 +282,33 @@ public abstract class Operations {
     return new SdkKeyBody(send(new Call("PUT", "/management/organizations/{}/sdk-keys/{}/allowed-origins", organizationId, keyId).body(body)));
   }
 
+  /**
+   * Count the keys of browsers.
+   *
+   * <p>Those that first signed in a window of time and are not revoked. All visitors are looked through. Needs the
+   * role {@code admin}.
+   */
+  public BrowserKeysBody countBrowserKeys(String organizationId, CountBrowserKeysQuery query) {
+    return new BrowserKeysBody(send(new Call("GET", "/management/organizations/{}/browser-keys", organizationId).query(query).repeatable()));
+  }
+
+  /** Count the keys of browsers. */
+  public BrowserKeysBody countBrowserKeys(String organizationId) {
+    return countBrowserKeys(organizationId, new CountBrowserKeysQuery());
+  }
+
+  /**
+   * Revoke the keys of browsers.
+   *
+   * <p>After a script ran on your pages that was not yours: it may have planted a key, which proves as the visitor's
+   * own does, from anywhere. Keys that first signed in the window prove nothing from the next request on; the web SDK
+   * renews them, and their visitors stay, unproven for a visit. A planted key counts from when it first signed, which
+   * may be on a later visit: leave {@code to} out. May be repeated. Needs the role {@code admin}.
+   */
+  public BrowserKeysBody revokeBrowserKeys(String organizationId, RevokeBrowserKeysBody body) {
+    return new BrowserKeysBody(send(new Call("POST", "/management/organizations/{}/browser-keys/revoke", organizationId).body(body)));
+  }
+
   /** Read the organization's risk weights. */
   public RiskWeightsBody getOrganizationRiskWeights(String organizationId) {
     return new RiskWeightsBody(send(new Call("GET", "/management/organizations/{}/risk-weights", organizationId).repeatable()));

@@ -288,6 +288,34 @@ public final class Types {
   }
 
   /** Part of a response. */
+  public static final class BrowserKeysBody extends Body {
+    /** With the fields of an object of JSON. */
+    public BrowserKeysBody(Map<String, Object> fields) {
+      super(fields);
+    }
+
+    /** Start of the window. */
+    public String from() {
+      return textAt("from");
+    }
+
+    /** End of the window, exclusive. */
+    public String to() {
+      return textAt("to");
+    }
+
+    /** Visitors who have such keys. */
+    public Long visitors() {
+      return integerAt("visitors");
+    }
+
+    /** The keys themselves: a browser has one on each site. */
+    public Long keys() {
+      return integerAt("keys");
+    }
+  }
+
+  /** Part of a response. */
   public static final class ChallengeAnswer extends Body {
     /** With the fields of an object of JSON. */
     public ChallengeAnswer(Map<String, Object> fields) {
@@ -2734,6 +2762,38 @@ public final class Types {
     }
   }
 
+  /** Part of a request. */
+  public static final class RevokeBrowserKeysBody extends Body {
+    /** Without any field. */
+    public RevokeBrowserKeysBody() {}
+    /** With the fields of an object of JSON. */
+    public RevokeBrowserKeysBody(Map<String, Object> fields) {
+      super(fields);
+    }
+
+    /** Start of the window. */
+    public String from() {
+      return textAt("from");
+    }
+
+    /** Sets what {@link #from()} returns. */
+    public RevokeBrowserKeysBody from(String value) {
+      setField("from", value);
+      return this;
+    }
+
+    /** End of the window, exclusive; now when left out, which is best. */
+    public String to() {
+      return textAt("to");
+    }
+
+    /** Sets what {@link #to()} returns. */
+    public RevokeBrowserKeysBody to(String value) {
+      setField("to", value);
+      return this;
+    }
+  }
+
   /** Part of a response. */
   public static final class RiskWeightsBody extends Body {
     /** With the fields of an object of JSON. */
@@ -4748,6 +4808,29 @@ public final class Types {
     /** {@code next_cursor} of the page before; the first page when left out. */
     public ListSdkKeysQuery cursor(String value) {
       setField("cursor", value);
+      return this;
+    }
+  }
+
+  /** Of {@link Operations#countBrowserKeys}. */
+  public static final class CountBrowserKeysQuery extends Body {
+    /** Without any field. */
+    public CountBrowserKeysQuery() {}
+
+    /** With the fields of another one. */
+    public CountBrowserKeysQuery(CountBrowserKeysQuery other) {
+      super(other.fields());
+    }
+
+    /** Start of the window; all keys when left out. */
+    public CountBrowserKeysQuery from(String value) {
+      setField("from", value);
+      return this;
+    }
+
+    /** End of the window, exclusive; now when left out, which is best. */
+    public CountBrowserKeysQuery to(String value) {
+      setField("to", value);
       return this;
     }
   }

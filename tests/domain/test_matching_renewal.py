@@ -146,7 +146,7 @@ def test_a_token_may_be_renewed_again() -> None:
         ((text_of("a"), NEXT), {}),
         ((text_of("z"), MINE), {}),
         (OLD, {"origin": FORUM}),
-        (OLD, {"values": other_device(9)}),
+        (OLD, {"values": other_device("z")}),
     ],
     ids=["the thief's key", "the new key", "an unknown token", "another site", "another device"],
 )

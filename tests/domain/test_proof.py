@@ -18,7 +18,7 @@ from tests.support.proofs import BrowserKey, compact
 
 ORIGIN = "https://shop.example"
 NOW_MS = 1_772_359_200_000
-KEY = BrowserKey()
+KEY, FORMER = BrowserKey(), BrowserKey(2)
 DAY_MS = 24 * 3600 * 1000
 SIGNALS: dict[str, Any] = {
     "userAgent": "Mozilla/5.0",
@@ -76,6 +76,34 @@ def test_a_proof_of_version_1_covers_the_visitor_alone():
     report = read_report(json.loads(signed), RequestFacts(ip=""))
     for subject in (Subject(), SUBJECT):
         assert examine(report, signed, ORIGIN, NOW_MS, subject) == Proof(KEY.point, None, 1)
+
+
+def renewing(**changes: Any) -> bytes:
+    """A report that the key of the token before signed, too."""
+    return KEY.renewing({**SIGNALS, **changes}, ("0" * 32, FORMER), subject=SUBJECT)
+
+
+def test_the_key_before_is_proven_where_it_signed_what_the_new_one_signed():
+    """Decisions 18.2; alike in a replay of old traffic, where the new key's proof is believed."""
+    signed = renewing()
+    report = read_report(json.loads(signed), RequestFacts(ip=""))
+    for known in (None, 2):
+        proof = examine(report, signed, ORIGIN, NOW_MS, SUBJECT, known)
+        assert proof == Proof(KEY.point, None, 2, FORMER.point)
+    changed = examine(report, signed, ORIGIN, NOW_MS, Subject("another"), 2)
+    assert changed == Proof(KEY.point, None, 2, None)
+
+
+@pytest.mark.parametrize("member", ["client_token_before", "client_key_before", "client_proof_before"])
+@pytest.mark.parametrize("value", [None, "", "x" * 86, 5])
+def test_a_key_before_that_cannot_be_is_none(member: str, value: Any):
+    """The new key's own proof stands: it signed whatever is there."""
+    changed = json.loads(renewing())
+    changed = {**changed, member: value}
+    del changed["client_proof"], changed["client_key"]
+    signed = KEY.signed(changed, subject=SUBJECT)
+    report = read_report(json.loads(signed), RequestFacts(ip=""))
+    assert examine(report, signed, ORIGIN, NOW_MS, SUBJECT) == Proof(KEY.point, None, 2, None)
 
 
 def test_a_report_without_key_and_proof_has_none():

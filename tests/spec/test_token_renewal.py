@@ -126,7 +126,7 @@ async def test_an_ordinary_report_cannot_be_turned_into_a_renewal(live: Live):
     recorded = browser.key.signed(browser.signals())
     old_proof = recorded[recorded.rindex(b'"client_proof":') :].replace(b"client_proof", b"client_proof_before")
     unsigned = recorded[: recorded.rindex(b',"client_proof":')] + b"," + old_proof
-    thief = THIEVES._proven(unsigned, ORIGIN, Subject(), 2)
+    thief = THIEVES.proven_text(unsigned, ORIGIN, Subject(), 2)
     answer = await browser.visit(thief, ip=ELSEWHERE)
     assert (answer["visitor_id"] == before["visitor_id"], answer["proven"]) == (False, False)
 

@@ -36,7 +36,7 @@ class BrowserKey:
         """The signals with key and proof, byte for byte as a browser sends them beside `subject`; version 1 is that of
         older SDKs.
         """
-        return self._proven(compact({**signals, "client_key": base64url(self.point)}), origin, subject, version)
+        return self.proven_text(compact({**signals, "client_key": base64url(self.point)}), origin, subject, version)
 
     def renewing(
         self,
@@ -49,11 +49,14 @@ class BrowserKey:
         token, former = before
         named = {"client_token_before": token, "client_key_before": base64url(former.point)}
         unsigned = compact({**signals, "client_key": base64url(self.point), **named})
-        return self._proven(former._proven(unsigned, origin, subject, 2, "client_proof_before"), origin, subject, 2)
+        return self.proven_text(
+            former.proven_text(unsigned, origin, subject, 2, "client_proof_before"), origin, subject, 2
+        )
 
-    def _proven(
+    def proven_text(
         self, unsigned: bytes, origin: str, subject: Subject, version: ProofVersion, name: str = "client_proof"
     ) -> bytes:
+        """The text with a proof of itself as its last member."""
         about = [compact(list(subject))] if version == 2 else []
         lines = [f"svc-proof {version}".encode(), origin.encode(), *about, unsigned]
         signature = self.signature(b"\n".join(lines))

@@ -94,22 +94,20 @@ def examine(
     key = None if point is None else _public_key(point)
     if key is None or signature is None:
         return Proof(None, "malformed")
-    if known is not None:
-        return Proof(point, None, known)
     unsigned = without_proof(signals_json, report.client_proof)
-    if unsigned is not None:
-        for version in VERSIONS:
-            if _is_signed(key, signature, signed_text(unsigned, origin, version, subject)):
-                return Proof(point, None, version, _key_before(report, unsigned, origin, subject))
+    for version in VERSIONS if known is None else (known,):
+        text = None if unsigned is None else signed_text(unsigned, origin, version, subject)
+        if known is not None or (text is not None and _is_signed(key, signature, text)):
+            return Proof(point, None, version, _key_before(report, unsigned, origin, subject))
     return Proof(None, "signature")
 
 
-def _key_before(report: Report, signed: bytes, origin: str, subject: Subject) -> bytes | None:
+def _key_before(report: Report, signed: bytes | None, origin: str, subject: Subject) -> bytes | None:
     """The key of the token that the report's token is in place of. It signed what the new key signed, without its own
     proof; the report names it, so that no other report of that key passes for one.
     """
     text, proof = report.client_key_before or "", report.client_proof_before or ""
-    if report.client_token_before is None or len(text) != KEY_LENGTH or len(proof) != PROOF_LENGTH:
+    if signed is None or report.client_token_before is None or len(text) != KEY_LENGTH or len(proof) != PROOF_LENGTH:
         return None
     point, signature = _decoded(text), _decoded(proof)
     key = None if point is None else _public_key(point)

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import msgspec
 
-from svc.domain.access.proof import Subject, examine
+from svc.domain.access.proof import Subject, does_not_verify, examine
 from svc.domain.attestation.claim import Attestation, missing, read_attestation
 from svc.domain.attestation.trust import Trust, published_trust
 from svc.domain.billing import price_micros
@@ -117,6 +117,8 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     """What the report shows by itself; what history adds is decided in the transaction."""
     proof_version: ProofVersion | None
     """Of the report's proof, where it is valid."""
+    proof_failed: bool = False
+    """The report has a proof that does not verify."""
     history: HistoryEvidence
     attestation: Attestation | None
     """What the report attests, its challenge not looked up yet; `None` where it attests nothing."""
@@ -143,6 +145,8 @@ class Identified(msgspec.Struct, frozen=True):
     verdict: Verdict
     """As it is stored."""
     balance_micros: int
+    to_renew: bool = False
+    """The browser is to renew its token and key (decisions 18.2)."""
 
 
 class Duplicate(msgspec.Struct, frozen=True):
@@ -179,7 +183,17 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
         submission.proof_version,
     )
     key = None if proof is None else proof.key
-    features = extract(report, agent, submission.facts, network, origin=submission.origin, key=key)
+    before = None if proof is None else proof.key_before
+    features = extract(
+        report,
+        agent,
+        submission.facts,
+        network,
+        origin=submission.origin,
+        key=key,
+        key_before=before,
+        app=platform != "web",
+    )
     ip, signals_json = submission.facts.ip, submission.signals_json
     return Assessment(
         submission=submission,
@@ -192,6 +206,7 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
             + missing(submission.signals, platform)
         ),
         proof_version=None if proof is None else proof.version,
+        proof_failed=proof is not None and does_not_verify(report, proof),
         history=history_evidence(report, network, ip, signals_json, submission.at_ms, features.wide_network),
         attestation=read_attestation(submission.signals, platform, trust or published_trust(), submission.at_ms),
         scored=bool(report.collectors or submission.facts.user_agent or report.claims.user_agent),

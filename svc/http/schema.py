@@ -92,6 +92,10 @@ class IdentifyAnswer(VerdictBody, frozen=True, kw_only=True):
         ]
         | UnsetType
     ) = UNSET
+    client_token_renew: (
+        Annotated[bool, about("The web SDK renews its token and key. Only to a public key, and only `true`.", True)]
+        | UnsetType
+    ) = UNSET
     suspect_score: Annotated[int | UnsetType, SUSPECT_SCORE] = UNSET
     triggers: Annotated[tuple[TriggerBody, ...] | UnsetType, about("What fired, heaviest first.")] = UNSET
     verdict: (

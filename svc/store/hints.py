@@ -13,7 +13,7 @@ from svc.domain.attestation.challenge import periods_to_search
 from svc.domain.attestation.claim import Attestation
 from svc.domain.events.hour_counts import HOUR_MS
 from svc.domain.history.evidence import DAY_S, REPLAY_MEMORY_S, HistoryEvidence, address_id
-from svc.domain.history.origins import carries_hints, origin_id
+from svc.domain.history.origins import carries_hints
 from svc.domain.identification import Assessment, Submission
 from svc.domain.matching import EMPTY_BLOCK, block_keys, likely_visitors
 from svc.domain.model import ENVIRONMENTS
@@ -24,6 +24,7 @@ from svc.store.schema.tables import (
     ATTESTED_KEYS,
     BALANCES,
     BLOCKS,
+    BROWSER_KEYS,
     CHALLENGES,
     ENDPOINT_COUNTS,
     ENDPOINTS,
@@ -36,6 +37,7 @@ from svc.store.schema.tables import (
     LISTS,
     ORGANIZATIONS,
     ORIGIN_HISTORY,
+    ORIGIN_PROOFS,
     REPORT_FINGERPRINTS,
     RULESETS,
     VELOCITY,
@@ -46,6 +48,7 @@ from svc.store.schema.tables import (
     WEIGHTS,
 )
 from svc.store.snapshot import Snapshot
+from svc.store.transactions.browser_keys import origin_keys
 from svc.store.views.lookups import weights_key
 
 HISTORIES = 3
@@ -61,7 +64,8 @@ def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]
     _account(snapshot, submission)
     _history(snapshot, number, assessment.history)
     if carries_hints(assessment.report, submission.facts) is not None:
-        snapshot.has(ORIGIN_HISTORY, number, origin_id(submission.origin))
+        snapshot.has(ORIGIN_HISTORY, number, features.origin)
+    _proof(snapshot, assessment)
     if assessment.attestation is not None:
         _attestation(snapshot, submission, assessment.attestation)
     if not features.identifiable:
@@ -108,6 +112,14 @@ def _account(snapshot: Snapshot, submission: Submission) -> None:
     if submission.notify:
         snapshot.has(ENDPOINT_COUNTS, number)
         next(snapshot.scan(ENDPOINTS, number), None)
+
+
+def _proof(snapshot: Snapshot, assessment: Assessment) -> None:
+    if assessment.features.key or assessment.proof_failed:
+        for key in origin_keys(assessment):
+            snapshot.has(ORIGIN_PROOFS, *key)
+    if assessment.features.key:
+        snapshot.has(BROWSER_KEYS, assessment.submission.organization, assessment.features.key)
 
 
 def _velocity(snapshot: Snapshot, submission: Submission, subject: Subject, subject_id: int) -> None:

@@ -160,6 +160,8 @@ SHOWN_ELSEWHERE = {
     "high_activity", "velocity_ip", "velocity_country", "token_conflict", "replayed", "rare_device",
     "residential_proxy_behavior", "residential_proxy_low", "residential_proxy_high", "repeated_report",
     "repeated_rare_report", "network_new_for_visitor",
+    # The same of farms, shared keys and proofs: in tests/spec/test_farms.py.
+    "storage_renewed", "new_visitor_burst", "key_shared", "proof_failed", "unseen_rendering",
     # What the request lacks of what its browser sends: beside the captures of browsers.
     "forged_report",
     # What lists of the operator say: beside the facts of the network.

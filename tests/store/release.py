@@ -38,6 +38,7 @@ from tests.spec.subscriber import Subscriber, subscribing
 from tests.store.schema import schema
 from tests.support.live import ORIGIN, Live, report
 from tests.support.mmdb_writer import Tree
+from tests.support.proofs import BrowserKey, send
 
 RELEASED = Path(__file__).parent / "released"
 TOKEN = "token-of-the-first-device-0123456789"
@@ -87,6 +88,7 @@ async def _populate(directory: Path, **settings: Any) -> dict[str, Any]:
     async with subscribing(directory, **settings) as subscriber:
         live = subscriber.live
         _, secret = live.issue("secret", environment="production")
+        await _come_back(subscriber)
         first = report(1, client_token=TOKEN, client_token_is_new=True)
         answers = [await live.identify(subscriber.production, first, headers={**BROWSER, "idempotency-key": "first"})]
         endpoint, _ = await subscriber.create()
@@ -105,6 +107,8 @@ async def _populate(directory: Path, **settings: Any) -> dict[str, Any]:
         live.found.store.write_now([close])  # as the settler of a clock that ran ahead
         await _read_feed(live, secret)
         await live.identify(subscriber.production, report(2, nonce="o" * 20), headers=BROWSER)
+        signed = report(4, client_token=TOKEN[::-1], nonce="p" * 20, collected_at=live.clock.now_ms)
+        await send(live, subscriber.production, BrowserKey().signed(signed), BROWSER)
         bodies = [answer.json() for answer in answers]
         await _supplement(subscriber, bodies[1])
         events = [await _event(subscriber, secret, body["request_id"]) for body in bodies]
@@ -119,6 +123,16 @@ async def _populate(directory: Path, **settings: Any) -> dict[str, Any]:
             "attested": attested["visitor_id"],
             "balance": live.balance(),
         }
+
+
+async def _come_back(subscriber: Subscriber) -> None:
+    """A visitor that comes on two days, from a page that knows client hints."""
+    hints = {"brands": [{"brand": "Chromium", "version": "137"}], "mobile": False, "platform": "Windows"}
+    for is_new in ({"client_token_is_new": True}, {}):
+        seen = report(5, client_token=TOKEN.replace("first", "other"), userAgentData=hints, **is_new)
+        await subscriber.live.identify(subscriber.production, seen, headers=BROWSER)
+        if is_new:
+            subscriber.live.clock.advance(hours=24)
 
 
 async def _manage(subscriber: Subscriber, erased: str) -> None:

@@ -42,6 +42,7 @@ from svc.store.schema.tables import (
     CHALLENGES,
     EVENTS,
     NOTES,
+    ORIGIN_PROOFS,
     OUTCOMES,
     REPORT_FINGERPRINTS,
     TABLES,
@@ -194,6 +195,7 @@ def test_rows_kept_by_age_are_kept_for_the_promised_time():
         ADDRESS_HISTORY.name: day - 1,
         REPORT_FINGERPRINTS.name: day // 30 - 1,
         VELOCITY.name: day // 30 - 1,
+        ORIGIN_PROOFS.name: day // 30 - 1,
         CHALLENGES.name: NOW_MS // 300_000 - 1,
         OUTCOMES.name: first_id(NOW_MS - 400 * DAY_MS),
     }
@@ -211,5 +213,5 @@ def test_the_rules_named_by_tables_exist():
 
 def test_every_constant_of_the_module_is_a_table_of_the_store():
     constants = [name for name, value in vars(tables).items() if isinstance(value, Table)]
-    assert len(constants) == len(TABLES) == 83
+    assert len(constants) == len(TABLES) == 87
     assert not any(isinstance(table.personal, ErasedBy) for table in TABLES if not table.by_organization)

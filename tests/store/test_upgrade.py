@@ -251,6 +251,9 @@ def test_statistics_of_version_1_are_kept_by_class_and_belong_to_production(tmp_
         for family in (7, 8):
             load_class(snapshot, 1, PRODUCTION, family, statistics)
     store.close()
-    kept = decode(rows.shared, strict=False) | {"rhythm": decode(Statistics().shared_bytes(), strict=False)["rhythm"]}
+    later = {
+        name: decode(Statistics().shared_bytes(), strict=False)[name] for name in ("rhythm", "newcomers", "visits")
+    }
+    kept = decode(rows.shared, strict=False) | later
     assert decode(statistics.rows().shared, strict=False) == kept
     assert statistics.rows().classes == rows.classes

@@ -581,6 +581,8 @@ export interface IdentifyAnswer {
   deferred_token: string;
   /** This is the response of an earlier request with the same `Idempotency-Key`; nothing changed. */
   duplicate?: boolean;
+  /** The web SDK renews its token and key. Only to a public key, and only `true`. */
+  client_token_renew?: boolean;
   /** Sum of the weights of the signals that fired. Absent or `null` when not scored. */
   suspect_score?: number;
   /** What fired, heaviest first. */
@@ -1429,6 +1431,7 @@ export interface TriggerBody {
     | "developer_tools"
     | "app_tampering"
     | "forged_report"
+    | "proof_failed"
     | "tor"
     | "vpn_public"
     | "vpn_timezone_mismatch"
@@ -1469,12 +1472,16 @@ export interface TriggerBody {
     | "high_activity"
     | "velocity_ip"
     | "velocity_country"
+    | "storage_renewed"
+    | "new_visitor_burst"
     | "token_conflict"
     | "network_new_for_visitor"
     | "replayed"
     | "repeated_report"
     | "repeated_rare_report"
+    | "key_shared"
     | "rare_device"
+    | "unseen_rendering"
     | "multi_account"
     | "account_testing"
     | "account_sharing"
@@ -1818,6 +1825,7 @@ export interface ListEventsQuery {
     | "developer_tools"
     | "app_tampering"
     | "forged_report"
+    | "proof_failed"
     | "tor"
     | "vpn_public"
     | "vpn_timezone_mismatch"
@@ -1858,12 +1866,16 @@ export interface ListEventsQuery {
     | "high_activity"
     | "velocity_ip"
     | "velocity_country"
+    | "storage_renewed"
+    | "new_visitor_burst"
     | "token_conflict"
     | "network_new_for_visitor"
     | "replayed"
     | "repeated_report"
     | "repeated_rare_report"
+    | "key_shared"
     | "rare_device"
+    | "unseen_rendering"
     | "multi_account"
     | "account_testing"
     | "account_sharing"

@@ -233,6 +233,7 @@ class AsyncOperations:
             "developer_tools",
             "app_tampering",
             "forged_report",
+            "proof_failed",
             "tor",
             "vpn_public",
             "vpn_timezone_mismatch",
@@ -273,12 +274,16 @@ class AsyncOperations:
             "high_activity",
             "velocity_ip",
             "velocity_country",
+            "storage_renewed",
+            "new_visitor_burst",
             "token_conflict",
             "network_new_for_visitor",
             "replayed",
             "repeated_report",
             "repeated_rare_report",
+            "key_shared",
             "rare_device",
+            "unseen_rendering",
             "multi_account",
             "account_testing",
             "account_sharing",
@@ -1792,7 +1797,8 @@ class AsyncOperations:
     async def erase_account(self, organization_id: str, account_id: str) -> None:
         """Erase an account.
 
-        Its id leaves events, counts and queued webhooks, for good. The events stay. Needs the role `admin`.
+        Its id leaves events, counts, lists, notes and queued webhooks, for good. The events stay. Needs the
+        role `admin`.
 
         Args:
             organization_id: The organization that the key acts on.

@@ -231,6 +231,7 @@ class Operations:
             "developer_tools",
             "app_tampering",
             "forged_report",
+            "proof_failed",
             "tor",
             "vpn_public",
             "vpn_timezone_mismatch",
@@ -271,12 +272,16 @@ class Operations:
             "high_activity",
             "velocity_ip",
             "velocity_country",
+            "storage_renewed",
+            "new_visitor_burst",
             "token_conflict",
             "network_new_for_visitor",
             "replayed",
             "repeated_report",
             "repeated_rare_report",
+            "key_shared",
             "rare_device",
+            "unseen_rendering",
             "multi_account",
             "account_testing",
             "account_sharing",
@@ -1782,7 +1787,8 @@ class Operations:
     def erase_account(self, organization_id: str, account_id: str) -> None:
         """Erase an account.
 
-        Its id leaves events, counts and queued webhooks, for good. The events stay. Needs the role `admin`.
+        Its id leaves events, counts, lists, notes and queued webhooks, for good. The events stay. Needs the
+        role `admin`.
 
         Args:
             organization_id: The organization that the key acts on.

@@ -445,6 +445,8 @@ class IdentifyAnswer(TypedDict):
     """Allows the deferred report of this request to be sent, for 24 hours."""
     duplicate: NotRequired[bool]
     """This is the response of an earlier request with the same `Idempotency-Key`; nothing changed."""
+    client_token_renew: NotRequired[bool]
+    """The web SDK renews its token and key. Only to a public key, and only `true`."""
     suspect_score: NotRequired[int]
     """Sum of the weights of the signals that fired. Absent or `null` when not scored."""
     triggers: NotRequired[list[TriggerBody]]
@@ -1153,16 +1155,17 @@ class TriggerBody(TypedDict):
     signal: str
     """The signal. Names are permanent. Now one of `automation`, `headless`, `bot_user_agent`, `spoofed_crawler`,
     `ai_agent`, `search_crawler`, `anti_detect_browser`, `browser_tampering`, `os_mismatch`, `engine_mismatch`,
-    `gpu_mismatch`, `developer_tools`, `app_tampering`, `forged_report`, `tor`, `vpn_public`,
+    `gpu_mismatch`, `developer_tools`, `app_tampering`, `forged_report`, `proof_failed`, `tor`, `vpn_public`,
     `vpn_timezone_mismatch`, `vpn_os_mismatch`, `vpn_auxiliary_mobile`, `vpn_relay`, `vpn_low`, `vpn_medium`,
     `vpn_high`, `public_proxy`, `hosting`, `residential_proxy_listed`, `residential_proxy_behavior`,
     `residential_proxy_low`, `residential_proxy_medium`, `residential_proxy_high`, `ip_attack_source`,
     `ip_email_spam`, `virtual_machine`, `emulator`, `simulator`, `cloned_app`, `rooted`, `jailbroken`, `frida`,
     `hooked`, `debugger`, `developer_options`, `unofficial_store`, `mitm_attack`, `attestation_failed`,
     `attestation_missing`, `factory_reset`, `clock_tampered`, `location_spoofing`, `incognito`,
-    `privacy_settings`, `high_activity`, `velocity_ip`, `velocity_country`, `token_conflict`,
-    `network_new_for_visitor`, `replayed`, `repeated_report`, `repeated_rare_report`, `rare_device`,
-    `multi_account`, `account_testing`, `account_sharing`, `account_new_device`.
+    `privacy_settings`, `high_activity`, `velocity_ip`, `velocity_country`, `storage_renewed`,
+    `new_visitor_burst`, `token_conflict`, `network_new_for_visitor`, `replayed`, `repeated_report`,
+    `repeated_rare_report`, `key_shared`, `rare_device`, `unseen_rendering`, `multi_account`, `account_testing`,
+    `account_sharing`, `account_new_device`.
     """
     group: str
     """The group that the signal belongs to. Now one of `bot`, `tampering`, `tor`, `vpn`, `proxy`,

@@ -36,6 +36,7 @@ from svc.domain.model import Environment
 from svc.domain.refusals import Refusal
 from svc.http.console.schema import address_rows, seen, tag_rows
 from svc.store.snapshot import Transaction
+from svc.store.transactions.erasure.texts import remaining_texts
 from svc.store.transactions.erasure.visitors import continue_erasure, erase_visitor
 from svc.store.views.visitors import Activity, find_visitor, visitors, visitors_with
 from svc.world import World
@@ -179,5 +180,7 @@ def erase(organization_id: str, visitor_id: str, sure: bool, directory: Path, as
         ended = commit(found, world, begin, lambda _: Change(number, visitor_id))
         while not ended:
             ended = apply(found, partial(continue_erasure, number=number, raw_id=visitor_id.encode()))
+        with found.store.read() as snapshot:
+            remaining = remaining_texts(snapshot, number, visitor_id)
     ended_as = {"organization_id": organization_id, "visitor_id": visitor_id, "status": "erased"}
-    output.show(ended_as, as_json=as_json)
+    output.show(ended_as | ({"remains_in": remaining} if remaining else {}), as_json=as_json)

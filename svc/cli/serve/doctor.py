@@ -17,10 +17,12 @@ from svc.cli.serve.health_checks import CHECKS, Examined, Finding, Status, setti
 from svc.cli.terminal import has_colors
 from svc.domain.accounts.velocity import KINDS
 from svc.domain.errors import OperatorError
+from svc.domain.model import PLATFORMS
+from svc.domain.scoring.signals import CATALOGUE_ORDER, default_weights
 from svc.store.directory import has_store
 from svc.store.engine import EngineError
 from svc.store.schema.codec import CorruptionError
-from svc.store.schema.tables import ENDPOINTS
+from svc.store.schema.tables import ENDPOINTS, WEIGHTS
 from svc.store.transactions.rules.rulesets import unsavable_conditions
 from svc.store.views.credit import Outlook, outlook
 from svc.store.views.lookups import organization, organizations
@@ -40,7 +42,7 @@ WIDTH = max(map(len, COLORS))
 @json_option
 def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -> None:
     """Check the settings, permissions, lock and service, store, network data, clock, disk, TLS, credit, spellings of
-    accounts and links of chat webhooks, and identify a sample report.
+    accounts, rules, saved weights and links of chat webhooks, and identify a sample report.
 
     Each line says ok, warning or problem, and what to do next. The exit status is 1 if there is a problem. Nothing
     in the data directory is changed: the sample goes to a temporary store. It may run while the service runs.
@@ -195,10 +197,37 @@ def rules_of(store: Readable) -> Finding:
     )
 
 
+def stored_weights(examined: Examined) -> Finding:
+    """Return whether weights that were saved know every signal; a warning where they were saved before one was
+    introduced: it counts 0 in them (decisions 6.2, 18.6).
+    """
+    return _of_store(examined, weights_of)
+
+
+def weights_of(store: Readable) -> Finding:
+    """Check the saved weights of a store, as `stored_weights` does."""
+    found: dict[str, set[str]] = {}
+    with store.read() as snapshot:
+        for key, stored in snapshot.scan(WEIGHTS):
+            number, platform = int(key[0]), int(key[1])
+            defaults = default_weights(PLATFORMS[platform])
+            missing = {name for name, weight in defaults.items() if weight and name not in stored.weights}
+            if missing:
+                found.setdefault(organization(snapshot, number).id, set()).update(missing)
+    if not found:
+        return Finding("ok", "all saved weights know every signal")
+    ordered = {name: sorted(missing, key=CATALOGUE_ORDER.__getitem__) for name, missing in found.items()}
+    parts = [f"{', '.join(missing)} in those of {name}" for name, missing in ordered.items()]
+    more = f" and of {len(parts) - NAMED} more" if len(parts) > NAMED else ""
+    do = "preview these signals with their default weights in the console, and save them there"
+    return Finding("warning", f"count 0, since weights were saved before: {'; '.join(parts[:NAMED])}{more}", do)
+
+
 OF_ORGANIZATIONS: dict[str, Callable[[Examined], Finding]] = {
     "credit": credit,
     "accounts": account_spellings,
     "rules": saved_rules,
+    "weights": stored_weights,
     "chat links": chat_links,
 }
 """The last checks: what organizations have, and what is missing for it."""

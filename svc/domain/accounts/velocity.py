@@ -129,6 +129,12 @@ class VelocityRow(msgspec.Struct, frozen=True):
                 seen[number] = seen[number].with_one(other, at_s)
         return seen[0], seen[1], seen[2]
 
+    def with_newcomers(self, newcomers: Seen) -> VelocityRow:
+        """Return the row of an address with these in the place that it has for what is no count
+        (`history.newcomers`).
+        """
+        return VelocityRow(self.first_s, self.last_s, self.events, (self.others[0], self.others[1], newcomers))
+
     def without_event(self, at_s: int, others: tuple[int | None, ...]) -> VelocityRow:
         """Return the row without an event at this time, if it has one, and without these others. If the event was the
         first or the last, the next remaining one takes its place.

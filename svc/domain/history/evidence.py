@@ -27,7 +27,7 @@ from svc.domain.network.addresses import read_address
 from svc.domain.network.timezones import country_of_zone
 
 if TYPE_CHECKING:
-    from svc.domain.matching import Features, Statistics
+    from svc.domain.matching import Features, Recognition, Statistics
     from svc.domain.model import Network, Report
 
 HOUR_S: Final = 3600
@@ -360,6 +360,31 @@ def replay(first: ReportFingerprint, seen: HistoryEvidence) -> Observation | Non
     if seen.replay_key.stale and first.address != seen.address:
         return Observation("replayed", "medium", ("report_again",))
     return None
+
+
+def is_first_day(recognition: Recognition, now_s: int) -> bool:
+    """Return whether a visitor is new, or was first seen on this UTC day."""
+    before = recognition.statistics_update.before
+    if before is None:
+        return recognition.number is None
+    return now_s // DAY_S <= before.first_seen_s // DAY_S
+
+
+def is_another_device(features: Features, recognition: Recognition, statistics: Statistics, now_s: int) -> bool:
+    """Return whether what a device computes is to be counted for its release: it is new; or its token came back on a
+    later day, with values that nobody of the release had, or with another release than it had before.
+    """
+    before = recognition.statistics_update.before
+    if recognition.number is None or before is None or recognition.outcome != "token":
+        return recognition.number is None
+    if is_first_day(recognition, now_s):
+        return False
+    gpu = Attribute.GPU
+    return (
+        features.browser_version // 10 != before.browser_version // 10
+        or features.values[gpu] != before.values[gpu]
+        or not statistics.knows_renderings(features)
+    )
 
 
 def rare_device(statistics: Statistics, features: Features, known_alike: int = 0) -> Observation | None:

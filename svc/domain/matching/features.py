@@ -47,6 +47,10 @@ _NAMELESS = frozenset({("linux", "qt_web_engine"), ("linux", "safari")})
 """System and class of browsers whose user agent is that of their engine: Safari itself runs on Apple's systems only."""
 _FROZEN_RELEASES = {"windows": 1000, "mac": 1015, "android": 1000}
 """What user agents say of the system whatever its release (User-Agent reduction, 2022): as good as unknown."""
+_NATIVE = "native"
+"""Collector of reports that an app's SDK makes."""
+_ENGINES = {"chrome": "chromium", "edge": "chromium"}
+"""Browsers with the version of their engine; others are engines of their own."""
 _EXACT = struct.Struct(f"<IIHH{ATTRIBUTE_COUNT}I")
 _BITS = tuple(INFORMATION_BITS[attribute] for attribute in Attribute)
 _HARDWARE = tuple(map(int, HARDWARE_PARTS))
@@ -100,6 +104,19 @@ class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Another `device` is another device (Android). Elsewhere it may change while the device stays (iOS)."""
     key: int = 0
     """64-bit hash of the public key whose private half signed this report; 0 = none did."""
+    token_before: int = 0
+    key_before: int = 0
+    """As `token` and `key`: those which `token` and `key` are in place of, where that key signed the report too."""
+    release: int = 0
+    """32-bit hash of engine, its major version, system, graphics renderer, which may be none, and collector; 0 = no
+    version is known."""
+    attested: bool = False
+    """Hardware attests the app and the device (decisions 7.5), so that `device` cannot have been copied."""
+
+    def before_renewal(self) -> Features:
+        """Return the same report as if it had come with the token and the key before."""
+        before, key = self.token_before, self.key_before
+        return msgspec.structs.replace(self, token=before, token_is_new=False, key=key, token_before=0, key_before=0)
 
     def without_token(self) -> Features:
         """Return the same report as if it had brought no token."""
@@ -135,6 +152,14 @@ _hash_of_short = lru_cache(maxsize=16_384)(_hash_of)
 """Most values of a report were seen before, in other reports. The length limit bounds what strangers make us keep."""
 
 
+_APP_COLLECTOR = hash32(_NATIVE.encode())
+
+
+def is_of_app(collector: int) -> bool:
+    """Return whether the last report of a visitor with this `collector` was an app's."""
+    return collector == _APP_COLLECTOR
+
+
 def hash64(value: bytes) -> int:
     """Return a 64-bit hash of the bytes that is never 0, which means "not reported"."""
     return int.from_bytes(blake3(value).digest(8), "little") or 1
@@ -148,13 +173,17 @@ def extract(
     *,
     origin: str | None = None,
     key: bytes | None = None,
+    key_before: bytes | None = None,
+    app: bool = True,
 ) -> Features:
     """Return the features of one report. This is pure and takes about 20 µs, so it is done before a transaction is
     opened.
 
     `network`: what is known about the address. Anybody may be behind Tor, a VPN, a relay or a proxy: such an address
     says only that the visitor hides, as it may have done before. `origin`: the site that the report comes from; `key`:
-    the public key that verifiably signed it.
+    the public key that verifiably signed it; `key_before`: that of the token before, which signed it too. `app`:
+    whether a key and an origin of an app sent it. An app's report that they did not send is of a class of its own, and
+    has no device id (decisions 18.5).
     """
     values = [0] * ATTRIBUTE_COUNT
     bits, informative = 0.0, 0
@@ -166,10 +195,12 @@ def extract(
                 bits += gained
                 informative += 1
     browser = _DISGUISED.get(agent.browser_family, agent.browser_family)
-    family = hash32(f"{agent.os_family}|{browser}|{agent.mobile:d}{_embedding(report, agent)}".encode())
-    collector = hash32(report.collectors[0].encode()) if report.collectors else 0
+    said_native = _NATIVE in report.collectors
+    native = app and said_native
+    elsewhere = "|no app" if said_native and not app else ""
+    family = hash32(f"{agent.os_family}|{browser}|{agent.mobile:d}{_embedding(report, agent)}{elsewhere}".encode())
+    collector = hash32(f"{report.collectors[0]}{elsewhere}".encode()) if report.collectors else 0
     browser_version = agent.browser_version & 0xFFFF
-    native = "native" in report.collectors
     frozen = not native and agent.os_release == _FROZEN_RELEASES.get(agent.os_family)
     os_release = 0 if frozen else agent.os_release & 0xFFFF
     hidden = network is not None and (network.tor or network.vpn or network.relay or network.proxy)
@@ -199,15 +230,26 @@ def extract(
         origin=_hash_of_short(f"origin {origin or ''}"[:_CACHED_LENGTH]),
         private=report.incognito is True,
         # As a token: up to 0.2.0 it stood in the place of one that was missing, and visitors are known by it.
-        device=_identifier(report.device_id) if report.device_id else 0,
-        fixed_device=report.claims.native_platform == "android",
+        device=_identifier(report.device_id) if native and report.device_id else 0,
+        release=_release(agent, browser, values[Attribute.GPU], collector),
+        fixed_device=native and report.claims.native_platform == "android",
         key=hash64(key) if key else 0,
+        token_before=_identifier(report.client_token_before or "") if key_before else 0,
+        key_before=hash64(key_before) if key_before else 0,
     )
 
 
 def _identifier(text: str) -> int:
     """A 64-bit hash with the lowest bit 0, where visitor records keep a flag."""
     return hash64(text.encode("utf-8", "replace")) & ~1 or 2
+
+
+def _release(agent: Agent, browser: str, renderer: int, collector: int) -> int:
+    version = agent.browser_version // 10
+    if not version:
+        return 0
+    engine = _ENGINES.get(browser, browser)
+    return _hash_of(f"{engine} {version} {agent.os_family} {agent.mobile:d} {renderer:x} {collector:x}")
 
 
 def _embedding(report: Report, agent: Agent) -> str:

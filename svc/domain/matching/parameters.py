@@ -422,3 +422,9 @@ RATE_DAYS: Final = 5.0
 
 assert set(INFORMATION_BITS) == set(CHANGE_DESKTOP) == set(CHANGE_MOBILE) == set(AGREEMENT_WEIGHT) == set(Attribute)
 assert set(PRIOR_FREQUENCY) == set(Attribute)
+
+NEWCOMERS: Final = (50.0, 100.0)
+NEWCOMERS_REMEMBERED: Final = 2_000.0
+NEW_FOR_EACH_KNOWN: Final = (0.25, 4.0)
+"""New devices of so many visits, in the place of those that an organization has not had yet; how many visits are
+remembered; and the bounds of what follows (`Statistics.new_for_each_known`)."""

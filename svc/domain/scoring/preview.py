@@ -19,7 +19,7 @@ from svc.domain.fields import RequestId, Timestamp, about, open_to
 from svc.domain.model import Level, Observation, Platform
 from svc.domain.records import Document, Event
 from svc.domain.scoring.score import Score, Weights, score
-from svc.domain.scoring.signals import SignalName
+from svc.domain.scoring.signals import SignalName, weighs_twice
 from svc.domain.timestamps import timestamp
 
 L = TypeVar("L", bound=str)
@@ -155,8 +155,8 @@ class Preview:
     def __init__(self, platform: Platform, before: Weights, after: Weights) -> None:
         self._platform: Platform = platform
         self._before, self._after = before, after
-        self._comparisons: dict[frozenset[str], _Comparison] = {}
-        self._counts: Counter[frozenset[str]] = Counter()
+        self._comparisons: dict[frozenset[tuple[str, bool]], _Comparison] = {}
+        self._counts: Counter[frozenset[tuple[str, bool]]] = Counter()
         self._examples: dict[tuple[Level, Level], list[LevelExample]] = {}
         self._not_scored = self._without_document = self._not_comparable = 0
 
@@ -170,7 +170,7 @@ class Preview:
             self._not_comparable += 1
             return
         self._without_document += not found.is_complete
-        signals = frozenset(observation.signal for observation in found.observations)
+        signals = frozenset((observation.signal, weighs_twice(observation)) for observation in found.observations)
         comparison = self._comparisons.get(signals)
         if comparison is None:
             comparison = self._comparisons[signals] = self._compare(found.observations)

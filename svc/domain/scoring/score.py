@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from svc.domain.model import PLATFORMS, EventSignal, EventTrigger, Level, Observation, Platform
-from svc.domain.scoring.signals import CATALOGUE, Mode, default_weights
+from svc.domain.scoring.signals import CATALOGUE, MAX_WEIGHT, Mode, default_weights, weighs_twice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -84,6 +84,8 @@ def in_force(observations: Sequence[Observation], profile: Weights, platform: Pl
             continue
         if (tor and signal.group == "vpn") or (relay and signal.name == "vpn_public"):
             continue
+        if weighs_twice(observation):
+            weight = min(2 * weight, MAX_WEIGHT)
         triggers.append(EventSignal(signal.name, signal.group, weight, observation.confidence))
     return triggers
 

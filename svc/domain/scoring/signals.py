@@ -13,7 +13,7 @@ import msgspec
 
 from svc.domain.data import read_tables
 from svc.domain.fields import about, open_to
-from svc.domain.model import Platform
+from svc.domain.model import Observation, Platform
 
 Mode = Literal["method", "confidence"]
 """How the VPN and the residential-proxy families are weighed: by how it was noticed, or by how sure it is."""
@@ -35,6 +35,8 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Default weight per platform; a platform that is absent does not know the signal."""
     mode: Mode | None = None
     """Set for the VPN and residential-proxy families only: the mode in which the signal fires."""
+    doubled_by: str = ""
+    """Evidence with which it weighs twice, and its confidence is high; empty = none."""
     since: str = "1"
     """Version of the catalog that introduced it. Profiles stored earlier count it as 0."""
 
@@ -66,6 +68,17 @@ SignalGroup = Annotated[
         "The group that the signal belongs to.", "bot", form=open_to(*{each.group: None for each in CATALOGUE.values()})
     ),
 ]
+
+
+def weighs_twice(observation: Observation) -> bool:
+    """Return whether an observation weighs twice: by its evidence, or by its confidence, of which a stored one may have
+    either alone.
+    """
+    signal = CATALOGUE.get(observation.signal)
+    if signal is None or not signal.doubled_by:
+        return False
+    return signal.doubled_by in observation.evidence or observation.confidence == "high"
+
 
 CATALOGUE_ORDER: dict[str, int] = {name: position for position, name in enumerate(CATALOGUE)}
 

@@ -32,6 +32,7 @@ from svc.store.schema.tables import (
     ADDRESS_HISTORY,
     ATTESTED_KEYS,
     BLOCKS,
+    BROWSER_KEYS,
     ERASURES,
     EVENT_SEGMENTS,
     EVENTS,
@@ -48,6 +49,7 @@ from svc.store.schema.tables import (
     Table,
 )
 from svc.store.snapshot import Snapshot
+from svc.store.transactions.browser_keys import keys_of
 from svc.store.transactions.erasure.policies import BY_FUNCTION, rows_by, rows_by_subject
 from svc.store.transactions.erasure.visitors import address_key, blocks_of, events_of, fingerprint_key
 from svc.store.transactions.labels.reviews import review_rows, webhook_event_ids
@@ -174,6 +176,12 @@ def _attested_keys(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes)
             yield ATTESTED_KEYS, (number, attested_key)
 
 
+def _browser_keys(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes) -> Keys:  # noqa: ARG001  as the others
+    record = snapshot.get(VISITORS, number, visitor)
+    if record is not None:
+        yield from ((BROWSER_KEYS, key) for key in keys_of(snapshot, number, record))
+
+
 def _listed(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes) -> Keys:  # noqa: ARG001  as the others
     for raw_list, entry in listed(snapshot, number, "visitor", raw_id.decode()):
         yield LIST_ENTRIES, (number, raw_list, entry.value)
@@ -228,6 +236,7 @@ OF_VISITOR: dict[str, Callable[[Snapshot, int, int, bytes], Keys]] = {
     "leave_blocks": _blocks,
     "leave_accounts": _accounts,
     "purge_attested_keys": _attested_keys,
+    "purge_browser_keys": _browser_keys,
     "purge_listed": _listed,
     "forget_labels": _labels,
     "forget_reviews": _reviews,

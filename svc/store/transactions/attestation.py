@@ -83,28 +83,48 @@ def issue_challenge(transaction: Transaction, number: int, key_id: str, challeng
 
 
 class Redeemed(NamedTuple):
-    """The result of an attestation."""
+    """An attestation whose challenge is used up."""
 
-    observations: tuple[Observation, ...]
-    """`attestation_failed` with every reason, or nothing if all is well."""
-    result: AttestationResult
+    attestation: Attestation
+    failures: tuple[str, ...]
+    """Every reason for which it proves nothing."""
+    before: AttestedKey | None
+    """The stored record of the key of an Apple device."""
+
+    @property
+    def observations(self) -> tuple[Observation, ...]:
+        """`attestation_failed` with every reason, or nothing if all is well."""
+        return observe(self.failures)
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether hardware attests the app and the device."""
+        return self.attestation.format != "none" and not self.failures
 
 
-def redeem(transaction: Transaction, submission: Submission, attestation: Attestation, visitor_id: str) -> Redeemed:
-    """Use up the challenge of an attested report, even if the attestation fails for another reason (decisions 7.5). If
-    it succeeds, store the key of an Apple device with its counter and the visitor to which the report was assigned.
+def redeem(transaction: Transaction, submission: Submission, attestation: Attestation) -> Redeemed:
+    """Use up the challenge of an attested report, even if the attestation fails for another reason
+    (decisions 7.5).
     """
     number, proof = submission.organization, attestation.proof
     challenged = None if attestation.challenge is None else _use(transaction, submission, attestation.challenge)
     failures = (*(() if challenged is None else (challenged,)), *attestation.failures)
-    known = None
+    before = None
     if proof is not None:
         before = transaction.get(ATTESTED_KEYS, number, proof.key_id)
         failures = (*failures, *failures_of(proof, before, submission.environment))
-        if not failures:
-            known = updated(proof, before, visitor_id, submission.at_ms)
-            keep_key(transaction, number, proof.key_id, known, before)
-    return Redeemed(observe(failures), result(attestation, failures, known))
+    return Redeemed(attestation, failures, before)
+
+
+def settle(transaction: Transaction, submission: Submission, redeemed: Redeemed, visitor_id: str) -> AttestationResult:
+    """If the attestation succeeded, store the key of an Apple device with its counter and the visitor to which the
+    report was assigned; return what the document says of it.
+    """
+    proof, known = redeemed.attestation.proof, None
+    if proof is not None and not redeemed.failures:
+        known = updated(proof, redeemed.before, visitor_id, submission.at_ms)
+        keep_key(transaction, submission.organization, proof.key_id, known, redeemed.before)
+    return result(redeemed.attestation, redeemed.failures, known)
 
 
 def _use(transaction: Transaction, submission: Submission, challenge: bytes) -> ChallengeFailure | None:

@@ -24,6 +24,8 @@ from svc.domain.history.evidence import (
     VisitorHistory,
     VisitorPlaces,
     came_from,
+    is_another_device,
+    is_first_day,
     is_remembered,
     is_shared_address,
     may_teach,
@@ -42,7 +44,6 @@ from svc.domain.history.origins import (
     carries_hints,
     expects_hints,
     needs_origin,
-    origin_id,
     without_missing_hints,
 )
 from svc.domain.history.origins import visited as visited_origin
@@ -106,12 +107,14 @@ def update_history(
     lesson: StatisticsUpdate | None = None
     if visitor_number is not None:
         is_new = recognition.number is None
+        unseen = _unseen(assessment, statistics, recognition)
         before = VisitorHistory() if is_new else _visitor_before(transaction, organization, visitor_number, seen)
         visitor = visited(before, seen)
         if replayed is None and may_teach(visitor, address):
             lesson = _lesson(assessment, recognition, is_first=not visitor.lessons)
-            if not visitor.lessons and recognition.outcome == "token":
-                _remember_origin(transaction, assessment)
+            _remember_origin(transaction, assessment, recognition, is_first=not visitor.lessons)
+            if not unseen and is_another_device(features, recognition, statistics, seen.at_s):
+                lesson = msgspec.structs.replace(lesson, rendered=True)
             visitor = msgspec.structs.replace(visitor, lessons=visitor.lessons + 1)
             address = msgspec.structs.replace(address, lessons=address.lessons + 1)
         if replayed is None:
@@ -120,6 +123,7 @@ def update_history(
         rare = rare_device(statistics, features)
         if rare is not None:
             observations.append(rare)
+        observations += unseen
         if is_new and recognition.lookalike:
             observations += _repeated(transaction, assessment, statistics, visitor_number)
         observations += _places(transaction, assessment, recognition, visitor_number, learns=replayed is None)
@@ -141,8 +145,7 @@ def _handshake(assessment: Assessment) -> int:
 
 
 def _origin_key(assessment: Assessment) -> tuple[int, int]:
-    submission = assessment.submission
-    return submission.organization, origin_id(submission.origin)
+    return assessment.submission.organization, assessment.features.origin
 
 
 def _judged_by_origin(transaction: Transaction, assessment: Assessment) -> tuple[Observation, ...]:
@@ -154,10 +157,15 @@ def _judged_by_origin(transaction: Transaction, assessment: Assessment) -> tuple
     return observations if known is not None and expects_hints(known) else without_missing_hints(observations)
 
 
-def _remember_origin(transaction: Transaction, assessment: Assessment) -> None:
+def _remember_origin(
+    transaction: Transaction, assessment: Assessment, recognition: Recognition, *, is_first: bool
+) -> None:
+    """Whether requests to an origin carry client hints is learned from visitors that came back with a token, once a
+    day.
+    """
     submission = assessment.submission
     carried = carries_hints(assessment.report, submission.facts)
-    if carried is None or submission.platform != "web":
+    if carried is None or not is_first or recognition.outcome != "token" or submission.platform != "web":
         return
     key = _origin_key(assessment)
     before = transaction.get(ORIGIN_HISTORY, *key) or OriginHistory()
@@ -181,6 +189,13 @@ def _lesson(assessment: Assessment, recognition: Recognition, *, is_first: bool)
     if not is_first or recognition.outcome != "token" or not (handshake := _handshake(assessment)):
         return update
     return msgspec.structs.replace(update, handshake=handshake)
+
+
+def _unseen(assessment: Assessment, statistics: Statistics, recognition: Recognition) -> list[Observation]:
+    if assessment.submission.platform != "web" or not is_first_day(recognition, assessment.history.at_s):
+        return []
+    evidence = statistics.unseen_renderings(assessment.features)
+    return [Observation("unseen_rendering", "medium", evidence)] if evidence else []
 
 
 def _repeated(

@@ -21,6 +21,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+import msgspec
+
 from svc.domain.accounts.velocity import Velocity
 from svc.domain.attestation.attested_key import AttestationResult
 from svc.domain.billing import LedgerEntry, refused_for_money
@@ -63,12 +65,14 @@ from svc.store.schema.tables import (
 )
 from svc.store.snapshot import Late, Transaction
 from svc.store.transactions.access.keys import note_use
-from svc.store.transactions.attestation import redeem
+from svc.store.transactions.attestation import Redeemed, redeem, settle
 from svc.store.transactions.billing.holdings import add, ask
 from svc.store.transactions.billing.ledger import enter
+from svc.store.transactions.browser_keys import Signed, note_proof
 from svc.store.transactions.history import address_today, replay_of, update_history
 from svc.store.transactions.idempotency import note_idempotency, repeated_request
 from svc.store.transactions.labels.reviews import open_review
+from svc.store.transactions.newcomers import arrival_of, arrival_signals, has_unknown_token
 from svc.store.transactions.rules.rulesets import decide_event, facts_of
 from svc.store.transactions.velocity import count_event, is_replay
 from svc.store.transactions.visitors import VisitorTables
@@ -126,19 +130,26 @@ def identify(
     index = VisitorTables(transaction, number, next_number)
     address = address_today(transaction, assessment)
     replayed = replay_of(transaction, assessment)
-    unusual = {"flooding": is_flooding(address), "replayed": replayed is not None}
-    recognition = match_visitor(index, statistics, assessment.features, submission.at_ms, **unusual)
+    redeemed = None if assessment.attestation is None else redeem(transaction, submission, assessment.attestation)
+    signed = note_proof(transaction, assessment, is_replayed=replayed is not None)
+    recognition = _recognized(
+        index, statistics, assessment, redeemed, signed, flooding=is_flooding(address), replayed=replayed is not None
+    )
+    has_new_token = has_unknown_token(index, assessment)
     visitor = index.apply(recognition, submission.new_visitor_id)
     is_new = recognition.number is None and visitor.number is not None
     remembered = update_history(transaction, assessment, statistics, address, replayed, recognition, visitor.number)
-    observations = remembered.observations
+    observations = remembered.observations + signed.observations
     if recognition.token_conflict:
         observations += (Observation("token_conflict", "medium", ("device_contradicts_token",)),)
-    attestation = assessment.attestation
-    redeemed = None if attestation is None else redeem(transaction, submission, attestation, visitor.id)
     observations += () if redeemed is None else redeemed.observations
-    counted = count_event(transaction, assessment, visitor.number, is_new=is_new, is_replayed=is_replay(observations))
-    observations += counted.observations
+    is_replayed = is_replay(observations)
+    arrived = None if is_replayed else visitor.number
+    arrival = arrival_of(assessment, arrived, is_new=is_new, has_new_token=has_new_token)
+    counted = count_event(
+        transaction, assessment, visitor.number, is_new=is_new, is_replayed=is_replayed, arrival=arrival
+    )
+    observations += counted.observations + arrival_signals(index, statistics, assessment, arrival, counted.address)
     profile = weights_in_force(transaction, number, submission.key_id, submission.platform)
     result = score(observations, profile, submission.platform) if assessment.scored else None
     verdict = decide(assessment, recognition, visitor.id, result)
@@ -147,7 +158,7 @@ def identify(
     event, to = _judged(transaction, submission, event, profile.threshold, first_s, counted.known)
     put_event(transaction, number, submission.request_id, event)
     queues = _told(transaction, submission, event, profile.threshold, to)
-    attested = None if redeemed is None else redeemed.result
+    attested = None if redeemed is None else settle(transaction, submission, redeemed, visitor.id)
     length = _record_document(transaction, assessment, event, index, recognition, observations, profile, attested)
     taken = partial(
         Holding.with_identification,
@@ -160,7 +171,7 @@ def identify(
     add(transaction, number, submission.at_ms, taken)
     return _late(
         number,
-        partial(Identified, event.verdict),
+        partial(Identified, event.verdict, to_renew=recognition.to_renew),
         statistics_update=remembered.lesson,
         queues=queues,
         quota=None if archived else "archive_day",
@@ -168,6 +179,25 @@ def identify(
         new_number=visitor.number if is_new else None,
         flooding=is_flooding(address),
     )
+
+
+def _recognized(
+    index: VisitorTables,
+    statistics: Statistics,
+    assessment: Assessment,
+    redeemed: Redeemed | None,
+    signed: Signed,
+    *,
+    flooding: bool,
+    replayed: bool,
+) -> Recognition:
+    """Whose report it is, with what is proven: a device by its attestation, and nothing by a key that several have."""
+    features = assessment.features
+    if redeemed is not None and redeemed.is_verified:
+        features = msgspec.structs.replace(features, attested=True)
+    at_ms = assessment.submission.at_ms
+    found = match_visitor(index, statistics, features, at_ms, flooding=flooding, replayed=replayed)
+    return found.without_proof() if signed.is_shared else found
 
 
 def _judged(

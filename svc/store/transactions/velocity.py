@@ -25,6 +25,7 @@ from svc.domain.accounts.velocity import (
     country_digest,
     kind_of,
 )
+from svc.domain.history.newcomers import Arrival, arrived, without
 from svc.domain.identification import Assessment
 from svc.domain.model import ENVIRONMENTS, Observation
 from svc.domain.records import Event
@@ -51,6 +52,8 @@ class Counted(NamedTuple):
 
     velocity: Velocity
     """The event included, unless its report was sent before."""
+    address: VelocityRow
+    """The row of its address, likewise."""
     observations: tuple[Observation, ...] = ()
     """The signals that this shows."""
     known: KnownAccount = KnownAccount()
@@ -58,11 +61,17 @@ class Counted(NamedTuple):
 
 
 def count_event(
-    transaction: Transaction, assessment: Assessment, visitor: int | None, *, is_new: bool, is_replayed: bool = False
+    transaction: Transaction,
+    assessment: Assessment,
+    visitor: int | None,
+    *,
+    is_new: bool,
+    is_replayed: bool = False,
+    arrival: Arrival | None = None,
 ) -> Counted:
     """Add an identification to the velocity rows of its subjects and to the record of its account. `visitor`: its
     number, `None` if it is not identifiable; for one that `is_new` no row is looked up. One that `is_replayed` is added
-    to nothing: its counts are without it.
+    to nothing: its counts are without it. `arrival`: what the row of its address remembers of it, `None` = nothing.
     """
     submission = assessment.submission
     who = _party(assessment, visitor)
@@ -70,7 +79,8 @@ def count_event(
     for subject in SUBJECTS:
         if subject != "account" or who.account is not None:
             before = EMPTY if subject == "visitor" and is_new else None
-            rows[subject] = _counted(transaction, who, subject, before, is_replayed=is_replayed)
+            of_address = arrival if subject == "address" else None
+            rows[subject] = _counted(transaction, who, subject, before, of_address, is_replayed=is_replayed)
     velocity = Velocity(
         _with_accounts(rows["visitor"].counts("visitor", who.at_s), submission.test.account_velocity),
         rows["account"].counts("account", who.at_s) if "account" in rows else None,
@@ -83,9 +93,10 @@ def count_event(
         _note_account(transaction, who, record, is_verified=submission.account_verified)
         known = known._replace(first_s=who.at_s if known.first_s is None else min(known.first_s, who.at_s))
     if not may_show(velocity):
-        return Counted(velocity)
+        return Counted(velocity, rows["address"])
     thresholds = organization(transaction, who.organization).account_thresholds
-    return Counted(velocity, account_signals(velocity, thresholds, record, visitor, who.at_s), known)
+    observations = account_signals(velocity, thresholds, record, visitor, who.at_s)
+    return Counted(velocity, rows["address"], observations, known)
 
 
 def is_replay(observations: Iterable[Observation]) -> bool:
@@ -130,7 +141,13 @@ def _with_accounts(counts: Counts, at_least: int) -> Counts:
 
 
 def _counted(
-    transaction: Transaction, who: Party, subject: Subject, before: VelocityRow | None, *, is_replayed: bool
+    transaction: Transaction,
+    who: Party,
+    subject: Subject,
+    before: VelocityRow | None,
+    arrival: Arrival | None,
+    *,
+    is_replayed: bool,
 ) -> VelocityRow:
     """The row of a subject with the event, written where the subject has one; one that `is_replayed` is not added."""
     if who.id_of(subject) is None:
@@ -139,6 +156,8 @@ def _counted(
     if is_replayed:
         return row
     row = row.with_event(who.at_s, who.others_of(subject))
+    if arrival is not None:
+        row = arrived(row, arrival, who.at_s)
     if who.id_of(subject) is not None:
         transaction.put(VELOCITY, row_key(who, subject, who.at_s // LONGEST_S), row)
     return row
@@ -278,6 +297,8 @@ def forget_visitor(transaction: Transaction, who: Party) -> None:
         left = EMPTY if subject == "visitor" else row.without_event(who.at_s, _visitor_alone(who, subject))
         if who.account is None:
             left = left.without_others(_account_alone(who, subject))
+        if subject == "address":
+            left = without(left, who.visitor)
         if left.is_empty:
             transaction.delete(VELOCITY, *key)
         elif left != row:

@@ -7,7 +7,7 @@ export interface Session {
   organization: { id: string; name: string };
   role: Role;
   /** Whose it is: of one of the two. */
-  member?: { id: string; email: string; name: string; role: Role; has_totp: boolean };
+  member?: { id: string; email: string; name: string; role: Role; has_totp: boolean; has_password: boolean };
   key?: { id: string; name: string; role: Role; last4: string };
   region: string;
   expires_at: string;

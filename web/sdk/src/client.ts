@@ -3,7 +3,7 @@ import { type Identification, type IdentifyOptions, type SvcClient, SvcError, ty
 import { type Cache, responseCache } from "./cache.js";
 import { Deadline, pause } from "./deadline.js";
 import { collectedTooLate, listenToPolicy, timedOut } from "./explain.js";
-import { forgetKey, type Identity, openIdentity, sealed } from "./identity.js";
+import { forgetKey, type Identity, openIdentity, sealed, settle } from "./identity.js";
 import { toJson } from "./json.js";
 import { Kept } from "./kept.js";
 import { checkMs, checkedCall, type Settings, type Subject } from "./options.js";
@@ -128,7 +128,7 @@ export class Client implements SvcClient {
       const { test, apiKey, collectMs } = this.settings;
       if (test && apiKey.includes("_development_")) report.signals["test"] = test;
       else if (test) report.notes.push("Not sent: `test` needs a development key.");
-      const signals = await sealed(report.signals, identity, subject, collectMs);
+      const { signals, isSigned } = await sealed(report.signals, identity, subject, collectMs);
       Object.assign(report.took, { key: tenths(identity.tookMs), proof: tenths(performance.now() - began - waitedMs) });
       try {
         const response = await send(
@@ -143,6 +143,11 @@ export class Client implements SvcClient {
           },
           cost,
         );
+        const { storage } = this.settings;
+        if (isSigned && storage) {
+          const isRenewing = response["client_token_renew"] === true;
+          settle(storage, identity, isRenewing, () => this.forgotten).catch(() => undefined);
+        }
         const identification = response as unknown as Identification;
         if (!this.forgotten) this.cache.put(asked, identification);
         this.sendSecond(identification, late);

@@ -30,6 +30,7 @@ from svc.domain.matching.changes import (
     releases_between,
 )
 from svc.domain.matching.features import Features
+from svc.domain.matching.learned import renderings
 from svc.domain.matching.learned.return_intervals import (
     ROW_OF_DAY,
     Handshakes,
@@ -93,6 +94,8 @@ class StatisticsUpdate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How many tokens that had joined so turned out to be another device's, by expectation, 0 to 1."""
     handshake: int = 0
     """32-bit hash of the fingerprint of its TLS handshake, where that is to be learned; 0 = nothing."""
+    rendered: bool = False
+    """What the device computes is to be counted."""
 
 
 NOTHING: Final = StatisticsUpdate()
@@ -133,6 +136,10 @@ class _Shared(msgspec.Struct, gc=False):
     device's."""
     successions: list[Successions] = msgspec.field(default_factory=lambda: [Successions(), Successions()])
     """Of desktops and of mobiles."""
+    renderings: renderings.Renderings = msgspec.field(default_factory=dict[int, renderings.Rendering])
+    newcomers: float = 0.0
+    visits: float = 0.0
+    """Devices that visits added lately, by expectation, and these visits."""
 
 
 class _Format2(msgspec.Struct, gc=False):
@@ -275,6 +282,23 @@ class Statistics:
         rate += (usual - rate) * parameters.CLASS_VISITS / (parameters.CLASS_VISITS + of_class)
         return min(max(rate, low), high)
 
+    def unseen_renderings(self, features: Features) -> tuple[str, ...]:
+        """Return evidence of canvas and audio values that no known device of the same release has (`renderings`)."""
+        return renderings.unseen(self._shared.renderings, features)
+
+    def knows_renderings(self, features: Features) -> bool:
+        """Return whether other devices of the same release have these canvas and audio values."""
+        return renderings.is_known(self._shared.renderings, features)
+
+    def new_for_each_known(self) -> float:
+        """Return how many new devices come for each visit of a known one, within `parameters.NEW_FOR_EACH_KNOWN`."""
+        low, high = parameters.NEW_FOR_EACH_KNOWN
+        new, visits = (
+            count + usual
+            for count, usual in zip((self._shared.newcomers, self._shared.visits), parameters.NEWCOMERS, strict=True)
+        )
+        return min(max(new / max(visits - new, 1.0), low), high)
+
     def twin_odds(self) -> float:
         """Return the odds that a token which joined a visitor beside an older one, and came back, is
         another device's.
@@ -322,6 +346,9 @@ class Statistics:
             learn_handshake(known.handshakes, features.browser_version // 10, update.handshake)
         for counts in (known.successions, self._shared.successions[features.mobile]):
             counts.learn(update.joined, update.parted)
+        if update.rendered:
+            renderings.learn(self._shared.renderings, features)
+        self._count_newcomer(update.new_devices)
         given_up = self._note(features.family, known.version_visits)
         if update.before is not None and update.returned_at_s:
             self._shared.return_intervals.learn(update.days, update.before.first_seen_s, update.returned_at_s)
@@ -340,6 +367,13 @@ class Statistics:
         if update.before is not None:
             self._count_changes(features, update.before, update.days, proven=update.proven)
         return given_up
+
+    def _count_newcomer(self, new_devices: float) -> None:
+        self._shared.newcomers += new_devices
+        self._shared.visits += 1.0
+        if self._shared.visits > parameters.NEWCOMERS_REMEMBERED:
+            self._shared.newcomers /= 2.0
+            self._shared.visits /= 2.0
 
     def _note(self, family: int, visits: float) -> int | None:
         """Note the visits of a class; the least visited other one where there are too many."""

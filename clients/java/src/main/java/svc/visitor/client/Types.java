@@ -1270,6 +1270,11 @@ public final class Types {
       return flagAt("duplicate");
     }
 
+    /** The web SDK renews its token and key. Only to a public key, and only {@code true}. */
+    public Boolean clientTokenRenew() {
+      return flagAt("client_token_renew");
+    }
+
     /** Sum of the weights of the signals that fired. Absent or {@code null} when not scored. */
     public Long suspectScore() {
       return integerAt("suspect_score");
@@ -3689,18 +3694,19 @@ public final class Types {
      * The signal. Names are permanent. Now one of {@code automation}, {@code headless}, {@code bot_user_agent},
      * {@code spoofed_crawler}, {@code ai_agent}, {@code search_crawler}, {@code anti_detect_browser}, {@code
      * browser_tampering}, {@code os_mismatch}, {@code engine_mismatch}, {@code gpu_mismatch}, {@code
-     * developer_tools}, {@code app_tampering}, {@code forged_report}, {@code tor}, {@code vpn_public}, {@code
-     * vpn_timezone_mismatch}, {@code vpn_os_mismatch}, {@code vpn_auxiliary_mobile}, {@code vpn_relay}, {@code
-     * vpn_low}, {@code vpn_medium}, {@code vpn_high}, {@code public_proxy}, {@code hosting}, {@code
-     * residential_proxy_listed}, {@code residential_proxy_behavior}, {@code residential_proxy_low}, {@code
+     * developer_tools}, {@code app_tampering}, {@code forged_report}, {@code proof_failed}, {@code tor}, {@code
+     * vpn_public}, {@code vpn_timezone_mismatch}, {@code vpn_os_mismatch}, {@code vpn_auxiliary_mobile}, {@code
+     * vpn_relay}, {@code vpn_low}, {@code vpn_medium}, {@code vpn_high}, {@code public_proxy}, {@code hosting},
+     * {@code residential_proxy_listed}, {@code residential_proxy_behavior}, {@code residential_proxy_low}, {@code
      * residential_proxy_medium}, {@code residential_proxy_high}, {@code ip_attack_source}, {@code ip_email_spam},
      * {@code virtual_machine}, {@code emulator}, {@code simulator}, {@code cloned_app}, {@code rooted}, {@code
      * jailbroken}, {@code frida}, {@code hooked}, {@code debugger}, {@code developer_options}, {@code
      * unofficial_store}, {@code mitm_attack}, {@code attestation_failed}, {@code attestation_missing}, {@code
      * factory_reset}, {@code clock_tampered}, {@code location_spoofing}, {@code incognito}, {@code privacy_settings},
-     * {@code high_activity}, {@code velocity_ip}, {@code velocity_country}, {@code token_conflict}, {@code
-     * network_new_for_visitor}, {@code replayed}, {@code repeated_report}, {@code repeated_rare_report}, {@code
-     * rare_device}, {@code multi_account}, {@code account_testing}, {@code account_sharing}, {@code
+     * {@code high_activity}, {@code velocity_ip}, {@code velocity_country}, {@code storage_renewed}, {@code
+     * new_visitor_burst}, {@code token_conflict}, {@code network_new_for_visitor}, {@code replayed}, {@code
+     * repeated_report}, {@code repeated_rare_report}, {@code key_shared}, {@code rare_device}, {@code
+     * unseen_rendering}, {@code multi_account}, {@code account_testing}, {@code account_sharing}, {@code
      * account_new_device}.
      */
     public String signal() {

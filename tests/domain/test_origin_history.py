@@ -13,7 +13,6 @@ from svc.domain.history.origins import (
     carries_hints,
     expects_hints,
     needs_origin,
-    origin_id,
     visited,
     without_missing_hints,
 )
@@ -78,7 +77,3 @@ def test_without_missing_hints_the_other_findings_stay():
     three = Observation("forged_report", "high", ("accept_language_missing", "hints_missing", "probes_missing"))
     (left,) = without_missing_hints((three,))
     assert (left.confidence, left.evidence) == ("high", ("accept_language_missing", "probes_missing"))
-
-
-def test_origins_have_numbers_of_their_own():
-    assert len({origin_id(origin) for origin in (None, "https://a.example", "https://b.example")}) == 3

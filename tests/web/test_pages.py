@@ -82,7 +82,8 @@ def test_try_works_by_keyboard_and_recognizes_the_browser_until_erased(service: 
     assert re.fullmatch(r"[0-9A-Za-z]{20}", found["first"])
     assert {found["reloaded"], found["cleared"], found["private"]} == {found["first"]}
     (reason,) = re.findall("Not proven: (.*?)[.]", found["unproven"])
-    assert reason == "the report is signed, but by no key that the token had before"
+    assert reason == "the key that signed is new, as on every first visit; later visits are compared with it"
+    assert "The same visitor by all that is known, not proven" in found["uncertain"]
     rows = [row for row in found["counted"] if len(row) == 4]
     assert ["Accounts", "1", "1", "1"] in rows, "of this browser"
     assert ["Browsers", "1", "1", "1"] in rows, "of the account"

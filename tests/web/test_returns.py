@@ -58,7 +58,7 @@ def test_what_is_not_proven_is_not_certain(visits: Visits, name: str):
     assert visit["visitor_confidence"] < 90
 
 
-def test_a_reload_after_a_clearing_is_proven_and_certain_only_on_another_day(visits: Visits):
+def test_a_reload_after_a_clearing_is_proven_and_not_certain_before_the_former_token_stayed_away(visits: Visits):
     visit = event(visits, "reloaded")
     assert (visit["visitor_id"], visit["proven"]) == (event(visits, CLEARED[-1])["visitor_id"], True)
     assert visit["visitor_confidence"] < 90

@@ -146,7 +146,7 @@ def test_a_page_that_identifies_again_asks_once_for_what_it_cannot_change(visits
     ("name", "confidence"),
     [
         ("again", 100),
-        ("cleared", 85),  # its new token is certain when it comes back on another day
+        ("cleared", 85),  # its new token is certain once the former one was silent for three days
         ("global", 85),  # a classic script, which is not read as UTF-8 unless somebody says so
         ("restarted", 85),
         ("private", 85),

@@ -45,6 +45,7 @@ await page.waitForFunction(() => document.body.textContent.includes("Storage is 
 found.stored = await page.evaluate(() => [document.cookie, localStorage.length]);
 await opened();
 found.cleared = await id();
+found.uncertain = await text();
 found.hidden = (await page.$$(".strip li")).length;
 await press("The report, as it was sent");
 found.report = await page.$eval("details pre", (element) => Object.keys(JSON.parse(element.textContent)));

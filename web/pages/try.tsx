@@ -147,7 +147,7 @@ function Result({ shown, onShown, onErased, onFailed }: {
 const TESTS: [string, string][] = [
   ["Reload this page", "The token in this browser's storage names you at once."],
   ["Open this page in a private window", "It has a token of its own, and mostly the same id: up to 89 %, since a copy of the report would look the same."],
-  ["Clear the storage of this site", "The browser is recognized by its properties, again with up to 89 %. A reload lists the earlier visits, and on another day its new token is certain."],
+  ["Clear the storage of this site", "The browser is recognized by its properties, again with up to 89 %. A reload lists the earlier visits, and after three days its new token is certain."],
   ["Restart the browser, or the service", "Nothing is lost."],
   ["Open it in another browser", "That is another visitor, with an id of its own."],
 ];

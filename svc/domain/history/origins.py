@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import msgspec
-from blake3 import blake3
 
 from svc.domain.model import Observation
 
@@ -36,11 +35,6 @@ class OriginHistory(msgspec.Struct, frozen=True, array_like=True):
     """Of browsers whose pages know client hints, up to `REMEMBERED`."""
     with_hints: int = 0
     """A bit for each of these, the latest lowest: whether its request carried client hints."""
-
-
-def origin_id(origin: str | None) -> int:
-    """Return 64 bits that stand for the origin of a page; `None`: a report that came with none."""
-    return int.from_bytes(blake3((origin or "").encode()).digest(8))
 
 
 def carries_hints(report: Report, facts: RequestFacts) -> bool | None:

@@ -219,14 +219,14 @@ def scripts(rows: Sequence[dict[str, Any]], seed: int) -> Iterator[tuple[str, Ju
         for how in ("nothing", "canvas, audio", "a device"):
             for where in ("one address", f"{SCRIPTED} addresses"):
                 chance = Random(f"{seed} {store} {how} {where}")
-                visits = of_captures(rows, "")
+                visits, home = of_captures(rows, ""), Addresses(chance).home
                 if store == "release known":
                     devices = [captured | {"signals": same_release(template, number)} for number in range(120)]
                     visits += [visit._replace(ip=f"82.{at}.1.7", at_s=visit.at_s + DAY_S, token=f"{at + 5000:032x}")
                                for at, visit in enumerate(of_captures(devices, ""))]  # fmt: skip
                 name = f"{store}; changed: {how}; {where}"
                 for number in range(SCRIPTED):
-                    ip = "83.1.2.3" if where == "one address" else f"83.{number}.2.3"
+                    ip = "81.250.2.3" if where == "one address" else home("GB")
                     own = f"{chance.getrandbits(128):032x}"
                     at_s = START_S + 3 * DAY_S + number / 10
                     visits.append(Visit(at_s, name, ip, varied(template, chance, how), own, 10 + number, agent))
@@ -241,12 +241,12 @@ def scripts(rows: Sequence[dict[str, Any]], seed: int) -> Iterator[tuple[str, Ju
             MADE_UP | {"android_id": f"{chance.getrandbits(64):016x}"} for _ in range(SCRIPTED)
         ]  # fmt: skip
         yield name, judged([
-            Visit(START_S + at / 10, name, f"83.{at % ips}.2.3", phone, token(), agent="okhttp/4.12.0")
+            Visit(START_S + at / 10, name, f"81.{at % ips}.2.3", phone, token(), agent="okhttp/4.12.0")
             for at, phone in enumerate(phones)
         ])  # fmt: skip
     name = f"one key signs, {SCRIPTED} addresses"
     signed = [
-        Visit(START_S + at, name, f"83.{at}.2.3", varied(template, chance, "a device"), token(), 1, agent)
+        Visit(START_S + at, name, f"81.{at}.2.3", varied(template, chance, "a device"), token(), 1, agent)
         for at in range(SCRIPTED)
     ]
     yield name, judged(signed)

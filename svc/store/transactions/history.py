@@ -22,7 +22,6 @@ from svc.domain.history.evidence import (
     VisitorHistory,
     VisitorPlaces,
     came_from,
-    is_another_device,
     is_first_day,
     is_remembered,
     is_shared_address,
@@ -30,6 +29,7 @@ from svc.domain.history.evidence import (
     met,
     new_place,
     rare_device,
+    rendered,
     replay,
     velocity,
     visited,
@@ -100,8 +100,8 @@ def update_history(
         visitor = visited(before, seen)
         if replayed is None and may_teach(visitor, address):
             lesson = _lesson(assessment, recognition, is_first=not visitor.lessons)
-            if not unseen and is_another_device(features, recognition, statistics, seen.at_s):
-                lesson = msgspec.structs.replace(lesson, rendered=True)
+            if not unseen:
+                lesson = msgspec.structs.replace(lesson, rendered=rendered(features, recognition, seen.at_s))
             visitor = msgspec.structs.replace(visitor, lessons=visitor.lessons + 1)
             address = msgspec.structs.replace(address, lessons=address.lessons + 1)
         if replayed is None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from svc.domain.access.browser_keys import BrowserKey as KeyRecord
+from svc.domain.model import Platform
 from svc.store.schema.tables import BROWSER_KEYS, VELOCITY
 from tests.spec.responses import BROWSER
 from tests.spec.test_apps import App
@@ -128,6 +129,18 @@ async def test_equal_devices_of_which_one_came_back_are_no_storage_that_is_clear
     live.clock.advance(hours=30)
     for token in (next(tokens) for _ in range(5)):
         assert "storage_renewed" not in fired(await site.visit(report(client_token=token)))
+
+
+@pytest.mark.parametrize("platform", ["android", "ios"])
+async def test_phones_of_one_model_are_told_by_their_device_ids(live: Live, platform: Platform):
+    app, tokens = App(live, platform), Site(live).tokens()
+    name = "android_id" if platform == "android" else "identifier_for_vendor"
+    for _ in range(6):
+        assert "storage_renewed" not in fired(
+            await app.identify(client_token=next(tokens), **{name: next(tokens)[:16]})
+        )
+    cleared = [await app.identify(client_token=next(tokens), **{name: "a1b2c3d4e5f60718"}) for _ in range(3)]
+    assert [weight(answer, "storage_renewed") for answer in cleared] == [0, 0, 10]
 
 
 async def test_a_report_that_is_sent_again_renews_no_storage(live: Live):

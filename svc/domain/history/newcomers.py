@@ -45,7 +45,8 @@ class Arrival(NamedTuple):
     """What an identification is for its address."""
 
     family: int
-    exact: int
+    report: int
+    """A hash of the report and the device id."""
     token: int
     """0 = none."""
     visitor: int
@@ -69,7 +70,7 @@ class Arrival(NamedTuple):
     @property
     def several(self) -> int:
         """The entry which says that several devices here send this report."""
-        return _low(self.family, _CLASS_BITS) << _CLASS_AT | _low(self.exact, _REPORT_BITS) << _REPORT_AT
+        return _low(self.family, _CLASS_BITS) << _CLASS_AT | _low(self.report >> 1, _REPORT_BITS) << _REPORT_AT
 
     @property
     def token_bits(self) -> int:

@@ -57,14 +57,16 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ),
     ] = 0
     region: Annotated[
-        str, Meta(pattern="^[a-z][a-z0-9]{0,15}$"), about("Region of this service; keys of other regions are refused.")
+        str,
+        Meta(pattern=r"^[a-z][a-z0-9]{0,15}$(?!\n)"),
+        about("Region of this service; keys of other regions are refused."),
     ] = "us"
     trusted_proxies: Annotated[
         tuple[str, ...],
         about("Networks (CIDR) of reverse proxies whose X-Forwarded-For is trusted.", ["10.0.0.0/8", "fd00::/8"]),
     ] = ()
     connection_os_header: Annotated[
-        Annotated[str, Meta(pattern="^[a-z0-9-]{1,64}$")] | None,
+        Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,64}$(?!\n)")] | None,
         about(
             "Header, in lower case, in which a trusted proxy says what operating system made the connection, as "
             "passive fingerprinting of TCP sees it. Another one than the user agent's fires `vpn_os_mismatch`.",
@@ -72,7 +74,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ),
     ] = None
     connection_tls_header: Annotated[
-        Annotated[str, Meta(pattern="^[a-z0-9-]{1,64}$")] | None,
+        Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,64}$(?!\n)")] | None,
         about(
             "Header, in lower case, in which a trusted proxy says the fingerprint of the TLS handshake, such as a JA4. "
             "One that other browsers of the same engine and version do not have is evidence for `forged_report`.",

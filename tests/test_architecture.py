@@ -68,6 +68,7 @@ ONLY_IN = {
     "crawleruseragents": ("svc/domain/useragent",),
     "tzdata": ("svc/domain/network/timezones.py",),
     "argon2": ("svc/domain/access/passwords.py",),
+    "zxcvbn": ("svc/domain/access/passwords.py",),
     "zoneinfo": ("svc/domain/network/timezones.py",),
 }
 """module -> where alone it may be imported (`uuid` for making ids: the type UUID may be named anywhere)."""
@@ -82,6 +83,7 @@ DOMAIN_MAY_IMPORT = {
     "tzdata",
     "cel_expr_python",
     "re2",
+    "zxcvbn",
     "ua_parser",
     "crawleruseragents",
     "svc",

@@ -21,6 +21,7 @@ from tests.spec.commands import Ran, Run, runner
 from tests.spec.responses import DRIVEN, TOO_LITTLE
 from tests.support.live import USER_AGENT, report
 from tests.support.process import run
+from tests.support.proofs import BrowserKey
 
 pytestmark = pytest.mark.slow(3)
 
@@ -358,3 +359,18 @@ def test_a_line_says_what_the_backend_sets_afterwards(svc: Program):
     assert events[2]["account_verified"] is False
     (refused,) = svc.replay(lines(first | {"afterwards": {"label": "fraud"}}), status=1)
     assert refused["error"]["details"] == [{"field": "afterwards.label", "issue": "unknown_field", "location": "body"}]
+
+
+@pytest.mark.parametrize("linkage", [{"proof": "valid"}, {"proof": "signature"}, {}])
+def test_an_exported_proof_is_believed_after_a_backend_set_another_account(svc: Program, linkage: dict[str, str]):
+    """Decisions 18.3: what the browser signed is not on the event any more, and matching needs its key all the same."""
+    sent: list[dict[str, object]] = []
+    for number in range(2):
+        once = {"nonce": f"nonce-{number:08d}", "collected_at": 1_772_359_200_000}
+        signed = BrowserKey().signed(report(1) | {"client_token": "0123456789abcdef0123456789abcdef", **once}, SHOP)
+        event = {"request_id": f"019ca8c1-0000-7000-8000-00000000000{number}", "occurred_at": "2026-03-01T10:00:00Z"}
+        document = {"signals": json.loads(signed), "linkage": linkage}
+        where = {"ip_address": ADDRESS, "origin": SHOP}
+        sent.append({**event, **where, "account_id": "set-afterwards", "document": document})
+    answers = svc.replay(lines(*sent))
+    assert [answer["proven"] for answer in answers] == [False, linkage.get("proof") == "valid"]

@@ -27,6 +27,7 @@ from tools.client_document import (
     camel,
     header,
     meaning,
+    merged,
     operations,
     schemas,
     snake,
@@ -352,6 +353,7 @@ def _typescript_value(name: str) -> str:
 def files() -> dict[Path, str]:
     """Path below the root -> the text of every generated file of the client libraries."""
     document = json.loads(DOCUMENT.read_text())
+    one_type = merged(document)
     python, node, go = Path("clients/python/svc_client"), Path("clients/node/src"), Path("clients/go")
     java = Path("clients/java/src/main/java/svc/visitor/client")
     return {
@@ -360,10 +362,10 @@ def files() -> dict[Path, str]:
         python / "async_operations.py": python_operations(document, is_async=True),
         node / "types.ts": typescript_types(document),
         node / "operations.ts": typescript_operations(document),
-        go / "types.go": go_types(document),
-        go / "operations.go": go_operations(document),
-        java / "Types.java": java_types(document),
-        java / "Operations.java": java_operations(document),
+        go / "types.go": go_types(one_type),
+        go / "operations.go": go_operations(one_type),
+        java / "Types.java": java_types(one_type),
+        java / "Operations.java": java_operations(one_type),
     }
 
 

@@ -164,3 +164,28 @@ def alternatives(schema: Json) -> list[Json]:
     """The schemas of which a value has one, as of a text or `null`; empty where the schema says it by itself."""
     kinds: list[str] | str = schema.get("type", "")
     return [{**schema, "type": kind} for kind in kinds] if isinstance(kinds, list) else schema.get("anyOf", [])
+
+
+def own(parts: list[Json]) -> Json:
+    """The schema of a value that may be `null`, or have one of several forms: the first of them, which `merged` gives
+    the fields of all.
+    """
+    return next(part for part in parts if part.get("type") != "null")
+
+
+def merged(document: Json) -> Json:
+    """The document for languages that have one type for a value: where it has one of several schemas, the first has the
+    fields of all, and those of the others are optional.
+    """
+    document = json.loads(json.dumps(document))
+    known: dict[str, Json] = document["components"]["schemas"]
+    for schema in list(known.values()):
+        for field in schema.get("properties", {}).values():
+            first, *others = REFERENCE.findall(json.dumps(field.get("items", {}).get("anyOf", []))) or [""]
+            for name in others:
+                known[first]["properties"] |= {
+                    added: part
+                    for added, part in known[name]["properties"].items()
+                    if added not in known[first]["properties"]
+                }
+    return document

@@ -20,6 +20,7 @@ from tools.client_document import (
     header,
     meaning,
     operations,
+    own,
     result,
     schemas,
     words,
@@ -55,8 +56,8 @@ def go_type(schema: Json) -> str:
     if reference := REFERENCE.search(schema.get("$ref", "")):
         return exported(reference[1])
     if parts := alternatives(schema):
-        (own,) = (part for part in parts if part.get("type") != "null")
-        return _optional(go_type(own))
+        kind = go_type(own(parts))
+        return _optional(kind) if any(part.get("type") == "null" for part in parts) else kind
     kind: str = schema.get("type", "string" if "enum" in schema else "any")
     if kind == "array":
         return f"[]{go_type(schema['items'])}"

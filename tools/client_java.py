@@ -21,6 +21,7 @@ from tools.client_document import (
     header,
     meaning,
     operations,
+    own,
     result,
     schemas,
 )
@@ -64,8 +65,7 @@ def java_type(schema: Json) -> str:
     if reference := REFERENCE.search(schema.get("$ref", "")):
         return reference[1]
     if parts := alternatives(schema):
-        (own,) = (part for part in parts if part.get("type") != "null")
-        return java_type(own)
+        return java_type(own(parts))
     kind: str = schema.get("type", "string" if "enum" in schema else "any")
     if kind == "array":
         return f"List<{java_type(schema['items'])}>"

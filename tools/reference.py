@@ -32,6 +32,9 @@ from tools import report_fields, signals
 UNITS = {"s": "seconds", "days": "days", "gib": "GiB"}
 """Last word of a setting's name -> the unit of its value."""
 
+NO_NEWLINE = r"(?!\n)"
+"""After `$` in a pattern: Python's alone would let a newline at the end pass."""
+
 
 def configuration() -> str:
     """The page of settings, from `Config`."""
@@ -153,7 +156,7 @@ def _kind(of: types.Type) -> str:
         case types.FloatType(gt=above):
             words = "number" if above is None else f"number above {above:g}"
         case types.StrType(pattern=pattern):
-            words = "text" if pattern is None else f"text like `{_cell(pattern)}`"
+            words = "text" if pattern is None else f"text like `{_cell(pattern.removesuffix(NO_NEWLINE))}`"
         case _:
             raise TypeError(f"a setting of a kind that has no words yet: {of}")
     return words

@@ -69,9 +69,11 @@ type Action struct {
 	// Platform by which it must have been scored: web, android or ios; empty does not compare it. A report that names
 	// another platform than its page or app is scored by other weights.
 	Platform string
-	// Proven asks for a visit that its browser proved: Unproven asks for a second factor. A first visit is never proven.
+	// Proven asks for a visit that its browser proved: Unproven asks for a second factor. A first visit is never proven:
+	// it brings the key that later ones are compared with.
 	Proven bool
-	// AllowUnknown accepts a new or hardly recognized visitor, as at a sign-up: no not_known.
+	// AllowUnknown accepts a visitor that is new (confidence 0), or the same by all that is known and not proven (85 to
+	// 89), as after its storage was cleared. For a sign-up: no not_known.
 	AllowUnknown bool
 	// Now is the time; the zero one is that of the machine.
 	Now time.Time

@@ -160,7 +160,8 @@ func (c *Client) ringOf(organizationID string) *keyRing {
 	return c.rings[organizationID]
 }
 
-// IterateEvents returns every event of a list, newest first, page after page. It ends with the first error.
+// IterateEvents returns every event of a list, newest first, page after page. It ends with the first error. An event that
+// is corrupt in the store has RequestID and Error alone.
 func (c *Client) IterateEvents(ctx context.Context, query ListEventsQuery) iter.Seq2[EventBody, error] {
 	return func(yield func(EventBody, error) bool) {
 		for {

@@ -1132,7 +1132,8 @@ func (c *Client) EraseVisitor(ctx context.Context, organizationID string, visito
 
 // EraseAccount: erase an account.
 //
-// Its id leaves events, counts and queued webhooks, for good. The events stay. Needs the role `admin`.
+// Its id leaves events, counts, lists, notes and queued webhooks, for good. The events stay. Needs the role
+// `admin`.
 func (c *Client) EraseAccount(ctx context.Context, organizationID string, accountID string) error {
 	return c.Send(ctx, Call{
 		Method:   http.MethodDelete,

@@ -231,9 +231,11 @@ type EventBody struct {
 	VisitorIsNew bool `json:"visitor_is_new"`
 	// `false` when the report carried too little to identify anyone. The request is still scored.
 	Identifiable bool `json:"identifiable"`
-	// `100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id.
+	// `90` to `100`: nothing that decided could have been copied. `85` to `89`: the same visitor by all that is known,
+	// not proven. `0`: a new visitor id.
 	VisitorConfidence int64 `json:"visitor_confidence"`
-	// The browser signed the report with the key that its token had before: neither was copied to another one.
+	// The browser signed the report with the key that its token had before: neither was copied to another one. `false`
+	// on a first visit, before which there is no key.
 	Proven bool `json:"proven"`
 	// `enriched`, or `unavailable` when the network look-up could not run.
 	State string `json:"state"`
@@ -305,6 +307,9 @@ type EventBody struct {
 	// How often and with whom the visitor, the account and the address were seen, this event included; without it if
 	// its report was sent before (`replayed`).
 	Velocity *VelocityBody `json:"velocity,omitzero"`
+	// `unreadable`: the event is corrupt in the store, and its other fields are missing. The operator of the service
+	// can take it out.
+	Error *string `json:"error,omitzero"`
 }
 
 // EventDetailBody is part of a response.
@@ -317,9 +322,11 @@ type EventDetailBody struct {
 	VisitorIsNew bool `json:"visitor_is_new"`
 	// `false` when the report carried too little to identify anyone. The request is still scored.
 	Identifiable bool `json:"identifiable"`
-	// `100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id.
+	// `90` to `100`: nothing that decided could have been copied. `85` to `89`: the same visitor by all that is known,
+	// not proven. `0`: a new visitor id.
 	VisitorConfidence int64 `json:"visitor_confidence"`
-	// The browser signed the report with the key that its token had before: neither was copied to another one.
+	// The browser signed the report with the key that its token had before: neither was copied to another one. `false`
+	// on a first visit, before which there is no key.
 	Proven bool `json:"proven"`
 	// `enriched`, or `unavailable` when the network look-up could not run.
 	State string `json:"state"`
@@ -412,7 +419,8 @@ type EventTriggerBody struct {
 
 // EventsAnswer is part of a response.
 type EventsAnswer struct {
-	// Newest first, unless the `order` was another.
+	// Newest first, unless the `order` was another. An event that is corrupt in the store has a row with `request_id`
+	// and `error` alone: look for `error` before other fields.
 	Rows []EventBody `json:"rows"`
 	// As asked for; 1 where a cursor asked for it.
 	Page int64 `json:"page"`
@@ -462,9 +470,11 @@ type IdentifyAnswer struct {
 	VisitorIsNew bool `json:"visitor_is_new"`
 	// `false` when the report carried too little to identify anyone. The request is still scored.
 	Identifiable bool `json:"identifiable"`
-	// `100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id.
+	// `90` to `100`: nothing that decided could have been copied. `85` to `89`: the same visitor by all that is known,
+	// not proven. `0`: a new visitor id.
 	VisitorConfidence int64 `json:"visitor_confidence"`
-	// The browser signed the report with the key that its token had before: neither was copied to another one.
+	// The browser signed the report with the key that its token had before: neither was copied to another one. `false`
+	// on a first visit, before which there is no key.
 	Proven bool `json:"proven"`
 	// `enriched`, or `unavailable` when the network look-up could not run.
 	State string `json:"state"`
@@ -479,6 +489,8 @@ type IdentifyAnswer struct {
 	DeferredToken string `json:"deferred_token"`
 	// This is the response of an earlier request with the same `Idempotency-Key`; nothing changed.
 	Duplicate *bool `json:"duplicate,omitzero"`
+	// The web SDK renews its token and key. Only to a public key, and only `true`.
+	ClientTokenRenew *bool `json:"client_token_renew,omitzero"`
 	// Sum of the weights of the signals that fired. Absent or `null` when not scored.
 	SuspectScore *int64 `json:"suspect_score,omitzero"`
 	// What fired, heaviest first.
@@ -1368,6 +1380,15 @@ type TriggerBody struct {
 	Confidence string `json:"confidence"`
 }
 
+// UnreadableEventBody is part of a response.
+type UnreadableEventBody struct {
+	// UUIDv7 of the request; it sorts by time.
+	RequestID string `json:"request_id"`
+	// `unreadable`: the event is corrupt in the store, and its other fields are missing. The operator of the service
+	// can take it out.
+	Error string `json:"error"`
+}
+
 // UpdateEventBody is part of a request.
 type UpdateEventBody struct {
 	// The account; `null` removes it.
@@ -1481,9 +1502,14 @@ type WebhookBody struct {
 	// `identification.refused`, `review.closed`, `review.opened`, `usage.daily_settled`, `visitor.suspect`,
 	// `webhook.test`.
 	Events []string `json:"events"`
-	// `failing` is never switched off: the first `2xx` makes it `active` again. Now one of `active`, `failing`,
+	// `failing` after five failed attempts in a row over at least ten minutes, a delivery that failed for good, or a
+	// `410`. It is never switched off: the first `2xx` makes it `active` again. Now one of `active`, `failing`,
 	// `paused`.
 	Status string `json:"status"`
+	// When the first of its failed attempts in a row began, whatever its status; left out where the last attempt
+	// succeeded. After five of them an endpoint for which more than 100 deliveries wait is tried after a twelfth of
+	// the time since then, between 5 seconds and 5 minutes; the first success sends all that wait.
+	FailingSince *string `json:"failing_since,omitzero"`
 	// `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people,
 	// unsigned.
 	Format string `json:"format"`

@@ -56,8 +56,9 @@ function svc_get(string $url, ?string $key = null): array
  *
  * $action has `origin` (null for an app) and `tag` (null for none), and may have `account_id`, `action` and `platform`; `ip`
  * to compare the address that is talking to you, with `same_network` only its /24 or /48; `proven` to ask for a proven visit;
- * `allow_unknown` to accept a new visitor, as at a sign-up. $is_first_use stores a request id in a column with a unique key,
- * and says whether it was new: an event counts once.
+ * `allow_unknown` to accept a visitor that is new, or the same by all that is known and not proven (confidence 85 to 89), as at a
+ * sign-up. A first visit is never proven: it brings the key that later ones are compared with. $is_first_use stores a request
+ * id in a column with a unique key, and says whether it was new: an event counts once.
  */
 function svc_check(?array $event, array $action, callable $is_first_use, ?float $now = null): array
 {

@@ -56,8 +56,9 @@ module Svc
   #
   # origin is nil for an app, tag nil for none; account_id, action and platform are compared where they are given. ip is the
   # address that is talking to you, to compare it, with same_network only its /24 or /48; proven asks for a proven visit;
-  # allow_unknown accepts a new visitor, as at a sign-up. The block stores a request id in a column with a unique key, and
-  # says whether it was new: an event counts once.
+  # allow_unknown accepts a visitor that is new, or the same by all that is known and not proven (confidence 85 to 89), as at
+  # a sign-up. A first visit is never proven: it brings the key that later ones are compared with. The block stores a request
+  # id in a column with a unique key, and says whether it was new: an event counts once.
   def check(event, allow_unknown: false, now: Time.now, **action)
     return concluded(["not_found"], nil, allow_unknown) unless event
 

@@ -8,7 +8,8 @@ flock -n 9 || exit 0
 insert() { curl -sS --fail-with-body "$url/?$1" --data-binary "$2"; }
 insert "" 'create table if not exists svc_events (
   request_id String, occurred_at DateTime, visitor_id Nullable(String), account_id Nullable(String), action Nullable(String),
-  suspect_score Nullable(UInt8), suspect_level Nullable(String), ip Nullable(String), country Nullable(String)
+  suspect_score Nullable(UInt8), suspect_level Nullable(String), ip Nullable(String), country Nullable(String),
+  error Nullable(String)
 ) engine = ReplacingMergeTree order by request_id'
 rm -f "$folder/next"
 [ ! -e "$folder/cursor" ] || cp "$folder/cursor" "$folder/next"

@@ -16,7 +16,7 @@ from svc.actors.watch.corruption import CorruptRows
 from svc.store.engine import UnavailableError
 from svc.store.schema.codec import CorruptionError
 from svc.store.store import Store, StoreFullError
-from svc.store.transactions.indexing import poll, step
+from svc.store.transactions.indexing import mend_tail, poll, step
 from svc.store.views.event_index import Scope
 from svc.store.views.lookups import organizations
 from svc.world import World
@@ -72,6 +72,9 @@ async def _index(store: Store, before_ms: int, corrupt: CorruptRows, of: int | N
                 went_on = await store.write_one(job, found.number, may_use_reserve=True)
             except CorruptionError as error:
                 corrupt.note("indexing", found.number, error)
+                mend = partial(mend_tail, scope=found)
+                if await store.write_one(mend, found.number, may_use_reserve=True):
+                    continue
                 break
             if not went_on:
                 break

@@ -28,6 +28,7 @@ from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.erasure.accounts import continue_account_erasure, pending_account_erasures
 from svc.store.transactions.erasure.organizations import continue_removal, is_removal_pending
+from svc.store.transactions.erasure.texts import continue_texts, pending_texts
 from svc.store.transactions.erasure.visitors import continue_erasure, pending_erasures
 from svc.store.transactions.retention import (
     CleanupTask,
@@ -139,6 +140,9 @@ async def finish_interrupted(store: Store, progress: Progress) -> None:
                 await _erase(store, progress, number, partial(continue_erasure, number=number, raw_id=raw_id))
             for digest in await store.query(partial(pending_account_erasures, number=number)):
                 await _erase(store, progress, number, partial(continue_account_erasure, number=number, digest=digest))
+            for subject, digest in await store.query(partial(pending_texts, number=number)):
+                step = partial(continue_texts, number=number, subject=subject, digest=digest)
+                await _erase(store, progress, number, step)
             if await store.query(partial(is_removal_pending, number=number)):
                 await _remove(store, progress, number)
         except CorruptionError as error:

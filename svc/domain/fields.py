@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, get_args
 
-from msgspec import Meta, inspect
+from msgspec import Meta, Struct, inspect
 
 from svc.domain.model import LABEL_REASONS, Label, Level
 
@@ -30,6 +30,7 @@ A_REPORT: dict[str, Any] = {
 
 TIME_FORM = {"format": "date-time"}
 UUID_FORM = {"format": "uuid"}
+OR_ELSE = "or_else"
 OBJECT_FORM = {"type": "object", "additionalProperties": True}
 
 
@@ -40,6 +41,13 @@ def about(description: str, *examples: Any, form: dict[str, Any] | None = None) 
     around the union, both would be merged.
     """
     return Meta(description=description, examples=[*examples] or None, extra_json_schema=form)
+
+
+def or_else(other: type[Struct]) -> Meta:
+    """Return what the published documents say of a part of a response that has this form instead, in place of its own
+    type. Encoding takes both; msgspec has no type for one of two structs without tags.
+    """
+    return Meta(extra={OR_ELSE: other}, extra_json_schema={OR_ELSE: other.__name__})
 
 
 def bare(described: inspect.Type) -> inspect.Type:

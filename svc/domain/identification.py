@@ -145,6 +145,8 @@ class Identified(msgspec.Struct, frozen=True):
     verdict: Verdict
     """As it is stored."""
     balance_micros: int
+    to_renew: bool = False
+    """The browser is to renew its token and key (decisions 18.2)."""
 
 
 class Duplicate(msgspec.Struct, frozen=True):
@@ -181,8 +183,17 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
         submission.proof_version,
     )
     key = None if proof is None else proof.key
-    of_app = platform != "web"
-    features = extract(report, agent, submission.facts, network, origin=submission.origin, key=key, app=of_app)
+    before = None if proof is None else proof.key_before
+    features = extract(
+        report,
+        agent,
+        submission.facts,
+        network,
+        origin=submission.origin,
+        key=key,
+        key_before=before,
+        app=platform != "web",
+    )
     ip, signals_json = submission.facts.ip, submission.signals_json
     return Assessment(
         submission=submission,

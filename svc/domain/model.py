@@ -182,6 +182,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The public key of the browser that the token is in, as sent."""
     client_proof: str | None = None
     """A signature of the report by that key, as sent (`proof`)."""
+    client_token_before: str | None = None
+    client_key_before: str | None = None
+    client_proof_before: str | None = None
+    """Of a browser that renewed its token: those which token, key and proof are in place of (decisions 18.2)."""
     device_id: str | None = None
     """What the system says that this device is (`android_id`), or this maker's apps on it
     (`identifier_for_vendor`)."""

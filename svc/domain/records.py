@@ -160,6 +160,16 @@ class Idempotency(msgspec.Struct, frozen=True, array_like=True):
     at_ms: int
 
 
+class TextErasure(msgspec.Struct, frozen=True, array_like=True):
+    """An id that is being taken out of notes. Append fields with defaults, never move them."""
+
+    text: str
+    table: int = 0
+    """Which of the tables with notes is being read (`transactions/erasure/texts`)."""
+    next_key: bytes = b""
+    """Packed key of the row to go on from; empty = the organization's first."""
+
+
 class RetentionPass(msgspec.Struct, frozen=True, array_like=True):
     """When retention last looked at the rows of an organization whose keys do not say their age. 0 = never."""
 

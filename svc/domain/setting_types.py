@@ -12,9 +12,9 @@ Port = Annotated[int, Meta(ge=1, le=65535)]
 Natural = Annotated[int, Meta(ge=0)]
 Share = Annotated[float, Meta(gt=0, le=1)]
 Seconds = Annotated[float, Meta(gt=0)]
-Digest = Annotated[str, Meta(pattern="^[0-9a-fA-F]{64}$")]
-AppleApp = Annotated[str, Meta(pattern="^[0-9A-Z]{10}[.][0-9A-Za-z._-]{1,155}$")]
-PublicUrl = Annotated[str, Meta(pattern=r"^https?://[0-9A-Za-z.:\[\]-]+(/[0-9A-Za-z._~/-]*)?$", max_length=200)]
+Digest = Annotated[str, Meta(pattern=r"^[0-9a-fA-F]{64}$(?!\n)")]
+AppleApp = Annotated[str, Meta(pattern=r"^[0-9A-Z]{10}[.][0-9A-Za-z._-]{1,155}$(?!\n)")]
+PublicUrl = Annotated[str, Meta(pattern=r"^https?://[0-9A-Za-z.:\[\]-]+(/[0-9A-Za-z._~/-]*)?$(?!\n)", max_length=200)]
 LogFormat = Literal["auto", "json", "console"]
 
 _PASSWORD = re.compile(r"//[^/?#@]*:[^/?#]*@|[?&](?:ssl)?password=", re.IGNORECASE)

@@ -8,6 +8,9 @@ from typing import Any, TypeVar
 import msgspec
 import trio
 
+from svc.http.route import Services
+from svc.store.views.events import UnreadableEvent
+
 P = TypeVar("P")
 R = TypeVar("R")
 T = TypeVar("T")
@@ -48,6 +51,13 @@ async def read_and_encoded(
         return [msgspec.Raw(_encoder.encode(row)) for row in await read(some)]
 
     return tuple(await in_parts(items, part))
+
+
+def note_unreadable(services: Services, doing: str, number: int, found: Iterable[object]) -> None:
+    """Count the events of organization `number` among `found` that cannot be read (decisions 17.5)."""
+    for each in found:
+        if isinstance(each, UnreadableEvent):
+            services.corrupt.note(doing, number, each.because)
 
 
 async def page_of(

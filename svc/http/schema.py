@@ -16,7 +16,14 @@ from msgspec import UNSET, Meta, UnsetType
 from svc.domain.access.credentials import redact
 from svc.domain.accounts.names import ACCOUNT_ID_FORM, ACTION_FORM
 from svc.domain.bodies import body_of, sent
-from svc.domain.events.event_row import EventBody, TriggerBody, VerdictBody, decision_body, signal_rows
+from svc.domain.events.event_row import (
+    EventBody,
+    TriggerBody,
+    UnreadableEventBody,
+    VerdictBody,
+    decision_body,
+    signal_rows,
+)
 from svc.domain.events.listing import KINDS, MAX_TAG_LENGTH, Asked
 from svc.domain.fields import (
     A_REPORT,
@@ -34,6 +41,7 @@ from svc.domain.fields import (
     about,
     id_form,
     open_to,
+    or_else,
 )
 from svc.domain.model import LABELS, RULE_ACTIONS, Label, LabelReason, Level, Verdict
 from svc.domain.refusals import CATALOGUE, Issue, Location, Refusal
@@ -90,6 +98,10 @@ class IdentifyAnswer(VerdictBody, frozen=True, kw_only=True):
             bool,
             about("This is the response of an earlier request with the same `Idempotency-Key`; nothing changed.", True),
         ]
+        | UnsetType
+    ) = UNSET
+    client_token_renew: (
+        Annotated[bool, about("The web SDK renews its token and key. Only to a public key, and only `true`.", True)]
         | UnsetType
     ) = UNSET
     suspect_score: Annotated[int | UnsetType, SUSPECT_SCORE] = UNSET
@@ -226,7 +238,13 @@ class EventsAnswer(msgspec.Struct, frozen=True, kw_only=True):
     feed, oldest first, with a `next_cursor` always.
     """
 
-    rows: Annotated[tuple[EventBody, ...], about("Newest first, unless the `order` was another.")]
+    rows: Annotated[
+        tuple[Annotated[EventBody, or_else(UnreadableEventBody)], ...],
+        about(
+            "Newest first, unless the `order` was another. An event that is corrupt in the store has a row with "
+            "`request_id` and `error` alone: look for `error` before other fields."
+        ),
+    ]
     page: Annotated[PageNumber, about("As asked for; 1 where a cursor asked for it.", 1)]
     page_size: Annotated[int, about("The most events that a page has: the `limit` of the request.", 10)]
     next_cursor: (

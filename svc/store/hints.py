@@ -13,6 +13,7 @@ from svc.domain.attestation.challenge import periods_to_search
 from svc.domain.attestation.claim import Attestation
 from svc.domain.events.hour_counts import HOUR_MS
 from svc.domain.history.evidence import DAY_S, REPLAY_MEMORY_S, HistoryEvidence, address_id
+from svc.domain.history.origins import carries_hints, origin_id
 from svc.domain.identification import Assessment, Submission
 from svc.domain.matching import EMPTY_BLOCK, block_keys, likely_visitors
 from svc.domain.model import ENVIRONMENTS
@@ -35,6 +36,7 @@ from svc.store.schema.tables import (
     KEYS,
     LISTS,
     ORGANIZATIONS,
+    ORIGIN_HISTORY,
     ORIGIN_PROOFS,
     REPORT_FINGERPRINTS,
     RULESETS,
@@ -62,6 +64,8 @@ def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]
     _account(snapshot, submission)
     _history(snapshot, number, assessment.history)
     _proof(snapshot, assessment)
+    if carries_hints(assessment.report, submission.facts) is not None:
+        snapshot.has(ORIGIN_HISTORY, number, origin_id(submission.origin))
     if assessment.attestation is not None:
         _attestation(snapshot, submission, assessment.attestation)
     if not features.identifiable:

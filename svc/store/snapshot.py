@@ -99,6 +99,24 @@ class Snapshot:
         for raw, value in self._range(table, first, beyond, reverse=True):
             yield table.key.unpack(raw), table.decode(raw, value)
 
+    def scan_past_corruption(
+        self, table: Table[V], start: tuple[Any, ...], end: tuple[Any, ...], *, reverse: bool = False
+    ) -> Iterator[tuple[tuple[Any, ...], V | CorruptionError]]:
+        """Yield (key, value) of the rows below `end` and not below `start`, both as in `scan_keys`. For a row that
+        fails its check, yield the error as its value; its key may be corrupt, and out of order.
+        """
+        first, beyond = table.key.prefix(*start), table.key.prefix(*end)
+        for checked in (True, False):
+            try:
+                for raw, value in self._range(table, first, beyond, reverse=reverse, checked=checked):
+                    first, beyond = (first, raw) if reverse else (raw + b"\0", beyond)
+                    yield table.key.unpack(raw), _decoded(table, raw, value)
+            except CorruptionError:
+                if not checked:
+                    raise
+            else:
+                return
+
     def stored(self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...]) -> Iterator[tuple[bytes, bytes]]:
         """Return (packed key, stored bytes) of the rows below `end` and not below `start`, smallest key first, for
         callers that may know the bytes: `Table.decode` checks them.
@@ -129,6 +147,13 @@ class Snapshot:
         self, table: Table[Any], first: bytes, beyond: bytes | None, **how: bool
     ) -> Iterator[tuple[bytes, bytes]]:
         return self.reader.range(KeyRange(table.name, first, beyond, **how))
+
+
+def _decoded(table: Table[V], key: bytes, raw: bytes) -> V | CorruptionError:
+    try:
+        return table.decode(key, raw)
+    except CorruptionError as error:
+        return error
 
 
 class _Watched(Snapshot):

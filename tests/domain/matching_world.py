@@ -51,16 +51,20 @@ def features_of(
     origin: str | None = None,
     private: bool = False,
     key: bytes | None = None,
+    before: tuple[str, bytes] | None = None,
 ) -> Features:
+    """`before`: the token and the key which the report's own are in place of."""
     report = Report(
         collectors=(collector,),
         attributes={attribute: f"{collector}:{value}" for attribute, value in (values or DESKTOP_VALUES).items()},
         fonts=fonts,
         client_token=token,
         client_token_is_new=token_is_new,
+        client_token_before=before[0] if before else None,
         incognito=private or None,
     )
-    return extract(report, agent, RequestFacts(ip=ip), origin=origin, key=key)
+    key_before = before[1] if before else None
+    return extract(report, agent, RequestFacts(ip=ip), origin=origin, key=key, key_before=key_before)
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -71,6 +75,7 @@ class Seen(msgspec.Struct, frozen=True):
     token_conflict: bool
     split_from: int | None = None
     proven: bool = False
+    to_renew: bool = False
 
 
 class Organization:
@@ -107,7 +112,7 @@ class Organization:
         self.most_block_reads = max(self.most_block_reads, len(self.blocks_read))
         self.most_visitor_reads = max(self.most_visitor_reads, len(self.visitors_read))
         self.most_block_writes = max(self.most_block_writes, len(recognition.postings))
-        records = (recognition.visitor, recognition.left)
+        records = (recognition.visitor, recognition.left, recognition.disputed)
         self.most_visitor_writes = max(self.most_visitor_writes, sum(record is not None for record in records))
         number = self.apply(recognition)
         self.statistics.learn(recognition.statistics_update)
@@ -119,6 +124,7 @@ class Organization:
             recognition.token_conflict,
             recognition.split_from,
             recognition.proven,
+            recognition.to_renew,
         )
 
     def apply(self, recognition: Recognition) -> int:
@@ -132,6 +138,9 @@ class Organization:
         if recognition.left is not None:
             assert recognition.split_from is not None
             self.visitors[recognition.split_from] = recognition.left.pack()
+        if recognition.disputed is not None:
+            other, record = recognition.disputed
+            self.visitors[other] = record.pack()
         if visitor is not None:
             self.visitors[number] = visitor.pack()
         for key, weight in recognition.postings:

@@ -147,6 +147,48 @@ def test_an_ordinary_page_of_about_that_size_is_not(claims: dict[str, Any], repo
     assert "automation" not in look(Claims(framed=False, **PUPPETEER), ANDROID)
 
 
+# An inspector ---------------------------------------------------------------------------------------------------------
+
+INSPECTED: dict[str, Any] = {"driver_marks": ("cdp",), "framed": False, "outer_window": (1050, 980)}
+FILLED = (1042, 833)
+"""The page of such a window without developer tools in it, and with bars above it."""
+
+
+def test_an_inspector_beside_a_page_that_fills_its_window_is_a_driver_by_a_rule_of_thumb():
+    seen = look(Claims(inner_window=FILLED, **INSPECTED), LINUX)
+    assert {name: (one.confidence, one.evidence) for name, one in seen.items()} == {
+        "automation": ("low", ("debugger_attached",))
+    }
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"inner_window": (487, 833)},
+        {"inner_window": (1042, 533)},
+        {"inner_window": (1555, 795)},
+        {"framed": True},
+        {"framed": None},
+        {"outer_window": None},
+    ],
+    ids=["beside the page", "below the page", "zoomed out", "a frame", "not asked", "no size"],
+)
+def test_an_inspector_that_may_be_docked_in_the_window_is_a_persons(changed: dict[str, Any]):
+    seen = look(Claims(**{"inner_window": FILLED, **INSPECTED, **changed}), LINUX)
+    assert set(seen) == {"developer_tools"}
+
+
+def test_tools_that_show_a_page_as_a_phone_would_see_it_are_a_persons():
+    phone = Claims(platform="Linux x86_64", touch_points=0, inner_window=(412, 915), **INSPECTED)
+    assert set(look(phone, ANDROID)) == {"developer_tools", "os_mismatch"}
+
+
+def test_an_inspector_of_a_browser_that_says_that_it_is_driven_is_more_evidence_of_the_driver():
+    seen = look(Claims(webdriver=True, inner_window=(800, 600), **INSPECTED), LINUX)
+    assert set(seen) == {"automation"}
+    assert "debugger_attached" in seen["automation"].evidence
+
+
 # Private windows ------------------------------------------------------------------------------------------------------
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from svc.domain.matching import Statistics, StatisticsUpdate
-from svc.domain.matching.tokens import STRANGERS
+from svc.domain.matching import Recognition, Statistics, StatisticsUpdate
+from svc.domain.matching.tokens import STRANGERS, TOKENS
 from tests.domain.matching_world import DAY_MS, MINUTE_MS
-from tests.domain.test_matching_tokens import ELSEWHERE, HOME, NEIGHBOR, World, browser
+from tests.domain.test_matching_tokens import ELSEWHERE, FORUM, HOME, NEIGHBOR, World, browser
 
 KEY, ANOTHER_KEY = b"a key", b"another key"
 
@@ -98,12 +98,40 @@ def test_18_1_a_visitor_whose_living_token_has_a_key_needs_its_proof() -> None:
         assert world.comes("a", days + 1, ip=ELSEWHERE, key=KEY).confidence == 100
 
 
-def test_18_1_a_token_that_joined_is_certain_when_it_comes_back_on_another_day() -> None:
+def test_18_1_a_token_that_joined_is_certain_on_another_day_once_the_older_one_was_silent_for_three() -> None:
     world = World()
     for day in range(3):
         world.comes("a", day)
-    confidences = [world.comes("b", day).confidence for day in (3, 3.1, 4)]
-    assert confidences == [89, 89, 100]
+    confidences = [world.comes("b", day).confidence for day in (3, 3.1, 4, 5)]
+    assert confidences == [89, 89, 89, 100]
+
+
+def test_fifteen_equal_laptops_that_start_in_one_morning_are_fifteen_visitors_from_the_third_on() -> None:
+    """More than a record keeps tokens: whose token was dropped is a stranger when it comes back."""
+    world = World()
+    names = "abcdefghijklmno"
+    assert len(names) > TOKENS
+    order = list(names)
+    seen: dict[str, Recognition] = {}
+    for morning in range(5):
+        seen = {name: world.comes(name, morning + place * MINUTE_MS / DAY_MS) for place, name in enumerate(order)}
+        if morning in (0, 1):
+            joined = {name for name, one in seen.items() if one.number == 1 and name != "a"}
+            assert all(seen[name].confidence <= 89 for name in joined)
+        order = order[1:] + order[:1]
+    assert seen["a"].number == 1
+    assert len({one.number for one in seen.values()}) == len(names)
+    assert all(one.confidence == 100 for one in seen.values())
+
+
+def test_a_token_that_was_dropped_is_still_its_visitors_where_the_others_are_of_other_sites() -> None:
+    world = World()
+    world.comes("a", 0)
+    world.comes("first", 1, origin=FORUM)
+    for place in range(2 * TOKENS):
+        world.comes(f"site {place}", 2 + place * MINUTE_MS / DAY_MS, origin=f"https://{place}.example")
+    assert world.record().token(browser("first").token) is None
+    assert world.comes("first", 3, origin=FORUM).number == 1
 
 
 def test_18_1_a_visitor_without_tokens_is_known_by_report_and_network() -> None:

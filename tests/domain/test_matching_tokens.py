@@ -40,9 +40,13 @@ DAY_S = DAY_MS // 1000
 START_S = START_MS // 1000
 
 
+def text_of(name: str) -> str:
+    return f"token-of-{name}-0123456789"
+
+
 def browser(name: str | None, *, new: bool = False, ip: str = HOME, origin: str = SHOP, **more: Any) -> Features:
     """A report of one and the same kind of browser, with the token of this name."""
-    token = None if name is None else f"token-of-{name}-0123456789"
+    token = None if name is None else text_of(name)
     return features_of(more.pop("values", None), token=token, token_is_new=new, ip=ip, origin=origin, **more)
 
 
@@ -295,7 +299,7 @@ def test_who_cleared_the_storage_at_home_is_known_at_home_at_once() -> None:
     world = owned()
     for visit in range(1, 5):
         seen = world.comes("b", 3 + visit / 2)
-        assert (seen.number, seen.outcome, seen.confidence) == (1, "token", 100)
+        assert (seen.number, seen.outcome, seen.confidence) == (1, "token", 89 if visit < 4 else 100)
 
 
 def test_who_cleared_the_storage_and_travels_at_once_is_provisional_and_nothing_is_learned() -> None:
@@ -476,9 +480,10 @@ def test_strangers_are_given_up_first_then_tokens_that_never_came_back_then_the_
     assert gone == [*strangers, *dead, *live]
 
 
-def test_of_tokens_of_one_second_the_oldest_is_given_up() -> None:
+def test_of_tokens_of_one_second_the_oldest_but_the_first_is_given_up() -> None:
+    """The visitor began with the first."""
     equal = tuple(token_of(place) for place in range(TOKENS + 1))
-    assert of_tokens.kept(equal) == equal[:-1]
+    assert of_tokens.kept(equal) == (*equal[:-2], equal[-1])
 
 
 def test_a_token_that_came_back_is_never_given_up_for_one_that_did_not() -> None:
@@ -538,30 +543,85 @@ def test_the_key_of_the_first_visit_is_kept_and_the_next_ones_are_proven() -> No
     assert not world.comes("a", 2).proven
 
 
-def test_a_browser_that_signs_later_is_given_its_key_at_home_and_not_elsewhere() -> None:
+def without_keys(days: int = 2) -> World:
+    """Visitor 1, whose browser came home unsigned on so many days."""
     world = World()
-    for day in range(2):
+    for day in range(days):
         world.comes("a", day)
-    world.comes("a", 2, key=OTHERS, ip=ELSEWHERE)
-    assert world.token("a").key == 0
-    world.comes("a", 3, key=MINE)
-    assert world.token("a").key == browser("a", key=MINE).key
+    return world
+
+
+@pytest.mark.parametrize(("ip", "days"), [(HOME, 3), (NEIGHBOR, 5), (ELSEWHERE, 5)])
+def test_a_key_joins_on_three_days_at_the_visitors_address_or_on_five_anywhere(ip: str, days: int) -> None:
+    """Decisions 18.2; several visits of a day are one, and unsigned ones between do not count."""
+    world = without_keys()
+    for day in range(10, 9 + days):
+        for moment in (0.0, 0.01):
+            assert not world.comes("a", day + moment, key=MINE, ip=ip).proven
+        world.comes("a", day + 0.02)
+    world.comes("a", 9 + days)
+    assert not world.token("a").has_joined_key
+    assert not world.comes("a", 9 + days, key=MINE, ip=ip).proven
+    assert world.token("a").has_joined_key
+    assert [world.comes("a", 20, key=MINE, ip=place).proven for place in (ip, FAR)] == [True, True]
+
+
+@pytest.mark.parametrize("before", [1, 0])
+def test_an_address_that_the_visitor_had_on_one_day_is_not_where_it_lives(before: int) -> None:
+    """Decisions 18.2: two days before the key first appeared, and no other address since."""
+    world = without_keys(before)
+    if not before:  # another address of the same network, on two more days
+        world = without_keys()
+        world.comes("a", 3, ip=NEIGHBOR)
+    for day in range(10, 14):
+        world.comes("a", day, key=MINE)
+    assert not world.token("a").has_joined_key
+    world.comes("a", 14, key=MINE)
+    assert world.comes("a", 15, key=MINE).proven
 
 
 @pytest.mark.parametrize("ip", [HOME, ELSEWHERE])
-def test_the_first_key_of_a_token_is_its_key(ip: str) -> None:
-    """A key that is lost is lost with its token. A neighbor's first visit must not make him the owner."""
-    world = signing(3)
-    seen = world.comes("a", 3, key=OTHERS, ip=ip)
-    assert (seen.number, seen.proven, seen.token_conflict) == (1, False, False)
-    assert world.token("a").key == browser("a", key=MINE).key
-    assert world.token("a").key_s == START_S
+def test_two_keys_that_claim_a_token_before_either_joined_prove_nothing(ip: str) -> None:
+    """Decisions 18.2: a thief's key that came first is never proof, and the owner is no conflict."""
+    world = without_keys()
+    world.comes("a", 2, key=OTHERS, ip=ip)
+    for day in range(3, 20):
+        owner, thief = world.comes("a", day, key=MINE), world.comes("a", day + 0.1, key=OTHERS, ip=ip)
+        assert (owner.number, owner.proven, owner.token_conflict) == (1, False, False)
+        assert not thief.proven
+    assert world.token("a").is_disputed
+    assert not world.token("a").has_joined_key
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["with its token", "after probation"])
+@pytest.mark.parametrize("ip", [HOME, ELSEWHERE])
+def test_another_key_than_the_one_that_joined_is_a_conflict(ip: str, late: bool) -> None:
+    """Decisions 18.2: it stays proof. A key that is lost is lost with its token."""
+    world = without_keys() if late else signing(2)
+    for day in (2, 3, 4):
+        world.comes("a", day, key=MINE)
+    joined = world.token("a")
+    seen = world.comes("a", 5, key=OTHERS, ip=ip)
+    assert (seen.proven, seen.token_conflict) == (False, True)
+    assert (world.token("a").key, world.token("a").key_s) == (joined.key, joined.key_s)
+    assert world.comes("a", 6, key=MINE, ip=FAR).proven
+
+
+def test_a_key_on_probation_is_not_needed() -> None:
+    """A week after it first signed, the browser may still come unsigned: the key may have been a thief's."""
+    world = without_keys()
+    world.comes("a", 2, key=OTHERS)
+    seen = world.comes("a", 12)
+    assert (seen.number, seen.outcome, seen.token_conflict) == (1, "token", False)
 
 
 @pytest.mark.parametrize("key", [None, OTHERS], ids=["unsigned", "another key"])
 @pytest.mark.parametrize(("day", "needed"), [(6, False), (7, True), (30, True)])
 def test_after_a_week_the_token_is_believed_with_its_signature_only(day: int, needed: bool, key: bytes | None) -> None:
-    """Else it is a conflict, and linked by its report at home only: a copy of both is new elsewhere."""
+    """Else it is a conflict, and linked by its report at home only: a copy of both is new elsewhere. Another key is one
+    at once.
+    """
+    needed = needed or key is not None
     world = signing(3)
     home = match_visitor(world, world.statistics, browser("a", key=key), START_MS + day * DAY_MS)
     away = match_visitor(world, world.statistics, browser("a", key=key, ip=ELSEWHERE), START_MS + day * DAY_MS)
@@ -673,7 +733,9 @@ def test_a_report_with_two_keys_reads_nine_blocks_and_one_record_more_than_other
 def test_tokens_survive_serialization(tokens: tuple[Token, ...]) -> None:
     raw = of_tokens.pack(tokens)
     keyed = sum(token.key != 0 for token in tokens)
-    assert len(raw) == len(tokens) * of_tokens.LENGTH + keyed * of_tokens.KEY_LENGTH
+    waiting = sum(token.key_probation is not None for token in tokens)
+    length = len(tokens) * of_tokens.LENGTH + keyed * of_tokens.KEY_LENGTH + waiting * of_tokens.WAIT_LENGTH
+    assert len(raw) == length
     assert of_tokens.unpack(b"head" + raw + b"tail", 4, len(tokens)) == (tokens, 4 + len(raw))
 
 

@@ -73,6 +73,13 @@ def test_a_password_is_hashed_with_its_address_and_key():
         ("a" * 65 + "@shop.example", None),
         ("a@" + "b" * 250 + ".example", None),
         ("", None),
+        ("mi\u212ae@shop.example", None),
+        ("\uff41da@shop.example", "\uff41da@shop.example"),
+        ("Zoe\u0308@shop.example", "zo\u00eb@shop.example"),
+        ("ada@B\u00fccher.example", "ada@b\u00fccher.example"),
+        ("ada@xn--bcher-kva.Example", "ada@b\u00fccher.example"),
+        ("ada@xn--.example", None),
+        ("ada@shop\u2024example.com", None),
     ],
 )
 def test_an_address_has_one_spelling(text: str, spelled: str | None):

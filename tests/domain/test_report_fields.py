@@ -128,7 +128,7 @@ def test_nothing_is_read_that_no_path_lists(adapter: Adapter):
 def test_a_row_names_its_adapter_a_field_and_its_content():
     rows = field_rows()
     assert {row.adapter for row in rows} == {"", *(adapter.name for adapter in ADAPTERS)}
-    assert len(rows) == sum(len(field.paths) for adapter in ADAPTERS for field in adapter.table.fields) + 9
+    assert len(rows) == sum(len(field.paths) for adapter in ADAPTERS for field in adapter.table.fields) + 12
     assert all(row.kind.endswith(".") and row.kind[0] in "`ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-" for row in rows)
     given = {row.field for row in rows} | set(FOLLOWING)
     assert {name for name in given if name.isupper()} | {"REST"} == set(Attribute.__members__)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from svc.domain.events.export import COLUMNS
+from svc.domain.events.export import FILE_COLUMNS
 from svc.http import slices
 from svc.http.console import export
 from tests.spec.console import Console
@@ -46,7 +46,7 @@ async def test_a_file_has_the_events_of_the_list_newest_first(live: Live):
     assert table.headers["content-disposition"] == 'attachment; filename="events-production-2026-01-01.csv"'
     assert table.headers["cache-control"] == "no-store"
     rows = rows_of(table.text)
-    assert tuple(rows[0]) == COLUMNS
+    assert tuple(rows[0]) == FILE_COLUMNS
     assert [row["request_id"] for row in rows] == [row["request_id"] for row in listed]
     assert {row["tag"] for row in rows} == {"'=1+1"}, "no spreadsheet evaluates it"
 

@@ -19,7 +19,7 @@ import trio
 from svc.cli.records import event_source
 from svc.cli.records.event_source import Wanted
 from svc.cli.records.events import LATE_MS, follow_arrivals
-from svc.domain.events.export import COLUMNS
+from svc.domain.events.export import FILE_COLUMNS
 from svc.domain.events.listing import Filters
 from svc.domain.rules.ruleset import Rule
 from svc.domain.scoring.explanations import evidence_text
@@ -305,8 +305,8 @@ def test_csv_has_its_columns_and_nothing_that_a_spreadsheet_would_evaluate(run: 
     assert "\r" not in text
     rows = list(csv.reader(text.splitlines()))
     assert rows == list(csv.reader(io.StringIO(text, newline=None), strict=True))
-    assert tuple(rows[0]) == COLUMNS
-    by_id = {row[0]: dict(zip(COLUMNS, row, strict=True)) for row in rows[1:]}
+    assert tuple(rows[0]) == FILE_COLUMNS
+    by_id = {row[0]: dict(zip(FILE_COLUMNS, row, strict=True)) for row in rows[1:]}
     assert list(by_id) == ids(shop.rows)[::-1]
     driven = by_id[shop.answers[2]["request_id"]]
     assert driven["tag"] == "'" + FORMULA

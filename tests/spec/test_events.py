@@ -58,9 +58,11 @@ def secret_key(live: Live, environment: str = "development", **fields: Any) -> s
     return secret
 
 
-async def visits(live: Live, count: int, *, apart_ms: int = 1000, **given: Any) -> list[str]:
+async def visits(
+    live: Live, count: int, *, apart_ms: int = 1000, environment: str = "development", **given: Any
+) -> list[str]:
     """Request ids of so many identifications, oldest first."""
-    _, public = live.issue()
+    _, public = live.issue(environment=environment)
     made: list[str] = []
     for number in range(count):
         if number:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from svc.domain.history.origins import EXPECTED_FROM, REMEMBERED
 from svc.domain.ids import DAY_MS
 from svc.domain.matching.learned.return_intervals import ENOUGH
 from tests.spec.responses import forward, visit
@@ -259,3 +260,49 @@ async def test_a_handshake_that_no_visitor_of_the_class_makes_fires_once_enough_
             assert await seen(2, "of the browser") == ()
         assert await seen(devices, "of a program", is_new=True) == ("unusual_handshake",)
         assert await seen(devices + 1, "of the browser", is_new=True) == ()
+
+
+PAGE_WITHOUT_HINTS = SCRIPTED
+"""Of a site that sends `Permissions-Policy: ch-ua=()`: fetch metadata, and no client hints."""
+SITE = "https://policy.example"
+
+
+async def returned(live: Live, key: str, headers: dict[str, str], number: int, origin: str = ORIGIN) -> None:
+    """A visitor that came today and comes again tomorrow."""
+    token = f"{number:032x}"
+    for is_new in (True, False):
+        signals = report(number, userAgentData=UA_DATA, client_token=token)
+        signals |= {"client_token_is_new": True} if is_new else {}
+        await fired(live, key, headers, signals, origin=origin)
+        live.clock.advance(hours=24)
+
+
+@pytest.mark.slow(2)
+async def test_a_site_whose_own_policy_keeps_client_hints_back_accuses_nobody(live: Live):
+    """Missing client hints are judged by what the origin's visitors send."""
+    _, key = live.issue(allowed_origins=(ORIGIN, SITE))
+    unlike = report(userAgentData=UA_DATA)
+    assert await fired(live, key, PAGE_WITHOUT_HINTS, unlike) == (), "nothing is known of the origin"
+    for number in range(1, REMEMBERED + 1):
+        await returned(live, key, SCRIPTED | HINTS, number)
+        await returned(live, key, PAGE_WITHOUT_HINTS, 100 + number, SITE)
+    assert await fired(live, key, PAGE_WITHOUT_HINTS, unlike) == ("hints_missing",)
+    assert await fired(live, key, PAGE_WITHOUT_HINTS, unlike, origin=SITE) == ()
+    assert await fired(live, key, SCRIPTED | HINTS, unlike) == ()
+
+
+@pytest.mark.slow(2)
+async def test_a_policy_that_a_site_begins_to_send_is_learned_from_visitors_that_return(live: Live):
+    """New visitors, as a program makes them, teach nothing."""
+    _, key = live.issue()
+    unlike = report(userAgentData=UA_DATA)
+    for number in range(1, REMEMBERED + 1):
+        await returned(live, key, SCRIPTED | HINTS, number)
+    for number in range(REMEMBERED):
+        token = {"client_token": f"{200 + number:032x}", "client_token_is_new": True}
+        fresh = report(200 + number, userAgentData=UA_DATA) | token
+        await fired(live, key, PAGE_WITHOUT_HINTS, fresh)
+    assert await fired(live, key, PAGE_WITHOUT_HINTS, unlike) == ("hints_missing",)
+    for number in range(REMEMBERED - EXPECTED_FROM + 1):
+        await returned(live, key, PAGE_WITHOUT_HINTS, 100 + number)
+    assert await fired(live, key, PAGE_WITHOUT_HINTS, unlike) == ()

@@ -54,9 +54,9 @@ async def with_codes(live: Live) -> tuple[Browser, str]:
     """A member who signs in with codes, and its id."""
     browser = await came_in(live, email=ADA)
     member_id = (await browser("GET", SESSION)).json()["member"]["id"]
-    await browser("POST", OFFER)
+    await browser("POST", OFFER, {"password": PASSWORD})
     confirmed = await browser("POST", CONFIRM, {"code": code(live, member_id)})
-    assert confirmed.status_code == 204, confirmed.text
+    assert confirmed.status_code == 200, confirmed.text
     return browser, member_id
 
 
@@ -234,7 +234,7 @@ async def test_a_flood_of_sign_ins_waits_its_turn_and_keeps_nobody_else_waiting(
 async def test_codes_are_set_up_by_a_secret_that_is_shown_once_and_stored_nowhere(live: Live):
     browser = await came_in(live, email=ADA)
     member_id = (await browser("GET", SESSION)).json()["member"]["id"]
-    offered = (await browser("POST", OFFER)).json()
+    offered = (await browser("POST", OFFER, {"password": PASSWORD})).json()
     assert re.fullmatch(r"[A-Z2-7]{32}", offered["secret"])
     url = urlsplit(offered["url"])
     assert (url.scheme, url.netloc) == ("otpauth", "totp")
@@ -243,7 +243,7 @@ async def test_codes_are_set_up_by_a_secret_that_is_shown_once_and_stored_nowher
     assert (await sign_in(live, with_password())).status_code == 200, "of no effect before it is confirmed"
     wrong = await browser("POST", CONFIRM, {"code": "000000"})
     assert_error(wrong, 422, "validation_error", ("code", "invalid_value", "body"))
-    assert (await browser("POST", CONFIRM, {"code": code(live, member_id)})).status_code == 204
+    assert (await browser("POST", CONFIRM, {"code": code(live, member_id)})).status_code == 200
     assert (await browser("GET", SESSION)).json()["member"]["has_totp"] is True
     assert_error(await browser("POST", CONFIRM, {"code": code(live, member_id, 1)}), 404, "not_found")
     assert_error(await sign_in(live, with_password()), 401, "unauthorized")
@@ -287,12 +287,12 @@ async def test_a_new_secret_replaces_the_former_when_it_is_confirmed(live: Live)
     member = stored(live, member_id)
     assert member is not None
     former = code_secret(sign_in_key(live.found.pepper), member_id, member.offered_generation)
-    await browser("POST", OFFER)
+    await browser("POST", OFFER, {"password": PASSWORD})
     live.clock.advance(seconds=120)
     old = with_password(totp=code_at(former, live.clock.now_ms))
     assert (await Browser(live)("POST", SESSION, old)).status_code == 200
     live.clock.advance(seconds=120)
-    assert (await browser("POST", CONFIRM, {"code": code(live, member_id)})).status_code == 204
+    assert (await browser("POST", CONFIRM, {"code": code(live, member_id)})).status_code == 200
     live.clock.advance(seconds=120)
     assert_error(
         await Browser(live)("POST", SESSION, with_password(totp=code_at(former, live.clock.now_ms))),
@@ -315,7 +315,7 @@ async def test_another_invitation_ends_the_need_of_codes(live: Live):
 
 async def test_a_session_of_a_key_has_no_codes(live: Live):
     browser = await signed_in(live)
-    for path, body in ((OFFER, None), (CONFIRM, {"code": "000000"})):
+    for path, body in ((OFFER, {"password": PASSWORD}), (CONFIRM, {"code": "000000"})):
         assert_error(await browser("POST", path, body), 404, "not_found")
 
 

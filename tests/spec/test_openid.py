@@ -18,8 +18,9 @@ from structlog.testing import capture_logs
 
 from svc.cli.records.organizations import create_organization
 from svc.config import Config, ConfigError
-from svc.domain.access.openid import ATTEMPT_MS, LEEWAY_MS
+from svc.domain.access.openid import ATTEMPT_MS, LEEWAY_MS, LONGEST_PAGE, read_roles, role_of
 from svc.domain.ids import DAY_MS
+from svc.http.members import by_openid
 from svc.openid import asking
 from svc.openid import provider as provider_module
 from svc.service_parts import openid_provider
@@ -175,7 +176,7 @@ async def test_a_browser_is_led_to_the_provider_with_pkce_state_and_nonce(scene:
     assert {name: len(values[0]) for name, values in asked.items()} == {"state": 43, "nonce": 43, "code_challenge": 43}
     attributes = response.headers["set-cookie"].partition("; ")[2]
     assert attributes == "Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=600"
-    assert kept(response).startswith("__Host-svc-openid=")
+    assert kept(response).startswith("__Host-svc-openid-")
     again = parse_qs(urlsplit((await browser("GET", BEGIN)).headers["location"]).query)
     assert all(again[name] != values for name, values in asked.items()), "each attempt has its own"
 
@@ -307,10 +308,11 @@ async def test_a_response_belongs_to_the_browser_that_asked(scene: Scene):
     _, own = await scene.begin(victim)
     name, _, value = cookie.partition("=")
     with nothing_stored(scene.live):
-        assert outcome(await scene.end(victim, own, **response)) == "refused"
         others = [f"{name}={made_up}" for made_up in ("", mistyped(value), "A" * len(value))]
-        for planted in (None, *others, f"{cookie}; {own}"):
-            assert outcome(await scene.end(victim, planted, **response)) == "expired"
+        others += [own, f"{name}={own.partition('=')[2]}"]
+        for planted in (None, *others):
+            said = outcome(await scene.end(victim, planted, **response))
+            assert said == ("refused" if planted == others[-1] else "expired")
     asked = [path for path, _ in scene.provider.asked]
     assert "/token" not in asked, "the code is not spent"
 
@@ -346,11 +348,82 @@ async def test_an_attempt_of_a_clock_that_was_a_year_ahead_keeps_nobody_out(scen
 
 @pytest.mark.parametrize("changed", [{"state": "x" * 43}, {"state": ""}, {"code": ""}, {"code": "other"}])
 async def test_a_response_with_another_state_or_code_lets_nobody_in(scene: Scene, changed: dict[str, str]):
+    said = "expired" if "state" in changed else "refused"
     browser = Browser(scene.live, https=True)
     location, cookie = await scene.begin(browser)
     with nothing_stored(scene.live):
         response = await scene.end(browser, cookie, **scene.provider.authorized(location) | changed)
-    assert outcome(response) == "refused"
+    assert outcome(response) == said
+
+
+async def test_15_4_two_tabs_sign_in_at_once_and_a_page_fetched_ahead_ends_nothing(scene: Scene):
+    """Each attempt has a cookie of its own, and each counts once, in whichever order they end."""
+    browser = Browser(scene.live, https=True)
+    attempts = [await scene.begin(browser) for _ in range(3)]
+    cookies = "; ".join(cookie for _, cookie in attempts)
+    for location, _ in reversed(attempts[:2]):
+        assert outcome(await scene.end(browser, cookies, **scene.provider.authorized(location))) == ""
+    scene.provider.is_lax = True
+    for location, _ in attempts[:2]:
+        again = await scene.end(browser, cookies, **scene.provider.authorized(location))
+        assert outcome(again) == "refused"
+
+
+async def test_a_member_signs_in_so_many_times_in_the_life_of_an_attempt_at_most(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(by_openid, "MAX_ATTEMPTS", 3)
+    said = [outcome((await scene.sign_in())[1]) for _ in range(4)]
+    assert said == ["", "", "", "refused"]
+    scene.live.clock.advance(seconds=(ATTEMPT_MS + LEEWAY_MS) / 1000)
+    assert outcome((await scene.sign_in())[1]) == ""
+
+
+@pytest.mark.parametrize(
+    "page", ["/console#/events?action=sign_up", "/console#/visitor/Abc%2Fd", "/console", "/console/x-1#/live"]
+)
+async def test_15_4_the_page_that_was_asked_for_is_shown_after_signing_in(scene: Scene, page: str):
+    browser = Browser(scene.live, https=True)
+    response = await browser("GET", f"{BEGIN}?{urlencode({'next': page})}")
+    back = scene.provider.authorized(response.headers["location"])
+    came = await scene.end(browser, kept(response), **back)
+    assert (came.status_code, came.headers["location"]) == (303, page)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        *("", "/", "/consoles", "//evil.example", "/console/../x", "/console//evil", "https://evil.example/console"),
+        *("/console\\@evil", "/console#a b", "/console#\n", "/console#é", "/console?x=1", "/console#" + "x" * 512),
+    ],
+)
+async def test_15_4_no_other_page_is_led_to(scene: Scene, page: str):
+    response = await Browser(scene.live, https=True)("GET", f"{BEGIN}?{urlencode({'next': page})}")
+    issue = "too_long" if len(page) > LONGEST_PAGE else "invalid_value"
+    assert_error(response, 422, "validation_error", ("next", issue, "query"))
+    assert "set-cookie" not in response.headers
+
+
+@pytest.mark.parametrize(
+    ("claim", "claims", "role"),
+    [
+        ("a.b", {"a": {"b": "fraud"}}, "analyst"),
+        ("a.b", {"a.b": "fraud", "a": {"b": "staff"}}, "analyst"),
+        (
+            "resource_access.svc.shop.example.roles",
+            {"resource_access": {"svc.shop.example": {"roles": ["x", "fraud"]}}},
+            "analyst",
+        ),
+        ("a.b.c", {"a.b": {"c": "fraud"}, "a": {"b": {"c": "staff"}}}, "analyst"),
+        ("a.b.c", {"a.b": {"x": "fraud"}, "a": {"b": {"c": "fraud"}}}, None),
+        ("a.b", {"a": "fraud"}, None),
+        ("a", {"a": None}, None),
+        ("a..b", {"a": {"": {"b": "fraud"}}}, "analyst"),
+    ],
+)
+def test_15_4_a_role_claim_is_a_path_whose_names_may_have_dots(claim: str, claims: dict[str, Any], role: str | None):
+    """The longest name that is there counts at each level, without a second try."""
+    assert role_of(claims, claim, read_roles(ROLES)) == role
 
 
 async def test_a_parameter_that_comes_twice_is_refused(scene: Scene):

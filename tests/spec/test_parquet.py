@@ -15,7 +15,7 @@ import pytest
 import trio
 
 from svc.cli.records.exports.hourly import HOLD_MS, HOUR_MS
-from svc.domain.events.columns import COLUMNS
+from svc.domain.events.columns import FILE_KINDS
 from svc.domain.timestamps import timestamp
 from svc.world import World
 from tests.spec.commands import ROOT, Run, run_beside
@@ -80,9 +80,11 @@ def test_parquet_has_what_the_api_has_event_by_event(shop: Shop, run: Run, tmp_p
     assert shop.export(run, "--format", "parquet", "--output", path).status == 0
     assert path.stat().st_mode & 0o777 == 0o600
     rows = parquet_rows(path)
-    assert {row["request_id"]: row for row in rows} == {name: as_columns(row) for name, row in shop.rows.items()}
+    assert {row["request_id"]: row for row in rows} == {
+        name: as_columns(row) | {"error": None} for name, row in shop.rows.items()
+    }
     assert len(rows) == len(shop.rows)
-    assert list(rows[0]) == list(COLUMNS)
+    assert list(rows[0]) == list(FILE_KINDS)
 
 
 @needs_pyarrow

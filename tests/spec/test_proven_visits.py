@@ -198,13 +198,30 @@ async def test_a_visit_is_proven_from_any_network_and_after_any_change(live: Liv
 
 
 async def test_a_token_from_before_there_were_keys_gets_one(live: Live):
+    """Decisions 18.2: three days at an address that it had on two days before."""
     browser = Browser(live)
     key, browser.key = browser.key, None
-    old = await browser.visit()
+    old = await browser.days(2)
     browser.key = key
-    first, again = await browser.visit(), await browser.visit()
-    assert [one["visitor_id"] for one in (first, again)] == [old["visitor_id"]] * 2
-    assert [one["proven"] for one in (old, first, again)] == [False, False, True]
+    signed = [await browser.days(1) for _ in range(4)]
+    assert {one["visitor_id"] for one in signed} == {old["visitor_id"]}
+    assert [one["proven"] for one in signed] == [False, False, False, True]
+
+
+async def test_a_thief_does_not_own_the_token_that_he_signs_first(live: Live):
+    """Decisions 18.2: with token and report, in the owner's network, before the site's SDK makes keys."""
+    owner, thief = Browser(live), Browser(live, 2)
+    key, owner.key = owner.key, None
+    first = await owner.days(5)
+    near = PUBLIC_ADDRESS.rsplit(".", 1)[0] + ".250"
+    await thief.visit(ip=near)
+    live.clock.advance(hours=8 * 24)
+    owner.key = key
+    for _ in range(7):
+        mine, stolen = await owner.visit(), await thief.visit(ip=ELSEWHERE)
+        assert (mine["visitor_id"], mine["proven"], stolen["proven"]) == (first["visitor_id"], False, False)
+        assert "token_conflict" not in fired(mine)
+        live.clock.advance(hours=24)
 
 
 async def test_the_key_of_another_browser_proves_nothing(live: Live):

@@ -84,10 +84,21 @@ async def populate(directory: Path) -> dict[str, Any]:
         )
 
 
+HINTS = {"sec-ch-ua": '"Chromium";v="137", "Google Chrome";v="137", "Not/A)Brand";v="24"'}
+
+
+def _hinted(**more: Any) -> dict[str, Any]:
+    """A report of a browser that sends client hints: once it has come back, its origin is remembered."""
+    brands = [{"brand": "Google Chrome", "version": "137"}]
+    return report(5, client_token=TOKEN[5:] + "hints", uaData={"brands": brands}, **more)
+
+
 async def _populate(directory: Path, **settings: Any) -> dict[str, Any]:
     async with subscribing(directory, **settings) as subscriber:
         live = subscriber.live
         _, secret = live.issue("secret", environment="production")
+        await live.identify(subscriber.production, _hinted(client_token_is_new=True), headers=BROWSER | HINTS)
+        live.clock.now_ms += DAY_MS
         first = report(1, client_token=TOKEN, client_token_is_new=True)
         answers = [await live.identify(subscriber.production, first, headers={**BROWSER, "idempotency-key": "first"})]
         endpoint, _ = await subscriber.create()
@@ -111,6 +122,7 @@ async def _populate(directory: Path, **settings: Any) -> dict[str, Any]:
         bodies = [answer.json() for answer in answers]
         await _supplement(subscriber, bodies[1])
         events = [await _event(subscriber, secret, body["request_id"]) for body in bodies]
+        await live.identify(subscriber.production, _hinted(), headers=BROWSER | HINTS)
         await sweep(live.found.store, live.clock.now_ms, 365)
         return {
             "organization": live.organization.id,

@@ -174,7 +174,10 @@ REPORT = DeferredReport(signals=b"", sdk_platform=None, sdk_version=None, digest
         (
             lambda txn: txn.delete(EVENTS, 1, uuid(7).bytes) and txn.delete(DOCUMENTS, 1, uuid(7).bytes),
             [
-                f"event_tail names request {uuid(7)}, which has no event",
+                (
+                    f"event_tail names request {uuid(7)}, which has no event; "
+                    f"`svc store quarantine {uuid(7)}` takes it out"
+                ),
                 "the counters of organization 1, staging, 2026-01-01T00:00:00.000Z are not what its events add up to",
             ],
         ),

@@ -63,6 +63,11 @@ class Counted(Snapshot):
     def scan_reverse(self, table: Any, start: tuple[Any, ...], end: tuple[Any, ...]) -> Iterator[Any]:
         return self._each(table, super().scan_reverse(table, start, end))
 
+    def scan_past_corruption(
+        self, table: Any, start: tuple[Any, ...], end: tuple[Any, ...], *, reverse: bool = False
+    ) -> Iterator[Any]:
+        return self._each(table, super().scan_past_corruption(table, start, end, reverse=reverse))
+
     def _each(self, table: Any, rows: Iterator[Any]) -> Iterator[Any]:
         for row in rows:
             self.touched[table.name] += 1

@@ -36,6 +36,7 @@ CHANGED = (
 PASSING = {
     "departed",
     "account_erasures",
+    "text_erasures",
     "erasures",
     "event_segments",
     "following",

@@ -36,11 +36,28 @@ class BrowserKey:
         """The signals with key and proof, byte for byte as a browser sends them beside `subject`; version 1 is that of
         older SDKs.
         """
-        unsigned = compact({**signals, "client_key": base64url(self.point)})
+        return self._proven(compact({**signals, "client_key": base64url(self.point)}), origin, subject, version)
+
+    def renewing(
+        self,
+        signals: Mapping[str, Any],
+        before: tuple[str, BrowserKey],
+        origin: str = ORIGIN,
+        subject: Subject = NO_SUBJECT,
+    ) -> bytes:
+        """The same of a browser whose token and key are in the place of those `before`, which sign first."""
+        token, former = before
+        named = {"client_token_before": token, "client_key_before": base64url(former.point)}
+        unsigned = compact({**signals, "client_key": base64url(self.point), **named})
+        return self._proven(former._proven(unsigned, origin, subject, 2, "client_proof_before"), origin, subject, 2)
+
+    def _proven(
+        self, unsigned: bytes, origin: str, subject: Subject, version: ProofVersion, name: str = "client_proof"
+    ) -> bytes:
         about = [compact(list(subject))] if version == 2 else []
         lines = [f"svc-proof {version}".encode(), origin.encode(), *about, unsigned]
         signature = self.signature(b"\n".join(lines))
-        return b'%b,"client_proof":"%b"}' % (unsigned[:-1], base64url(signature).encode())
+        return b'%b,"%b":"%b"}' % (unsigned[:-1], name.encode(), base64url(signature).encode())
 
 
 def compact(signals: Mapping[str, Any] | list[Any]) -> bytes:

@@ -276,13 +276,15 @@ def test_an_invited_member_chooses_a_password_and_is_in(member: dict[str, Any]):
 
 def test_a_member_sets_up_codes_and_signs_in_with_them(member: dict[str, Any]):
     assert member["wrongCode"]
+    assert len(set(member["recovery"])) == 10
+    assert member["common"]
     assert "the code is wrong" in member["withoutCode"]
     assert member["again"]["member"]["has_totp"] is True
     assert member["again"]["member"]["id"] == member["invited"]["id"]
     assert member["afterwards"].endswith("/console"), "what the provider said is in no address"
 
 
-@pytest.mark.parametrize("name", ["invitation", "codes", "sign in"])
+@pytest.mark.parametrize("name", ["invitation", "proof", "codes", "recovery codes", "password", "sign in"])
 def test_a_page_of_signing_in_has_no_serious_axe_finding_and_fits_its_window(member: dict[str, Any], name: str):
     for how, seen in member["screens"][name].items():
         assert (seen["overflows"], seen["axe"]) == ([], []), how

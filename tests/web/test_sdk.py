@@ -116,6 +116,32 @@ def test_the_first_visit_is_a_new_visitor_with_a_token_and_a_second_report(visit
     assert first["timing"]["sentBytes"] < first["timing"]["reportBytes"] / 2
 
 
+def test_a_page_that_demands_trusted_types_is_read_in_full(visits: Visits):
+    """Worker and iframe are made by the policy `svc`; nothing is violated."""
+    visit = visits["trusted types"]
+    assert visit["violations"] == []
+    assert set(visit["timing"]["missed"]) <= ELSEWHERE
+    assert not [note for note in visit["timing"]["notes"] if "policy" in note]
+    assert visit["result"]["visitor_id"] == visits["first"]["result"]["visitor_id"]
+
+
+ELSEWHERE = {"worker", "worker.graphics", "incognito", "bot.notificationPermissions"}
+"""What other threads and processes find, for which a report does not wait."""
+OF_THE_MOMENT = ("nonce", "collected_at", "client_proof")
+
+
+def test_a_page_that_identifies_again_asks_once_for_what_it_cannot_change(visits: Visits):
+    first, second = visits["single page"]["reports"]
+    assert all(first[name] != second[name] for name in OF_THE_MOMENT)
+    for sent in (first, second):
+        for name in (*OF_THE_MOMENT, "client_token_is_new", "incognito"):
+            sent.pop(name, None)
+        sent["probes"]["contexts"].pop("worker")
+        sent["botd"].pop("notificationPermissions", None)
+    assert first == second
+    assert visits["single page"]["workers"] == 1
+
+
 @pytest.mark.parametrize(
     ("name", "confidence"),
     [

@@ -18,12 +18,16 @@ from tests.support.process import ENVIRONMENT, read_until, start
 Visits = dict[str, dict[str, Any]]
 
 
-def seen_by(script: str, folders: pytest.TempPathFactory, worker_id: str, *more: str) -> Visits:
-    """What the script saw, by the name of the visit: made once, whatever number of processes tests."""
+def seen_by(
+    script: str, folders: pytest.TempPathFactory, worker_id: str, *more: str, name: str | None = None
+) -> Visits:
+    """What the script saw, by the name of the visit: made once, whatever number of processes tests. `name`: under which
+    it is kept, where one script is run with other arguments.
+    """
     own = folders.getbasetemp()
     shared = own if worker_id == "master" else own.parent
-    seen = shared / f"{script}.jsonl"
-    with (shared / f"{script}.lock").open("w") as lock:
+    seen = shared / f"{name or script}.jsonl"
+    with (shared / f"{name or script}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not seen.exists():
             seen.write_text(_visited(script, folders.mktemp("visits"), more))

@@ -276,11 +276,11 @@ async function links(press) {
 }
 
 /** The code that an authenticator shows for a secret in base32, so many seconds from now (RFC 6238). */
-function code(secret, ahead = 0) {
+function code(secret) {
   const bits = [...secret].map((letter) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(letter).toString(2).padStart(5, "0")).join("");
   const key = Buffer.from(bits.match(/.{8}/g).map((byte) => Number.parseInt(byte, 2)));
   const step = Buffer.alloc(8);
-  step.writeBigUInt64BE(BigInt(Math.floor((Date.now() / 1000 + ahead) / 30)));
+  step.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
   const hash = createHmac("sha1", key).update(step).digest();
   const number = hash.readUInt32BE(hash.at(-1) & 15) & 0x7fffffff;
   return String(number % 1e6).padStart(6, "0");
@@ -301,7 +301,7 @@ async function looked(name) {
 /** Accepts `invitation`, sets up codes, signs out, and signs in again as a member: by keyboard alone. */
 async function member() {
   const { reach, press } = keyboard(page, (found.outlines = []));
-  const password = "a horse that is correct";
+  let password = "a horse that is correct";
   const write = async (field, text) => {
     await reach(`[name=${field}]`);
     await page.keyboard.type(text);
@@ -320,6 +320,10 @@ async function member() {
   found.session = (await api("session")).body;
   await press(".account summary");
   await press("Set up one-time codes");
+  await page.waitForSelector(".account [name=password]");
+  await looked("proof");
+  await write("password", password);
+  await page.keyboard.press("Enter");
   await page.waitForSelector("[name=code]");
   await looked("codes");
   const secret = (await page.$eval(".account .copyable code", (element) => element.textContent)).replaceAll(" ", "");
@@ -331,7 +335,26 @@ async function member() {
   for (let digit = 0; digit < 6; digit += 1) await page.keyboard.press("Backspace");
   await page.keyboard.type(code(secret));
   await page.keyboard.press("Enter");
+  await page.waitForSelector(".account pre");
+  await looked("recovery codes");
+  const recovery = (await page.$eval(".account pre", (element) => element.textContent)).split("\n");
+  found.recovery = recovery;
+  await press("I have kept them");
   await page.waitForFunction(() => document.querySelector(".account").textContent.includes("You sign in with one-time codes."));
+  await press("Change password");
+  await page.waitForSelector("[name=new_password]");
+  await looked("password");
+  await write("password", password);
+  await write("new_password", "qwerty123456");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".account .problem");
+  found.common = await page.$eval(".account .problem", (element) => element.textContent);
+  await reach("[name=new_password]", { back: true });
+  for (let letter = 0; letter < 12; letter += 1) await page.keyboard.press("Backspace");
+  password = "the second horse is correct";
+  await page.keyboard.type(password);
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => !document.querySelector("[name=new_password]"));
   await press("Sign out");
   await screen("Sign in to the console");
   await looked("sign in");
@@ -341,7 +364,7 @@ async function member() {
   await page.waitForSelector("form .problem");
   found.withoutCode = await page.$eval("form .problem", (element) => element.textContent);
   await page.waitForFunction(() => !document.querySelector("form button").disabled);
-  await write("totp", code(secret, 30));
+  await write("totp", recovery[0]);
   await page.keyboard.press("Enter");
   await screen("Live");
   found.again = (await api("session")).body;

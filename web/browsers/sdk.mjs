@@ -46,7 +46,8 @@ function shop(faults) {
   return createServer((request, response) => {
     const path = request.url.split("?")[0];
     const connect = path === "/unconnected" ? "'none'" : `${service} ${faults} http://127.0.0.1:9`;
-    const policy = `default-src 'none'; script-src 'self'; worker-src 'self'; connect-src ${connect}`;
+    const trusted = path === "/trusted" ? "; require-trusted-types-for 'script'; trusted-types svc" : "";
+    const policy = `default-src 'none'; script-src 'self'; worker-src 'self'; connect-src ${connect}${trusted}`;
     const headers = { "content-security-policy": policy, "cache-control": "no-store" };
     if (path === "/page.js" || /^\/svc[\w.]*\.js$/.test(path)) {
       const content = path === "/page.js" ? SCRIPT : readFileSync(join(folder, path));
@@ -111,6 +112,12 @@ const listening = (server, port = 0) =>
 async function identifications(tag) {
   const response = await fetch(`${service}/api/v1/events?limit=200`, { headers: { "x-api-key": secretKey } });
   return (await response.json()).rows.filter((row) => row.tag === tag).length;
+}
+
+/** The report of an event as it was archived. */
+async function reported(requestId) {
+  const response = await fetch(`${service}/api/v1/events/${requestId}`, { headers: { "x-api-key": secretKey } });
+  return (await response.json()).document.signals;
 }
 
 const faults = new Faults();
@@ -193,6 +200,21 @@ await session.send("Network.clearBrowserCookies");
 await cleared.close();
 await tell("cleared", main);
 await tell("global", main, { address: `${LOCAL}/global` });
+await tell("trusted types", main, { address: `${LOCAL}/trusted` });
+
+// A page that identifies at each step, and is never loaded anew.
+const single = await newPage(main, LOCAL);
+let workers = 0;
+single.on("workercreated", () => (workers += 1));
+const calls = await single.evaluate(async (options) => {
+  const client = sdk.load(options);
+  const found = [];
+  for (const tag of ["step 1", "step 2"]) found.push({ result: await client.identify({ tag }), timing: client.timing });
+  return found;
+}, { ...DEFAULTS, deferred: false });
+const reports = await Promise.all(calls.map(({ result }) => reported(result.request_id)));
+console.log(JSON.stringify({ name: "single page", calls, workers, reports }));
+await single.close();
 await browser.close();
 browser = await open();
 main = browser.defaultBrowserContext();

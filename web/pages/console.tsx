@@ -16,7 +16,7 @@ import { Shared } from "./console/state.js";
 import { Choice } from "./console/ui.js";
 import { nameOf, ownerOf } from "./console/who.js";
 import type { Key, Session, SignInOptions } from "./console/wire.js";
-import { texts as readTexts, type Texts } from "./parts/wire.js";
+import { NO_TEXTS, texts as readTexts, type Texts } from "./parts/wire.js";
 
 const SignIn = lazy<Parameters<typeof SignInScreen>[0]>(async () => (await import("./console/signin.js")).SignIn);
 const Invitation = lazy<Parameters<typeof InvitationScreen>[0]>(async () => (await import("./console/invitation.js")).Invitation);
@@ -25,7 +25,6 @@ const ENVIRONMENTS = ["production", "staging", "development"];
 const NOTICE_MS = 8000;
 /** All tabs of a browser have one session: the tab that begins one says so to the others. */
 const CHANNEL = "svc console session";
-const NO_TEXTS: Texts = { signals: {}, evidence: {}, changes: {}, linkage: {}, proof: {}, reasons: {} };
 
 interface Signed {
   session: Session;

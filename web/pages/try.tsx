@@ -7,7 +7,7 @@ import { type About, Activity } from "./parts/activity.js";
 import { Facts } from "./parts/facts.js";
 import { Identity, Visits } from "./parts/identity.js";
 import { Score } from "./parts/score.js";
-import { configuration, erase, explanation, ServiceError, texts, type Explained, type Explanation, type Texts } from "./parts/wire.js";
+import { configuration, erase, explanation, NO_TEXTS, ServiceError, texts, type Explained, type Explanation, type Texts } from "./parts/wire.js";
 
 interface Shown extends Explanation {
   response: Identification;
@@ -20,8 +20,6 @@ type State =
   | { step: "failed"; message: string; advice: string }
   | { step: "erased" }
   | ({ step: "shown" } & Shown);
-
-const NO_TEXTS: Texts = { signals: {}, evidence: {}, changes: {}, linkage: {}, proof: {}, reasons: {} };
 
 let client: SvcClient | undefined;
 let key = "";
@@ -148,8 +146,8 @@ function Result({ shown, onShown, onErased, onFailed }: {
 
 const TESTS: [string, string][] = [
   ["Reload this page", "The token in this browser's storage names you at once."],
-  ["Open this page in a private window", "There is no token, and the id stays."],
-  ["Clear the storage of this site", "The browser is recognized by its properties; right after clearing it may count as new. Earlier visits show once its token comes back."],
+  ["Open this page in a private window", "It has a token of its own, and mostly the same id: up to 89 %, since a copy of the report would look the same."],
+  ["Clear the storage of this site", "The browser is recognized by its properties, again with up to 89 %. A reload lists the earlier visits, and on another day its new token is certain."],
   ["Restart the browser, or the service", "Nothing is lost."],
   ["Open it in another browser", "That is another visitor, with an id of its own."],
 ];

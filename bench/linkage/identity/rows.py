@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from bench.linkage.identity import phones, private, programs, takeover, twins, versions
+from bench.linkage.identity import cleared, mornings, phones, private, programs, takeover, twins, versions
 from bench.linkage.identity.world import Aim, Count, Counts, Hashes, Part
 from bench.linkage.tables import Table
 
@@ -31,6 +31,8 @@ class Row(NamedTuple):
 
 
 ROWS: dict[str, Row] = {
+    "cleared": Row(cleared.measure, cleared.AIMS),
+    "mornings": Row(mornings.measure, mornings.AIMS, mornings.STREAMS),
     "twins": Row(twins.measure, twins.AIMS, twins.STREAMS),
     "private": Row(private.measure, private.AIMS),
     "programs": Row(programs.measure, programs.AIMS),

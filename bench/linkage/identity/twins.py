@@ -49,7 +49,7 @@ AIMS: dict[str, Aim] = {
     "household of two: joined pairs": at_most(0.02),
     "household of two: visits with the other's id": at_most(0.07),
     "office of fifteen: joined pairs": at_most(0.02),
-    "office of fifteen: visits with another's id": at_most(0.04),
+    "office of fifteen: visits with another's id": at_most(0.06),
     "sixty phones of a carrier: joined pairs": at_most(0.02),
     "sixty phones of a carrier: visits with another's id": at_most(0.02),
     "storage cleared at home: recognized": at_least(0.95),

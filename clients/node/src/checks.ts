@@ -40,10 +40,13 @@ export interface Action {
   action?: string | undefined;
   /**
    * Whether to ask for a visit that its browser proved: `unproven` asks for a second factor. A first visit is never
-   * proven.
+   * proven: it brings the key that later ones are compared with.
    */
   proven?: boolean;
-  /** Whether a new or hardly recognized visitor is accepted, as at a sign-up: no `not_known`. */
+  /**
+   * Whether a visitor is accepted that is new (confidence 0), or the same by all that is known and not proven (85 to 89),
+   * as after its storage was cleared. For a sign-up: no `not_known`.
+   */
   allowUnknown?: boolean;
   /**
    * By which it must have been scored; left out not to compare it. A report that names another platform than its page

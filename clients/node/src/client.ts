@@ -7,7 +7,7 @@ import {
 import { ApiError, UnreachableError, unexpected } from "./errors.js";
 import { Operations } from "./operations.js";
 import { type Retries, waitMs } from "./retries.js";
-import type { ErrorBody, EventBody, EventDetailBody, EventsAnswer, ListEventsQuery } from "./types.js";
+import type { ErrorBody, EventBody, EventDetailBody, EventsAnswer, ListEventsQuery, UnreadableEventBody } from "./types.js";
 import { type ExpectedVerdict, KeyRing } from "./verdicts.js";
 
 export interface Options {
@@ -82,8 +82,8 @@ export class Client extends Operations {
     return { verdict, ...concluded(problems, verdict, expected) };
   }
 
-  /** Every event of a list, newest first, page after page. */
-  async *iterateEvents(query: Omit<ListEventsQuery, "page" | "order" | "after"> = {}): AsyncGenerator<EventBody, void> {
+  /** Every event of a list, newest first, page after page. One that is corrupt in the store has `request_id` and `error` alone. */
+  async *iterateEvents(query: Omit<ListEventsQuery, "page" | "order" | "after"> = {}): AsyncGenerator<EventBody | UnreadableEventBody, void> {
     let cursor: string | undefined = query.cursor;
     do {
       const page = await this.listEvents({ ...query, ...(cursor === undefined ? {} : { cursor }) });

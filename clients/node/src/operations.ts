@@ -1045,7 +1045,8 @@ export abstract class Operations {
   /**
    * Erase an account.
    *
-   * Its id leaves events, counts and queued webhooks, for good. The events stay. Needs the role `admin`.
+   * Its id leaves events, counts, lists, notes and queued webhooks, for good. The events stay. Needs the role
+   * `admin`.
    */
   eraseAccount(organizationId: string, accountId: string): Promise<void> {
     return this.send<void>({

@@ -248,9 +248,15 @@ export interface EventBody {
   visitor_is_new: boolean;
   /** `false` when the report carried too little to identify anyone. The request is still scored. */
   identifiable: boolean;
-  /** `100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id. */
+  /**
+   * `90` to `100`: nothing that decided could have been copied. `85` to `89`: the same visitor by all that is known,
+   * not proven. `0`: a new visitor id.
+   */
   visitor_confidence: number;
-  /** The browser signed the report with the key that its token had before: neither was copied to another one. */
+  /**
+   * The browser signed the report with the key that its token had before: neither was copied to another one. `false`
+   * on a first visit, before which there is no key.
+   */
   proven: boolean;
   /** `enriched`, or `unavailable` when the network look-up could not run. */
   state: Open<"enriched" | "unavailable">;
@@ -344,9 +350,15 @@ export interface EventDetailBody {
   visitor_is_new: boolean;
   /** `false` when the report carried too little to identify anyone. The request is still scored. */
   identifiable: boolean;
-  /** `100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id. */
+  /**
+   * `90` to `100`: nothing that decided could have been copied. `85` to `89`: the same visitor by all that is known,
+   * not proven. `0`: a new visitor id.
+   */
   visitor_confidence: number;
-  /** The browser signed the report with the key that its token had before: neither was copied to another one. */
+  /**
+   * The browser signed the report with the key that its token had before: neither was copied to another one. `false`
+   * on a first visit, before which there is no key.
+   */
   proven: boolean;
   /** `enriched`, or `unavailable` when the network look-up could not run. */
   state: Open<"enriched" | "unavailable">;
@@ -463,8 +475,11 @@ export interface EventTriggerBody {
 }
 
 export interface EventsAnswer {
-  /** Newest first, unless the `order` was another. */
-  rows: Array<EventBody>;
+  /**
+   * Newest first, unless the `order` was another. An event that is corrupt in the store has a row with `request_id`
+   * and `error` alone: look for `error` before other fields.
+   */
+  rows: Array<EventBody | UnreadableEventBody>;
   /** As asked for; 1 where a cursor asked for it. */
   page: number;
   /** The most events that a page has: the `limit` of the request. */
@@ -547,9 +562,15 @@ export interface IdentifyAnswer {
   visitor_is_new: boolean;
   /** `false` when the report carried too little to identify anyone. The request is still scored. */
   identifiable: boolean;
-  /** `100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id. */
+  /**
+   * `90` to `100`: nothing that decided could have been copied. `85` to `89`: the same visitor by all that is known,
+   * not proven. `0`: a new visitor id.
+   */
   visitor_confidence: number;
-  /** The browser signed the report with the key that its token had before: neither was copied to another one. */
+  /**
+   * The browser signed the report with the key that its token had before: neither was copied to another one. `false`
+   * on a first visit, before which there is no key.
+   */
   proven: boolean;
   /** `enriched`, or `unavailable` when the network look-up could not run. */
   state: Open<"enriched" | "unavailable">;
@@ -563,6 +584,8 @@ export interface IdentifyAnswer {
   deferred_token: string;
   /** This is the response of an earlier request with the same `Idempotency-Key`; nothing changed. */
   duplicate?: boolean;
+  /** The web SDK renews its token and key. Only to a public key, and only `true`. */
+  client_token_renew?: boolean;
   /** Sum of the weights of the signals that fired. Absent or `null` when not scored. */
   suspect_score?: number;
   /** What fired, heaviest first. */
@@ -1491,6 +1514,16 @@ export interface TriggerBody {
   confidence: Open<"high" | "low" | "medium">;
 }
 
+export interface UnreadableEventBody {
+  /** UUIDv7 of the request; it sorts by time. */
+  request_id: string;
+  /**
+   * `unreadable`: the event is corrupt in the store, and its other fields are missing. The operator of the service
+   * can take it out.
+   */
+  error: Open<"unreadable">;
+}
+
 export interface UpdateEventBody {
   /** The account; `null` removes it. */
   account_id?: string | null;
@@ -1625,8 +1658,17 @@ export interface WebhookBody {
     | "webhook.test"
   >
   >;
-  /** `failing` is never switched off: the first `2xx` makes it `active` again. */
+  /**
+   * `failing` after five failed attempts in a row over at least ten minutes, a delivery that failed for good, or a
+   * `410`. It is never switched off: the first `2xx` makes it `active` again.
+   */
   status: Open<"active" | "failing" | "paused">;
+  /**
+   * When the first of its failed attempts in a row began, whatever its status; left out where the last attempt
+   * succeeded. After five of them an endpoint for which more than 100 deliveries wait is tried after a twelfth of
+   * the time since then, between 5 seconds and 5 minutes; the first success sends all that wait.
+   */
+  failing_since?: string;
   /**
    * `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people,
    * unsigned.

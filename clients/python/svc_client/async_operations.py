@@ -1797,7 +1797,8 @@ class AsyncOperations:
     async def erase_account(self, organization_id: str, account_id: str) -> None:
         """Erase an account.
 
-        Its id leaves events, counts and queued webhooks, for good. The events stay. Needs the role `admin`.
+        Its id leaves events, counts, lists, notes and queued webhooks, for good. The events stay. Needs the
+        role `admin`.
 
         Args:
             organization_id: The organization that the key acts on.

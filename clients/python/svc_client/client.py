@@ -20,7 +20,7 @@ from svc_client.errors import ApiError, SvcError
 from svc_client.operations import Operations
 from svc_client.retries import Retries
 from svc_client.transport import address_of, failure_of, key_of, read, request
-from svc_client.types import EventBody, EventsAnswer
+from svc_client.types import EventBody, EventsAnswer, UnreadableEventBody
 from svc_client.verdicts import Expected, KeyRing, checked_verdict
 
 TIMEOUT_S = 5.0
@@ -93,10 +93,11 @@ class Client(Operations):
             platform: By which it must have been scored: `web`, `android` or `ios`; `None` not to compare it. A report
                 that names another platform than its page or app is scored by other weights.
             proven: Whether to ask for a visit that its browser proved: `unproven` asks for a second factor. A first
-                visit is never proven.
+                visit is never proven: it brings the key that later ones are compared with.
             same_network: Whether it is enough that `ip` is of the same network, of IPv4 the /24 and of IPv6 the /48:
                 `other_network` takes the place of `other_address`.
-            allow_unknown: Whether a new or hardly recognized visitor is accepted, as at a sign-up: no `not_known`.
+            allow_unknown: Whether a visitor is accepted that is new (confidence 0), or the same by all that is known
+                and not proven (85 to 89), as after its storage was cleared. For a sign-up: no `not_known`.
             is_first_use: Stores the id and says whether it was new: a unique key in your database. Called last, for
                 an event that counts for this action, at once or after a second factor.
             now: The time, with a time zone; that of the machine by default.
@@ -143,9 +144,9 @@ class Client(Operations):
             return checked_verdict(("used_before",), found.verdict, expected)
         return found
 
-    def iterate_events(self, **filters: Any) -> Iterator[EventBody]:
+    def iterate_events(self, **filters: Any) -> Iterator[EventBody | UnreadableEventBody]:
         """Every event of a list, newest first, page after page; arguments as of `list_events`, but `page`, `order` and
-        `after`.
+        `after`. One that is corrupt in the store has `request_id` and `error` alone.
         """
         while True:
             page = self.list_events(**filters)
@@ -284,9 +285,9 @@ class AsyncClient(AsyncOperations):
                 return checked_verdict(("used_before",), found.verdict, expected)
         return found
 
-    async def iterate_events(self, **filters: Any) -> AsyncIterator[EventBody]:
+    async def iterate_events(self, **filters: Any) -> AsyncIterator[EventBody | UnreadableEventBody]:
         """Every event of a list, newest first, page after page; arguments as of `list_events`, but `page`, `order` and
-        `after`.
+        `after`. One that is corrupt in the store has `request_id` and `error` alone.
         """
         while True:
             page = await self.list_events(**filters)

@@ -1787,7 +1787,8 @@ class Operations:
     def erase_account(self, organization_id: str, account_id: str) -> None:
         """Erase an account.
 
-        Its id leaves events, counts and queued webhooks, for good. The events stay. Needs the role `admin`.
+        Its id leaves events, counts, lists, notes and queued webhooks, for good. The events stay. Needs the
+        role `admin`.
 
         Args:
             organization_id: The organization that the key acts on.

@@ -174,9 +174,13 @@ class EventBody(TypedDict):
     identifiable: bool
     """`false` when the report carried too little to identify anyone. The request is still scored."""
     visitor_confidence: int
-    """`100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id."""
+    """`90` to `100`: nothing that decided could have been copied. `85` to `89`: the same visitor by all that is
+    known, not proven. `0`: a new visitor id.
+    """
     proven: bool
-    """The browser signed the report with the key that its token had before: neither was copied to another one."""
+    """The browser signed the report with the key that its token had before: neither was copied to another one.
+    `false` on a first visit, before which there is no key.
+    """
     state: str
     """`enriched`, or `unavailable` when the network look-up could not run."""
     reason: NotRequired[str]
@@ -265,9 +269,13 @@ class EventDetailBody(TypedDict):
     identifiable: bool
     """`false` when the report carried too little to identify anyone. The request is still scored."""
     visitor_confidence: int
-    """`100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id."""
+    """`90` to `100`: nothing that decided could have been copied. `85` to `89`: the same visitor by all that is
+    known, not proven. `0`: a new visitor id.
+    """
     proven: bool
-    """The browser signed the report with the key that its token had before: neither was copied to another one."""
+    """The browser signed the report with the key that its token had before: neither was copied to another one.
+    `false` on a first visit, before which there is no key.
+    """
     state: str
     """`enriched`, or `unavailable` when the network look-up could not run."""
     reason: NotRequired[str]
@@ -367,8 +375,10 @@ class EventTriggerBody(TypedDict):
 
 
 class EventsAnswer(TypedDict):
-    rows: list[EventBody]
-    """Newest first, unless the `order` was another."""
+    rows: list[EventBody | UnreadableEventBody]
+    """Newest first, unless the `order` was another. An event that is corrupt in the store has a row with
+    `request_id` and `error` alone: look for `error` before other fields.
+    """
     page: int
     """As asked for; 1 where a cursor asked for it."""
     page_size: int
@@ -416,9 +426,13 @@ class IdentifyAnswer(TypedDict):
     identifiable: bool
     """`false` when the report carried too little to identify anyone. The request is still scored."""
     visitor_confidence: int
-    """`100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id."""
+    """`90` to `100`: nothing that decided could have been copied. `85` to `89`: the same visitor by all that is
+    known, not proven. `0`: a new visitor id.
+    """
     proven: bool
-    """The browser signed the report with the key that its token had before: neither was copied to another one."""
+    """The browser signed the report with the key that its token had before: neither was copied to another one.
+    `false` on a first visit, before which there is no key.
+    """
     state: str
     """`enriched`, or `unavailable` when the network look-up could not run."""
     reason: NotRequired[str]
@@ -433,6 +447,8 @@ class IdentifyAnswer(TypedDict):
     """Allows the deferred report of this request to be sent, for 24 hours."""
     duplicate: NotRequired[bool]
     """This is the response of an earlier request with the same `Idempotency-Key`; nothing changed."""
+    client_token_renew: NotRequired[bool]
+    """The web SDK renews its token and key. Only to a public key, and only `true`."""
     suspect_score: NotRequired[int]
     """Sum of the weights of the signals that fired. Absent or `null` when not scored."""
     triggers: NotRequired[list[TriggerBody]]
@@ -1164,6 +1180,15 @@ class TriggerBody(TypedDict):
     """How well founded it is; it does not change the weight. Now one of `high`, `low`, `medium`."""
 
 
+class UnreadableEventBody(TypedDict):
+    request_id: str
+    """UUIDv7 of the request; it sorts by time."""
+    error: str
+    """`unreadable`: the event is corrupt in the store, and its other fields are missing. The operator of the
+    service can take it out.
+    """
+
+
 class VelocityBody(TypedDict):
     visitor: VisitorVelocity
     """Of the visitor."""
@@ -1217,8 +1242,14 @@ class WebhookBody(TypedDict):
     `webhook.test`.
     """
     status: str
-    """`failing` is never switched off: the first `2xx` makes it `active` again. Now one of `active`, `failing`,
+    """`failing` after five failed attempts in a row over at least ten minutes, a delivery that failed for good, or
+    a `410`. It is never switched off: the first `2xx` makes it `active` again. Now one of `active`, `failing`,
     `paused`.
+    """
+    failing_since: NotRequired[str]
+    """When the first of its failed attempts in a row began, whatever its status; left out where the last attempt
+    succeeded. After five of them an endpoint for which more than 100 deliveries wait is tried after a twelfth
+    of the time since then, between 5 seconds and 5 minutes; the first success sends all that wait.
     """
     format: str
     """`json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people,

@@ -14,7 +14,7 @@ from svc.cli.data_directory import opened
 from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, ShownTable, confirmed, data_option, json_option, show_table, yes_option
 from svc.cli.records.changes import Change, apply, commit
-from svc.cli.records.event_source import Wanted, environment_option, newest_first, number_of, oldest_ms, reading
+from svc.cli.records.event_source import Wanted, environment_option, newest_readable, number_of, oldest_ms, reading
 from svc.domain.accounts.names import ACCOUNT_ID
 from svc.domain.accounts.velocity import WINDOWS, account_digest, kind_of
 from svc.domain.model import Environment
@@ -22,6 +22,7 @@ from svc.domain.refusals import Refusal
 from svc.http.api.account_schema import AccountRow, account_body, account_row
 from svc.store.snapshot import Transaction
 from svc.store.transactions.erasure.accounts import continue_account_erasure, erase_account
+from svc.store.transactions.erasure.texts import remaining_texts
 from svc.store.views import subjects
 from svc.store.views.events import EventMatch
 from svc.store.views.labels.reviews import judged
@@ -57,7 +58,7 @@ def show(organization_id: str, account_id: str, environment: Environment, direct
         for name in subjects.environments_of(kind) if ACCOUNT_ID.fullmatch(account_id) else ():
             filters = subjects.filters_of("account", account_id)
             wanted = Wanted(name, oldest_ms(now_ms), now_ms + 1, filters)
-            found += newest_first(store, number, wanted, EVENTS_LOOKED_AT)
+            found += newest_readable(store, number, wanted, EVENTS_LOOKED_AT)
         with store.read() as snapshot:
             digest = account_digest(number, account_id)
             row = shown_row(snapshot, number, kind, "account", digest, now_ms // 1000)
@@ -130,7 +131,10 @@ def _listed(row: AccountRow) -> dict[str, object]:
 @data_option
 @json_option
 def erase(organization_id: str, account_id: str, sure: bool, directory: Path, as_json: bool) -> None:
-    """Erase an account permanently from events, counts and queued webhooks. The events stay."""
+    """Erase an account permanently from events, counts, lists, notes and queued webhooks. The events stay.
+
+    Rules and names of lists stay as they are: those that name the account are shown.
+    """
     with opened(directory) as found:
         number = organization_account(found.store, organization_id).organization.number
         confirmed(f"This takes account {account_id} of {organization_id} out of its events, for good.", sure=sure)
@@ -145,4 +149,7 @@ def erase(organization_id: str, account_id: str, sure: bool, directory: Path, as
         digest = account_digest(number, account_id)
         while not ended:
             ended = apply(found, partial(continue_account_erasure, number=number, digest=digest))
-    output.show({"organization_id": organization_id, "account_id": account_id, "status": "erased"}, as_json=as_json)
+        with found.store.read() as snapshot:
+            remaining = remaining_texts(snapshot, number, account_id)
+    ended_as = {"organization_id": organization_id, "account_id": account_id, "status": "erased"}
+    output.show(ended_as | ({"remains_in": remaining} if remaining else {}), as_json=as_json)

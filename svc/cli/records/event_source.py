@@ -24,7 +24,7 @@ from svc.domain.model import ENVIRONMENTS, LABELS, RULE_ACTIONS, Environment
 from svc.domain.network.addresses import parse_ip
 from svc.domain.scoring.signals import CATALOGUE
 from svc.store.inspection.reading import ReadOnlyStore
-from svc.store.views.events import MOST_KEYS, EventMatch, event_page, positions, read
+from svc.store.views.events import MOST_KEYS, EventMatch, UnreadableEvent, event_page, positions, read_all
 from svc.store.views.visitors import Activity, activity, counted_from_ms
 from svc.world import World
 
@@ -207,12 +207,12 @@ def refuse_in_feed(wanted: Wanted, feed: str) -> None:
         )
 
 
-def newest_first(store: Readable, number: int, wanted: Wanted, limit: int) -> list[EventMatch]:
+def newest_first(store: Readable, number: int, wanted: Wanted, limit: int) -> list[EventMatch | UnreadableEvent]:
     """Return at most `limit` of the wanted events of organization `number`, newest first; page by page, each in a
     snapshot.
     """
     listing = Listing(wanted.since_ms, wanted.until_ms, wanted.filters, limit=limit)
-    found: list[EventMatch] = []
+    found: list[EventMatch | UnreadableEvent] = []
     while True:
         with store.read() as snapshot:
             page = event_page(snapshot, number, wanted.environment, listing)
@@ -220,6 +220,11 @@ def newest_first(store: Readable, number: int, wanted: Wanted, limit: int) -> li
         if page.resume is None or len(found) >= limit:
             return found[:limit]
         listing = listing._replace(limit=limit - len(found), after=page.resume.after)
+
+
+def newest_readable(store: Readable, number: int, wanted: Wanted, limit: int) -> list[EventMatch]:
+    """Return the same as `newest_first`, without events that cannot be read: for what is made of events."""
+    return [each for each in newest_first(store, number, wanted, limit) if isinstance(each, EventMatch)]
 
 
 def activity_of(store: Readable, number: int, visitor_id: str, record: Visitor | None, now_ms: int) -> Activity:
@@ -249,7 +254,7 @@ class Stretch(NamedTuple):
 
 
 def oldest_first(
-    store: Readable, number: int, wanted: Wanted, read_events: Callable[..., list[Any]] = read
+    store: Readable, number: int, wanted: Wanted, read_events: Callable[..., list[Any]] = read_all
 ) -> Iterator[Stretch]:
     """Yield all the events in the order of arrival, some hundred at a time, in constant memory.
 

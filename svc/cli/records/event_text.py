@@ -11,6 +11,7 @@ from svc.domain.model import Verdict
 from svc.domain.records import Document, Event
 from svc.domain.scoring.explanations import change_text, evidence_text, linkage_text, reason_text
 from svc.domain.timestamps import timestamp
+from svc.store.views.events import EventMatch, UnreadableEvent
 
 COLUMNS = {
     "time (UTC)": 14, "visitor": 20, "score": 10, "seen": 5, "in": 2, "account": 8, "action": 7, "decision": 9,
@@ -47,6 +48,13 @@ def line(event: Event, request_id: UUID, *, ids: bool) -> str:
         "request": str(request_id),
     }
     return _line(WITH_ID if ids else COLUMNS, cells)
+
+
+def found_line(found: EventMatch | UnreadableEvent, *, ids: bool) -> str:
+    """Return an event in one line, as `line` does; of one that cannot be read, its id."""
+    if isinstance(found, UnreadableEvent):
+        return f"unreadable      request {found.request_id}"
+    return line(found.event, found.request_id, ids=ids)
 
 
 def _signals(event: Event) -> list[str]:

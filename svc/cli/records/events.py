@@ -27,7 +27,6 @@ from svc.cli.records.event_source import (
 )
 from svc.cli.records.feed import FeedOptions, tail_feed
 from svc.domain.events.archive import inflate
-from svc.domain.events.event_row import event_row
 from svc.domain.events.listing import Filters
 from svc.domain.network.request_headers import RequestHeaders, read_headers
 from svc.domain.records import DeferredReport, Document
@@ -35,7 +34,14 @@ from svc.http.api.archived_document import DocumentBody, document_body, event_de
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.views import lookups
-from svc.store.views.events import EventMatch, EventPosition, read, readable_event
+from svc.store.views.events import (
+    EventMatch,
+    EventPosition,
+    UnreadableEvent,
+    listed_row,
+    read_all,
+    readable_event,
+)
 from svc.store.views.visitors import visitor_id_of
 from svc.world import World, pause
 
@@ -74,7 +80,7 @@ def list_events(organization_id: str, wanted: Wanted, limit: int, ids: bool, dir
         found = newest_first(store, number_of(store, organization_id), wanted, limit + 1)
     more, found = len(found) > limit, found[:limit]
     if as_json:
-        rows = [event_row(event, request_id) for request_id, event in found]
+        rows = [listed_row(each) for each in found]
         show_json({"events": rows, "more": more})
         return
     if not found:
@@ -82,8 +88,8 @@ def list_events(organization_id: str, wanted: Wanted, limit: int, ids: bool, dir
         say_nothing_found(wanted.environment)
         return
     click.echo(event_text.head(ids=ids))
-    for request_id, event in found:
-        click.echo(event_text.line(event, request_id, ids=ids))
+    for each in found:
+        click.echo(event_text.found_line(each, ids=ids))
     if more:
         click.echo("There are older ones: raise --limit, or narrow the filters.", err=True)
 
@@ -171,34 +177,38 @@ def tail(
             click.echo(f"Following {wanted.environment}; --environment names another.", err=True)
             click.echo(event_text.head(ids=ids))
         try:
-            for request_id, event in follow_arrivals(store, number, wanted, world.now_ms, pause):
+            for found in follow_arrivals(store, number, wanted, world.now_ms, pause):
                 if as_json:
-                    show_json(event_row(event, request_id))
+                    show_json(listed_row(found))
                 else:
-                    click.echo(event_text.line(event, request_id, ids=ids))
+                    click.echo(event_text.found_line(found, ids=ids))
         except KeyboardInterrupt:
             return
 
 
 def follow_arrivals(
     store: Readable, number: int, wanted: Wanted, now_ms: Callable[[], int], wait: Callable[[float], None]
-) -> Iterator[EventMatch]:
+) -> Iterator[EventMatch | UnreadableEvent]:
     """Yield the events that were asked for as they are stored, until `wanted.until_ms`. Looks every `POLL_S`, each time
     `LATE_MS` back; what was seen is not read again.
     """
     seen: dict[bytes, int] = {}
     since_ms = wanted.since_ms
 
-    def unseen(snapshot: Snapshot, rows: list[EventPosition], filters: Filters) -> list[EventMatch]:
-        return read(snapshot, [row for row in rows if row.request_id not in seen], filters)
+    def unseen(
+        snapshot: Snapshot, rows: list[EventPosition], filters: Filters
+    ) -> list[tuple[int, EventMatch | UnreadableEvent]]:
+        new = {row.request_id: row.position.arrival_ms for row in rows if row.request_id not in seen}
+        found = read_all(snapshot, [row for row in rows if row.request_id in new], filters)
+        return [(new[each.request_id.bytes], each) for each in found]
 
     while True:
         looked_ms = now_ms()
         until_ms = min(looked_ms + 1, wanted.until_ms)
         window = wanted._replace(since_ms=since_ms, until_ms=until_ms)
         for _, found in oldest_first(store, number, window, unseen):
-            seen.update((request_id.bytes, event.occurred_at_ms) for request_id, event in found)
-            yield from found
+            seen.update((each.request_id.bytes, arrived_ms) for arrived_ms, each in found)
+            yield from (each for _, each in found)
         if looked_ms >= wanted.until_ms + LATE_MS:
             return
         since_ms = max(wanted.since_ms, until_ms - LATE_MS)
@@ -244,11 +254,16 @@ class Archives:
     def __init__(self) -> None:
         self._weights: dict[bytes, dict[str, int]] = {}
 
-    def read_all(self, number: int, snapshot: Snapshot, rows: list[EventPosition], filters: Filters) -> list[Archived]:
+    def read_all(
+        self, number: int, snapshot: Snapshot, rows: list[EventPosition], filters: Filters
+    ) -> list[Archived | UnreadableEvent]:
         """Return the events of these index rows with their archives, in their order, less those that `filters` do not
-        fit; an archive that is corrupt counts as none. Raises as `events.read` does.
+        fit; an archive that is corrupt counts as none.
         """
-        return [self.read(snapshot, number, match) for match in read(snapshot, rows, filters)]
+        return [
+            each if isinstance(each, UnreadableEvent) else self.read(snapshot, number, each)
+            for each in read_all(snapshot, rows, filters)
+        ]
 
     def read(self, snapshot: Snapshot, number: int, match: EventMatch) -> Archived:
         """Return an event of organization `number` with its archived report, the weights that scored it and its

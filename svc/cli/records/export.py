@@ -28,12 +28,13 @@ from svc.cli.records.event_source import (
     say_nothing_found,
     time_options,
 )
-from svc.cli.records.events import Archives
+from svc.cli.records.events import Archived, Archives
 from svc.cli.records.exports.event_files import FORMS, Form, event_file
 from svc.cli.records.exports.hourly import HoursWanted, export_hours
 from svc.cli.records.exports.output_files import output_file
 from svc.cli.records.feed import feed_store
 from svc.cli.terminal import progress
+from svc.domain.events.export import unreadable_json_row
 from svc.domain.events.listing import Filters
 from svc.domain.ids import is_visitor_id, made_at_ms
 from svc.domain.model import Environment
@@ -44,6 +45,7 @@ from svc.store.inspection.showing import shown
 from svc.store.inspection.visitor_rows import VisitorRows
 from svc.store.schema.key_parts import show_uuid
 from svc.store.steps import QUIET, Steps
+from svc.store.views.events import UnreadableEvent
 from svc.world import World
 
 
@@ -181,7 +183,7 @@ def _export(
             if documents:
                 read = partial(Archives().read_all, number)
                 written = _write(
-                    store, number, wanted, steps, lambda each: write(each.line() + b"\n"), read_events=read
+                    store, number, wanted, steps, lambda each: write(_archived_line(each)), read_events=read
                 )
             else:
                 file = event_file(form, write)
@@ -242,6 +244,10 @@ def export_visitor(  # noqa: PLR0913, PLR0917  one parameter per option
         with output_file(output) as write:
             for part in parts:
                 write(part)
+
+
+def _archived_line(found: Archived | UnreadableEvent) -> bytes:
+    return unreadable_json_row(found.request_id) if isinstance(found, UnreadableEvent) else found.line() + b"\n"
 
 
 def _write(

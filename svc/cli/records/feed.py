@@ -21,7 +21,6 @@ from svc.cli.output import CommandError
 from svc.cli.records import event_text
 from svc.cli.records.event_source import Wanted, number_of, oldest_ms
 from svc.domain.cursor import cursors_key
-from svc.domain.events.event_row import event_row
 from svc.domain.events.feed import Feed, feed_cursor, read_feed_cursor
 from svc.domain.events.listing import CursorScope, Position
 from svc.domain.model import ENVIRONMENTS
@@ -32,14 +31,14 @@ from svc.store.store import Store
 from svc.store.transactions.feed import close
 from svc.store.views import feed as feeds
 from svc.store.views.event_index import Scope
-from svc.store.views.events import EventMatch
+from svc.store.views.events import EventMatch, UnreadableEvent, listed_row
 from svc.world import World
 
 EVENTS_A_PAGE = 200
 POLL_S = 0.5
 
 _encoder = msgspec.json.Encoder()
-_Found = tuple[Position, EventMatch]
+_Found = tuple[Position, EventMatch | UnreadableEvent]
 
 
 class FeedOptions(NamedTuple):
@@ -139,12 +138,12 @@ class _Printer:
 
     def page(self, page: FeedPage[_Found]) -> None:
         """Write its events, and then its cursor. Raises `CommandError` where the file cannot be written."""
-        for at, (request_id, event) in page.rows:
+        for at, found in page.rows:
             if self._as_json:
-                row = _encoder.encode(event_row(event, request_id))
+                row = _encoder.encode(listed_row(found))
                 click.echo(row[:-1] + b',"cursor":"' + feed_cursor(at, self._cursors).encode() + b'"}')
             else:
-                click.echo(event_text.line(event, request_id, ids=self._ids))
+                click.echo(event_text.found_line(found, ids=self._ids))
         sys.stdout.flush()
         cursor = feed_cursor(page.behind, self._cursors)
         if cursor == self._last:

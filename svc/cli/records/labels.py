@@ -15,7 +15,7 @@ from svc.cli.data_directory import account, opened
 from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, ShownTable, data_option, json_option, show, show_json
 from svc.cli.records.changes import Change, apply, commit
-from svc.cli.records.event_source import Wanted, newest_first, number_of, reading
+from svc.cli.records.event_source import Wanted, newest_readable, number_of, reading
 from svc.domain.accounts.velocity import EnvironmentKind
 from svc.domain.csv_tables import CsvError, Form, Row, read_table
 from svc.domain.events.listing import Filters
@@ -201,7 +201,7 @@ def _outcomes(store: Any, number: int, kind: EnvironmentKind, now_ms: int) -> It
     for environment in environments:
         for name in LABELS:
             wanted = Wanted(environment, 0, now_ms + 1, Filters(label=name))
-            for match in newest_first(store, number, wanted, _MOST):
+            for match in newest_readable(store, number, wanted, _MOST):
                 with store.read() as snapshot:
                     yield stored_outcome(snapshot, number, match.request_id.bytes, match.event)
     with store.read() as snapshot:

@@ -20,7 +20,7 @@ from svc.cli.records.event_source import (
     activity_of,
     address_option,
     environment_option,
-    newest_first,
+    newest_readable,
     number_of,
     oldest_ms,
     reading,
@@ -36,6 +36,7 @@ from svc.domain.model import Environment
 from svc.domain.refusals import Refusal
 from svc.http.console.schema import address_rows, seen, tag_rows
 from svc.store.snapshot import Transaction
+from svc.store.transactions.erasure.texts import remaining_texts
 from svc.store.transactions.erasure.visitors import continue_erasure, erase_visitor
 from svc.store.views.visitors import Activity, find_visitor, visitors, visitors_with
 from svc.world import World
@@ -76,7 +77,7 @@ def show(
         with store.read() as snapshot:
             record = find_visitor(snapshot, number, visitor_id)
         counted = activity_of(store, number, visitor_id, record, now_ms) if is_visitor_id(visitor_id) else Activity()
-        found = newest_first(store, number, wanted, EVENTS_OF_A_VISITOR) if is_visitor_id(visitor_id) else []
+        found = newest_readable(store, number, wanted, EVENTS_OF_A_VISITOR) if is_visitor_id(visitor_id) else []
     if record is None and not found:
         raise CommandError(
             f"{organization_id} has no visitor {visitor_id!r} with events in {environment}; "
@@ -179,5 +180,7 @@ def erase(organization_id: str, visitor_id: str, sure: bool, directory: Path, as
         ended = commit(found, world, begin, lambda _: Change(number, visitor_id))
         while not ended:
             ended = apply(found, partial(continue_erasure, number=number, raw_id=visitor_id.encode()))
+        with found.store.read() as snapshot:
+            remaining = remaining_texts(snapshot, number, visitor_id)
     ended_as = {"organization_id": organization_id, "visitor_id": visitor_id, "status": "erased"}
-    output.show(ended_as, as_json=as_json)
+    output.show(ended_as | ({"remains_in": remaining} if remaining else {}), as_json=as_json)

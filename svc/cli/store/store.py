@@ -13,6 +13,7 @@ import msgspec
 from svc.cli.data_directory import database_at, opened
 from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, data_option, file_option, json_option, settings, show
+from svc.cli.store.quarantine import quarantine
 from svc.cli.terminal import progress
 from svc.config import Config
 from svc.store.backup.move import Moved
@@ -31,7 +32,7 @@ from svc.world import World, elapsed_s
 
 @click.group(cls=CommandGroup)
 def store() -> None:
-    """Compact the store's file, rebuild its indexes, or move it to PostgreSQL."""
+    """Compact the store's file, rebuild its indexes, take corrupt events out, or move it to PostgreSQL."""
 
 
 @store.command(epilog=examples("svc store compact --data /var/lib/svc"))
@@ -75,6 +76,8 @@ def rebuild_indexes(directory: Path, as_json: bool) -> None:
         done = found.store.change_log(partial(rebuild, now_ms=world.now_ms(), steps=steps))
     show(msgspec.structs.asdict(done), as_json=as_json)
 
+
+store.add_command(quarantine)
 
 _REASON = "what another process commits meanwhile would not be moved"
 

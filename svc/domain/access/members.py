@@ -11,6 +11,7 @@ import re
 import unicodedata
 from typing import Literal
 
+import idna
 import msgspec
 
 from svc.domain.access.credentials import ApiKey
@@ -29,6 +30,14 @@ MemberStatus = Literal["invited", "active", "suspended"]
 
 _MEMBER_ID = re.compile(r"mem_[0-9A-Za-z]{20}", re.ASCII)
 _EMAIL = re.compile(r"[^\s@\x00-\x1f\x7f\"(),:;<>\[\\\]]{1,64}@[^\s@\x00-\x1f\x7f\"(),:;<>\[\\\]]+\.[^\s@.]{2,63}")
+
+
+class UsedAttempt(msgspec.Struct, frozen=True, array_like=True):
+    """An attempt to sign in by the OpenID provider that succeeded. Append fields with defaults, never move them."""
+
+    began_at_ms: int
+    seed_digest: bytes
+    """The first 8 bytes of SHA-256 of `openid.Attempt.seed`."""
 
 
 class Member(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
@@ -54,8 +63,12 @@ class Member(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     subject: str | None = None
     """Its identity at the OpenID provider: issuer and `sub`; `None` = it does not sign in there."""
     last_signed_in_at_ms: int | None = None
-    last_attempt_ms: int = -1
-    """When the attempt began by which it came from the OpenID provider last: that and earlier ones count no more."""
+    former_last_attempt_ms: int = -1
+    """Of store version 6. Not read any more."""
+    attempts: tuple[UsedAttempt, ...] = ()
+    """By which it came from the OpenID provider lately: each counts once."""
+    recovery: tuple[bytes, ...] = ()
+    """Digests of its recovery codes that were not used (`second_factor.recovery_digest`)."""
 
     @property
     def has_totp(self) -> bool:
@@ -85,11 +98,26 @@ def is_member_id(text: str) -> bool:
 
 
 def canonical_email(text: str) -> str | None:
-    """Return an e-mail address in its one spelling, lower case and without spaces around it; `None` for what is none.
-    Whether mail reaches anybody there, nothing here asks.
+    """Return an e-mail address in its one spelling: NFC, lower case, no spaces around it, the domain as people read it
+    (IDNA); `None` for what is none, and for text that only looks like one, as with a KELVIN SIGN in the place of a `k`
+    (decisions 15.4). Whether mail reaches anybody there, nothing here asks.
     """
-    spelled = unicodedata.normalize("NFKC", text).strip().lower()
+    given = text.strip()
+    spelled = unicodedata.normalize("NFC", given)
+    if any(made.isascii() for made in set(spelled) - set(given)):
+        return None
+    local, at, domain = spelled.lower().rpartition("@")
+    spelled = f"{local}{at}{_domain(domain)}"
     return spelled if len(spelled) <= LONGEST_EMAIL and _EMAIL.fullmatch(spelled) is not None else None
+
+
+def _domain(text: str) -> str:
+    if text.isascii() and "xn--" not in text:
+        return text
+    try:
+        return idna.decode(idna.encode(text))
+    except idna.IDNAError:
+        return ""  # no domain
 
 
 def email_digest(email: str) -> bytes:

@@ -21,6 +21,9 @@ ATTEMPT_MS = 10 * 60_000
 LEEWAY_MS = 60_000
 """By which the clocks of two nodes may differ: one begins an attempt, another ends it (decisions 15.4)."""
 SEED_BYTES = 32
+LONGEST_PAGE = 512
+CONSOLE_PAGE = r"^/console(?:/[A-Za-z0-9_-]+)*(?:#[!-~]*)?$(?!\n)"
+"""A page of the console, with its fragment: where a sign-in may lead."""
 _MAC_BYTES = 16
 _LONGEST_SUBJECT = 255
 """OpenID Connect Core 1.0, section 2: `sub`."""
@@ -38,6 +41,8 @@ class Attempt(NamedTuple):
     verifier: str
     """43 characters (RFC 7636, 4.1)."""
     redirect_uri: str
+    page: str
+    """Page of the console that was asked for (`CONSOLE_PAGE`); empty = none."""
 
 
 class Identity(NamedTuple):
@@ -112,20 +117,20 @@ def openid_key(pepper: bytes) -> bytes:
     return hmac.digest(pepper, b"svc openid 1", "sha256")
 
 
-def new_attempt(key: bytes, seed: bytes, now_ms: int, redirect_uri: str) -> Attempt:
+def new_attempt(key: bytes, seed: bytes, now_ms: int, redirect_uri: str, page: str = "") -> Attempt:
     """Return an attempt that begins now. `seed`: 32 random bytes. `redirect_uri`: where the provider sends the browser
-    to.
+    to; `page`: which page of the console is shown then.
     """
 
     def derived(name: bytes) -> str:
         return base64url(hmac.digest(key, b"\n".join((name, redirect_uri.encode(), seed)), "sha256"))
 
-    return Attempt(seed, now_ms, derived(b"state"), derived(b"nonce"), derived(b"verifier"), redirect_uri)
+    return Attempt(seed, now_ms, derived(b"state"), derived(b"nonce"), derived(b"verifier"), redirect_uri, page)
 
 
 def write_attempt(key: bytes, attempt: Attempt) -> str:
     """Return what the browser keeps of an attempt: opaque text, authenticated, good for its redirect URI alone."""
-    content = attempt.seed + attempt.began_at_ms.to_bytes(8)
+    content = attempt.seed + attempt.began_at_ms.to_bytes(8) + attempt.page.encode()
     return seal(key, content, _MAC_BYTES, attempt.redirect_uri.encode() + b"\n")
 
 
@@ -134,12 +139,12 @@ def read_attempt(key: bytes, text: str, now_ms: int, redirect_uri: str) -> Attem
     node whose clock differs by `LEEWAY_MS` at most; `None` for any other.
     """
     content = unseal(key, text, _MAC_BYTES, redirect_uri.encode() + b"\n")
-    if content is None or len(content) != SEED_BYTES + 8:
+    if content is None or len(content) < SEED_BYTES + 8:
         return None
-    began_at_ms = int.from_bytes(content[SEED_BYTES:])
+    began_at_ms = int.from_bytes(content[SEED_BYTES : SEED_BYTES + 8])
     if not -LEEWAY_MS <= now_ms - began_at_ms < ATTEMPT_MS + LEEWAY_MS:
         return None
-    return new_attempt(key, content[:SEED_BYTES], began_at_ms, redirect_uri)
+    return new_attempt(key, content[:SEED_BYTES], began_at_ms, redirect_uri, content[SEED_BYTES + 8 :].decode())
 
 
 def read_roles(texts: tuple[str, ...]) -> dict[str, Role]:
@@ -157,13 +162,17 @@ def read_roles(texts: tuple[str, ...]) -> dict[str, Role]:
 
 def role_of(claims: Mapping[str, Any], name: str, roles: Mapping[str, Role]) -> Role | None:
     """Return the strongest role that the claim gives; `None` if it gives none. The claim is a text or a list of texts.
-    A name with dots leads into objects, such as `realm_access.roles`, unless a claim has that very name.
+    A name with dots leads into objects, such as `realm_access.roles`; their members' names may have dots, too: at each
+    level the longest one that is there counts (decisions 15.4).
     """
-    found: Any = claims.get(name)
-    if found is None:
-        found = claims
-        for part in name.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  any JSON
+    found: Any = claims
+    parts = name.split(".")
+    while parts:
+        members: Mapping[str, Any] = found if isinstance(found, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]  any JSON
+        longest = next((n for n in range(len(parts), 0, -1) if ".".join(parts[:n]) in members), None)
+        if longest is None:
+            return None
+        found, parts = members[".".join(parts[:longest])], parts[longest:]
     values: list[Any] = found if isinstance(found, list) else [found]  # pyright: ignore[reportUnknownVariableType]  any JSON
     given: set[Role] = {roles[value] for value in values if isinstance(value, str) and value in roles}
     return min(given, key=ROLES.index, default=None)

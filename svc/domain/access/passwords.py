@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hmac
 import unicodedata
+from functools import cache
+from typing import Final
 
 from argon2.low_level import Type, hash_secret_raw
 
@@ -17,6 +19,27 @@ _TIME_COST, _MEMORY_KIB, _THREADS = 2, 19_456, 1
 without the pepper can try nothing at all.
 """
 _HASH_BYTES = 32
+
+
+COMMON_PASSWORDS: Final = 10_000
+"""That many of the most common passwords are refused (decisions 15.3), by the list that zxcvbn ships (ADR 191)."""
+
+
+@cache
+def _common() -> frozenset[str]:
+    """Return those of the most common passwords that are long enough to be one here."""
+    from zxcvbn.frequency_lists import FREQUENCY_LISTS  # noqa: PLC0415  12 MB, when the first one is chosen
+
+    return frozenset(word for word in FREQUENCY_LISTS["passwords"][:COMMON_PASSWORDS] if len(word) >= SHORTEST_PASSWORD)
+
+
+def is_guessable(password: str, email: str, name: str) -> bool:
+    """Return whether a password is among the most common ones, or is the member's own address or name, whatever its
+    case. `email`: as of `canonical_email`.
+    """
+    spelled = unicodedata.normalize("NFKC", password).casefold()
+    own = (email, name, name.replace(" ", ""))
+    return spelled in _common() or spelled in {unicodedata.normalize("NFKC", each).casefold() for each in own}
 
 
 def sign_in_key(pepper: bytes) -> bytes:

@@ -52,6 +52,8 @@ class Proof(NamedTuple):
     problem: Problem | None
     version: ProofVersion | None = None
     """What the signature covers; `None` where there is no valid one."""
+    key_before: bytes | None = None
+    """The key of the token before, where the report is proven and that key signed it, too (decisions 18.2)."""
 
 
 class Subject(NamedTuple):
@@ -98,8 +100,23 @@ def examine(
     if unsigned is not None:
         for version in VERSIONS:
             if _is_signed(key, signature, signed_text(unsigned, origin, version, subject)):
-                return Proof(point, None, version)
+                return Proof(point, None, version, _key_before(report, unsigned, origin, subject))
     return Proof(None, "signature")
+
+
+def _key_before(report: Report, signed: bytes, origin: str, subject: Subject) -> bytes | None:
+    """The key of the token that the report's token is in place of. It signed what the new key signed, without its own
+    proof; the report names it, so that no other report of that key passes for one.
+    """
+    text, proof = report.client_key_before or "", report.client_proof_before or ""
+    if report.client_token_before is None or len(text) != KEY_LENGTH or len(proof) != PROOF_LENGTH:
+        return None
+    point, signature = _decoded(text), _decoded(proof)
+    key = None if point is None else _public_key(point)
+    unsigned = without_proof(signed, proof, "client_proof_before")
+    if key is None or signature is None or unsigned is None:
+        return None
+    return point if _is_signed(key, signature, signed_text(unsigned, origin, 2, subject)) else None
 
 
 def does_not_verify(report: Report, proof: Proof) -> bool:
@@ -130,11 +147,11 @@ def _problem(report: Report, origin: str | None, at_ms: int) -> Problem | None:
     return "time" if collected is None or abs(at_ms - collected) > WINDOW_MS else None
 
 
-def without_proof(signals_json: bytes, proof: str) -> bytes | None:
-    """Return the bytes that the browser signed: the signals without their last member, which is the proof. `None` if
-    they do not end with it.
+def without_proof(signals_json: bytes, proof: str, name: str = "client_proof") -> bytes | None:
+    """Return the bytes that the browser signed: the signals without their last member, which is the proof of this
+    `name`. `None` if they do not end with it.
     """
-    end = f',"client_proof":"{proof}"}}'.encode("utf-8", "replace")
+    end = f',"{name}":"{proof}"}}'.encode("utf-8", "replace")
     return signals_json[: -len(end)] + b"}" if signals_json.endswith(end) else None
 
 

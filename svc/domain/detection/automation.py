@@ -81,8 +81,7 @@ def detect_automation(report: Report, facts: RequestFacts, claimed: Claimed, fin
         for trait in traits:
             findings.add("headless", trait, "hint")
     _find_stealth(traits, findings)
-    _find_foreign_webkit(findings)
-    _find_debugger(report, traits, findings)
+    _find_debugger(report, claimed, traits, findings)
 
 
 def find_flag(report: Report, findings: Findings) -> None:
@@ -277,22 +276,27 @@ _CHANGED_BY_EXTENSIONS = ("hardware_", "language_", "limits_", "renderer_", "tim
 """How the names of contradictions begin in values that extensions against being identified change in a page."""
 
 
-def _find_foreign_webkit(findings: Findings) -> None:
-    """WebKit for Linux and Windows that calls itself Safari on a Mac, with none of Apple's fonts, nor the font that
-    only Apple's WebKit knows: browsers like that are built for drivers, such as Playwright. Where the engine is another
-    one, it is not WebKit: Chromium's developer tools emulate an iPhone like that.
-    """
-    if "engine" not in findings.topics and {"no_stock_fonts", "no_apple_font"} <= set(findings.topics.get("fonts", ())):
-        findings.add("automation", "webkit_without_apples_fonts")
-
-
-def _find_debugger(report: Report, traits: list[str], findings: Findings) -> None:
-    """A debugger is attached: the developer tools of a person, or a driver where the tools are known to be closed or
-    anything else is wrong.
+def _find_debugger(report: Report, claimed: Claimed, traits: list[str], findings: Findings) -> None:
+    """A debugger is attached: the developer tools of a person, or a driver. It is a driver where the tools are known to
+    be closed or anything else is wrong. Where they are not docked in the window it is one by a rule of thumb: few
+    people have them in a window of their own.
     """
     if "cdp" not in (report.claims.driver_marks or ()):
         return
-    if report.developer_tools is False or traits or _lies_beyond_extensions(findings):
+    invented = claimed.desktop and _lies_beyond_extensions(findings)  # the tools themselves invent phones
+    wrong = traits or invented or findings.has("automation")
+    if report.developer_tools is False or wrong:
         findings.add("automation", "debugger_attached")
     elif not report.developer_tools:
-        findings.add("developer_tools", "debugger_attached", "hint")
+        closed = claimed.desktop and _fills_its_window(report.claims)
+        findings.add("automation" if closed else "developer_tools", "debugger_attached", "hint")
+
+
+def _fills_its_window(claims: Claims) -> bool:
+    """Whether there is nothing but bars around the page. Zoomed out, a page is larger than its window, and nothing is
+    known of what is beside it.
+    """
+    outer, inner = claims.outer_window, claims.inner_window
+    if claims.framed is not False or outer is None or inner is None:
+        return False
+    return 0 <= outer[0] - inner[0] < LEAST_ROOM and 0 <= outer[1] - inner[1] <= TALLEST_BARS

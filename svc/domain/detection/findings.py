@@ -45,6 +45,10 @@ class Findings:
         elif strength == "proof":
             self._proofs[signal].add(subject or evidence)
 
+    def has(self, signal: str) -> bool:
+        """Return whether a check fired `signal` so far."""
+        return signal in self._evidence
+
     def contradict(
         self, topic: str, signal: str | None, evidence: str, strength: Strength = "proof", about: str | None = None
     ) -> None:

@@ -11,7 +11,8 @@ from uuid import UUID
 
 import msgspec
 
-from svc.domain.events.export import COLUMNS
+from svc.domain.events.event_row import unreadable_event_row
+from svc.domain.events.export import COLUMNS, ERROR
 from svc.domain.model import Verdict
 from svc.domain.records import Event
 
@@ -49,6 +50,8 @@ def _parts(of_field: Any) -> list[Any]:
 _KINDS: tuple[tuple[type, Kind], ...] = ((bool, "boolean"), (int, "integer"), (str, "text"))
 KINDS: dict[str, Kind] = {name: _SHAPED.get(name) or _kind(name) for name in COLUMNS}
 """Name -> what it holds, in their order. Later versions append."""
+FILE_KINDS: dict[str, Kind] = {**KINDS, ERROR: "text"}
+"""The same of a file, whose last column says why an event has no other values (decisions 17.5)."""
 _FIELDS = tuple(name for name in COLUMNS if name not in _SHAPED)
 _fields = attrgetter(*(name if name in Event.__struct_fields__ else f"verdict.{name}" for name in _FIELDS))
 
@@ -70,3 +73,9 @@ def plain_row(event: Event, request_id: UUID) -> dict[str, Any]:
     decision = verdict.decision
     row["decision"], row["rule"] = (None, None) if decision is None else (decision.action, decision.rule)
     return row
+
+
+def unreadable_row(request_id: UUID) -> dict[str, Any]:
+    """Return the values of the columns of `FILE_KINDS` of an event that cannot be read; others are null."""
+    row = unreadable_event_row(request_id)
+    return {"request_id": row.request_id, ERROR: row.error}

@@ -132,7 +132,8 @@ class VerdictBody(msgspec.Struct, frozen=True, kw_only=True):
     visitor_confidence: Annotated[
         int,
         about(
-            "`100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id.",
+            "`90` to `100`: nothing that decided could have been copied. `85` to `89`: the same visitor by all that is "
+            "known, not proven. `0`: a new visitor id.",
             100,
             form={"minimum": 0, "maximum": 100},
         ),
@@ -140,7 +141,8 @@ class VerdictBody(msgspec.Struct, frozen=True, kw_only=True):
     proven: Annotated[
         bool,
         about(
-            "The browser signed the report with the key that its token had before: neither was copied to another one.",
+            "The browser signed the report with the key that its token had before: neither was copied to another one. "
+            "`false` on a first visit, before which there is no key.",
             True,
         ),
     ]
@@ -233,6 +235,26 @@ class EventBody(VerdictBody, frozen=True, kw_only=True):
             "it if its report was sent before (`replayed`)."
         ),
     ] = UNSET
+
+
+class UnreadableEventBody(msgspec.Struct, frozen=True):
+    """Decisions 17.5: a row of a list or feed whose event cannot be read; the rows around it are as ever."""
+
+    request_id: RequestId
+    error: Annotated[
+        str,
+        about(
+            "`unreadable`: the event is corrupt in the store, and its other fields are missing. The operator of "
+            "the service can take it out.",
+            "unreadable",
+            form=open_to("unreadable"),
+        ),
+    ]
+
+
+def unreadable_event_row(request_id: UUID) -> UnreadableEventBody:
+    """Return the row of an event that cannot be read."""
+    return UnreadableEventBody(str(request_id), "unreadable")
 
 
 def event_row(event: Event, request_id: UUID) -> EventBody:

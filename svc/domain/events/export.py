@@ -13,7 +13,14 @@ from uuid import UUID
 
 import msgspec
 
-from svc.domain.events.event_row import DecisionBody, EventBody, EventTriggerBody, TriggerBody, event_row
+from svc.domain.events.event_row import (
+    DecisionBody,
+    EventBody,
+    EventTriggerBody,
+    TriggerBody,
+    event_row,
+    unreadable_event_row,
+)
 from svc.domain.records import EVENT_FIELDS, Event
 
 _FIRST = (
@@ -26,7 +33,11 @@ _FIRST = (
 COLUMNS = _FIRST + tuple(
     name for name in EVENT_FIELDS if name in EventBody.__struct_fields__ and name not in (*_FIRST, "velocity")
 )
-"""Of CSV, in this order: later fields of an event follow as they are appended to it. Velocity alone is not a cell."""
+"""Of an event as cells, in this order: later fields follow as they are appended to it. Velocity alone is not a cell."""
+ERROR = "error"
+"""The last column of a file: `unreadable` for an event that is corrupt in the store (decisions 17.5)."""
+FILE_COLUMNS = (*COLUMNS, ERROR)
+"""Of CSV, in this order."""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """What some readers of CSV take for the end of a row or of a cell."""
 _FORMULA = re.compile('(^|;)(?=[\\s"\u200b-\u200f\u2060\ufeff]*[=+@\uff1d\uff0b\uff0d\uff20-])')
@@ -42,9 +53,20 @@ def json_row(event: Event, request_id: UUID) -> bytes:
 
 
 def csv_row(event: Event, request_id: UUID) -> bytes:
-    """Return an event as a row with the cells of `COLUMNS`."""
+    """Return an event as a row with the cells of `FILE_COLUMNS`."""
     row = event_row(event, request_id)
-    return csv_line(tuple(_cell(row, name) for name in COLUMNS))
+    return csv_line((*(_cell(row, name) for name in COLUMNS), ""))
+
+
+def unreadable_json_row(request_id: UUID) -> bytes:
+    """Return the line of an event that cannot be read."""
+    return _encoder.encode(unreadable_event_row(request_id)) + b"\n"
+
+
+def unreadable_csv_row(request_id: UUID) -> bytes:
+    """Return the row of an event that cannot be read: its id, and the error."""
+    row = unreadable_event_row(request_id)
+    return csv_line((row.request_id, *[""] * (len(COLUMNS) - 1), row.error))
 
 
 def _cell(row: EventBody, name: str) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc.domain.matching.parameters import LIVING_DAYS, UNPROVEN_CONFIDENCE
-from svc.domain.matching.tokens import DAY_S, DEVICE, STRANGERS, Token, older_beside
+from svc.domain.matching.parameters import LIVING_DAYS, SILENT_DAYS, UNPROVEN_CONFIDENCE
+from svc.domain.matching.tokens import DAY_S, DEVICE, Token, older_beside
 
 if TYPE_CHECKING:
     from svc.domain.matching.features import Features
@@ -39,15 +39,18 @@ def _is_certain(features: Features, visitor: Visitor, now_s: int, token: Token |
         return not living
     if any(known.key for known in living):
         presented = visitor.token(features.token) if features.token else None
-        if presented is None or not presented.key or presented.key != features.key:
+        if presented is None or not presented.has_joined_key or presented.key != features.key:
             return False
-    if token.origin == DEVICE or now_s // DAY_S > token.first_s // DAY_S:
+    if token.origin == DEVICE or not token.probation:
         return True
-    # It joined today. Beside an older token of its site it may be a copy's, or a private window's.
+    # It joined lately. Beside an older token of its site it may be an equal device's, a copy's, or a private window's.
     older = older_beside(token, visitor.tokens)
-    return older is None or not _is_living(older, now_s)
+    if older is None or not _is_living(older, now_s):
+        return True
+    came_back = now_s // DAY_S > token.first_s // DAY_S
+    return came_back and now_s - older.last_s >= SILENT_DAYS * DAY_S
 
 
 def _is_living(token: Token, now_s: int) -> bool:
     """Whether a browser of this visitor may still bring the token."""
-    return token.probation != STRANGERS and now_s - token.last_s < LIVING_DAYS * DAY_S
+    return token.is_own and now_s - token.last_s < LIVING_DAYS * DAY_S

@@ -17,7 +17,7 @@ from svc.domain.matching.changes import TABLE_OF_RELEASES, releases_between
 from svc.domain.matching.comparison import INDEPENDENT, LEADERS, compare, differences, other_version, row_of
 from svc.domain.matching.features import is_of_app
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
-from svc.domain.matching.tokens import DAY_S, STRANGERS, Token, older_beside
+from svc.domain.matching.tokens import DAY_S, STRANGERS, Token, dropped, is_replaced, older_beside
 from svc.domain.model import Attribute
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ def claim_of(index: Index, features: Features, identifier: int) -> Claim | None:
         if is_of_app(visitor.collector) == features.native:
             token = visitor.token(identifier)
             is_device = identifier == features.device
-            signed = is_device or (token is not None and features.key != 0 and token.key == features.key)
+            if token is None and not is_device:
+                token = dropped(identifier, features, visitor.tokens, visitor.first_seen_s)
+            signed = is_device or (token is not None and token.has_joined_key and token.key == features.key)
             return Claim(number, visitor, token, is_device, signed)
     return None
 
@@ -91,7 +93,7 @@ def standing_of(statistics: Statistics, features: Features, claim: Claim, now_s:
         return "conflict", 0
     if token is not None and token.probation == STRANGERS:
         return "another's", 0
-    if token is not None and token.needs_key(now_s) and not claim.signed:
+    if _lacks_proof(features, claim, now_s):
         return "unsigned", 0
     standing = token_standing(features, visitor, now_s, statistics, signed=claim.signed, device=claim.is_device)
     found: Standing = "conflict"
@@ -106,6 +108,23 @@ def standing_of(statistics: Statistics, features: Features, claim: Claim, now_s:
     return found, standing.changed
 
 
+def is_of_another_key(features: Features, claim: Claim) -> bool:
+    """Return whether another key than that of the token signed, which its own browser never does: who lost the key has
+    another token, too (decisions 18.2).
+    """
+    token = claim.token
+    return token is not None and features.key != 0 and token.has_joined_key and token.key != features.key
+
+
+def _lacks_proof(features: Features, claim: Claim, now_s: int) -> bool:
+    """Whether the browser of the token would have signed the report by its key, or has another token by now."""
+    token = claim.token
+    if token is None or claim.signed:
+        return False
+    replaced = not token.is_own or is_replaced(token, claim.visitor.tokens)
+    return token.needs_key(now_s) or replaced or is_of_another_key(features, claim)
+
+
 def _is_twin(statistics: Statistics, visitor: Visitor, token: Token, now_s: int) -> bool:
     """Whether a token that joined this visitor on its first visit, and now came back, is rather that of another device:
     by how often such tokens turned out to be, and by how long the visitor's older token has been silent.
@@ -117,19 +136,21 @@ def _is_twin(statistics: Statistics, visitor: Visitor, token: Token, now_s: int)
 
 
 def _is_on_probation(features: Features, visitor: Visitor, token: Token | None, now_s: int) -> bool:
-    """Whether the token proves nothing here: it joined this visitor lately, without proof, and comes from elsewhere. So
-    does one that is no longer kept.
+    """Whether the token proves nothing here: it comes from elsewhere and joined this visitor lately, without proof, or
+    others have it. So does one that is no longer kept.
     """
     if visitor.has_near_network(features.near_network):
         return False
-    return token is None or (token.probation > 0 and not visitor.has_replaced(token, now_s))
+    if token is None or token.has_no_proof:
+        return True
+    return token.probation > 0 and token.is_own and not visitor.has_replaced(token, now_s)
 
 
 def is_device_of_its_own(features: Features, split: Split) -> bool:
     """Return whether a browser that was parted from a visitor becomes a visitor of its own, whoever else looks like it:
     its token is proven by its key, or its report is that visitor's, so that likeness tells nothing.
     """
-    signed = split.token.key != 0 and split.token.key == features.key
+    signed = split.token.has_joined_key and split.token.key == features.key
     return signed or features.exact in split.visitor.exact_hashes
 
 

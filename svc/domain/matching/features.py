@@ -104,11 +104,19 @@ class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Another `device` is another device (Android). Elsewhere it may change while the device stays (iOS)."""
     key: int = 0
     """64-bit hash of the public key whose private half signed this report; 0 = none did."""
+    token_before: int = 0
+    key_before: int = 0
+    """As `token` and `key`: those which `token` and `key` are in place of, where that key signed the report too."""
     release: int = 0
     """32-bit hash of engine, its major version, system, graphics renderer, which may be none, and collector; 0 = no
     version is known."""
     attested: bool = False
     """Hardware attests the app and the device (decisions 7.5), so that `device` cannot have been copied."""
+
+    def before_renewal(self) -> Features:
+        """Return the same report as if it had come with the token and the key before."""
+        before, key = self.token_before, self.key_before
+        return msgspec.structs.replace(self, token=before, token_is_new=False, key=key, token_before=0, key_before=0)
 
     def without_token(self) -> Features:
         """Return the same report as if it had brought no token."""
@@ -165,6 +173,7 @@ def extract(
     *,
     origin: str | None = None,
     key: bytes | None = None,
+    key_before: bytes | None = None,
     app: bool = True,
 ) -> Features:
     """Return the features of one report. This is pure and takes about 20 µs, so it is done before a transaction is
@@ -172,8 +181,9 @@ def extract(
 
     `network`: what is known about the address. Anybody may be behind Tor, a VPN, a relay or a proxy: such an address
     says only that the visitor hides, as it may have done before. `origin`: the site that the report comes from; `key`:
-    the public key that verifiably signed it; `app`: whether a key and an origin of an app sent it. An app's report that
-    they did not send is of a class of its own, and has no device id (decisions 18.5).
+    the public key that verifiably signed it; `key_before`: that of the token before, which signed it too. `app`:
+    whether a key and an origin of an app sent it. An app's report that they did not send is of a class of its own, and
+    has no device id (decisions 18.5).
     """
     values = [0] * ATTRIBUTE_COUNT
     bits, informative = 0.0, 0
@@ -224,6 +234,8 @@ def extract(
         release=_release(agent, browser, values[Attribute.GPU], collector),
         fixed_device=native and report.claims.native_platform == "android",
         key=hash64(key) if key else 0,
+        token_before=_identifier(report.client_token_before or "") if key_before else 0,
+        key_before=hash64(key_before) if key_before else 0,
     )
 
 

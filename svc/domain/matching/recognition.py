@@ -4,22 +4,21 @@ What may live here: the procedure, and the writes of one identification as data.
 transaction, over an `Index` that is bound to one organization, and applies what comes back.
 
 Bounds of one identification: at most 8 block reads, 20 record reads (12 scored in full), 8 block writes and 2 record
-writes, of the visitor and of the one that it was taken for until now; an app's report, which has two keys, reads and
-writes one block more and reads one record more. Most returns cost two blocks and one record: a known token that nothing
-contradicts, and a report that one visitor alone has sent before, from that visitor's own network. A report that cannot
-identify anybody reads and writes nothing, with or without a token: an id that hangs on the token alone would be the
-token, and a report poor enough for that is easily made by anybody who copied one. A report that was sent before is
-matched and writes nothing.
+writes, of the visitor and of the one that it was taken for until now, or whose token it brought; an app's report, which
+has two keys, and that of a browser which renewed its token read one block and one record more, and the app's writes one
+block more. Most returns cost two blocks and one record: a known token that nothing contradicts, and a report that one
+visitor alone has sent before, from that visitor's own network. A report that cannot identify anybody reads and writes
+nothing, with or without a token: an id that hangs on the token alone would be the token, and a report poor enough for
+that is easily made by anybody who copied one. A report that was sent before is matched and writes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from svc.domain.matching import blocks, parameters
+from svc.domain.matching import blocks, parameters, renewal
 from svc.domain.matching.blocks import (
     EMPTY_BLOCK,
     BlockKey,
@@ -52,7 +51,8 @@ from svc.domain.matching.decision import (
 )
 from svc.domain.matching.learned.calibration import CROWDED, NEAR, SURROUNDINGS
 from svc.domain.matching.learned.statistics import NOTHING, Statistics, StatisticsUpdate
-from svc.domain.matching.tokens import DEVICE, STRANGERS, Token, older_beside, rivals_of, told_apart
+from svc.domain.matching.postings import differs, keys_to_add, postings_of
+from svc.domain.matching.tokens import DEVICE, STRANGERS, Token, older_beside, rivals_of
 from svc.domain.matching.visitor import Visitor, first_record
 
 if TYPE_CHECKING:
@@ -60,8 +60,6 @@ if TYPE_CHECKING:
 
 _COUNTED_AFTER_S: Final = DAY_S // 4
 """A visit that changes nothing is written down when the last one is longer ago than this."""
-_KINDS_OF_UNLISTED: Final = (blocks.NETWORK, blocks.TOKEN)
-"""Kinds of blocks in which a visitor stands that is not `listed`."""
 
 
 Outcome: TypeAlias = Linkage | Literal["replayed"]
@@ -93,6 +91,10 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The record to put of that visitor, which has this token no longer."""
     lookalike: bool = False
     """A new visitor whose very report another one sent before."""
+    to_renew: bool = False
+    """The browser is to renew its token and key: another key signed with this token, or its key was revoked."""
+    disputed: tuple[int, Visitor] | None = None
+    """Number and record to put of another visitor, with whose token this report's key signed."""
     statistics_update: StatisticsUpdate = NOTHING
     """For `Statistics.learn`, once the transaction is committed and never before."""
 
@@ -142,13 +144,20 @@ def match_visitor(
     if not features.identifiable:
         return UNIDENTIFIABLE
     if replayed:
-        unsigned = msgspec.structs.replace(features, key=0)
+        unsigned = msgspec.structs.replace(features, key=0, key_before=0)
         return _matched(index, statistics, unsigned, now_ms, flooding=flooding).without_writes()
-    return _matched(index, statistics, features, now_ms, flooding=flooding)
+    recognition = _matched(index, statistics, features, now_ms, flooding=flooding)
+    return renewal.asked(index, features, recognition) if features.key else recognition
 
 
 def _matched(index: Index, statistics: Statistics, features: Features, now_ms: int, *, flooding: bool) -> Recognition:
-    refuted = _Refuted()
+    before = renewal.claim_before(index, features) if features.key_before else None
+    if before is not None:
+        as_before = features.before_renewal()
+        standing, changed = standing_of(statistics, as_before, before, now_ms // 1000)
+        if standing == "proven":
+            return renewal.renewed(_proven(index, as_before, now_ms, before, changed), before, features, now_ms // 1000)
+    refuted, disputed = _Refuted(), None
     for identifier in features.keys:
         claim = claim_of(index, features, identifier)
         if claim is None:
@@ -161,10 +170,12 @@ def _matched(index: Index, statistics: Statistics, features: Features, now_ms: i
             return _linked(features, now_ms, decision, claim.visitor, token_conflict=standing != "doubted")
         if standing in ("conflict", "unsigned"):
             refuted = refuted._replace(conflict=True, unsigned=standing == "unsigned")
+            disputed = claim
             features = features.without_device() if claim.is_device else features.without_token()
         if standing == "another's" and claim.token is not None:
             refuted = refuted._replace(split=Split(claim.number, claim.visitor, claim.token))
-    return _decided(index, statistics, features, now_ms, refuted, flooding=flooding)
+    recognition = _decided(index, statistics, features, now_ms, refuted, flooding=flooding)
+    return recognition if disputed is None else renewal.disputed(recognition, features, disputed)
 
 
 class _Refuted(NamedTuple):
@@ -239,7 +250,7 @@ def _decided(
             listed=listed,
             token_since_s=None if split is None else split.token.first_s,
         ),
-        postings=_postings(block_keys(features), decision.probability_new, listed=listed),
+        postings=postings_of(block_keys(features), decision.probability_new, listed=listed),
         lookalike=lookalike,
         split_from=None if split is None else split.number,
         left=None if split is None else split.visitor.without_token(split.token),
@@ -374,8 +385,8 @@ def _linked(  # noqa: PLR0913  what decided, and what is known of it
                 found = sum(stranger.came_back for stranger in strangers)
                 update = msgspec.structs.replace(update, twins_waited=bool(waited), twins_found=found)
         after = visitor.updated(features, now_ms, proven=_is_proven(features, visitor, decision))
-        if _differs(after, before):
-            postings = _postings(_keys_to_add(features, before, after), 1.0, listed=after.listed)
+        if differs(after, before):
+            postings = postings_of(keys_to_add(features, before, after), 1.0, listed=after.listed)
             changed = after
     else:
         # The report is remembered, so that the same report gets the same answer; its second visit then counts in full.
@@ -385,7 +396,7 @@ def _linked(  # noqa: PLR0913  what decided, and what is known of it
         if features.token and visitor.token(features.token) is None:
             added.append(token_key(features.token))
         if added:
-            postings = _postings(added, 1.0, listed=visitor.listed)
+            postings = postings_of(added, 1.0, listed=visitor.listed)
             changed = after
     if changed is None and gap_s > _COUNTED_AFTER_S and not unchanged:
         changed = after
@@ -419,41 +430,3 @@ def _is_proven(features: Features, visitor: Visitor, decision: LinkDecision) -> 
                 return True
         return False
     return proven_by_network(decision) and visitor.is_proven_address(features)
-
-
-def _differs(after: Visitor, before: Visitor) -> bool:
-    """Whether more changed than the times and counts of visits."""
-    return (
-        after.values != before.values
-        or told_apart(after.tokens, before.tokens)
-        or after.networks != before.networks
-        or after.addresses != before.addresses
-        or after.exact_hashes != before.exact_hashes
-        or after.browser_version != before.browser_version
-        or after.os_release != before.os_release
-        or after.family != before.family
-        or after.collector != before.collector
-        or after.listed != before.listed
-    )
-
-
-def _keys_to_add(features: Features, visitor: Visitor, after: Visitor) -> list[BlockKey]:
-    """Keys of the report under which this visitor does not stand yet, as far as its record tells: `visitor` is the one
-    before this visit. Of token and device id those that the record has `after` it.
-    """
-    standing: set[int] = set()
-    same_class = visitor.family == features.family
-    if visitor.listed:
-        if features.exact in visitor.exact_hashes:
-            standing.add(blocks.EXACT)
-        if same_class and visitor.collector == features.collector:
-            standing |= blocks.same_attribute_keys(features.values, visitor.values)
-    if same_class and features.near_network in dict(visitor.networks):
-        standing.add(blocks.NETWORK)
-    known = [token_key(key) for key in features.keys if visitor.token(key) or after.token(key) is None]
-    return [key for key in block_keys(features) if key[0] not in standing and key not in known]
-
-
-def _postings(keys: Iterable[BlockKey], weight: float, *, listed: bool) -> tuple[tuple[BlockKey, float], ...]:
-    """Of the blocks in which a visitor may stand."""
-    return tuple((key, weight) for key in keys if listed or key[0] in _KINDS_OF_UNLISTED)

@@ -117,6 +117,14 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         return features.address != 0 and features.address in self.addresses
 
     @property
+    def home_address(self) -> int:
+        """The address that every proven visit came from, on two days or more; 0 where there were several addresses, or
+        one day alone.
+        """
+        known = self.addresses[0] if len(set(self.addresses)) == 1 else 0
+        return known if known != VARIES and self.last_seen_s // DAY_S > self.first_seen_s // DAY_S else 0
+
+    @property
     def keeps_tokens(self) -> bool:
         """Whether a token of this visitor ever came back: its browser stores them, private windows apart."""
         return any(token.is_live and token.origin != DEVICE for token in self.tokens)
@@ -278,7 +286,10 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             days = 0 if known_device else JOINED_DAYS if at_proven_address and beside else PROBATION_DAYS
             return of_tokens.replaced(tokens, of_tokens.joining(features, now_s, days))
         at_home = self.has_near_network(features.near_network)
-        return of_tokens.replaced(tokens, of_tokens.come_back(token, features, now_s, at_home=at_home, others=tokens))
+        return of_tokens.replaced(
+            tokens,
+            of_tokens.come_back(token, features, now_s, at_home=at_home, others=tokens, home_address=self.home_address),
+        )
 
     def pack(self) -> bytes:
         """Return the record as little-endian bytes: a format byte, the fixed part, four counts, then the lists."""

@@ -9,9 +9,15 @@ from svc.domain.report import values
 from svc.domain.report.table import FieldTable, fields
 
 IN_ANY_REPORT = FieldTable(
-    fields(values.text_of(64, shortest=16), client_token="client_token"),  # noqa: S106 -- a name
+    fields(
+        values.text_of(64, shortest=16),
+        **{name: name for name in ("client_token", "client_token_before")},
+    ),
     fields(values.text_of(128, shortest=8), nonce="nonce"),
-    fields(values.text_of(128), client_key="client_key", client_proof="client_proof"),
+    fields(
+        values.text_of(128),
+        **{name: name for name in ("client_key", "client_proof", "client_key_before", "client_proof_before")},
+    ),
     fields(values.flag, **{name: name for name in ("client_token_is_new", "incognito", "developer_tools")}),
     fields(values.epoch_ms, collected_at_ms="collected_at"),
     fields(values.when("deferred", result=True), deferred="tier"),

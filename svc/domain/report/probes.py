@@ -11,7 +11,7 @@ from svc.domain.report.table import Adapter, FieldTable, ReportPart, Signals, fi
 from svc.domain.report.values import flag, members, short_text, text_of, whole
 
 VERSION = 1
-DRIVER_MARKS = ("playwright", "selenium", "webdriver_writable")
+DRIVER_MARKS = ("cdp", "playwright", "selenium", "webdriver_writable")
 _CONTEXT = "{userAgent,platform,language,cores,memory,webdriver,gpuVendor,gpuRenderer,timeZone}"
 _contexts = canonical.contexts(
     "user_agent", "platform", "language", "cores", "memory_gb", "webdriver", "gpu_vendor", "gpu_renderer", "timezone"
@@ -41,7 +41,7 @@ TABLE = FieldTable(
     fields(canonical.webdriver_anywhere, webdriver="drivers.webdriver + contexts.{page,iframe,worker}.webdriver"),
     fields(
         canonical.driver_marks(*DRIVER_MARKS),
-        driver_marks="drivers.{webdriver,playwright,selenium,webdriverWritable}",
+        driver_marks="drivers.{webdriver,inspected,playwright,selenium,webdriverWritable}",
     ),
 )
 

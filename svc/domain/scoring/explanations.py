@@ -18,6 +18,7 @@ class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     changes: dict[str, str]
     linkage: dict[str, str]
     proof: dict[str, str]
+    certainty: dict[str, str]
     reasons: dict[str, str]
 
 
@@ -31,7 +32,12 @@ LINKAGE: dict[str, str] = _TABLES.linkage
 event names that visitor."""
 
 PROOF: dict[str, str] = _TABLES.proof
-"""What the proof of a report is worth, as `document.linkage.proof` has it -> a phrase."""
+"""What the proof of a report is worth, as `document.linkage.proof` has it -> a phrase; `proven` and `none` where it has
+another meaning, or is missing."""
+
+CERTAINTY: dict[str, str] = _TABLES.certainty
+"""What recognized a visitor, where that is not certain (`likeness`, a `token` or a `proven` token) -> a sentence;
+`unidentifiable` for one that is never recognized."""
 
 REASONS: dict[str, str] = _TABLES.reasons
 """Reason of a verdict -> why nothing is known of the address."""

@@ -249,6 +249,8 @@ def _resolver() -> Resolver:
 
 
 _ENGINE = re.compile(r"Chrom(?:e|ium)/(\d{1,5})(?:\.(\d{1,5}))?")
+_NUMBERED_BY_ENGINE = frozenset({"qt_web_engine", "webview"})
+"""Views that apps show pages in: releases of what they are part of say little of how far the engine went."""
 _IN_APP = re.compile(r"; ?wv\)|Version/4\.0 Chrome/|\[FB|FBAN/|FBAV/|Instagram|MicroMessenger")
 _APPLE_HAND_HELD = re.compile(r"iPhone|iPad|iPod")
 
@@ -282,7 +284,7 @@ def _browser(
 
 
 def _number(text: str, version: str | None, family: str) -> int:
-    found = _ENGINE.search(text) if family == "webview" else VERSION_NUMBERS.match(version or "")
+    found = _ENGINE.search(text) if family in _NUMBERED_BY_ENGINE else VERSION_NUMBERS.match(version or "")
     return _growing(found[1], found[2]) if found is not None else 0
 
 

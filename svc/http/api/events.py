@@ -20,7 +20,7 @@ from msgspec import UNSET
 from svc.domain.access import deferred
 from svc.domain.bodies import sent
 from svc.domain.events.archive import deflate, inflate
-from svc.domain.events.event_row import EventBody, event_row
+from svc.domain.events.event_row import EventBody, UnreadableEventBody
 from svc.domain.events.listing import (
     EVERYTHING,
     Asked,
@@ -42,7 +42,7 @@ from svc.http.change import caller_of, change
 from svc.http.limits import Turn
 from svc.http.openapi.parameters import FORWARDED
 from svc.http.route import Call, Route, Services
-from svc.http.rows import read_and_encoded
+from svc.http.rows import note_unreadable, read_and_encoded
 from svc.http.schema import (
     EventsAnswer,
     EventsWindowQuery,
@@ -99,7 +99,7 @@ async def page_of_events(
     if isinstance(listing, Refusal):
         return listing
     found = await find_positions(services, call.turn, number, environment, listing)
-    rows = await read_and_encoded(found.rows, partial(_rows, services, listing.filters))
+    rows = await read_and_encoded(found.rows, partial(_rows, services, number, listing.filters))
     cursor = UNSET if found.resume is None else next_cursor(asked, listing, found.resume, scope)
     return EventsAnswer(rows=rows, page=asked.page or 1, page_size=asked.limit, next_cursor=cursor)
 
@@ -165,14 +165,18 @@ async def _some_positions(
 async def read_at(
     services: Services, filters: Filters, positions: Sequence[events.EventPosition]
 ) -> list[events.EventMatch]:
-    """Return the events at these positions, in their order, all at once; those that were deleted or do not fit the
-    filters are left out. Raises `CorruptionError` as `events.read` does.
+    """Return the events at these positions, in their order, all at once; those that were deleted, cannot be read or do
+    not fit the filters are left out.
     """
     return await services.store.query(partial(events.read, wanted=positions, filters=filters))
 
 
-async def _rows(services: Services, filters: Filters, positions: Sequence[events.EventPosition]) -> list[EventBody]:
-    return [event_row(event, request_id) for request_id, event in await read_at(services, filters, positions)]
+async def _rows(
+    services: Services, number: int, filters: Filters, positions: Sequence[events.EventPosition]
+) -> list[EventBody | UnreadableEventBody]:
+    found = await services.store.query(partial(events.read_all, wanted=positions, filters=filters))
+    note_unreadable(services, "listEvents", number, found)
+    return [events.listed_row(each) for each in found]
 
 
 async def get_event(services: Services, call: Call) -> EventDetailBody | Refusal:
@@ -245,7 +249,7 @@ async def visits(
     found = await services.store.query(
         partial(events.event_page, number=number, environment=environment, listing=listing)
     )
-    return [(request_id, event) for request_id, event in found.events]
+    return [(each.request_id, each.event) for each in found.events if isinstance(each, events.EventMatch)]
 
 
 async def supplement_event(services: Services, call: Call) -> SupplementAnswer | Refusal:

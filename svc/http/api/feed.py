@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from svc.domain.events.event_row import EventBody, event_row
+from svc.domain.events.event_row import EventBody, UnreadableEventBody
 from svc.domain.events.feed import Feed, feed_cursor, read_feed
 from svc.domain.events.listing import Asked, CursorScope
 from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.refusals import Refusal
 from svc.http.change import change
 from svc.http.route import Call, Services
-from svc.http.rows import read_and_encoded
+from svc.http.rows import note_unreadable, read_and_encoded
 from svc.http.schema import EventsAnswer
 from svc.store.feed_pages import FeedPages
 from svc.store.transactions.feed import close
 from svc.store.views import feed as feeds
 from svc.store.views.event_index import Scope
+from svc.store.views.events import listed_row
 
 
 async def page_of_feed(
@@ -38,13 +39,18 @@ async def page_of_feed(
         return None if isinstance(closed_ms, Refusal) else closed_ms
 
     pages = FeedPages(services.store, scope, close_to, call.turn.held)
-    page = await pages.page(feed, call.at_ms, lambda places: read_and_encoded(places, partial(_rows, services, feed)))
+    read = partial(_rows, services, number, feed)
+    page = await pages.page(feed, call.at_ms, lambda places: read_and_encoded(places, read))
     cursor = feed_cursor(page.behind, cursors)
     return EventsAnswer(
         rows=tuple(page.rows), page=1, page_size=asked.limit, next_cursor=cursor, has_more=page.has_more
     )
 
 
-async def _rows(services: Services, feed: Feed, wanted: Sequence[feeds.FeedPosition]) -> list[EventBody]:
+async def _rows(
+    services: Services, number: int, feed: Feed, wanted: Sequence[feeds.FeedPosition]
+) -> list[EventBody | UnreadableEventBody]:
     read = partial(feeds.read, wanted=wanted, filters=feed.filters, oldest_ms=feed.oldest_ms)
-    return [event_row(match.event, match.request_id) for _, match in await services.store.query(read)]
+    found = [each for _, each in await services.store.query(read)]
+    note_unreadable(services, "listEvents", number, found)
+    return [listed_row(each) for each in found]

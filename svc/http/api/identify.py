@@ -171,6 +171,8 @@ async def _render(
     match outcome:
         case Identified():
             whole = _whole(services, caller, outcome.verdict, call.request_id, call.at_ms, to_sign)
+            if outcome.to_renew and caller.applied.kind == "public":
+                whole = replace(whole, client_token_renew=True)
             return Outcome(whole, headers=headers)
         case Duplicate():
             body = _duplicate(services, caller, outcome, to_sign)

@@ -9,12 +9,21 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
+from typing import NamedTuple
 from uuid import UUID
 
 import trio
 
 from svc.domain.bodies import sent
-from svc.domain.events.export import COLUMNS, csv_cell, csv_line, csv_row, json_row
+from svc.domain.events.export import (
+    FILE_COLUMNS,
+    csv_cell,
+    csv_line,
+    csv_row,
+    json_row,
+    unreadable_csv_row,
+    unreadable_json_row,
+)
 from svc.domain.events.hour_counts import HourCounts, sum_of
 from svc.domain.events.listing import Filters, Listing, read_filters, read_window
 from svc.domain.ids import DAY_MS
@@ -26,6 +35,7 @@ from svc.domain.timestamps import timestamp
 from svc.http.console.schema import ExportEventsQuery
 from svc.http.limits import Turn
 from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
+from svc.http.rows import note_unreadable
 from svc.http.slices import in_slices
 from svc.store.snapshot import Snapshot
 from svc.store.views import events
@@ -36,11 +46,22 @@ MOST_ROWS = 1_000_000
 POSITIONS_AT_ONCE = 500
 """Of the index: about two milliseconds."""
 ENTRIES_AT_ONCE = 200
-FORMATS: dict[str, tuple[str, Callable[[Event, UUID], bytes], bytes]] = {
-    "csv": ("text/csv; charset=utf-8", csv_row, csv_line(COLUMNS)),
-    "jsonl": ("application/x-ndjson", json_row, b""),
+
+
+class Format(NamedTuple):
+    """A form of the file of events."""
+
+    media_type: str
+    row: Callable[[Event, UUID], bytes]
+    unreadable_row: Callable[[UUID], bytes]
+    head: bytes
+    """What comes before the first row."""
+
+
+FORMATS = {
+    "csv": Format("text/csv; charset=utf-8", csv_row, unreadable_csv_row, csv_line(FILE_COLUMNS)),
+    "jsonl": Format("application/x-ndjson", json_row, unreadable_json_row, b""),
 }
-"""Media type, a row, and what comes before the first one."""
 ENTRY_COLUMNS = ("value", "note", "expires_at")
 TOO_MANY = f"More than {MOST_ROWS:,} events would be exported. Narrow the window, or add a filter."
 
@@ -61,9 +82,9 @@ async def export_events(services: Services, call: Call) -> Outcome | Refusal:
     listing = Listing(*window, filters, limit=POSITIONS_AT_ONCE)
     if await _is_too_long(services, call.turn, number, query.environment, listing):
         return Refusal("validation_error", (Detail("from", "out_of_range", "query"),), explanation=TOO_MANY)
-    media_type, row, head = FORMATS[query.format]
-    parts = _event_lines(services, number, query.environment, listing, row, head)
-    return _file(parts, media_type, f"events-{query.environment}-{timestamp(call.at_ms)[:10]}.{query.format}")
+    form = FORMATS[query.format]
+    parts = _event_lines(services, number, query.environment, listing, form)
+    return _file(parts, form.media_type, f"events-{query.environment}-{timestamp(call.at_ms)[:10]}.{query.format}")
 
 
 async def _is_too_long(services: Services, turn: Turn, number: int, environment: Environment, listing: Listing) -> bool:
@@ -124,25 +145,32 @@ async def _event_lines(
     number: int,
     environment: Environment,
     listing: Listing,
-    row: Callable[[Event, UUID], bytes],
-    head: bytes,
+    form: Format,
 ) -> AsyncGenerator[bytes]:
-    if head:
-        yield head
+    if form.head:
+        yield form.head
     async with aclosing(_places(services, number, environment, listing)) as pages:
         async for places in pages:
-            lines = in_slices(services.world, services.store, places, partial(_lines, listing.filters, row))
+            lines = in_slices(services.world, services.store, places, partial(_lines, listing.filters, form))
             async with aclosing(lines):
                 async for found in lines:
-                    yield b"".join(found)
+                    note_unreadable(services, "exportConsoleEvents", number, [event for event, _ in found])
+                    yield b"".join(line for _, line in found)
 
 
 def _lines(
-    filters: Filters, row: Callable[[Event, UUID], bytes], snapshot: Snapshot, places: Sequence[events.EventPosition]
-) -> Iterator[bytes]:
-    """The line of each of these events; empty for one that is gone."""
-    for each in events.read_each(snapshot, places, filters):
-        yield b"" if each is None else row(each.event, each.request_id)
+    filters: Filters, form: Format, snapshot: Snapshot, places: Sequence[events.EventPosition]
+) -> Iterator[tuple[events.EventMatch | events.UnreadableEvent | None, bytes]]:
+    """Each of these events with its line; `None` and an empty line for one that is gone."""
+    rows = {each.request_id.bytes: each for each in events.read_all(snapshot, places, filters)}
+    for place in places:
+        found = rows.get(place.request_id)
+        if found is None:
+            yield None, b""
+        elif isinstance(found, events.UnreadableEvent):
+            yield found, form.unreadable_row(found.request_id)
+        else:
+            yield found, form.row(found.event, found.request_id)
 
 
 async def export_entries(services: Services, call: Call) -> Outcome | Refusal:

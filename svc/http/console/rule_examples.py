@@ -20,7 +20,7 @@ from svc.http.management.rules import EXAMPLES
 from svc.http.route import Call, Route, Services, console_route
 from svc.http.rows import in_parts
 from svc.store.snapshot import Snapshot
-from svc.store.views import lookups
+from svc.store.views.events import event_if_readable
 
 MAX_EXAMPLES = MOST_RULES * EXAMPLES
 
@@ -65,7 +65,7 @@ async def read_examples(services: Services, call: Call) -> ExamplesAnswer | Refu
     oldest_ms = call.at_ms - services.event_retention_ms
 
     def read(some: Sequence[UUID], snapshot: Snapshot) -> list[ExampleBody]:
-        found = [(request_id, lookups.event(snapshot, number, request_id)) for request_id in some]
+        found = [(request_id, event_if_readable(snapshot, number, request_id.bytes)) for request_id in some]
         return [
             body_of(ExampleBody, event, event.verdict, request_id=str(request_id))
             for request_id, event in found

@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.access.credentials import ApiKey, digest
 from svc.domain.access.members import LONGEST_EMAIL
+from svc.domain.access.second_factor import MAX_CODE_LENGTH
 from svc.domain.access.sessions import new_session, organization_of
 from svc.domain.fields import OrganizationId, about
 from svc.domain.refusals import Refusal, invalid
@@ -58,7 +59,11 @@ class SignInBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         | UnsetType
     ) = UNSET
     totp: (
-        Annotated[str, Meta(max_length=16), about("A one-time code, where the member has set them up.", "287082")]
+        Annotated[
+            str,
+            Meta(max_length=MAX_CODE_LENGTH),
+            about("A one-time code, where the member has set them up, or a recovery code in its place.", "287082"),
+        ]
         | UnsetType
     ) = UNSET
     organization_id: (

@@ -1,23 +1,28 @@
 """How a member signs in through the OpenID provider of the settings: `GET /console/oidc`, and the way back (decisions
 15.4).
 
-The browser keeps the seed of its attempt in a cookie of ten minutes; state, nonce and verifier follow from it. Answers
+The browser keeps the seed of each attempt in a cookie of its own, for ten minutes, so that two tabs may sign in at once
+and a page that is fetched ahead ends nothing; state, nonce and verifier follow from the seed. Answers
 are redirects to the page of the console, which says what went wrong; the reason is in the log.
 """
 
 from __future__ import annotations
 
+import hashlib
 from functools import partial
 from typing import Annotated, NamedTuple
 
 import msgspec
 import structlog
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.access.audit import Audited
-from svc.domain.access.members import MEMBER_PREFIX, Member
+from svc.domain.access.members import MEMBER_PREFIX, Member, UsedAttempt
 from svc.domain.access.openid import (
     ATTEMPT_MS,
+    CONSOLE_PAGE,
+    LEEWAY_MS,
+    LONGEST_PAGE,
     SEED_BYTES,
     Attempt,
     Identity,
@@ -29,8 +34,8 @@ from svc.domain.access.openid import (
     write_attempt,
 )
 from svc.domain.access.roles import Role
+from svc.domain.bodies import sent
 from svc.domain.fields import about
-from svc.domain.ids import MAX_LEAD_MS
 from svc.domain.refusals import Refusal
 from svc.http.members.by_password import entry_of
 from svc.http.members.entering import Entry, enter, site_of
@@ -46,6 +51,8 @@ from svc.world import twenty_characters
 log = structlog.get_logger()
 
 CALLBACK = "/oidc/callback"
+MAX_ATTEMPTS = 32
+"""By which one member signs in within the life of an attempt."""
 _NOT_HERE = Refusal("not_found")
 
 
@@ -62,10 +69,20 @@ class SignInOptionsBody(msgspec.Struct, frozen=True):
 
 
 class BeginQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a provider's own page of apps adds (OpenID Connect Core 1.0, section 4). None of it is used."""
+    """Where to go afterwards; and what a provider's own page of apps adds (OpenID Connect Core 1.0, section 4), which
+    is not used.
+    """
 
     iss: Annotated[str, about("The provider's issuer.", "https://id.shop.example")] | UnsetType = UNSET
     login_hint: Annotated[str, about("Who wants to sign in.", "ada@shop.example")] | UnsetType = UNSET
+    next: (
+        Annotated[
+            str,
+            Meta(pattern=CONSOLE_PAGE, max_length=LONGEST_PAGE),
+            about("Page of the console to show then, with its fragment.", "/console#/events"),
+        ]
+        | UnsetType
+    ) = UNSET
     target_link_uri: Annotated[str, about("Where to go then.", "https://svc.example/console")] | UnsetType = UNSET
 
 
@@ -127,12 +144,15 @@ async def begin(services: Services, call: Call) -> Refusal | Outcome | None:
         is_person = call.headers.get("sec-fetch-mode") == "navigate"
         return _failed(call, NoIdentity("elsewhere", "another site began")) if is_person else refusal
     key = openid_key(services.policy.pepper)
-    attempt = new_attempt(key, services.world.entropy(SEED_BYTES), call.at_ms, _redirect_uri(site))
+    page = sent(call.query.next) or ""
+    attempt = new_attempt(key, services.world.entropy(SEED_BYTES), call.at_ms, _redirect_uri(site), page)
     url = await provider.authorization_url(attempt)
     if isinstance(url, NoIdentity):
         return _failed(call, url)
     return Outcome(
-        None, status=303, headers={"Location": url, "Set-Cookie": _cookie(site, write_attempt(key, attempt))}
+        None,
+        status=303,
+        headers={"Location": url, "Set-Cookie": _cookie(site, attempt.state, write_attempt(key, attempt))},
     )
 
 
@@ -144,11 +164,12 @@ async def end(services: Services, call: Call) -> Refusal | Outcome | None:
     refusal = _NOT_HERE if provider is None else _refusal(services, call, site)
     if refusal is not None or provider is None:
         return refusal or _NOT_HERE
-    kept = cookie_value(call.headers, _cookie_name(site))
+    query: CallbackQuery = call.query
+    kept = cookie_value(call.headers, _cookie_name(site, sent(query.state) or ""))
     redirect_uri = _redirect_uri(site)
     attempt = None if kept is None else read_attempt(openid_key(services.policy.pepper), kept, call.at_ms, redirect_uri)
     if attempt is None:
-        return _failed(call, NoIdentity("expired", "the browser has no attempt of the last ten minutes"))
+        return _failed(call, NoIdentity("expired", "the browser has no such attempt of the last ten minutes"))
     named = msgspec.structs.asdict(call.query)
     response = {name: value for name, value in named.items() if value is not UNSET}
     identity = await provider.identify(attempt, response, call.at_ms)
@@ -157,7 +178,7 @@ async def end(services: Services, call: Call) -> Refusal | Outcome | None:
     came = await _come_in(services, call, provider, identity, attempt)
     if isinstance(came, Refusal):
         return _failed(call, NoIdentity("refused", came.reason or came.code))
-    return Outcome(None, status=303, headers={"Location": CONSOLE_ROOT, "Set-Cookie": came})
+    return Outcome(None, status=303, headers={"Location": attempt.page or CONSOLE_ROOT, "Set-Cookie": came})
 
 
 def _refusal(services: Services, call: Call, site: Site) -> Refusal | None:
@@ -242,15 +263,19 @@ def _admitted(
         )
     if member.status == "suspended":
         return _no(f"{member.id} is suspended")
-    is_right = member.last_attempt_ms - now_ms <= MAX_LEAD_MS  # else a clock that was ahead wrote it (ADR 177)
-    if is_right and attempt.began_at_ms <= member.last_attempt_ms:
-        return _no(f"{member.id} has signed in by this attempt, or by a later one")
+    # An attempt that a clock far ahead began is over, too.
+    recent = tuple(used for used in member.attempts if abs(now_ms - used.began_at_ms) <= ATTEMPT_MS + LEEWAY_MS)
+    this = UsedAttempt(attempt.began_at_ms, hashlib.sha256(attempt.seed).digest()[:8])
+    if this in recent:
+        return _no(f"{member.id} has signed in by this attempt")
+    if len(recent) == MAX_ATTEMPTS:
+        return _no(f"{member.id} has signed in {MAX_ATTEMPTS} times in {ATTEMPT_MS // 60_000} minutes")
     signed_in = msgspec.structs.replace(
         member,
         role="admin" if is_last_admin(snapshot, number, member) else identity.role,
         status="active",
         subject=identity.subject,
-        last_attempt_ms=attempt.began_at_ms,
+        attempts=(*recent, this),
         last_signed_in_at_ms=now_ms,
     )
     return Admitted(signed_in, identity.role)
@@ -264,15 +289,16 @@ def _redirect_uri(site: Site) -> str:
     return f"{site.origin}{CONSOLE_ROOT}{CALLBACK}"
 
 
-def _cookie_name(site: Site) -> str:
-    return f"{COOKIES[site.transport]}-openid"
+def _cookie_name(site: Site, state: str) -> str:
+    """Return the name of the cookie of the attempt with this state, which may be any text."""
+    return f"{COOKIES[site.transport]}-openid-{state[:16]}"
 
 
-def _cookie(site: Site, text: str) -> str:
+def _cookie(site: Site, state: str, text: str) -> str:
     """Of an attempt: it must come back with a navigation from the provider's site, which `Strict` forbids."""
     secure = "; Secure" if site.transport == "https" else ""
     seconds = ATTEMPT_MS // 1000
-    return f"{_cookie_name(site)}={text}; Path=/; HttpOnly{secure}; SameSite=Lax; Max-Age={seconds}"
+    return f"{_cookie_name(site, state)}={text}; Path=/; HttpOnly{secure}; SameSite=Lax; Max-Age={seconds}"
 
 
 _route = partial(console_route, kinds=(), under=(CONSOLE_ROOT,))
@@ -291,8 +317,9 @@ ROUTES: tuple[Route, ...] = (
         path="/oidc",
         summary="Sign in by the OpenID provider",
         description=(
-            "Leads a browser to the provider. Its attempt is in a cookie of ten minutes. From another site, such as "
-            "the provider's page of apps, it leads to the page of the console, which offers to sign in."
+            "Leads a browser to the provider, and then to the page `next`. Its attempt is in a cookie of ten minutes. "
+            "From another site, such as the provider's page of apps, it leads to the page of the console, which offers "
+            "to sign in."
         ),
         handler=begin,
         query=BeginQuery,

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import UNSET
 
 from svc.domain.access.members import Member, canonical_email, email_digest, standing_key
-from svc.domain.access.one_time_codes import code_secret, step_of_code
 from svc.domain.access.passwords import LONGEST_PASSWORD, is_password
+from svc.domain.access.second_factor import use_code
 from svc.domain.access.sessions import new_session
 from svc.domain.bodies import sent
 from svc.domain.refusals import Refusal
@@ -39,8 +39,8 @@ class Proven(NamedTuple):
     number: int
     """Of the organization."""
     member: Member
-    step: int | None
-    """Of the code; `None` = it needs none."""
+    code: str
+    """Beside the password; of no account where the member needs none."""
 
 
 async def sign_in_by_password(services: Services, call: Call, fields: PasswordFields) -> Outcome | Refusal:
@@ -63,7 +63,8 @@ async def sign_in_by_password(services: Services, call: Call, fields: PasswordFi
     if isinstance(found, Refusal):
         return found
     proven, entry = found
-    came = await enter(services, call, entry, partial(_come_in, proven=proven, now_ms=call.at_ms))
+    job = partial(_come_in, proven=proven, key=services.passwords.key, now_ms=call.at_ms)
+    came = await enter(services, call, entry, job)
     return came if isinstance(came, Refusal) else entered(services, entry, came[1])
 
 
@@ -92,25 +93,22 @@ def _proven(
     if not matching:
         return refused(MEMBER_REFUSED, "no active member with this address and password")
     number, member = max(matching, key=lambda found: found[1].last_signed_in_at_ms or 0)
-    if member.code_generation is None:
-        return Proven(number, member, None)
     code = fields.totp if fields.totp is not UNSET else ""
-    step = step_of_code(code_secret(key, member.id, member.code_generation), code, now_ms, member.last_code)
-    if step is None:
+    if member.code_generation is not None and use_code(member, key, code, now_ms) is None:
         return refused(MEMBER_REFUSED, f"the password of {member.id} is right, and the code is not")
-    return Proven(number, member, step)
+    return Proven(number, member, code)
 
 
-def _come_in(transaction: Transaction, proven: Proven, now_ms: int) -> Member | Refusal:
+def _come_in(transaction: Transaction, proven: Proven, key: bytes, now_ms: int) -> Member | Refusal:
     """Record that the member has signed in and its code as used, if both are still as they were read."""
-    number, before, step = proven
+    number, before, code = proven
     member = find_member(transaction, number, before.id)
     if member is None or member.status != "active" or _ways_in(member) != _ways_in(before):
         return refused(MEMBER_REFUSED, "the member was changed meanwhile")
-    if step is not None and step <= member.last_code:
+    used = member if member.code_generation is None else use_code(member, key, code, now_ms)
+    if used is None:
         return refused(MEMBER_REFUSED, "the code was used meanwhile")
-    last_code = member.last_code if step is None else step
-    came = msgspec.structs.replace(member, last_code=last_code, last_signed_in_at_ms=now_ms)
+    came = msgspec.structs.replace(used, last_signed_in_at_ms=now_ms)
     transaction.put(MEMBERS, (number, member.id), came)
     return came
 

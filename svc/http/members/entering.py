@@ -56,6 +56,7 @@ class SessionMember(msgspec.Struct, frozen=True):
     name: MemberName
     role: SessionRole
     has_totp: Annotated[bool, about("Whether it needs a one-time code beside its password.", True)]
+    has_password: Annotated[bool, about("Whether it can sign in by a password.", True)]
 
 
 class SessionBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,7 +138,7 @@ def shown_session(caller: Caller, session: Session, region: str) -> SessionBody:
     return SessionBody(
         organization=SessionOrganization(organization.id, organization.name),
         role=key.role,
-        member=UNSET if member is None else body_of(SessionMember, member),
+        member=UNSET if member is None else body_of(SessionMember, member, has_password=member.password is not None),
         key=SessionKey(key.id, key.name, key.role, key.last4) if member is None else UNSET,
         region=region,
         expires_at=timestamp(session.expires_at_ms),

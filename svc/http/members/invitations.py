@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
+import msgspec
+
 from svc.domain.access.audit import Audited
 from svc.domain.access.credentials import digest
 from svc.domain.access.members import Member
-from svc.domain.access.passwords import stored_password
+from svc.domain.access.passwords import is_guessable, stored_password
 from svc.domain.access.sessions import organization_of
-from svc.domain.refusals import Refusal
+from svc.domain.refusals import Refusal, invalid
 from svc.http.members.by_password import entry_of
 from svc.http.members.entering import Entry, SessionBody, enter, entered, entry_refusal, refused
 from svc.http.members.schema import AcceptInvitationBody
@@ -24,7 +26,8 @@ INVITATION_REFUSED = "The invitation was used before, has expired, or is mistype
 
 async def accept(services: Services, call: Call) -> Outcome | Refusal:
     """`POST /console/invitations`: the member has this password from now on; its former sessions end, and one begins.
-    `401 unauthorized` for an invitation that may not be used, `403` and `429` as in `signIn`.
+    `422` (`invalid_value`) for a password that is easily guessed, `401 unauthorized` for an invitation that may not be
+    used, `403` and `429` as in `signIn`.
     """
     body: AcceptInvitationBody = call.body
     refusal = entry_refusal(services, call)
@@ -47,6 +50,8 @@ async def accept(services: Services, call: Call) -> Outcome | Refusal:
     if isinstance(found, Refusal):
         return found
     number, member, entry = found
+    if is_guessable(body.password, member.email, member.name):
+        return invalid("password", "invalid_value")
     hashed = await services.passwords.hash(member.email, body.password)
     if isinstance(hashed, Refusal):
         return hashed
@@ -56,6 +61,7 @@ async def accept(services: Services, call: Call) -> Outcome | Refusal:
     if isinstance(came, Refusal):
         return came
     accepted, set_cookie = came
+    entry = entry._replace(caller=msgspec.structs.replace(entry.caller, member=accepted.member))
     for ended in accepted.ended_sessions:
         services.end_viewers(ended)
     return entered(services, entry, set_cookie)

@@ -10,12 +10,21 @@ from msgspec import UNSET, Meta, UnsetType
 from svc.domain.access.members import LONGEST_EMAIL, LONGEST_MEMBER_NAME, Member, MemberStatus
 from svc.domain.access.passwords import LONGEST_PASSWORD, SHORTEST_PASSWORD
 from svc.domain.access.roles import ROLES, Role
+from svc.domain.access.second_factor import MAX_CODE_LENGTH
 from svc.domain.bodies import body_of
 from svc.domain.fields import A_TIME, Time, Timestamp, about, open_to
 from svc.http.management.schema import MemberId
 
 EmailText = Annotated[str, about("E-mail address, in lower case. Nothing is sent there.", "ada@shop.example")]
 MemberName = Annotated[str, about("For people.", "Ada Lovelace")]
+NewPassword = Annotated[
+    str,
+    Meta(min_length=SHORTEST_PASSWORD, max_length=LONGEST_PASSWORD),
+    about(
+        "The member's password from now on: none of the most common ones, and not the member's address or name.",
+        "correct horse battery staple",
+    ),
+]
 NewMemberName = Annotated[MemberName, Meta(max_length=LONGEST_MEMBER_NAME, pattern=r"\S")]
 MemberRole = Annotated[Role, about("What the member may do.", "analyst")]
 SetStatus = Annotated[
@@ -92,11 +101,7 @@ class AcceptInvitationBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
     """Body of `acceptInvitation`."""
 
     token: Annotated[str, about("What follows `#` in the invitation's link; it works once.", "svc_ci_...")]
-    password: Annotated[
-        str,
-        Meta(min_length=SHORTEST_PASSWORD, max_length=LONGEST_PASSWORD),
-        about("The member's password from now on.", "correct horse battery staple"),
-    ]
+    password: NewPassword
 
 
 class OfferedTotpBody(msgspec.Struct, frozen=True):
@@ -106,6 +111,40 @@ class OfferedTotpBody(msgspec.Struct, frozen=True):
     url: Annotated[
         str, about("The same as a link for authenticators.", "otpauth://totp/svc:ada%40shop.example?secret=...")
     ]
+
+
+class OfferTotpBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of `offerTotp`: the password, or a code where the member has set them up; one of the two."""
+
+    password: (
+        Annotated[str, Meta(max_length=1024), about("The member's password.", "correct horse battery staple")]
+        | UnsetType
+    ) = UNSET
+    code: (
+        Annotated[
+            str, Meta(max_length=MAX_CODE_LENGTH), about("A one-time code, or a recovery code in its place.", "287082")
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class ConfirmedTotpBody(msgspec.Struct, frozen=True):
+    """Response of `confirmTotp`."""
+
+    recovery_codes: Annotated[
+        tuple[str, ...],
+        about(
+            "Each signs in once in the place of a one-time code. Former ones are void. Shown this once.",
+            ["k3x7q-mz2ua"],
+        ),
+    ]
+
+
+class ChangePasswordBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of `changePassword`."""
+
+    password: Annotated[str, Meta(max_length=1024), about("The member's password.", "correct horse battery staple")]
+    new_password: NewPassword
 
 
 class ConfirmTotpBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -12,6 +12,8 @@ from typing import Any, cast
 
 import msgspec
 
+from svc.domain.fields import OR_ELSE
+
 Json = dict[str, Any]
 
 COMPONENTS = "#/components/schemas/"
@@ -114,10 +116,14 @@ def _arranged(part: Any) -> Any:
 
 
 def _opened(part: Any) -> Any:
-    """Enumerations as lists of what there is now. A constant stays one."""
+    """Enumerations as lists of what there is now, and a part that may have another form as one of two. A constant stays
+    one.
+    """
     match part:
         case list():
             return [_opened(inner) for inner in cast("list[Any]", part)]
+        case {"$ref": str(own), "or_else": str(other)}:
+            return {"anyOf": [{"$ref": own}, {"$ref": COMPONENTS + other}]}
         case {"enum": [*values], **others} if all(isinstance(value, str) for value in values):
             return {"type": "string", "x-extensible-enum": values} | _opened(others)
         case dict():
@@ -134,6 +140,10 @@ def _within(kinds: Iterable[type[msgspec.Struct]]) -> list[type[msgspec.Struct]]
 def _structs(part: Any) -> Iterator[type[msgspec.Struct]]:
     if isinstance(part, msgspec.inspect.StructType):
         yield part.cls
+    if isinstance(part, msgspec.inspect.Metadata):
+        extra = cast("dict[str, type[msgspec.Struct]] | None", part.extra)  # pyright: ignore[reportUnknownMemberType]
+        if extra is not None and OR_ELSE in extra:
+            yield from _structs(msgspec.inspect.type_info(extra[OR_ELSE]))
     if isinstance(part, msgspec.Struct):
         for name in part.__struct_fields__:
             yield from _structs(getattr(part, name))

@@ -23,7 +23,7 @@ from werkzeug.datastructures import Headers
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 
 from svc.domain.refusals import Refusal
-from svc.domain.scoring.explanations import CHANGES, LINKAGE, PROOF, REASONS
+from svc.domain.scoring.explanations import CERTAINTY, CHANGES, LINKAGE, PROOF, REASONS
 from svc.domain.scoring.signals import CATALOGUE, EVIDENCE
 from svc.http.openapi import collection, reference
 from svc.http.openapi import document as openapi
@@ -227,14 +227,16 @@ async def _page(name: str) -> Response:
 
 @site.get("/pages/texts.json", endpoint="getPageTexts")
 async def texts() -> Response:
-    """Return the texts about signals, evidence, changes, linkage, proofs and reasons that the pages show, by name."""
+    """Return the texts that the pages show, by name: about signals, evidence, changes, linkage, proofs, certainty and
+    reasons.
+    """
     return await _bytes(_texts(), MEDIA_TYPES[".json"])
 
 
 @cache
 def _texts() -> bytes:
     signals = {name: {"group": signal.group, "description": signal.description} for name, signal in CATALOGUE.items()}
-    phrases = {"changes": CHANGES, "linkage": LINKAGE, "proof": PROOF, "reasons": REASONS}
+    phrases = {"changes": CHANGES, "linkage": LINKAGE, "proof": PROOF, "certainty": CERTAINTY, "reasons": REASONS}
     return msgspec.json.encode({"signals": signals, "evidence": EVIDENCE, **phrases})
 
 

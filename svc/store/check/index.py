@@ -117,7 +117,8 @@ def _fault(
     request_id = here[1]
     event = snapshot.get(EVENTS, scope.number, request_id)
     if event is None:
-        return f"{table} names request {UUID(bytes=request_id)}, which has no event"
+        request = UUID(bytes=request_id)
+        return f"{table} names request {request}, which has no event; `svc store quarantine {request}` takes it out"
     if (scope_of(scope.number, event), event.occurred_at_ms) != (scope, here[0]):
         return f"{table} has request {UUID(bytes=request_id)} where it does not belong"
     if digests(event).values != values:

@@ -25,6 +25,7 @@ from svc.domain.records import Event
 from svc.store.check.index import index_faults
 from svc.store.check.labels import label_faults, outcome_faults, review_faults
 from svc.store.check.organization import address_faults, list_faults, member_faults, ruleset_faults
+from svc.store.check.remedies import corrupt_rows
 from svc.store.check.tokens import token_faults
 from svc.store.check.velocity import account_faults, velocity_faults
 from svc.store.check.webhooks import WEBHOOK_RULES
@@ -117,7 +118,7 @@ def row_faults(snapshot: Snapshot, rows: Callable[[Table[Any]], Iterator[bool]])
                 if not is_found:
                     yield f"{table.name}, row {count}, is not found by its key"
         except CorruptionError as error:
-            yield f"{table.name}, row {count + 1}: {error}"
+            yield from corrupt_rows(snapshot, table, count + 1, error)
             continue
         except EngineError as error:
             yield f"{table.name}, row {count + 1}: {error}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 from uuid import UUID
 
 from svc.domain.accounts.velocity import KINDS, kind_of
@@ -13,6 +14,7 @@ from svc.domain.labels.outcomes import Outcome, OutcomeSegment
 from svc.domain.labels.performance import DayOutcomes, LabelCounts
 from svc.domain.labels.reviews import SUBJECTS
 from svc.domain.model import ENVIRONMENTS
+from svc.store.schema.codec import CorruptionError
 from svc.store.schema.key_parts import DAY
 from svc.store.schema.tables import (
     ACCOUNT_ERASURES,
@@ -28,6 +30,7 @@ from svc.store.schema.tables import (
     SUBJECT_LABELS,
     SUBJECT_REVIEWS,
     VISITORS,
+    Table,
 )
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.labels.labels import MOST_IN_SEGMENT
@@ -37,28 +40,48 @@ from svc.store.views.labels.labels import stored_outcome
 
 def outcome_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
     """Yield what is wrong with the archive of outcomes of an organization and with the counts of its days, in words."""
-    expected: defaultdict[tuple[int, int], DayOutcomes] = defaultdict(DayOutcomes)
-
-    def count_label(outcome: Outcome) -> None:
-        key = (ENVIRONMENTS.index(outcome.facts.environment), outcome.day)
-        if outcome.facts.label is not None:
-            expected[key] = expected[key].labeling(outcome.facts)
-
     for (_, newest), segment in snapshot.scan(OUTCOMES, number):
         yield from _segment_fault(number, newest, segment)
         for outcome in segment.outcomes:
-            key = (ENVIRONMENTS.index(outcome.facts.environment), outcome.day)
-            expected[key] = expected[key].archiving([outcome.facts])
-            count_label(outcome)
             if snapshot.has(EVENTS, number, outcome.request_id):
                 yield f"request {UUID(bytes=outcome.request_id)} is archived and its event is stored"
-    for outcome in _labeled_events(snapshot, number):
-        count_label(outcome)
+    expected = _expected_days(snapshot, number)
     kept = {(environment, day): counts for (_, environment, day), counts in snapshot.scan(OUTCOME_DAYS, number)}
     for environment, day in sorted(expected.keys() | kept.keys()):
         if kept.get((environment, day)) != expected.get((environment, day)):
             name = f"organization {number}, {ENVIRONMENTS[environment]}, {DAY.show(day)}"
             yield f"the counts of {name} are not what its outcomes and labels add up to"
+
+
+def expected_label_rows(snapshot: Snapshot, number: int) -> dict[Table[Any], dict[tuple[int, ...], Any]]:
+    """Return what the rows of days and of labeled subjects must have, by the end of their keys, by what can be read."""
+    return {OUTCOME_DAYS: _expected_days(snapshot, number), SUBJECT_LABELS: _expected_subjects(snapshot, number)}
+
+
+def _expected_days(snapshot: Snapshot, number: int) -> dict[tuple[int, ...], DayOutcomes]:
+    expected: defaultdict[tuple[int, ...], DayOutcomes] = defaultdict(DayOutcomes)
+
+    def key_of(outcome: Outcome) -> tuple[int, ...]:
+        return ENVIRONMENTS.index(outcome.facts.environment), outcome.day
+
+    for _, segment in snapshot.scan(OUTCOMES, number):
+        for outcome in segment.outcomes:
+            key = key_of(outcome)
+            expected[key] = expected[key].archiving([outcome.facts])
+    for outcome in _labeled(snapshot, number):
+        key = key_of(outcome)
+        expected[key] = expected[key].labeling(outcome.facts)
+    return expected
+
+
+def _expected_subjects(snapshot: Snapshot, number: int) -> dict[tuple[int, ...], LabelCounts]:
+    expected: defaultdict[tuple[int, ...], LabelCounts] = defaultdict(LabelCounts)
+    for outcome in _labeled(snapshot, number):
+        label, kind = outcome.facts.label, KINDS.index(kind_of(outcome.facts.environment))
+        for subject, known_as, table in ((0, outcome.visitor, VISITORS), (1, outcome.account, NUMBERED_ACCOUNTS)):
+            if label is not None and known_as and snapshot.has(table, number, known_as):
+                expected[kind, subject, known_as] = expected[kind, subject, known_as].adding(label, 1)
+    return expected
 
 
 def _segment_fault(number: int, newest: bytes, segment: OutcomeSegment) -> Iterator[str]:
@@ -70,9 +93,9 @@ def _segment_fault(number: int, newest: bytes, segment: OutcomeSegment) -> Itera
 
 
 def _labeled_events(snapshot: Snapshot, number: int) -> Iterator[Outcome]:
-    """The outcomes of stored events that are labeled."""
-    for (_, request_id), event in snapshot.scan(EVENTS, number):
-        if event.label is not None:
+    """The outcomes of stored events that are labeled and can be read."""
+    for (_, request_id), event in snapshot.scan_past_corruption(EVENTS, (number,), (number + 1,)):
+        if not isinstance(event, CorruptionError) and event.label is not None:
             yield stored_outcome(snapshot, number, request_id, event)
 
 
@@ -87,12 +110,7 @@ def label_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
     """Yield a sentence for each fault in the labels of visitors and accounts of an organization. The counts of those
     with labels are held in memory.
     """
-    expected: defaultdict[tuple[int, ...], LabelCounts] = defaultdict(LabelCounts)
-    for outcome in _labeled(snapshot, number):
-        label, kind = outcome.facts.label, KINDS.index(kind_of(outcome.facts.environment))
-        for subject, known_as, table in ((0, outcome.visitor, VISITORS), (1, outcome.account, NUMBERED_ACCOUNTS)):
-            if label is not None and known_as and snapshot.has(table, number, known_as):
-                expected[kind, subject, known_as] = expected[kind, subject, known_as].adding(label, 1)
+    expected = _expected_subjects(snapshot, number)
     kept = {tuple(key[1:]): counts for key, counts in snapshot.scan(SUBJECT_LABELS, number)}
     for key in sorted(expected.keys() | kept.keys()):
         if kept.get(key) != expected.get(key):

@@ -11,11 +11,11 @@ from typing import Final
 
 from svc.domain.matching import EMPTY_BLOCK, Visitor
 from svc.domain.matching.blocks import BLOCK_LENGTH, token_key
-from svc.domain.matching.tokens import DEVICE, IN_DOUBT, STRANGERS, TOKENS, UNKNOWN_ORIGIN, Token
+from svc.domain.matching.tokens import DEVICE, IN_DOUBT, RENEWED, STRANGERS, TOKENS, UNKNOWN_ORIGIN, Token
 from svc.store.schema.tables import BLOCKS, ERASURES, VISITORS
 from svc.store.snapshot import Snapshot
 
-_PROBATIONS: Final = frozenset((*range(IN_DOUBT + 1), STRANGERS))
+_PROBATIONS: Final = frozenset((*range(IN_DOUBT + 1), RENEWED, STRANGERS))
 
 
 def token_faults(snapshot: Snapshot, number: int) -> Iterator[str]:

@@ -43,6 +43,7 @@ from svc.domain.records import (
 from svc.domain.scoring.weights import StoredWeights
 from svc.store.schema.account_tables import *  # noqa: F403  declared with the others, below
 from svc.store.schema.codec import Flattened, Key, Layout, Opaque, Record, Signed
+from svc.store.schema.erasure_tables import *  # noqa: F403  declared with the others, below
 from svc.store.schema.feed_tables import *  # noqa: F403  declared with the others, below
 from svc.store.schema.key_parts import (
     DAY,
@@ -62,6 +63,7 @@ from svc.store.schema.key_parts import (
 from svc.store.schema.label_tables import *  # noqa: F403  declared with the others, below
 from svc.store.schema.operation_log import Following
 from svc.store.schema.organization_tables import *  # noqa: F403  declared with the others, below
+from svc.store.schema.origin_tables import *  # noqa: F403  declared with the others, below
 from svc.store.schema.proof_tables import *  # noqa: F403  declared with the others, below
 from svc.store.schema.segments import Digests, Segment
 from svc.store.schema.table import (
@@ -326,24 +328,6 @@ DELETED_VISITORS = Table(
     invariants=("blocks",),
 )
 """-> since when, in ms: visitors that are gone and may still be named in blocks."""
-ERASURES = Table(
-    "erasures",
-    Key(organization=U32, visitor_id=VISITOR_ID),
-    Signed("visitor"),
-    Until("the visitor is erased"),
-    NotPersonal("an erasure under way; its last step deletes the row"),
-)
-"""-> visitor number, 0 = it had none: erasures that have begun and have not ended."""
-ACCOUNT_ERASURES = Table(
-    "account_erasures",
-    Key(organization=U32, account=U64),
-    Opaque("bytes"),
-    Until("the account is erased"),
-    NotPersonal("an erasure under way; its last step deletes the row"),
-)
-"""By the digest of an account: its id. Erasures that have begun and have not ended."""
-ERASED_EVENTS = Table("erased_events", _ORGANIZATION, Signed("events"), WITH_ORGANIZATION, NOT_PERSONAL)
-"""Number of events erased so far: as many idempotency keys may refer to an event that is deleted."""
 STATISTICS = Table(
     "statistics",
     Key(organization=U32, scope=index_of(("production", "other")), class_=U32),

@@ -1,10 +1,12 @@
-"""The part of an identification's transaction that remembers visitors, addresses and reports (`domain.history`).
+"""The part of an identification's transaction that remembers visitors, addresses, reports and origins
+(`domain.history`).
 
 Bounds, whatever the size of the store and however busy the visitor or the address: at most 6 rows are read (of a known
 visitor its places, its day and, when that is new, the day before; the address's day; the report's period and the one
 before) and 4 are written. An address that is fully sampled, has had its updates and floods, a report that was known,
-and places that are known are read and not written. Of a new visitor whose very report was sent before, one block and 16
-visitors are read besides.
+and places that are known are read and not written. The origin's row is one more of each, in the first visit of a day of
+a visitor that came back with a token; it is only written while its visitors differ. Of a new visitor whose very report
+was sent before, one block and 16 visitors are read besides.
 """
 
 from __future__ import annotations
@@ -37,6 +39,15 @@ from svc.domain.history.evidence import (
     with_shared_address,
     with_unusual_handshake,
 )
+from svc.domain.history.origins import (
+    OriginHistory,
+    carries_hints,
+    expects_hints,
+    needs_origin,
+    origin_id,
+    without_missing_hints,
+)
+from svc.domain.history.origins import visited as visited_origin
 from svc.domain.history.repeated_reports import READ, alike_key, repeated_report
 from svc.domain.identification import Assessment
 from svc.domain.matching import Recognition, Statistics, StatisticsUpdate
@@ -45,6 +56,7 @@ from svc.domain.model import Observation
 from svc.store.schema.tables import (
     ADDRESS_HISTORY,
     BLOCKS,
+    ORIGIN_HISTORY,
     REPORT_FINGERPRINTS,
     VISITOR_HISTORY,
     VISITOR_PLACES,
@@ -90,7 +102,8 @@ def update_history(
     """
     organization = assessment.submission.organization
     seen, features = assessment.history, assessment.features
-    observations = list(_with_handshake(assessment, statistics))
+    judged = _judged_by_origin(transaction, assessment)
+    observations = list(_with_handshake(judged, assessment, statistics))
     address = with_lookalike(address_before, seen) if recognition.lookalike else address_before
     lesson: StatisticsUpdate | None = None
     if visitor_number is not None:
@@ -99,9 +112,11 @@ def update_history(
         before = VisitorHistory() if is_new else _visitor_before(transaction, organization, visitor_number, seen)
         visitor = visited(before, seen)
         if replayed is None and may_teach(visitor, address):
-            lesson = _lesson(assessment, recognition, is_first=not visitor.lessons)
-            if not unseen:
-                lesson = msgspec.structs.replace(lesson, rendered=rendered(features, recognition, seen.at_s))
+            is_first = not visitor.lessons
+            lesson = _lesson(assessment, recognition, is_first=is_first)
+            taught = "" if unseen else rendered(features, recognition, seen.at_s)
+            lesson = msgspec.structs.replace(lesson, rendered=taught)
+            _remember_origin(transaction, assessment, recognition, is_first=is_first)
             visitor = msgspec.structs.replace(visitor, lessons=visitor.lessons + 1)
             address = msgspec.structs.replace(address, lessons=address.lessons + 1)
         if replayed is None:
@@ -131,8 +146,39 @@ def _handshake(assessment: Assessment) -> int:
     return hash32(seen.encode("utf-8", "replace")) if seen and assessment.submission.platform == "web" else 0
 
 
-def _with_handshake(assessment: Assessment, statistics: Statistics) -> tuple[Observation, ...]:
-    observations, handshake = assessment.observations, _handshake(assessment)
+def _origin_key(assessment: Assessment) -> tuple[int, int]:
+    submission = assessment.submission
+    return submission.organization, origin_id(submission.origin)
+
+
+def _judged_by_origin(transaction: Transaction, assessment: Assessment) -> tuple[Observation, ...]:
+    """The observations of the report, without missing client hints where the origin's visitors do not send them."""
+    observations = assessment.observations
+    if not needs_origin(observations):
+        return observations
+    known = transaction.get(ORIGIN_HISTORY, *_origin_key(assessment))
+    return observations if known is not None and expects_hints(known) else without_missing_hints(observations)
+
+
+def _remember_origin(
+    transaction: Transaction, assessment: Assessment, recognition: Recognition, *, is_first: bool
+) -> None:
+    """Record whether the origin's visitors send client hints: each returning one once a day."""
+    submission = assessment.submission
+    carried = carries_hints(assessment.report, submission.facts)
+    if carried is None or submission.platform != "web" or not is_first or recognition.outcome != "token":
+        return
+    key = _origin_key(assessment)
+    before = transaction.get(ORIGIN_HISTORY, *key) or OriginHistory()
+    after = visited_origin(before, carried=carried)
+    if after != before:
+        transaction.put(ORIGIN_HISTORY, key, after)
+
+
+def _with_handshake(
+    observations: tuple[Observation, ...], assessment: Assessment, statistics: Statistics
+) -> tuple[Observation, ...]:
+    handshake = _handshake(assessment)
     if not handshake or not statistics.is_unusual_handshake(assessment.features, handshake):
         return observations
     return with_unusual_handshake(observations)

@@ -173,7 +173,7 @@ def identify(
     add(transaction, number, submission.at_ms, taken)
     return _late(
         number,
-        partial(Identified, event.verdict),
+        partial(Identified, event.verdict, to_renew=recognition.to_renew),
         statistics_update=remembered.lesson,
         queues=queues,
         quota=None if archived else "archive_day",

@@ -36,6 +36,7 @@ from svc.store.views.event_index import (
     scope_of,
     write_run,
 )
+from svc.store.views.events import event_if_readable
 from svc.store.views.hours import HourKey, hour_key
 
 EVENTS_A_SMALL = 64
@@ -64,10 +65,10 @@ def poll(snapshot: Snapshot, after: Scope | None, before_ms: int, of: int | None
     end = _BEYOND if of is None else (of + 1,)
     for _ in range(SCOPES_A_POLL):
         start = (of or 0,) if after is None else (after.number, after.environment + 1)
-        key = next(snapshot.scan_keys(EVENT_TAIL, start, end), None)
-        if key is None:
+        first = next(snapshot.scan_past_corruption(EVENT_TAIL, start, end), None)
+        if first is None:
             return Polled(None, None)
-        after = Scope(*key[:2])
+        after = Scope(*first[0][:2])
         try:
             is_due = _is_due(snapshot, after, before_ms)
         except CorruptionError:
@@ -102,6 +103,19 @@ def step(transaction: Transaction, scope: Scope, before_ms: int) -> bool:
             delete_run(transaction, scope, SMALL, upper)
         _write(transaction, scope, joined(runs), small[-1], SLOTS)
     return bool(small)
+
+
+def mend_tail(transaction: Transaction, scope: Scope) -> int:
+    """Write the rows of the tail that cannot be read again, by their events, and return how many. One whose event
+    cannot be read either has no values then: lists go on naming it, until it is taken out (decisions 17.5).
+    """
+    rows = transaction.scan_past_corruption(EVENT_TAIL, scope, (scope.number, scope.environment + 1))
+    corrupt = list(islice((key for key, row in rows if isinstance(row, CorruptionError)), EVENTS_A_SMALL))
+    for key in corrupt:
+        event = event_if_readable(transaction, scope.number, key[-1])
+        is_here = event is not None and (scope_of(scope.number, event), event.occurred_at_ms) == (scope, key[-2])
+        transaction.put(EVENT_TAIL, key, digests(event) if event is not None and is_here else Digests(()))
+    return len(corrupt)
 
 
 Position = tuple[int, bytes]

@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import chain, islice, takewhile
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import msgspec
 
@@ -58,6 +59,7 @@ from svc.store.transactions.labels.reviews import delete_old_reviews
 from svc.store.transactions.rules.lists import delete_expired, delete_stray
 from svc.store.transactions.velocity import keep_record
 from svc.store.transactions.webhooks.deliveries import purge_webhook_event
+from svc.store.views.events import event_if_readable
 from svc.store.views.lookups import is_removed, organization, organizations
 from svc.store.views.webhooks import attempt_index_keys
 
@@ -143,7 +145,8 @@ def expired_by_key(snapshot: Snapshot, number: int, now_ms: int, event_ms: int =
     for table in BY_AGE:
         bound = bound_of_age(table, now_ms, event_ms)
         if next(_below(snapshot, table, number, bound), None) is not None:
-            tasks.append(CleanupTask(table.name, partial(_delete_below, table, bound), (number,)))
+            step = partial(_delete_events, bound) if table is EVENTS else partial(_delete_below, table, bound)
+            tasks.append(CleanupTask(table.name, step, (number,)))
     return tasks
 
 
@@ -236,14 +239,29 @@ def _delete_below(table: Table[Any], bound: Any, start: tuple[Any, ...], transac
     (number,) = start
     purge, most = _PURGED_BY.get(table.name, (None, ROWS_A_STEP))
     keys = list(islice(_below(transaction, table, number, bound), most))
-    if table is EVENTS:
-        archive(transaction, number, [request_id for _, request_id in keys])
     for key in keys:
         if purge is None:
             transaction.delete(table, *key)
         else:
             purge(transaction, *key)
     return CleanupStep(len(keys), start if len(keys) == most else None)
+
+
+def _delete_events(bound: Any, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
+    """Go on past events that cannot be read; a last step, which has nothing else to do, raises for the first of them.
+    `start` has it third, behind the key below which to go on.
+    """
+    number, below, unreadable = (*start, bound, None)[:3] if len(start) == 1 else start
+    ids = [request_id for _, request_id in islice(_below(transaction, EVENTS, number, below), EVENTS_A_STEP)]
+    if not ids and unreadable is not None:
+        raise CorruptionError(f"the expired event {UUID(bytes=unreadable)} cannot be read; quarantine it")
+    readable = [each for each in ids if event_if_readable(transaction, number, each) is not None]
+    archive(transaction, number, readable)
+    for request_id in readable:
+        purge_event(transaction, number, request_id)
+    unreadable = next((each for each in ids if each not in readable), unreadable)
+    goes_on = len(ids) == EVENTS_A_STEP or unreadable is not None
+    return CleanupStep(len(readable), (number, ids[-1], unreadable) if goes_on and ids else None)
 
 
 def _purge_attempt(transaction: Transaction, number: int, attempt_id: bytes) -> None:
@@ -257,7 +275,6 @@ def _purge_attempt(transaction: Transaction, number: int, attempt_id: bytes) -> 
 
 
 _PURGED_BY: dict[str, tuple[Callable[[Transaction, int, bytes], object], int]] = {
-    EVENTS.name: (purge_event, EVENTS_A_STEP),
     WEBHOOK_EVENTS.name: (purge_webhook_event, EVENTS_A_STEP),
     ATTEMPTS.name: (_purge_attempt, ROWS_A_STEP),
     OUTCOMES.name: (purge_outcomes, SEGMENTS_A_STEP),

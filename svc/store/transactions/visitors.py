@@ -73,6 +73,9 @@ class VisitorTables:
             self._put_block(key, self.block(key).with_posting(number, weight))
         if recognition.left is not None:
             self._transaction.put(VISITORS, (self._organization, recognition.split_from), recognition.left)
+        if recognition.disputed is not None:
+            other, record = recognition.disputed
+            self._transaction.put(VISITORS, (self._organization, other), record)
         if visitor is not None:
             self._transaction.put(VISITORS, (self._organization, number), visitor)
             return Applied(visitor.visitor_id, number)

@@ -12,6 +12,7 @@ end.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
 from heapq import merge
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple
 from svc.domain.events.listing import FACETS, Filters, Position, values_of
 from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import Event
+from svc.store.schema.codec import CorruptionError
 from svc.store.schema.segments import GONE, Digests, Run, Segment, Slots, packed, position, slot
 from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, LATE_EVENTS, Table
 from svc.store.snapshot import Snapshot, Transaction
@@ -43,6 +45,7 @@ _by_position = itemgetter(0)
 
 _Row = tuple[bytes, int, Segment | None]
 """Slot of the position in the key, part, value; no value where it was not read."""
+_TailRow = tuple[tuple[Any, ...], Digests | CorruptionError]
 
 
 class Scope(NamedTuple):
@@ -101,16 +104,34 @@ def add(transaction: Transaction, number: int, request_id: bytes, event: Event) 
 
 def unindex(transaction: Transaction, number: int, request_id: bytes, event: Event) -> None:
     """Remove an event, and the digests of its values, from the event index; do nothing if it is not indexed."""
-    scope, here = scope_of(number, event), (event.occurred_at_ms, request_id)
+    scope = scope_of(number, event)
     if event.feed_at_ms is not None:
         transaction.delete(LATE_EVENTS, *scope, event.feed_at_ms, request_id)
+    remove(transaction, scope, (event.occurred_at_ms, request_id), digests(event).values)
+
+
+def values_at(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> tuple[int, ...] | None:
+    """Return the digests under which the event at this position is indexed; `None` where no sound row says."""
+    with suppress(CorruptionError):
+        row = snapshot.get(EVENT_TAIL, *scope, *here)
+        found = _slot_of(snapshot, scope, here) if row is None else None
+        if row is not None:
+            return row.values
+        if found is not None:
+            part, upper, slot_index = found
+            postings = read_run(snapshot, scope, part, upper).postings
+            return tuple(digest for digest, indexes in postings.items() if slot_index in indexes)
+    return None
+
+
+def remove(transaction: Transaction, scope: Scope, here: tuple[int, bytes], values: Sequence[int]) -> None:
+    """Remove the event at this position, and these digests of it, from the tail or its segment."""
     if transaction.delete(EVENT_TAIL, *scope, *here):
         return
     found = _slot_of(transaction, scope, here)
     if found is None:
         return
     part, upper, slot_index = found
-    values = digests(event).values
     for each in _parts_with(part, values):
         segment = transaction.get(EVENT_SEGMENTS, *scope, each, *upper)
         if segment is not None:
@@ -217,7 +238,7 @@ def delete_run(transaction: Transaction, scope: Scope, part: int, upper: tuple[i
 
 class Search:
     """Iterate over the positions of the events that have all of these digests, newest first: those below `beyond` and
-    not below `oldest`.
+    not below `oldest`. A corrupt row of the tail counts as having them.
 
     It reads about `most_keys` rows of the tail, or fewer segments. Over rows that are being fetched
     (`postgresql/rows.py`) an absent row of slots counts for as many events as its postings say, so that no more
@@ -237,7 +258,7 @@ class Search:
         self._oldest, self._beyond = oldest, beyond
         self._first, self._above = slot(oldest), slot(beyond)
         self._keys_left = most_keys
-        self._tail = ((slot(key[-2:]), row.values) for key, row in self._tail_rows())
+        self._tail = ((slot(key[-2:]), row) for key, row in self._tail_rows())
         self._next = next(self._tail, None)
         self.ended_at: Position | None = None
         """Where it gave up: all that is newer was looked at, and what is older was not."""
@@ -245,8 +266,9 @@ class Search:
     def __iter__(self) -> Iterator[Position]:
         return map(position, self._slots())
 
-    def _tail_rows(self) -> Iterator[tuple[tuple[Any, ...], Digests]]:
-        return self._snapshot.scan_reverse(EVENT_TAIL, (*self._scope, *self._oldest), (*self._scope, *self._beyond))
+    def _tail_rows(self) -> Iterator[_TailRow]:
+        start, end = (*self._scope, *self._oldest), (*self._scope, *self._beyond)
+        return self._snapshot.scan_past_corruption(EVENT_TAIL, start, end, reverse=True)
 
     def _slots(self) -> Iterator[bytes]:
         has_looked = False
@@ -277,11 +299,11 @@ class Search:
         while self.ended_at is None and self._next is not None and self._next[0] > bound:
             yield from self._next_of_tail(self._next)
 
-    def _next_of_tail(self, row: tuple[bytes, tuple[int, ...]]) -> Iterator[bytes]:
-        """The slot of this row of the tail, if it is asked for; then it is the next one's turn."""
-        found, values = row
+    def _next_of_tail(self, row: tuple[bytes, Digests | CorruptionError]) -> Iterator[bytes]:
+        """The slot of this row of the tail, if it may be asked for; then it is the next one's turn."""
+        found, own = row
         self._spend(1)
-        if all(digest in values for digest in self._asked):
+        if isinstance(own, CorruptionError) or all(digest in own.values for digest in self._asked):
             yield found
         self._next = next(self._tail, None)
         if self._is_spent:
@@ -351,12 +373,9 @@ class SearchForward(Search):
     nothing newer.
     """
 
-    def _tail_rows(self) -> Iterator[tuple[tuple[Any, ...], Digests]]:
-        scope, table = self._scope, EVENT_TAIL
-        for key, row in self._snapshot.scan(table, *scope, start=(*scope, *self._oldest)):
-            if key[-2:] >= self._beyond:
-                return
-            yield key, row
+    def _tail_rows(self) -> Iterator[_TailRow]:
+        start, end = (*self._scope, *self._oldest), (*self._scope, *self._beyond)
+        return self._snapshot.scan_past_corruption(EVENT_TAIL, start, end)
 
     def _slots(self) -> Iterator[bytes]:
         for upper, part, segment in self._rows():
@@ -410,25 +429,6 @@ def _living(slots: Slots, slot_indexes: Iterable[int]) -> Iterator[bytes]:
         found = slots[slot_index]
         if found != (slots[slot_index - 1] if slot_index else GONE):
             yield found
-
-
-def later(snapshot: Snapshot, scope: Scope, digest: int, after: tuple[int, bytes]) -> Iterator[Position]:
-    """Return the positions of the events that have this digest and are newer than `after`, oldest first."""
-    behind = slot(after)
-    tail = (
-        slot(key[-2:]) for key, row in snapshot.scan(EVENT_TAIL, *scope, start=(*scope, *after)) if digest in row.values
-    )
-    strips = (_ascending(snapshot, scope, part, digest, after) for part in (SMALL, part_of(digest)))
-    return (position(found) for found in merge(tail, *strips) if found > behind)
-
-
-def _ascending(snapshot: Snapshot, scope: Scope, part: int, digest: int, after: tuple[int, bytes]) -> Iterator[bytes]:
-    for key, segment in snapshot.scan(EVENT_SEGMENTS, *scope, part, start=(*scope, part, *after)):
-        slot_indexes = segment.having(digest)
-        if slot_indexes:
-            own = segment if part == SMALL else snapshot.get(EVENT_SEGMENTS, *scope, SLOTS, *key[-2:])
-            slots = Slots(b"" if own is None else own.slots)
-            yield from (slots[slot_index] for slot_index in slot_indexes if slot_index < len(slots))
 
 
 def just_above(here: Position) -> Position:

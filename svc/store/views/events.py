@@ -7,12 +7,13 @@ bounded, and a page that ends there says where the next one goes on (ADR 37, 63)
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from contextlib import suppress
 from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 
+from svc.domain.events.event_row import EventBody, UnreadableEventBody, event_row, unreadable_event_row
 from svc.domain.events.hour_counts import HOUR_MS
 from svc.domain.events.listing import EVERYTHING, Filters, Listing, Position, Resume
 from svc.domain.ids import made_at_ms
@@ -27,8 +28,6 @@ from svc.store.views.hours import count, hours
 
 MOST_KEYS = 20_000
 """Keys that a page looks at, where a segment counts as several."""
-MOST_LOOKED_FOR = 4
-"""Of the events that are gone, those of which the index is asked again: it would have to be wrong for many."""
 
 
 class EventMatch(NamedTuple):
@@ -36,6 +35,20 @@ class EventMatch(NamedTuple):
 
     request_id: UUID
     event: Event
+
+
+class UnreadableEvent(NamedTuple):
+    """An event that the index names and that cannot be read (decisions 17.5)."""
+
+    request_id: UUID
+    because: CorruptionError
+
+
+def listed_row(found: EventMatch | UnreadableEvent) -> EventBody | UnreadableEventBody:
+    """Return the row of a list or feed (interface 2.3, decisions 17.5)."""
+    if isinstance(found, UnreadableEvent):
+        return unreadable_event_row(found.request_id)
+    return event_row(found.event, found.request_id)
 
 
 def put_event(transaction: Transaction, number: int, request_id: UUID, event: Event) -> None:
@@ -91,7 +104,7 @@ class Positions(NamedTuple):
 class EventPage(NamedTuple):
     """A page of events."""
 
-    events: list[EventMatch]
+    events: list[EventMatch | UnreadableEvent]
     resume: Resume | None
     """`None` = there is no page after it."""
 
@@ -101,7 +114,7 @@ def event_page(snapshot: Snapshot, number: int, environment: Environment, listin
     first. Read only the events that are returned, and those of another value with the same digest.
     """
     found = positions(snapshot, number, environment, listing)
-    return EventPage(read(snapshot, found.rows, listing.filters), found.resume)
+    return EventPage(read_all(snapshot, found.rows, listing.filters), found.resume)
 
 
 def positions(
@@ -141,32 +154,45 @@ def _refuse_counted(snapshot: Snapshot, number: int, environment: Environment, l
 
 
 def read(snapshot: Snapshot, wanted: Sequence[EventPosition], filters: Filters) -> list[EventMatch]:
+    """Return the same as `read_all`, but only the events that can be read."""
+    return [found for found in read_all(snapshot, wanted, filters) if isinstance(found, EventMatch)]
+
+
+def read_all(
+    snapshot: Snapshot, wanted: Sequence[EventPosition], filters: Filters
+) -> list[EventMatch | UnreadableEvent]:
     """Return the events at these positions, in their order. Leave out events that were deleted meanwhile, and those
-    whose values do not match `filters` although a digest does. Raises `CorruptionError` if the index names no event, or
-    another one.
+    whose values do not match `filters` although a digest does. An event whose row is corrupt is an `UnreadableEvent`,
+    whatever the filters; so is one that the index names and that does not exist, or belongs elsewhere.
     """
-    found = [
-        (event_position, snapshot.get(EVENTS, event_position.scope.number, event_position.request_id))
-        for event_position in wanted
-    ]
-    for event_position, event in found:
-        if event is not None and not _is_at(event_position, event):
-            raise _misplaced(event_position)
-    for event_position in islice((event_position for event_position, event in found if event is None), MOST_LOOKED_FOR):
-        if is_indexed(snapshot, *event_position):
-            raise _misplaced(event_position)
-    return [
-        EventMatch(UUID(bytes=event_position.request_id), event)
-        for event_position, event in found
-        if event is not None and filters.matches(event)
-    ]
+    found = [(place, _read_one(snapshot, place)) for place in wanted]
+    rows: list[EventMatch | UnreadableEvent] = []
+    for place, event in found:
+        request_id = UUID(bytes=place.request_id)
+        if isinstance(event, CorruptionError):
+            rows.append(UnreadableEvent(request_id, event))
+        elif event is None:
+            if is_indexed(snapshot, *place):
+                rows.append(UnreadableEvent(request_id, _misplaced(place)))
+        elif not _is_at(place, event):
+            rows.append(UnreadableEvent(request_id, _misplaced(place)))
+        elif filters.matches(event):
+            rows.append(EventMatch(request_id, event))
+    return rows
+
+
+def _read_one(snapshot: Snapshot, place: EventPosition) -> Event | CorruptionError | None:
+    try:
+        return snapshot.get(EVENTS, place.scope.number, place.request_id)
+    except CorruptionError as error:
+        return error
 
 
 def read_each(
     snapshot: Snapshot, wanted: Sequence[EventPosition], filters: Filters = EVERYTHING
 ) -> Iterator[EventMatch | None]:
-    """Yield the event at each of these positions; `None` for one that is gone, or does not fit the filters. Raises
-    `CorruptionError` as `read`.
+    """Yield the event at each of these positions; `None` for one that is gone, cannot be read, or does not fit the
+    filters.
     """
     found = {each.request_id.bytes: each for each in read(snapshot, wanted, filters)}
     return (found.get(place.request_id) for place in wanted)
@@ -182,6 +208,13 @@ def read_naming(snapshot: Snapshot, wanted: Sequence[EventPosition], text: str) 
     keys = [table.key.pack(each.scope.number, each.request_id) for each in wanted]
     rows = zip(wanted, snapshot.reader.get_many(table.name, keys), strict=True)
     return read(snapshot, [each for each, raw in rows if raw is None or raw_text in raw], EVERYTHING)
+
+
+def event_if_readable(snapshot: Snapshot, number: int, request_id: bytes) -> Event | None:
+    """Return an event for what counts or groups events; `None` if there is none, or its row is corrupt."""
+    with suppress(CorruptionError):
+        return snapshot.get(EVENTS, number, request_id)
+    return None
 
 
 def event_by_request(

@@ -11,15 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import NamedTuple
 
 from svc.domain.events.feed import Ahead
 from svc.domain.events.listing import Filters, Position
+from svc.domain.ids import made_at_ms
 from svc.store.schema.tables import FEED_CLOSED, LATE_EVENTS
 from svc.store.snapshot import Snapshot
 from svc.store.views import events
 from svc.store.views.event_index import LAST, Scope, Search, SearchForward, just_above, wanted
-from svc.store.views.events import MOST_KEYS, EventMatch, EventPosition
+from svc.store.views.events import MOST_KEYS, EventMatch, EventPosition, UnreadableEvent
 
 
 def closed_to_ms(snapshot: Snapshot, scope: Scope) -> int:
@@ -33,7 +35,8 @@ def ahead(snapshot: Snapshot, scope: Scope, now_ms: int) -> Ahead:
     """Return what the feed has after its closed part: the times of the first late event and of the newest events."""
     closed = closed_to_ms(snapshot, scope)
     start = Position(closed + 1, bytes(16))
-    late = next(snapshot.scan_keys(LATE_EVENTS, (*scope, *start), (scope.number, scope.environment + 1)), None)
+    beyond = (scope.number, scope.environment + 1)
+    late, _ = next(snapshot.scan_past_corruption(LATE_EVENTS, (*scope, *start), beyond), (None, None))
     return Ahead(
         closed_to_ms=closed,
         late_at_ms=None if late is None else late[2],
@@ -85,9 +88,9 @@ def positions(
         return FeedPositions([], None)
     search = SearchForward(snapshot, scope, wanted(filters), start, beyond, most_keys)
     on_time = list(islice(search, limit + 1))
-    late = islice(snapshot.scan_keys(LATE_EVENTS, (*scope, *start), (*scope, *beyond)), limit + 1)
+    late = islice(snapshot.scan_past_corruption(LATE_EVENTS, (*scope, *start), (*scope, *beyond)), limit + 1)
     rows = [FeedPosition(EventPosition(scope, each), is_late=False) for each in on_time]
-    rows += [FeedPosition(EventPosition(scope, Position(*key[-2:])), is_late=True) for key in late]
+    rows += [FeedPosition(EventPosition(scope, Position(*key[-2:])), is_late=True) for key, _ in late]
     rows.sort(key=lambda row: row.of.position)
     end = search.ended_at
     if end is not None:
@@ -100,18 +103,28 @@ def positions(
 
 def read(
     snapshot: Snapshot, wanted: Sequence[FeedPosition], filters: Filters, oldest_ms: int
-) -> list[tuple[Position, EventMatch]]:
+) -> list[tuple[Position, EventMatch | UnreadableEvent]]:
     """Return the events at these positions, each with its position, in feed order. Leave out events that were deleted
-    meanwhile, do not match the filters, or arrived before `oldest_ms` (Unix ms). Raises `CorruptionError` as
-    `events.read` does.
+    meanwhile, do not match the filters, or arrived before `oldest_ms` (Unix ms). One that cannot be read is there as an
+    `UnreadableEvent`, as in `events.read_all`, once: at its late position if it has one.
     """
-    on_time = events.read(snapshot, [row.of for row in wanted if not row.is_late], filters)
-    late = events.read(snapshot, [row.of for row in wanted if row.is_late], filters)
-    found = [_at(each) for each in (*(each for each in on_time if each.event.feed_at_ms is None), *late)]
-    return sorted((at, each) for at, each in found if each.event.occurred_at_ms >= oldest_ms)
+    rows: list[tuple[Position, EventMatch | UnreadableEvent]] = []
+    for is_late in (False, True):
+        places = {row.of.request_id: row.of for row in wanted if row.is_late == is_late}
+        for found in events.read_all(snapshot, list(places.values()), filters):
+            place = places[found.request_id.bytes]
+            if isinstance(found, UnreadableEvent):
+                belongs = is_late or not _comes_late(snapshot, place)
+                arrival_ms = made_at_ms(place.request_id) if is_late else place.position.arrival_ms
+            else:
+                belongs = is_late == (found.event.feed_at_ms is not None)
+                arrival_ms = found.event.occurred_at_ms
+            if belongs and arrival_ms >= oldest_ms:
+                rows.append((place.position, found))
+    return sorted(rows, key=itemgetter(0))
 
 
-def _at(found: EventMatch) -> tuple[Position, EventMatch]:
-    event = found.event
-    at_ms = event.occurred_at_ms if event.feed_at_ms is None else event.feed_at_ms
-    return Position(at_ms, found.request_id.bytes), found
+def _comes_late(snapshot: Snapshot, place: EventPosition) -> bool:
+    """Whether the event that arrived here has a later position in the feed. Late events are few."""
+    start, beyond = (*place.scope, place.position.arrival_ms), (place.scope.number, place.scope.environment + 1)
+    return any(key[-1] == place.request_id for key, _ in snapshot.scan_past_corruption(LATE_EVENTS, start, beyond))

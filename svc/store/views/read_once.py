@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any, Generic, TypeVar
 
+from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import EVENT_SEGMENTS, Table
 from svc.store.snapshot import Snapshot
 
@@ -37,6 +38,15 @@ class ReadOnce(Snapshot):
         asked = (table.name, start, end)
         if asked not in self._rows:
             self._rows[asked] = _Shared(super().scan_reverse(table, start, end))
+        return iter(self._rows[asked])
+
+    def scan_past_corruption(
+        self, table: Table[V], start: tuple[Any, ...], end: tuple[Any, ...], *, reverse: bool = False
+    ) -> Iterator[tuple[tuple[Any, ...], V | CorruptionError]]:
+        """See `Snapshot.scan_past_corruption`."""
+        asked = (table.name, start, end, reverse)
+        if asked not in self._rows:
+            self._rows[asked] = _Shared(super().scan_past_corruption(table, start, end, reverse=reverse))
         return iter(self._rows[asked])
 
 

@@ -8,9 +8,9 @@ from itertools import islice
 from svc.domain.accounts.names import folded
 from svc.domain.accounts.velocity import EnvironmentKind
 from svc.domain.model import ENVIRONMENTS
-from svc.store.schema.tables import EVENTS
 from svc.store.snapshot import Snapshot
 from svc.store.views.event_index import HAS_ACCOUNT, Scope, Search
+from svc.store.views.events import event_if_readable
 from svc.store.views.subjects import environments_of
 
 MAX_EVENTS = 2_000
@@ -25,7 +25,7 @@ def alike_accounts(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> li
     for environment in environments_of(kind):
         scope = Scope(number, ENVIRONMENTS.index(environment))
         for _, request_id in islice(Search(snapshot, scope, (HAS_ACCOUNT,)), MAX_EVENTS):
-            event = snapshot.get(EVENTS, number, request_id)
+            event = event_if_readable(snapshot, number, request_id)
             if event is not None and event.account_id is not None:
                 groups[folded(event.account_id)].add(event.account_id)
     return sorted(tuple(sorted(ids)) for ids in groups.values() if len(ids) > 1)

@@ -18,7 +18,7 @@ from svc.domain.model import ENVIRONMENTS, Environment, Level
 from svc.domain.network.addresses import is_within
 from svc.domain.records import Event
 from svc.store.schema.codec import CorruptionError
-from svc.store.schema.tables import ERASURES, EVENTS, VISITOR_IDS
+from svc.store.schema.tables import ERASURES, VISITOR_IDS
 from svc.store.snapshot import Snapshot
 from svc.store.views import events
 from svc.store.views.event_index import HAS_ACCOUNT, LAST, Scope, Search, wanted
@@ -281,6 +281,6 @@ def _highest_of(snapshot: Snapshot, number: int, filters: Filters, places: Seque
 
 
 def _found(snapshot: Snapshot, number: int, place: Position, filters: Filters) -> Event | None:
-    """The event there; `None` where it is not meant: another may have its digests."""
-    event = snapshot.get(EVENTS, number, place.request_id)
+    """The event there; `None` where it is not meant, as another may have its digests, or cannot be read."""
+    event = events.event_if_readable(snapshot, number, place.request_id)
     return event if event is not None and filters.matches(event) else None

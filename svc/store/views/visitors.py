@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import reduce
 from itertools import islice
 from typing import NamedTuple
@@ -19,7 +20,8 @@ from svc.domain.records import Event
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import ERASURES, EVENTS, VISITOR_IDS, VISITORS
 from svc.store.snapshot import Snapshot
-from svc.store.views.event_index import Scope, Search, digest_of, later, scope_of, wanted
+from svc.store.views.event_index import Scope, Search, SearchForward, digest_of, just_above, scope_of, wanted
+from svc.store.views.events import event_if_readable
 
 MOST_LOOKED_AT = 500
 """Newest events of a tag or an address among which its visitors are looked for."""
@@ -87,7 +89,7 @@ def has_events_in(snapshot: Snapshot, number: int, environment: Environment, vis
     filters = Filters(visitor_id=visitor.visitor_id)
     oldest = (max(visitor.first_seen_s * 1000, since_ms), bytes(16))
     search = Search(snapshot, Scope(number, ENVIRONMENTS.index(environment)), wanted(filters), oldest)
-    found = (snapshot.get(EVENTS, number, request_id) for _, request_id in search)
+    found = (event_if_readable(snapshot, number, request_id) for _, request_id in search)
     return any(event is not None and filters.matches(event) for event in found)
 
 
@@ -103,7 +105,7 @@ def visitors_with(
     search = Search(snapshot, Scope(number, ENVIRONMENTS.index(environment)), wanted(filters))
     seen: defaultdict[str, list[int]] = defaultdict(list)
     for _, request_id in islice(search, MOST_LOOKED_AT):
-        event = snapshot.get(EVENTS, number, request_id)
+        event = event_if_readable(snapshot, number, request_id)
         if event is not None and filters.matches(event):
             seen[event.verdict.visitor_id].append(event.occurred_at_ms)
     found = sorted(visitor_id for visitor_id in seen if after is None or visitor_id > after)
@@ -164,19 +166,21 @@ class Neighbors(NamedTuple):
 
 
 def neighbors(snapshot: Snapshot, number: int, request_id: UUID, event: Event, oldest_ms: int) -> Neighbors:
-    """Return the events of the visitor just before and just after this one; those that arrived before `oldest_ms` are
-    left out. Only the segments between them are read, however many events the visitor has.
+    """Return the events of the visitor just before and just after this one; those that arrived before `oldest_ms` or
+    cannot be read are left out. Only the segments between them are read, however many events the visitor has.
     """
     scope, visitor_id = scope_of(number, event), event.verdict.visitor_id
-    digest, here = digest_of("visitor", visitor_id), (event.occurred_at_ms, request_id.bytes)
+    digest, here = digest_of("visitor", visitor_id), Position(event.occurred_at_ms, request_id.bytes)
 
     def first(found: Iterator[Position]) -> UUID | None:
         """The first event of this visitor: another may have its digest."""
         for position in found:
-            other = snapshot.get(EVENTS, number, position.request_id)
-            if other is None or other.verdict.visitor_id == visitor_id:
-                return UUID(bytes=position.request_id)
+            with suppress(CorruptionError):
+                other = snapshot.get(EVENTS, number, position.request_id)
+                if other is None or other.verdict.visitor_id == visitor_id:
+                    return UUID(bytes=position.request_id)
         return None
 
     before = Search(snapshot, scope, (digest,), (max(oldest_ms, 0), bytes(16)), here)
-    return Neighbors(first(iter(before)), first(later(snapshot, scope, digest, here)))
+    after = SearchForward(snapshot, scope, (digest,), just_above(here))
+    return Neighbors(first(iter(before)), first(iter(after)))

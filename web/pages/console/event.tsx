@@ -73,7 +73,7 @@ export function Recognition({ found: { event } }: { found: EventDetail }) {
       <p class="id"><VisitorLink id={event.visitor_id} /></p>
       {event.identifiable !== false && <Standing kind="visitor" value={event.visitor_id} environment={event.environment} />}
       {linkage && <p>{capital(texts.linkage[linkage.outcome] ?? words(linkage.outcome))}.</p>}
-      <Certainty event={event} />
+      <Certainty event={event} texts={texts} />
       <Proof event={event} texts={texts} />
       {linkage?.token_conflict && <p><strong>The client token names another visitor than the device does.</strong></p>}
       {linkage?.split_from !== undefined && <p><VisitorLink id={linkage.split_from} />: {texts.linkage.split_from ?? "split_from"}.</p>}

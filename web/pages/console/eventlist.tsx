@@ -29,5 +29,8 @@ export function useEventColumns(rows: Pick<EventRow, "tag" | "label">[]): Column
     { head: "Client", cell: (row) => <span title={client(row)}>{client(row)}</span> },
     rows.some((row) => row.tag) && { head: "Tag", cell: (row) => row.tag && <span class="tag" title={row.tag}>{row.tag}</span> },
   ];
-  return all.filter((column): column is Column<EventRow> => column !== false);
+  return all.filter((column) => column !== false).map(({ head, cell }, index) => ({
+    head,
+    cell: (row) => (row.error ? index === 0 && `Cannot be read: ${row.request_id}` : cell(row)),
+  }));
 }

@@ -39,14 +39,14 @@ export function SignIn({ reason, onRetry, onSignIn, options }: {
       {provider && (
         <section class="card">
           <h2>With your company's account</h2>
-          <p class="buttons"><a class="button primary" href="console/oidc">Sign in by {provider}</a></p>
+          <p class="buttons"><a class="button primary" href={`console/oidc?next=${encodeURIComponent(`/console${location.hash.startsWith("#/") ? location.hash : ""}`)}`}>Sign in by {provider}</a></p>
         </section>
       )}
       <form class="card" onSubmit={sendMember}>
         <h2>As a member</h2>
         <label class="field"><span>E-mail address</span><input name="email" type="email" required autocomplete="username" spellcheck={false} /></label>
         <label class="field"><span>Password</span><input name="password" type="password" required autocomplete="current-password" /></label>
-        <label class="field"><span>One-time code, if you have set them up</span><input name="totp" inputMode="numeric" autocomplete="one-time-code" maxLength={16} /></label>
+        <label class="field"><span>One-time or recovery code, if you have set them up</span><input name="totp" autocomplete="one-time-code" maxLength={16} /></label>
         <Problem error={member.error} />
         <p class="buttons"><button class="primary" disabled={member.busy}>Sign in</button></p>
       </form>

@@ -1,6 +1,7 @@
 /** Visitor: events and what changed between them, addresses, tags, and erasure. */
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
+import { isUncertain } from "../parts/identity.js";
 import { client, place } from "./eventlist.js";
 import { AddressLink, NoSuch, TagLink } from "./event.js";
 import { country, many, words } from "./format.js";
@@ -33,7 +34,7 @@ export function Visitor() {
 }
 
 function Shown({ visitor }: { visitor: VisitorDetail }) {
-  const { environment } = useConsole();
+  const { environment, texts } = useConsole();
   const link = useLink();
   const elsewhere = visitor.event_count - visitor.environment_event_count;
   return (
@@ -43,12 +44,13 @@ function Shown({ visitor }: { visitor: VisitorDetail }) {
         <span>first <Time at={visitor.first_seen} />, last <Time at={visitor.last_seen} /></span>
       </p>
       {visitor.identifiable && <Standing kind="visitor" value={visitor.visitor_id} />}
-      {!visitor.identifiable && <p class="note">The report said too little to tell this device from others, so the id is not recognized again.</p>}
+      {!visitor.identifiable && <p class="note">{texts.certainty["unidentifiable"]}</p>}
       {visitor.identifiable && <Links visitor={visitor.visitor_id} />}
       <Card title={`Events in ${environment}`}>
         {visitor.events.length === 0
           ? <p class="empty">None in {environment}. Choose another environment above.</p>
           : <Timeline events={visitor.events} of="visitor" />}
+        {visitor.events.some(isUncertain) && <p class="quiet">Below 90 %: {texts.certainty["likeness"]}</p>}
         {visitor.next_cursor && <p><a href={link("events", "", { visitor: visitor.visitor_id, window: "30d" })}>Its events of the last 30 days</a></p>}
       </Card>
       {visitor.tags.length > 0 && <Card title="Tags"><Table name="Tags" columns={TAGS} rows={visitor.tags} keyOf={(row) => row.tag} /></Card>}

@@ -7,7 +7,7 @@ export interface Session {
   organization: { id: string; name: string };
   role: Role;
   /** Whose it is: of one of the two. */
-  member?: { id: string; email: string; name: string; role: Role; has_totp: boolean };
+  member?: { id: string; email: string; name: string; role: Role; has_totp: boolean; has_password: boolean };
   key?: { id: string; name: string; role: Role; last4: string };
   region: string;
   expires_at: string;
@@ -46,6 +46,8 @@ export interface Decision {
 }
 
 export type EventRow = VisitRow & Client & {
+  /** Of a row that cannot be read, which has nothing else but its request id. */
+  error?: string;
   identifiable?: boolean;
   signals?: Fired[];
   changes?: string[];
@@ -171,6 +173,7 @@ export interface Endpoint {
   previous_secret_expires_at?: string;
   delivered_24h: number;
   failed_24h: number;
+  failing_since?: string;
   last_delivery_at?: string;
   created_at: string;
 }

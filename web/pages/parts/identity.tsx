@@ -41,8 +41,9 @@ export function Visits({ visits, current }: { visits: VisitRow[]; current: strin
 export function acquaintance(event: Explained, visits: VisitRow[]): string {
   const oldest = visits[visits.length - 1];
   if (event.visitor_is_new || oldest === undefined) return "New: this visitor was not seen before.";
-  const [earlier, later] = oldest.visitor_is_new ? ["", ""] : [" or earlier", " or later"];
-  return `Known since ${moment(oldest.occurred_at)}${earlier}; this is visit ${visits.length}${later}.`;
+  if (visits.length === 1) return "Seen before. Earlier visits are listed once this token has come back.";
+  const earlier = oldest.visitor_is_new ? "" : " or earlier";
+  return `Known since ${moment(oldest.occurred_at)}${earlier}; ${visits.length} visits are listed.`;
 }
 
 export function Identity({ event, visits, texts }: { event: Explained; visits: VisitRow[]; texts: Texts }) {
@@ -53,7 +54,7 @@ export function Identity({ event, visits, texts }: { event: Explained; visits: V
       <h2 id="identity">You are</h2>
       <p class="id">{event.visitor_id}</p>
       <p>{acquaintance(event, visits)}</p>
-      <Certainty event={event} />
+      <Certainty event={event} texts={texts} />
       <Proof event={event} texts={texts} />
       {outcome !== undefined && <p class="quiet">{sentence(texts.linkage[outcome] ?? outcome)}</p>}
       {changes.length > 0 && (
@@ -65,26 +66,25 @@ export function Identity({ event, visits, texts }: { event: Explained; visits: V
 
 /** Whether the browser proved that it is the one with this token, and else why not. */
 export function Proof({ event, texts }: { event: Explained; texts: Texts }) {
-  const proof = event.document?.linkage.proof;
-  if (event.proven) return <p><strong>Proven:</strong> signed by the key that the token had before.</p>;
-  if (!event.document) return null;
-  const reason =
-    proof === undefined ? "the report is not signed"
-    : proof === "valid" ? "the report is signed, but by no key that the token had before"
-    : (texts.proof[proof] ?? proof);
-  return <p class="quiet">Not proven: {reason}.</p>;
+  const proof = event.document?.linkage.proof ?? "none";
+  if (event.proven) return <p><strong>Proven:</strong> {texts.proof["proven"]}.</p>;
+  return event.document ? <p class="quiet">Not proven: {texts.proof[proof] ?? proof}.</p> : null;
 }
 
-export function Certainty({ event }: { event: Explained }) {
+/** Whether a known visitor was recognized by what could have been copied. */
+export const isUncertain = ({ visitor_confidence: sure, visitor_is_new: isNew }: VisitRow): boolean => !isNew && sure !== undefined && sure < 90;
+
+export function Certainty({ event, texts }: { event: Explained; texts: Texts }) {
   const sure = event.visitor_confidence;
-  if (event.identifiable === false) {
-    return <p><strong>Not identifiable:</strong> the report says too little to tell this browser from others, and the id is not kept.</p>;
-  }
+  if (event.identifiable === false) return <p>{texts.certainty["unidentifiable"]}</p>;
   if (sure === undefined || event.visitor_is_new) return null;
   return (
-    <p class="certainty">
-      <meter min={0} max={100} value={sure} aria-label="Confidence in percent" />
-      <span>{sure} % sure that this is one device</span>
-    </p>
+    <>
+      <p class="certainty">
+        <meter min={0} max={100} value={sure} aria-label="Confidence in percent" />
+        <span>{sure} % sure that this is one device</span>
+      </p>
+      {isUncertain(event) && <p>{texts.certainty[event.proven ? "proven" : event.document?.linkage.outcome === "token" ? "token" : "likeness"]}</p>}
+    </>
   );
 }

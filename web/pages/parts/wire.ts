@@ -83,8 +83,12 @@ export interface Texts {
   changes: Record<string, string>;
   linkage: Record<string, string>;
   proof: Record<string, string>;
+  certainty: Record<string, string>;
   reasons: Record<string, string>;
 }
+
+/** Names stand for themselves. */
+export const NO_TEXTS: Texts = { signals: {}, evidence: {}, changes: {}, linkage: {}, proof: {}, certainty: {}, reasons: {} };
 
 export interface Explanation {
   event: Explained;

@@ -4,8 +4,9 @@ import { describe, expect, it } from "vitest";
 import { Recognition } from "../console/event.js";
 import { type Console, Shared } from "../console/state.js";
 import type { EventDetail } from "../console/wire.js";
+import { NO_TEXTS } from "../parts/wire.js";
 
-const texts = { signals: {}, evidence: {}, changes: {}, linkage: { split_from: "until now taken for this one" }, reasons: {} };
+const texts = { ...NO_TEXTS, linkage: { split_from: "until now taken for this one" } };
 const shared = { texts, environment: "development" } as unknown as Console;
 
 function shown(split_from?: string): HTMLElement {

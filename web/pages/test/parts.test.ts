@@ -3,9 +3,9 @@ import { h, render } from "preact";
 import { act } from "preact/test-utils";
 import { describe, expect, it, vi } from "vitest";
 import { Activity, summary, Velocity } from "../parts/activity.js";
-import { acquaintance, Proof } from "../parts/identity.js";
+import { acquaintance, Certainty, Proof } from "../parts/identity.js";
 import { Score } from "../parts/score.js";
-import type { Explained, VisitRow, Windows } from "../parts/wire.js";
+import { type Explained, NO_TEXTS, type VisitRow, type Windows } from "../parts/wire.js";
 
 const visit = (minute: number, visitor_is_new = false): VisitRow => ({
   request_id: String(minute),
@@ -29,11 +29,15 @@ const event: Explained = {
 
 describe("how long a visitor is known", () => {
   it("is since the first visit, where that is among those shown", () => {
-    expect(acquaintance(event, [visit(9), visit(5), visit(1, true)])).toMatch(/^Known since .*10:01.*; this is visit 3\.$/);
+    expect(acquaintance(event, [visit(9), visit(5), visit(1, true)])).toMatch(/^Known since .*10:01.*; 3 visits are listed\.$/);
   });
 
   it("is a bound where older visits are not shown", () => {
-    expect(acquaintance(event, [visit(9), visit(5)])).toMatch(/^Known since .*10:05.* or earlier; this is visit 2 or later\.$/);
+    expect(acquaintance(event, [visit(9), visit(5)])).toMatch(/^Known since .*10:05.* or earlier; 2 visits are listed\.$/);
+  });
+
+  it("is not known before a token that took the place of another has come back", () => {
+    expect(acquaintance({ ...event, visitor_confidence: 89 }, [visit(9)])).toMatch(/^Seen before\./);
   });
 
   it("is not at all at the first visit", () => {
@@ -44,7 +48,7 @@ describe("how long a visitor is known", () => {
 describe("the score", () => {
   it("shows names in the evidence as code", () => {
     const place = document.createElement("div");
-    const texts = { signals: {}, evidence: { no_chrome_object: "The page has no `chrome` object." }, changes: {}, linkage: {}, proof: {}, reasons: {} };
+    const texts = { ...NO_TEXTS, evidence: { no_chrome_object: "The page has no `chrome` object." } };
     render(h(Score, { event, texts }), place);
     const sentence = place.querySelector(".evidence li");
     expect(sentence?.textContent).toBe("The page has no chrome object.");
@@ -56,17 +60,35 @@ describe("the proof", () => {
   const shown = (proven: boolean, proof?: string): string => {
     const place = document.createElement("div");
     const linkage = { ...event.document!.linkage, ...(proof && { proof }) };
-    const texts = { signals: {}, evidence: {}, changes: {}, linkage: {}, proof: { time: "signed days from the arrival" }, reasons: {} };
+    const proofs = { time: "signed days from the arrival", valid: "the key is new", none: "the report is not signed" };
+    const texts = { ...NO_TEXTS, proof: proofs };
     render(h(Proof, { event: { ...event, proven, document: { ...event.document!, linkage } }, texts }), place);
     return place.textContent ?? "";
   };
 
   it("says that a visit is proven, or why it is not", () => {
     expect(shown(true, "valid")).toMatch(/^Proven: /);
-    expect(shown(false, "valid")).toMatch(/^Not proven: .* by no key that the token had before\.$/);
+    expect(shown(false, "valid")).toBe("Not proven: the key is new.");
     expect(shown(false, "time")).toBe("Not proven: signed days from the arrival.");
     expect(shown(false, "of a later version")).toBe("Not proven: of a later version.");
     expect(shown(false)).toBe("Not proven: the report is not signed.");
+  });
+});
+
+describe("the certainty", () => {
+  const shown = (visitor_confidence: number, outcome: string, proven = false): string => {
+    const place = document.createElement("div");
+    const texts = { ...NO_TEXTS, certainty: { likeness: "By likeness.", token: "By a token.", proven: "By a proven token." } };
+    const linkage = { ...event.document!.linkage, outcome };
+    render(h(Certainty, { event: { ...event, visitor_confidence, proven, document: { ...event.document!, linkage } }, texts }), place);
+    return place.textContent ?? "";
+  };
+
+  it("says below 90 what keeps the visitor from being certain", () => {
+    expect(shown(89, "exact")).toBe("89 % sure that this is one deviceBy likeness.");
+    expect(shown(89, "token")).toBe("89 % sure that this is one deviceBy a token.");
+    expect(shown(89, "token", true)).toBe("89 % sure that this is one deviceBy a proven token.");
+    expect(shown(90, "token")).toBe("90 % sure that this is one device");
   });
 });
 

@@ -3,8 +3,9 @@ import { type Identification, type IdentifyOptions, type SvcClient, SvcError, ty
 import { type Cache, responseCache } from "./cache.js";
 import { Deadline, pause } from "./deadline.js";
 import { collectedTooLate, listenToPolicy, timedOut } from "./explain.js";
-import { forgetKey, type Identity, openIdentity, sealed } from "./identity.js";
+import { forgetKey, type Identity, openIdentity, sealed, settle } from "./identity.js";
 import { toJson } from "./json.js";
+import { Kept } from "./kept.js";
 import { checkMs, checkedCall, type Settings, type Subject } from "./options.js";
 import { collectReport, type Report } from "./report.js";
 import { idle, supplement } from "./supplement.js";
@@ -41,6 +42,7 @@ export class Client implements SvcClient {
   private prepared: Prepared | null;
   private forgotten = false;
   private second: Promise<boolean> = Promise.resolve(false);
+  private readonly kept = new Kept();
 
   constructor(private readonly settings: Settings) {
     this.endpoints = new Endpoints(settings.endpoints);
@@ -77,7 +79,7 @@ export class Client implements SvcClient {
   private prepare(): Prepared {
     const { storage, collectMs, workerUrl } = this.settings;
     const mayStore = storage !== false && !this.forgotten;
-    const report = collectReport({ sourceMs: collectMs, workerUrl, mayStore });
+    const report = collectReport({ sourceMs: collectMs, workerUrl, mayStore, kept: this.kept });
     // While a page collects it keeps the database waiting, too: that time alone would be none.
     const late = Promise.all([pause(collectMs), report.then(() => pause(GRACE_MS))]);
     const identity = mayStore ? openIdentity(storage, late, () => this.forgotten) : Promise.resolve(NOBODY);
@@ -126,7 +128,7 @@ export class Client implements SvcClient {
       const { test, apiKey, collectMs } = this.settings;
       if (test && apiKey.includes("_development_")) report.signals["test"] = test;
       else if (test) report.notes.push("Not sent: `test` needs a development key.");
-      const signals = await sealed(report.signals, identity, subject, collectMs);
+      const { signals, isSigned } = await sealed(report.signals, identity, subject, collectMs);
       Object.assign(report.took, { key: tenths(identity.tookMs), proof: tenths(performance.now() - began - waitedMs) });
       try {
         const response = await send(
@@ -141,6 +143,11 @@ export class Client implements SvcClient {
           },
           cost,
         );
+        const { storage } = this.settings;
+        if (isSigned && storage) {
+          const isRenewing = response["client_token_renew"] === true;
+          settle(storage, identity, isRenewing, () => this.forgotten).catch(() => undefined);
+        }
         const identification = response as unknown as Identification;
         if (!this.forgotten) this.cache.put(asked, identification);
         this.sendSecond(identification, late);

@@ -1,22 +1,32 @@
 /** The questions asked elsewhere than in the page: tools that change what a page sees rarely reach into these. */
+import type { Kept } from "./kept.js";
+import { isInspected } from "./probes.js";
 import { ask, askGraphics, type Answers, type Scope } from "./questions.js";
+import { trustedScriptUrl } from "./trusted.js";
 import type { WorkerMessage, WorkerOrder } from "./worker.js";
 
+/** What an iframe says, and whether an inspector is attached to it, and so to the page. */
+export interface Framed {
+  answers: Answers;
+  inspected: boolean;
+}
+
 /** Asks in an iframe of the page's own. */
-export function askIframe(): Promise<Answers> {
+export function askIframe(kept: Kept): Promise<Framed> {
   return new Promise((resolve, reject) => {
     const frame = document.createElement("iframe");
     frame.hidden = true;
     frame.setAttribute("aria-hidden", "true");
-    frame.onload = () => {
-      try {
-        const scope = frame.contentWindow as unknown as Scope;
-        resolve({ ...ask(scope), ...askGraphics(scope) });
-      } catch (problem) {
-        reject(problem);
-      }
-      frame.remove();
+    const asked = async (): Promise<Framed> => {
+      const scope = frame.contentWindow as unknown as Scope & { console: Console };
+      const inspected = isInspected(scope.console);
+      const graphics = await kept.once("iframe.graphics", () => askGraphics(scope));
+      return { answers: { ...ask(scope), ...graphics }, inspected };
     };
+    frame.onload = () =>
+      void asked()
+        .then(resolve, reject)
+        .finally(() => frame.remove());
     (document.body ?? document.documentElement).append(frame);
   });
 }
@@ -34,11 +44,7 @@ export interface RunningWorker {
 export function startWorker(url: string | undefined, order: WorkerOrder): RunningWorker {
   const own =
     url === undefined ? URL.createObjectURL(new Blob([WORKER_SCRIPT], { type: "text/javascript" })) : undefined;
-  const worker = new Worker(url ?? own ?? "");
-  const stop = (): void => {
-    worker.terminate();
-    if (own) URL.revokeObjectURL(own);
-  };
+  const worker = new Worker(trustedScriptUrl(url ?? own ?? ""));
   const messages = new Map<keyof WorkerMessage, (value: unknown) => void>();
   const failures: ((problem: Error) => void)[] = [];
   const message = <T>(name: keyof WorkerMessage): Promise<T> =>
@@ -49,9 +55,17 @@ export function startWorker(url: string | undefined, order: WorkerOrder): Runnin
   worker.onmessage = ({ data }: MessageEvent<WorkerMessage>) => {
     for (const [name, resolve] of messages) if (name in data) resolve(data[name]);
   };
+  const fail = (): void => {
+    for (const reject of failures) reject(new Error("the worker did not answer"));
+  };
   worker.onerror = (event) => {
     event.preventDefault();
-    for (const reject of failures) reject(new Error("the worker did not start"));
+    fail();
+  };
+  const stop = (): void => {
+    worker.terminate();
+    if (own) URL.revokeObjectURL(own);
+    fail(); // what it did not say in time is asked again for the next report
   };
   const running = {
     answers: message<Answers>("answers"),

@@ -12,19 +12,24 @@ import { clientToken, isNoted, keepToken, noteKey, randomHex, storedToken, timeO
 export interface Identity {
   token: Token;
   /** None on plain HTTP, in browsers that keep none, and where it was not to be had in time. */
-  key: Key | undefined;
+  key: Pair | undefined;
+  /** What token and key are in the place of, until the service has a report that both keys signed. */
+  before?: Pair | undefined;
   tookMs: number;
 }
 
-interface Key {
+/** A token and its key. */
+interface Pair {
+  token: string;
   /** The public key: an uncompressed point, in base64url. */
   point: string;
   secret: CryptoKey;
 }
 
 /** What is kept in IndexedDB. */
-interface Kept extends Key {
-  token: string;
+interface Kept extends Pair {
+  /** Those that take their place once the service has a report that both keys signed. Older SDKs go on with the former. */
+  next?: Pair;
 }
 
 const OBJECTS = "keys";
@@ -46,11 +51,13 @@ export async function openIdentity(name: string, late: Promise<unknown>, isForgo
   const tookMs = performance.now() - began;
   if (isForgotten()) return { token: {}, key: undefined, tookMs };
   if (!kept) return { token: hadKey ? {} : clientToken(name, known, made), key: undefined, tookMs };
-  keepToken(name, kept.token);
+  const { next, ...own } = kept;
+  const key = next ?? own;
+  keepToken(name, key.token);
   noteKey(name);
-  const token: Token = { client_token: kept.token };
-  if (kept.token === made) token.client_token_is_new = true;
-  return { token, key: kept, tookMs };
+  const token: Token = { client_token: key.token };
+  if (key.token === made || next) token.client_token_is_new = true;
+  return { token, key, before: next && own, tookMs };
 }
 
 /** Begins again where the database has no store: its upgrade was cut short, or another script made it. */
@@ -68,13 +75,43 @@ async function keptIn(name: string, token: string): Promise<Kept> {
   const { subtle } = crypto; // secure contexts have it
   const database = await opened(name, subtle);
   try {
-    return (await inStore(database)) ?? (await inStore(database, await madeKey(subtle, token)))!;
+    const known = await inStore(database);
+    if (known) return known;
+    const made = await madePair(subtle, token);
+    return (await inStore(database, (kept) => kept ?? made))!;
   } finally {
     database.close(); // pages with an open one may be kept out of the back/forward cache
   }
 }
 
-async function madeKey(subtle: SubtleCrypto, token: string): Promise<Kept> {
+/**
+ * What a response changes: the service has a report that both keys signed, or asks for a new token and key (`isRenewing`). They are
+ * stored before they are sent: whatever is lost then, the next report has both again.
+ */
+export async function settle(
+  name: string,
+  { key, before }: Identity,
+  isRenewing: boolean,
+  isForgotten: () => boolean,
+): Promise<void> {
+  if (!key || !(before || isRenewing)) return;
+  const { subtle } = crypto;
+  const next = isRenewing && (await madePair(subtle, randomHex()));
+  if (isForgotten()) return;
+  const database = await opened(name, subtle);
+  try {
+    const kept = await inStore(database, (known) => {
+      const own: Kept | undefined = before && known?.next?.token === key.token ? known.next : known;
+      // Of tabs that are asked at the same time, the first does it for all.
+      return next && own?.token === key.token && !own.next ? { ...own, next } : own;
+    });
+    if (kept && !isForgotten()) keepToken(name, (kept.next ?? kept).token);
+  } finally {
+    database.close();
+  }
+}
+
+async function madePair(subtle: SubtleCrypto, token: string): Promise<Pair> {
   const { privateKey, publicKey } = await subtle.generateKey(CURVE, false, ["sign", "verify"]);
   return { token, secret: privateKey, point: base64url(await subtle.exportKey("raw", publicKey)) };
 }
@@ -89,19 +126,22 @@ function opened(name: string, subtle: SubtleCrypto | undefined): Promise<IDBData
   });
 }
 
-/** What is kept, and else `made`, in one transaction: of tabs that make one at the same time, the first does it for all. */
-function inStore(database: IDBDatabase, made?: Kept): Promise<Kept | undefined> {
+/** What is kept, once it was changed, in one transaction: of tabs that do that at the same time, one comes first. */
+function inStore(database: IDBDatabase, change?: (kept?: Kept) => Kept | undefined): Promise<Kept | undefined> {
   return new Promise((resolve, reject) => {
-    const transaction = database.transaction(OBJECTS, made ? "readwrite" : "readonly");
-    const request: IDBRequest<Kept | undefined> = transaction.objectStore(OBJECTS).get(0);
+    const transaction = database.transaction(OBJECTS, change ? "readwrite" : "readonly");
+    const store = transaction.objectStore(OBJECTS);
+    const request: IDBRequest<Kept | undefined> = store.get(0);
+    let kept: Kept | undefined;
     request.onsuccess = () => {
+      kept = change ? change(request.result) : request.result;
       try {
-        if (made && !request.result) transaction.objectStore(OBJECTS).put(made, 0);
+        if (kept !== request.result) store.put(kept, 0);
       } catch {
         transaction.abort(); // some private windows keep no keys
       }
     };
-    transaction.oncomplete = () => resolve(request.result ?? made);
+    transaction.oncomplete = () => resolve(kept);
     transaction.onabort = () => reject(transaction.error);
   });
 }
@@ -126,20 +166,28 @@ export function forgetKey(name: string): Promise<boolean> {
  */
 export async function sealed(
   signals: object,
-  { token, key }: Identity,
+  { token, key, before }: Identity,
   subject: Subject,
   limitMs: number,
-): Promise<string> {
+): Promise<{ signals: string; isSigned: boolean }> {
   const dated = { ...signals, nonce: timeOrderedId(), collected_at: now() };
-  if (!key) return toJson({ ...dated, ...token })!;
-  const text = toJson({ ...dated, ...token, client_key: key.point })!;
+  if (!key) return { signals: toJson({ ...dated, ...token })!, isSigned: false };
+  const renewed = before && { client_token_before: before.token, client_key_before: before.point };
+  const text = toJson({ ...dated, ...token, client_key: key.point, ...renewed })!;
+  const sign = async (): Promise<string> => {
+    const former = before ? await signed("client_proof_before", before, text, subject) : text;
+    return signed("client_proof", key, former, subject);
+  };
+  const late = pause(limitMs).then(() => undefined);
+  const proven = await Promise.race([sign().catch(() => undefined), late]);
+  return { signals: proven ?? toJson(dated)!, isSigned: proven !== undefined };
+}
+
+/** The text with a proof of itself as its last member. */
+async function signed(name: string, { secret }: Pair, text: string, subject: Subject): Promise<string> {
   const page = location.origin === "null" ? self.origin : location.origin;
-  const bytes = new TextEncoder().encode(signedText(page, subject, text));
-  const signature = await Promise.race([
-    crypto.subtle.sign(SIGNED, key.secret, bytes).catch(() => undefined),
-    pause(limitMs).then(() => undefined),
-  ]);
-  return signature ? `${text.slice(0, -1)},"client_proof":"${base64url(signature)}"}` : toJson(dated)!;
+  const signature = await crypto.subtle.sign(SIGNED, secret, new TextEncoder().encode(signedText(page, subject, text)));
+  return `${text.slice(0, -1)},"${name}":"${base64url(signature)}"}`;
 }
 
 /** The lines that are signed: what for, where, about whom and what, and the report. */

@@ -51,6 +51,20 @@ function isWebdriverWritable(): boolean {
   }
 }
 
+/**
+ * Whether an inspector listens to this console, that of developer tools or a driver's: in Chromium it reads the name of an
+ * error again and again. To be asked of a frame's console, since libraries of the page may read along in its own.
+ */
+export function isInspected(console: Console): boolean {
+  let reads = 0;
+  const get = (): string => {
+    reads += 1;
+    return "svc";
+  };
+  console.debug(Object.defineProperty(new Error("Is an inspector attached?"), "name", { get }));
+  return reads > 1;
+}
+
 /** Whether the list of plugins is the browser's own: an object of its kind, whose entries belong together. */
 export function plugins(): Record<string, boolean | number> {
   const list = navigator.plugins;

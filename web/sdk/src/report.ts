@@ -3,6 +3,8 @@ import { collect as readBotd, sources as botdSources } from "@fingerprintjs/botd
 import { hashComponents, loadSources, sources } from "@fingerprintjs/fingerprintjs";
 import { askIframe, startWorker, type RunningWorker } from "./contexts.js";
 import { pause } from "./deadline.js";
+import { toJson } from "./json.js";
+import type { Kept } from "./kept.js";
 import * as probes from "./probes.js";
 import { type Answers, ask, type Scope } from "./questions.js";
 
@@ -20,6 +22,8 @@ const LONGEST_MS = 10_000;
 const ASKS_ELSEWHERE = "notificationPermissions";
 /** The one that differs from visit to visit and that nobody reads: the time that packets take. */
 const OF_THE_MOMENT = "rtt";
+/** Those of FingerprintJS that take long, and find the same for as long as the page lives. */
+const LASTING = /^(?:audio|canvas|fonts|fontPreferences|math|webGl.*)$/;
 /** FingerprintJS writes short words in the place of images that it could not draw. */
 const LONGEST_WORD = 64;
 
@@ -29,6 +33,8 @@ export interface ReportOptions {
   workerUrl: string | undefined;
   /** Whether probes may write something for a moment. */
   mayStore: boolean;
+  /** What earlier reports of this page found. */
+  kept: Kept;
 }
 
 export interface Report {
@@ -127,43 +133,37 @@ class Elsewhere {
 /** Collects a report. Never rejects. */
 export async function collectReport(options: ReportOptions): Promise<Report> {
   const began = performance.now();
+  const { kept } = options;
   const read = new Sources(options.sourceMs);
   const notes: string[] = [];
   // What is heard at any time has its place beforehand, so that equal visits send equal bytes.
   const signals: Record<string, unknown> = { incognito: undefined };
-  const inWorker: Answers = {};
-  const writes = options.mayStore && "userAgentData" in navigator;
+  let said: Answers = {};
+  const page = read.read("page", () => (said = ask(window as unknown as Scope)));
+  kept.begin(`${toJson(said)} ${devicePixelRatio}`);
   // Those that wait for something come first, so that the others run meanwhile.
-  const worker = openWorker(options.workerUrl, writes, notes);
   const elsewhere = new Elsewhere(read.took, read.missed);
-  elsewhere.expect("worker", worker.answers, inWorker);
-  elsewhere.expect("worker", worker.graphics, inWorker, "worker.graphics");
-  const isPrivate = probes.privateWindow(() => (writes ? worker.flushMs : Promise.resolve(null)));
-  elsewhere.expect("incognito", isPrivate.then((incognito) => ({ incognito })), signals);
-  void elsewhere.answered(LONGEST_MS).then(() => worker.stop());
-  const hints = read.read("hints", probes.clientHints);
+  const inWorker = askWorker(options, elsewhere, signals, notes);
+  const hints = read.read("hints", () => kept.once("hints", probes.clientHints));
   await pause(0); // whoever called `load` goes on first
-  const inIframe = read.read("iframe", askIframe);
-  const componentsRead = readComponents(read);
+  const iframe = read.read("iframe", () => askIframe(kept));
+  const componentsRead = readComponents(read, kept);
   const botd = readBotdComponents(read);
   // Firefox asks another process for this, and only Chromium's answer tells anything.
-  const permissions = Promise.resolve(readBotd({ [ASKS_ELSEWHERE]: botdSources[ASKS_ELSEWHERE] }));
+  const permissions = kept.once(ASKS_ELSEWHERE, () => readBotd({ [ASKS_ELSEWHERE]: botdSources[ASKS_ELSEWHERE] }));
   const inBotd: Record<string, unknown> = { [ASKS_ELSEWHERE]: undefined };
   elsewhere.expect("botd", permissions, inBotd, `bot.${ASKS_ELSEWHERE}`);
+  const framed = await iframe;
   Object.assign(signals, {
     probes: {
       version: PROBES_VERSION,
-      contexts: {
-        page: await read.read("page", () => ask(window as unknown as Scope)),
-        iframe: await inIframe,
-        worker: inWorker,
-      },
+      contexts: { page: await page, iframe: framed?.answers, worker: inWorker },
       hints: await hints,
-      drivers: await read.read("drivers", probes.drivers),
+      drivers: { ...(await read.read("drivers", probes.drivers)), inspected: framed?.inspected },
       plugins: await read.read("plugins", probes.plugins),
-      canvas: { noise: await read.read("noise", probes.canvasNoise) },
+      canvas: { noise: await read.read("noise", () => kept.once("noise", probes.canvasNoise)) },
       media: await read.read("media", probes.pointers),
-      screen: { pixelRatio: window.devicePixelRatio, framed: window !== window.top },
+      screen: { pixelRatio: devicePixelRatio, framed: window !== window.top },
     },
     components: await componentsRead,
     botd: Object.assign(inBotd, await botd),
@@ -173,6 +173,27 @@ export async function collectReport(options: ReportOptions): Promise<Report> {
     notes.push("The worker did not respond: does the page's policy allow it? See `workerUrl`.");
   const { took, missed } = read;
   return { signals, collectMs: performance.now() - began, took, missed, notes, late: () => elsewhere.late() };
+}
+
+/** Asks the worker, which is only started where something is not known of it; returns the place of its answers. */
+function askWorker(
+  { kept, workerUrl, mayStore }: ReportOptions,
+  elsewhere: Elsewhere,
+  signals: object,
+  notes: string[],
+): Answers {
+  const answers: Answers = {};
+  const writes = mayStore && "userAgentData" in navigator;
+  let worker: RunningWorker | undefined;
+  const running = (): RunningWorker => (worker ??= openWorker(workerUrl, writes, notes));
+  const isPrivate = kept.once("incognito", () =>
+    probes.privateWindow(() => (writes ? running().flushMs : Promise.resolve(null))),
+  );
+  elsewhere.expect("worker", kept.once("worker", () => running().answers), answers);
+  elsewhere.expect("worker", kept.once("worker.graphics", () => running().graphics), answers, "worker.graphics");
+  elsewhere.expect("incognito", isPrivate.then((incognito) => ({ incognito })), signals);
+  void elsewhere.answered(LONGEST_MS).then(() => worker?.stop());
+  return answers;
 }
 
 function openWorker(url: string | undefined, writes: boolean, notes: string[]): RunningWorker {
@@ -190,15 +211,13 @@ function openWorker(url: string | undefined, writes: boolean, notes: string[]): 
  * What the sources of FingerprintJS find, without those that the build leaves out: only values, since how long a source takes
  * differs from visit to visit, and one without a value says nothing.
  */
-async function readComponents(read: Sources): Promise<Record<string, unknown>> {
+async function readComponents(read: Sources, kept: Kept): Promise<Record<string, unknown>> {
   const options = { cache: {}, debug: false };
   const pending: Promise<[string, unknown]>[] = [];
   for (const [name, source] of Object.entries(sources)) {
     await read.breathe();
-    const one = read.read(
-      `fp.${name}`,
-      async () => (await loadSources({ [name]: source as () => unknown }, options, [])())[name],
-    );
+    const load = async () => (await loadSources({ [name]: source as () => unknown }, options, [])())[name];
+    const one = read.read(`fp.${name}`, () => (LASTING.test(name) ? kept.once(name, load) : load()));
     pending.push(one.then((component) => [name, (component as { value?: unknown } | undefined)?.value]));
   }
   const found = (await Promise.all(pending)).filter(([, value]) => value !== undefined);

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Literal, Protocol
+from uuid import UUID
 
 from svc.cli.output import CommandError
-from svc.domain.events.columns import KINDS, Kind, plain_row
-from svc.domain.events.export import COLUMNS, csv_line, csv_row, json_row
-from svc.store.views.events import EventMatch
+from svc.domain.events.columns import FILE_KINDS, Kind, plain_row, unreadable_row
+from svc.domain.events.export import (
+    FILE_COLUMNS,
+    csv_line,
+    csv_row,
+    json_row,
+    unreadable_csv_row,
+    unreadable_json_row,
+)
+from svc.domain.records import Event
+from svc.store.views.events import EventMatch, UnreadableEvent
 
 Form = Literal["jsonl", "csv", "parquet"]
 FORMS: tuple[Form, ...] = ("jsonl", "csv", "parquet")
@@ -22,8 +31,8 @@ Write = Callable[[bytes], Any]
 class EventFile(Protocol):
     """A file that is being written."""
 
-    def add(self, match: EventMatch, /) -> None:
-        """Write one event, or keep it back."""
+    def add(self, found: EventMatch | UnreadableEvent, /) -> None:
+        """Write one event, or keep it back; of one that cannot be read, its id and the error."""
         ...
 
     def end(self) -> None:
@@ -35,20 +44,23 @@ def event_file(form: Form, write: Write) -> EventFile:
     """Return a file of that form, whose bytes go to `write`. Raises `CommandError` if Parquet is not installed."""
     match form:
         case "jsonl":
-            return _Lines(write, lambda match: json_row(match.event, match.request_id))
+            return _Lines(write, json_row, unreadable_json_row)
         case "csv":
-            write(csv_line(COLUMNS))
-            return _Lines(write, lambda match: csv_row(match.event, match.request_id))
+            write(csv_line(FILE_COLUMNS))
+            return _Lines(write, csv_row, unreadable_csv_row)
         case "parquet":
             return _Parquet(write)
 
 
 class _Lines:
-    def __init__(self, write: Write, encode: Callable[[EventMatch], bytes]) -> None:
-        self._write, self._encode = write, encode
+    def __init__(self, write: Write, row: Callable[[Event, UUID], bytes], unreadable: Callable[[UUID], bytes]) -> None:
+        self._write, self._row, self._unreadable = write, row, unreadable
 
-    def add(self, match: EventMatch, /) -> None:
-        self._write(self._encode(match))
+    def add(self, found: EventMatch | UnreadableEvent, /) -> None:
+        if isinstance(found, UnreadableEvent):
+            self._write(self._unreadable(found.request_id))
+        else:
+            self._write(self._row(found.event, found.request_id))
 
     def end(self) -> None:
         pass
@@ -73,13 +85,16 @@ class _Parquet:
             "integer": pyarrow.int32(),
             "boolean": pyarrow.bool_(),
         }
-        self._schema = pyarrow.schema([(name, types[kind]) for name, kind in KINDS.items()])
+        self._schema = pyarrow.schema([(name, types[kind]) for name, kind in FILE_KINDS.items()])
         self._writer: Any = parquet.ParquetWriter(_Out(write), self._schema, compression="zstd")
         self._batch: Any = pyarrow.RecordBatch.from_pylist
         self._rows = list[dict[str, Any]]()
 
-    def add(self, match: EventMatch, /) -> None:
-        self._rows.append(plain_row(match.event, match.request_id))
+    def add(self, found: EventMatch | UnreadableEvent, /) -> None:
+        if isinstance(found, UnreadableEvent):
+            self._rows.append(unreadable_row(found.request_id))
+        else:
+            self._rows.append(plain_row(found.event, found.request_id))
         if len(self._rows) == _ROWS_A_GROUP:
             self._flush()
 

@@ -31,7 +31,7 @@ from svc.store.store import Store
 from svc.store.transactions.feed import close
 from svc.store.views import feed
 from svc.store.views.event_index import Scope
-from svc.store.views.events import EventMatch
+from svc.store.views.events import EventMatch, UnreadableEvent
 from svc.world import World, pause
 
 HOUR_MS = 3_600_000
@@ -157,7 +157,7 @@ def _export(store: Store, wanted: HoursWanted, state: _State, folder: Path) -> N
     click.echo(f"{path.name}  {count}")
 
 
-def _events(store: Store, scope: Scope, filters: Filters, state: _State) -> Iterator[EventMatch]:
+def _events(store: Store, scope: Scope, filters: Filters, state: _State) -> Iterator[EventMatch | UnreadableEvent]:
     """Those of the part of the feed, in its order; each page is read in a state of its own."""
     assert state.to_ms is not None
     kept_ms = oldest_ms(World.real().now_ms())

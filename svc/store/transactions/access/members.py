@@ -75,7 +75,7 @@ def accept_invitation(
         return None
     ended = end_sessions_of(transaction, number, member.id)
     accepted = msgspec.structs.replace(
-        member, status="active", password=password, code_generation=None, last_signed_in_at_ms=now_ms
+        member, status="active", password=password, code_generation=None, recovery=(), last_signed_in_at_ms=now_ms
     )
     transaction.put(MEMBERS, (number, member.id), accepted)
     return MemberChange(accepted, ended)

@@ -136,13 +136,19 @@ def end(transaction: Transaction, table: Table[Any], number: int, digest: bytes,
     return True
 
 
-def end_sessions_of(transaction: Transaction, number: int, member_id: str) -> tuple[bytes, ...]:
-    """End the sessions of a member, withdraw its invitations, and return the digests of the sessions."""
+def end_sessions_of(
+    transaction: Transaction, number: int, member_id: str, *, but: bytes | None = None
+) -> tuple[bytes, ...]:
+    """End the sessions of a member, withdraw its invitations, and return the digests of the sessions. `but`: digest of
+    a session that goes on.
+    """
     for (_, digest), invitation in list(transaction.scan(INVITATIONS, number)):
         if invitation.member_id == member_id:
             transaction.delete(INVITATIONS, number, digest)
     ended = tuple(
-        digest for (_, digest), session in transaction.scan(SESSIONS, number) if session.member_id == member_id
+        digest
+        for (_, digest), session in transaction.scan(SESSIONS, number)
+        if session.member_id == member_id and digest != but
     )
     for digest in ended:
         transaction.delete(SESSIONS, number, digest)

@@ -2,7 +2,8 @@
 
 An account is erased in steps, since it may have any number of events. The first one leaves a row in `account_erasures`,
 so that retention ends what an interruption has begun; the last one, which finds no event of the account any more,
-deletes what counts it and that row. What arrives for the account meanwhile is erased, too.
+deletes what counts it and that row, and then its id is taken out of notes (`texts`). What arrives for the account
+meanwhile is erased, too.
 
 What stays is the audit record that names the account as erased. A row of velocity whose events are gone by age may have
 its digest until that row is gone, too; it leads to nobody.
@@ -24,6 +25,7 @@ from svc.domain.refusals import Refusal
 from svc.store.schema.tables import ACCOUNT_ERASURES, ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.erasure.policies import purge_subject, rows_by_subject
+from svc.store.transactions.erasure.texts import begin_texts, continue_texts
 from svc.store.transactions.labels.labels import forget_account_number
 from svc.store.transactions.labels.reviews import forget_reviews
 from svc.store.transactions.rules.lists import listed, purge_listed
@@ -64,11 +66,11 @@ def erase_account(transaction: Transaction, number: int, account_id: str) -> Ref
 
 def continue_account_erasure(transaction: Transaction, number: int, digest: int) -> bool:
     """Take the account with this digest out of at most `EVENTS_A_STEP` more events, or out of some reviews once there
-    is no such event. Return `True` if nothing is left, or no erasure is pending.
+    is no such event, or of some notes. Return `True` if nothing is left, or no erasure is pending.
     """
     raw = transaction.get(ACCOUNT_ERASURES, number, digest)
     if raw is None:
-        return True
+        return continue_texts(transaction, number, "account", digest)
     account_id = raw.decode()
     found = list(islice(_events_of(transaction, number, account_id), EVENTS_A_STEP + 1))
     for request_id in found[:EVENTS_A_STEP]:
@@ -77,7 +79,7 @@ def continue_account_erasure(transaction: Transaction, number: int, digest: int)
         return False
     _purge_account(transaction, number, account_id, digest)
     transaction.delete(ACCOUNT_ERASURES, number, digest)
-    return True
+    return begin_texts(transaction, number, "account", account_id)
 
 
 def pending_account_erasures(snapshot: Snapshot, number: int) -> list[int]:

@@ -2,9 +2,9 @@
 
 A visitor is erased in steps, since it may have any number of events. The first step forgets who it is and leaves a row
 in `erasures`, so that nothing can be added to what is left and that retention ends what an interruption has begun;
-the last step deletes that row. The response comes after the last step: then there is no event, document, deferred
-report, index row, record, id, history, attested key or list entry of it, nor what its reports are recognized by, nor a
-webhook about it that is not sent.
+the last step deletes that row, and then the id is taken out of notes (`texts`). The response comes after the last step:
+then there is no event, document, deferred report, index row, record, id, history, attested key or list entry of it, nor
+what its reports are recognized by, nor a webhook about it that is not sent.
 
 What stays is not of the person: ledger lines (when and how much, by request id), idempotency digests with the request
 id that they were answered with (for a day), the audit record that names the visitor's id as erased (docs/audit.md),
@@ -58,6 +58,7 @@ from svc.store.transactions.attestation import has_keys, purge_attested_keys
 from svc.store.transactions.billing.holdings import release, report_bytes
 from svc.store.transactions.browser_keys import purge_browser_keys
 from svc.store.transactions.erasure.policies import purge, purge_subject
+from svc.store.transactions.erasure.texts import begin_texts, continue_texts
 from svc.store.transactions.labels.labels import archive, forget_labels
 from svc.store.transactions.labels.reviews import forget_reviews
 from svc.store.transactions.rules.lists import purge_listed
@@ -65,7 +66,7 @@ from svc.store.transactions.velocity import forget_visitor
 from svc.store.transactions.webhooks.deliveries import erase_identification
 from svc.store.views.event_index import Scope, Search, digest_of, unindex
 from svc.store.views.hours import uncount
-from svc.store.views.labels.reviews import reviews_of
+from svc.store.views.labels.reviews import reviews_of, subject_digest
 from svc.store.views.velocity import is_counted, party_of
 
 EVENTS_A_STEP = 32
@@ -103,12 +104,12 @@ def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms
 
 
 def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bool:
-    """Erase at most `EVENTS_A_STEP` more events of a visitor, or some of its reviews once there is no event. Return
-    `True` if nothing is left, or no erasure is pending.
+    """Erase at most `EVENTS_A_STEP` more events of a visitor, or some of its reviews once there is no event, or its id
+    from some notes. Return `True` if nothing is left, or no erasure is pending.
     """
     visitor_number = transaction.get(ERASURES, number, raw_id)
     if visitor_number is None:
-        return True
+        return continue_texts(transaction, number, "visitor", subject_digest(number, "visitor", raw_id.decode()))
     most = _events_a_step(transaction, number)
     found = list(islice(events_of(transaction, number, raw_id), most + 1))
     archive(transaction, number, found[:most])
@@ -122,7 +123,7 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bo
     if len(found) > most or not forget_reviews(transaction, number, "visitor", raw_id.decode()):
         return False
     transaction.delete(ERASURES, number, raw_id)
-    return True
+    return begin_texts(transaction, number, "visitor", raw_id.decode())
 
 
 def _events_a_step(snapshot: Snapshot, number: int) -> int:

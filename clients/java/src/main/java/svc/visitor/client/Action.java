@@ -72,13 +72,19 @@ public final class Action {
     return this;
   }
 
-  /** Asks for a visit that its browser proved: {@code unproven} asks for a second factor. A first visit is never proven. */
+  /**
+   * Asks for a visit that its browser proved: {@code unproven} asks for a second factor. A first visit is never proven: it
+   * brings the key that later ones are compared with.
+   */
   public Action proven() {
     isProven = true;
     return this;
   }
 
-  /** Accepts a new or hardly recognized visitor, as at a sign-up: no {@code not_known}. */
+  /**
+   * Accepts a visitor that is new (confidence 0), or the same by all that is known and not proven (85 to 89), as after its
+   * storage was cleared. For a sign-up: no {@code not_known}.
+   */
   public Action allowUnknown() {
     allowsUnknown = true;
     return this;

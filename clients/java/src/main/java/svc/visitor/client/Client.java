@@ -120,7 +120,10 @@ public final class Client extends Operations {
     return Checks.strictest(Checks.against(List.of(), event, false));
   }
 
-  /** Every event of a list, newest first, page after page; {@code next} throws as {@code listEvents} does. */
+  /**
+   * Every event of a list, newest first, page after page; {@code next} throws as {@code listEvents} does. One that is
+   * corrupt in the store has {@code requestId} and {@code error} alone.
+   */
   public Iterable<EventBody> iterateEvents(ListEventsQuery query) {
     return () -> new Pages(new ListEventsQuery(query));
   }

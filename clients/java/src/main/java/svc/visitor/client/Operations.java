@@ -777,7 +777,8 @@ public abstract class Operations {
   /**
    * Erase an account.
    *
-   * <p>Its id leaves events, counts and queued webhooks, for good. The events stay. Needs the role {@code admin}.
+   * <p>Its id leaves events, counts, lists, notes and queued webhooks, for good. The events stay. Needs the role
+   * {@code admin}.
    */
   public void eraseAccount(String organizationId, String accountId) {
     send(new Call("DELETE", "/management/organizations/{}/accounts/{}", organizationId, accountId));

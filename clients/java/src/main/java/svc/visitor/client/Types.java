@@ -629,14 +629,17 @@ public final class Types {
     }
 
     /**
-     * {@code 100} seen before exactly; {@code 85} to {@code 99} recognized after the device changed; {@code 0} a new
-     * visitor id.
+     * {@code 90} to {@code 100}: nothing that decided could have been copied. {@code 85} to {@code 89}: the same
+     * visitor by all that is known, not proven. {@code 0}: a new visitor id.
      */
     public Long visitorConfidence() {
       return integerAt("visitor_confidence");
     }
 
-    /** The browser signed the report with the key that its token had before: neither was copied to another one. */
+    /**
+     * The browser signed the report with the key that its token had before: neither was copied to another one. {@code
+     * false} on a first visit, before which there is no key.
+     */
     public Boolean proven() {
       return flagAt("proven");
     }
@@ -823,6 +826,14 @@ public final class Types {
     public VelocityBody velocity() {
       return bodyAt("velocity", VelocityBody::new);
     }
+
+    /**
+     * {@code unreadable}: the event is corrupt in the store, and its other fields are missing. The operator of the
+     * service can take it out.
+     */
+    public String error() {
+      return textAt("error");
+    }
   }
 
   /** Part of a response. */
@@ -853,14 +864,17 @@ public final class Types {
     }
 
     /**
-     * {@code 100} seen before exactly; {@code 85} to {@code 99} recognized after the device changed; {@code 0} a new
-     * visitor id.
+     * {@code 90} to {@code 100}: nothing that decided could have been copied. {@code 85} to {@code 89}: the same
+     * visitor by all that is known, not proven. {@code 0}: a new visitor id.
      */
     public Long visitorConfidence() {
       return integerAt("visitor_confidence");
     }
 
-    /** The browser signed the report with the key that its token had before: neither was copied to another one. */
+    /**
+     * The browser signed the report with the key that its token had before: neither was copied to another one. {@code
+     * false} on a first visit, before which there is no key.
+     */
     public Boolean proven() {
       return flagAt("proven");
     }
@@ -1101,7 +1115,10 @@ public final class Types {
       super(fields);
     }
 
-    /** Newest first, unless the {@code order} was another. */
+    /**
+     * Newest first, unless the {@code order} was another. An event that is corrupt in the store has a row with {@code
+     * request_id} and {@code error} alone: look for {@code error} before other fields.
+     */
     public List<EventBody> rows() {
       return listAt("rows", value -> new EventBody(Body.fieldsOf(value)));
     }
@@ -1213,14 +1230,17 @@ public final class Types {
     }
 
     /**
-     * {@code 100} seen before exactly; {@code 85} to {@code 99} recognized after the device changed; {@code 0} a new
-     * visitor id.
+     * {@code 90} to {@code 100}: nothing that decided could have been copied. {@code 85} to {@code 89}: the same
+     * visitor by all that is known, not proven. {@code 0}: a new visitor id.
      */
     public Long visitorConfidence() {
       return integerAt("visitor_confidence");
     }
 
-    /** The browser signed the report with the key that its token had before: neither was copied to another one. */
+    /**
+     * The browser signed the report with the key that its token had before: neither was copied to another one. {@code
+     * false} on a first visit, before which there is no key.
+     */
     public Boolean proven() {
       return flagAt("proven");
     }
@@ -1259,6 +1279,11 @@ public final class Types {
     /** This is the response of an earlier request with the same {@code Idempotency-Key}; nothing changed. */
     public Boolean duplicate() {
       return flagAt("duplicate");
+    }
+
+    /** The web SDK renews its token and key. Only to a public key, and only {@code true}. */
+    public Boolean clientTokenRenew() {
+      return flagAt("client_token_renew");
     }
 
     /** Sum of the weights of the signals that fired. Absent or {@code null} when not scored. */
@@ -3719,6 +3744,27 @@ public final class Types {
     }
   }
 
+  /** Part of a response. */
+  public static final class UnreadableEventBody extends Body {
+    /** With the fields of an object of JSON. */
+    public UnreadableEventBody(Map<String, Object> fields) {
+      super(fields);
+    }
+
+    /** UUIDv7 of the request; it sorts by time. */
+    public String requestId() {
+      return textAt("request_id");
+    }
+
+    /**
+     * {@code unreadable}: the event is corrupt in the store, and its other fields are missing. The operator of the
+     * service can take it out.
+     */
+    public String error() {
+      return textAt("error");
+    }
+  }
+
   /** Part of a request. */
   public static final class UpdateEventBody extends Body {
     /** Without any field. */
@@ -4105,11 +4151,21 @@ public final class Types {
     }
 
     /**
-     * {@code failing} is never switched off: the first {@code 2xx} makes it {@code active} again. Now one of {@code
-     * active}, {@code failing}, {@code paused}.
+     * {@code failing} after five failed attempts in a row over at least ten minutes, a delivery that failed for good,
+     * or a {@code 410}. It is never switched off: the first {@code 2xx} makes it {@code active} again. Now one of
+     * {@code active}, {@code failing}, {@code paused}.
      */
     public String status() {
       return textAt("status");
+    }
+
+    /**
+     * When the first of its failed attempts in a row began, whatever its status; left out where the last attempt
+     * succeeded. After five of them an endpoint for which more than 100 deliveries wait is tried after a twelfth of
+     * the time since then, between 5 seconds and 5 minutes; the first success sends all that wait.
+     */
+    public String failingSince() {
+      return textAt("failing_since");
     }
 
     /**

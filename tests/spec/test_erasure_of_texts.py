@@ -1,0 +1,104 @@
+"""Decisions 7.6 and 11.6: the id of who was erased is in no note that people wrote, and rules that name it are told."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from svc.actors.retention import sweep
+from svc.store.schema.tables import TEXT_ERASURES
+from svc.store.transactions.erasure.accounts import erase_account
+from svc.store.transactions.erasure.texts import MASKED_A_STEP, ROWS_A_STEP
+from svc.store.transactions.rules.lists import NewEntry, add_entries
+from svc.store.views.lists import named_list
+from tests.spec.automation import Automation
+from tests.spec.commands import run_beside
+from tests.spec.responses import visit
+from tests.support.live import Live, report
+
+ACCOUNT = "customer_4711"
+
+
+async def identified(live: Live, public: str, device: int = 1, **given: Any) -> str:
+    response = await visit(live, public, report(device), **given)
+    assert response.status_code == 200, response.text
+    return response.json()["visitor_id"]
+
+
+async def list_id(admin: Automation, name: str) -> str:
+    return next(one["id"] for one in (await admin("GET", "/lists")).json()["lists"] if one["name"] == name)
+
+
+async def notes_of(admin: Automation, list_id: str) -> dict[str, str]:
+    entries = (await admin("GET", f"/lists/{list_id}/entries?limit=200")).json()["entries"]
+    return {entry["value"]: entry["note"] for entry in entries}
+
+
+async def test_11_6_an_erased_id_leaves_the_notes_of_other_entries_and_subjects(live: Live):
+    admin, (_, public) = Automation(live), live.issue()
+    visitor_id = await identified(live, public, account_id=ACCOUNT)
+    blocked = await list_id(admin, "blocked_visitors")
+    notes = [f"seen with {ACCOUNT}, and {ACCOUNT}.", f"{ACCOUNT}0 is another", "nobody"]
+    values = [visitor_id, "B" * 20, "C" * 20]
+    entries = [{"value": value, "note": note} for value, note in zip(values, notes, strict=True)]
+    assert (await admin("POST", f"/lists/{blocked}/entries", {"entries": entries})).status_code == 200
+    accounts = await list_id(admin, "blocked_accounts")
+    entries = [{"value": "other", "note": f"used {visitor_id}"}]
+    assert (await admin("POST", f"/lists/{accounts}/entries", {"entries": entries})).status_code == 200
+    note = {"text": f"{ACCOUNT} called about {visitor_id}"}
+    assert (await admin("POST", f"/visitors/{visitor_id}/notes", note)).status_code == 201
+
+    assert (await admin("DELETE", f"/accounts/{ACCOUNT}")).status_code == 204
+    assert await notes_of(admin, blocked) == dict(
+        zip(values, ["seen with [erased], and [erased].", f"{ACCOUNT}0 is another", "nobody"], strict=True)
+    )
+    (kept,) = (await admin("GET", f"/visitors/{visitor_id}/notes")).json()["notes"]
+    assert kept["text"] == f"[erased] called about {visitor_id}"
+
+    assert (await admin("DELETE", f"/visitors/{visitor_id}")).status_code == 204
+    assert await notes_of(admin, accounts) == {"other": "used [erased]"}
+    with live.found.store.read() as snapshot:
+        assert snapshot.count(TEXT_ERASURES) == 0
+
+
+@pytest.mark.slow
+async def test_11_6_many_notes_take_steps_and_an_interruption_is_completed(live: Live):
+    admin, (_, public), number = Automation(live), live.issue(), live.organization.number
+    await identified(live, public, account_id=ACCOUNT)
+    tags = (await admin("POST", "/lists", {"name": "tags", "kind": "tag"})).json()["id"]
+    count = ROWS_A_STEP + 50
+    named = range(3 * MASKED_A_STEP // 2)
+    entries = [NewEntry(f"t{at:05d}", f"of {ACCOUNT}" if at in named else "nobody") for at in range(count)]
+
+    def add(transaction: Any) -> None:
+        found = named_list(transaction, number, "tags")
+        add_entries(transaction, number, found.id, entries, live.clock.now_ms)  # pyright: ignore[reportOptionalMemberAccess]
+
+    live.found.store.write_now([add])
+    step = partial(erase_account, number=number, account_id=ACCOUNT)
+    assert live.found.store.write_now([step]) == [False]
+    with live.found.store.read() as snapshot:
+        assert snapshot.count(TEXT_ERASURES) == 1
+    await sweep(live.found.store, live.clock.now_ms, 365, with_passes=False)
+    with live.found.store.read() as snapshot:
+        assert snapshot.count(TEXT_ERASURES) == 0
+    notes = await notes_of(admin, tags)
+    assert list(notes.values()) == ["of [erased]"] * len(named) + ["nobody"] * (200 - len(named))
+    assert ACCOUNT not in repr(live.contents()["list_entries"])
+
+
+@pytest.mark.slow
+async def test_11_6_the_command_tells_which_rules_and_lists_name_who_was_erased(live: Live):
+    admin, (_, public) = Automation(live), live.issue()
+    await identified(live, public, account_id=ACCOUNT)
+    await admin("POST", "/lists", {"name": f"friends_of_{ACCOUNT}", "kind": "tag"})
+    revision = (await admin("GET", "/rules?environment=live")).json()["revision"]
+    rule = {"name": "the customer", "condition": f'account.id == "{ACCOUNT}"', "action": "review"}
+    saved = await admin("PUT", "/rules?environment=live", {"revision": revision, "rules": [rule]})
+    assert saved.status_code == 200, saved.text
+    org = live.organization.id
+    erased = (await run_beside("account", "erase", org, ACCOUNT, "--yes", *live.options, "--json")).json
+    where = ["rule 'the customer' of live", f"list 'friends_of_{ACCOUNT}'"]
+    assert erased == {"organization_id": org, "account_id": ACCOUNT, "status": "erased", "remains_in": where}

@@ -1,0 +1,147 @@
+"""Decisions 15.3: recovery codes, the own password, and who may change how a member signs in."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from svc.http.limits import ACCOUNT_SIGN_INS
+from svc.store.schema.tables import SESSIONS
+from tests.spec.console_browser import API, SESSION, Browser, rows, signed_in
+from tests.spec.people import INVITATIONS, PASSWORD, came_in, invited
+from tests.spec.responses import assert_error, nothing_stored
+from tests.spec.test_audit import records
+from tests.spec.test_member_sign_in import ADA, CONFIRM, OFFER, code, sign_in, with_password
+from tests.support.live import Live
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+OWN_PASSWORD = API + "/password"
+ANOTHER = "another horse, as correct"
+
+
+async def confirmed(live: Live) -> tuple[Browser, str, list[str]]:
+    """A member who signs in with codes, its id, and its recovery codes."""
+    browser = await came_in(live, email=ADA)
+    member_id = (await browser("GET", SESSION)).json()["member"]["id"]
+    await browser("POST", OFFER, {"password": PASSWORD})
+    answer = await browser("POST", CONFIRM, {"code": code(live, member_id)})
+    assert answer.status_code == 200, answer.text
+    return browser, member_id, answer.json()["recovery_codes"]
+
+
+async def test_ten_recovery_codes_come_once_and_each_counts_once_in_the_place_of_a_code(live: Live):
+    _, _, codes = await confirmed(live)
+    assert len(set(codes)) == 10
+    assert all(re.fullmatch(r"[a-z2-7]{5}-[a-z2-7]{5}", one) for one in codes)
+    stored = live.stored_bytes()
+    assert not any(form.encode() in stored for one in codes for form in (one, one.replace("-", "")))
+    for typed in (codes[0], codes[1].upper(), codes[2].replace("-", " ")):
+        assert (await sign_in(live, with_password(totp=typed))).status_code == 200
+        assert_error(await sign_in(live, with_password(totp=typed)), 401, "unauthorized")
+    assert_error(await sign_in(live, with_password(totp="aaaaa-aaaaa")), 401, "unauthorized")
+    assert_error(await sign_in(live, with_password(password=ANOTHER, totp=codes[3])), 401, "unauthorized")
+    assert (await sign_in(live, with_password(totp=codes[3]))).status_code == 200
+
+
+async def test_new_codes_end_former_recovery_codes_and_the_other_sessions(live: Live):
+    browser, member_id, codes = await confirmed(live)
+    other = Browser(live)
+    assert (await sign_in(live, with_password(totp=codes[0]), other)).status_code == 200
+    live.clock.advance(seconds=120)
+    offered = await browser("POST", OFFER, {"code": codes[1]})
+    assert offered.status_code == 200, offered.text
+    assert (await other("GET", SESSION)).status_code == 200, "nothing changes before it is confirmed"
+    assert (await browser("POST", CONFIRM, {"code": code(live, member_id)})).status_code == 200
+    assert_error(await other("GET", SESSION), 401, "unauthorized")
+    assert (await browser("GET", SESSION)).status_code == 200
+    assert_error(await sign_in(live, with_password(totp=codes[2])), 401, "unauthorized")
+
+
+@pytest.mark.parametrize(
+    ("proof", "field", "issue"),
+    [
+        ({}, "password", "required"),
+        ({"password": "not the password"}, "password", "invalid_value"),
+        ({"code": "000000"}, "code", "invalid_value"),
+        ({"code": "aaaaa-aaaaa"}, "code", "invalid_value"),
+        ({"password": PASSWORD, "code": "000000"}, "password", "invalid_value"),
+    ],
+)
+async def test_who_finds_an_open_screen_sets_up_no_codes(live: Live, proof: dict[str, str], field: str, issue: str):
+    browser, _, _ = await confirmed(live)
+    with nothing_stored(live):
+        assert_error(await browser("POST", OFFER, proof), 422, "validation_error", (field, issue, "body"))
+
+
+async def test_a_code_proves_as_the_password_does_and_counts_once(live: Live):
+    browser, member_id, _ = await confirmed(live)
+    live.clock.advance(seconds=120)
+    shown = code(live, member_id)
+    assert (await browser("POST", OFFER, {"code": shown})).status_code == 200
+    answer = await browser("POST", OFFER, {"code": shown})
+    assert_error(answer, 422, "validation_error", ("code", "invalid_value", "body"))
+
+
+async def test_a_member_changes_its_password_and_its_other_sessions_end(live: Live):
+    browser, other = await came_in(live, email=ADA), Browser(live)
+    assert (await sign_in(live, with_password(), other)).status_code == 200
+    with nothing_stored(live):
+        wrong = await browser("POST", OWN_PASSWORD, {"password": ANOTHER, "new_password": ANOTHER})
+        assert_error(wrong, 422, "validation_error", ("password", "invalid_value", "body"))
+    assert (await browser("POST", OWN_PASSWORD, {"password": PASSWORD, "new_password": ANOTHER})).status_code == 204
+    assert (await browser("GET", SESSION)).status_code == 200
+    assert_error(await other("GET", SESSION), 401, "unauthorized")
+    assert_error(await sign_in(live, with_password()), 401, "unauthorized")
+    assert (await sign_in(live, with_password(password=ANOTHER))).status_code == 200
+    last = next(entry.record for entry in records(live) if entry.record.action == "changePassword")
+    assert ANOTHER not in repr(last)
+    assert PASSWORD not in repr(last)
+
+
+GUESSABLE = ["qwerty123456", "1QAZ2wsx3EDC", "Ada@Shop.Example", "Augusta Ada King", "augustaadaking"]
+
+
+@pytest.mark.parametrize("guessable", GUESSABLE)
+async def test_common_passwords_and_the_own_address_or_name_are_refused(live: Live, guessable: str):
+    _, token = invited(live, email=ADA, name="Augusta Ada King")
+    with nothing_stored(live):
+        answer = await Browser(live)("POST", INVITATIONS, {"token": token, "password": guessable})
+        assert_error(answer, 422, "validation_error", ("password", "invalid_value", "body"))
+    live.clock.advance(seconds=60)
+    browser = Browser(live)
+    assert (await browser("POST", INVITATIONS, {"token": token, "password": PASSWORD})).status_code == 200
+    answer = await browser("POST", OWN_PASSWORD, {"password": PASSWORD, "new_password": guessable})
+    assert_error(answer, 422, "validation_error", ("new_password", "invalid_value", "body"))
+
+
+@pytest.mark.slow(0.3)
+async def test_attempts_by_an_open_screen_count_as_attempts_to_sign_in(live: Live):
+    browser = await came_in(live, email=ADA)
+    said = [
+        (await browser("POST", OWN_PASSWORD, {"password": ANOTHER, "new_password": ANOTHER})).status_code
+        for _ in range(ACCOUNT_SIGN_INS + 2)
+    ]
+    assert said == [422] * ACCOUNT_SIGN_INS + [429] * 2
+    assert (await Browser(live)("POST", SESSION, with_password())).status_code == 429
+
+
+async def test_a_session_of_a_key_and_a_member_of_the_provider_have_no_password_to_change(live: Live):
+    browser = await signed_in(live)
+    for path, body in (
+        (OFFER, {"password": PASSWORD}),
+        (OWN_PASSWORD, {"password": PASSWORD, "new_password": ANOTHER}),
+    ):
+        assert_error(await browser("POST", path, body), 404, "not_found")
+
+
+async def test_another_invitation_ends_recovery_codes(live: Live):
+    _, member_id, codes = await confirmed(live)
+    admin = await signed_in(live)
+    path = f"{API}/management/organizations/{live.organization.id}/members/{member_id}/invitation"
+    token = (await admin("POST", path)).json()["invitation_url"].partition("#")[2]
+    live.clock.advance(seconds=60)
+    assert (await Browser(live)("POST", INVITATIONS, {"token": token, "password": ANOTHER})).status_code == 200
+    assert len(rows(live, SESSIONS)) == 2
+    assert (await sign_in(live, with_password(password=ANOTHER, totp=codes[0]))).status_code == 200, "it needs no code"

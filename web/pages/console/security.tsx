@@ -1,0 +1,71 @@
+/** How the member signs in: one-time codes, recovery codes and the password. Each change is proven by the password. */
+/** @jsxImportSource preact */
+import { useState } from "preact/hooks";
+import { useAction, useConsole } from "./state.js";
+import { Copy, Problem } from "./ui.js";
+
+interface Offer {
+  secret: string;
+  url: string;
+}
+
+/** What is shown: which form is open, the secret to confirm, or the recovery codes of the secret that was confirmed. */
+type Shown = "" | "codes" | "password" | Offer | string[];
+
+const SHORTEST = 12;
+
+export function Security({ has }: { has: boolean }) {
+  const { api, notify } = useConsole();
+  const [shown, show] = useState<Shown>("");
+  const [isSet, setIsSet] = useState(has);
+  const action = useAction(async (body: Record<string, FormDataEntryValue>) => {
+    if (shown === "codes") show(await api.call<Offer>("POST", "totp", { body }));
+    else if (shown === "password") {
+      await api.call("POST", "password", { body });
+      show("");
+      notify("Your password is changed. Your other sessions have ended.");
+    } else {
+      const { recovery_codes } = await api.call<{ recovery_codes: string[] }>("POST", "totp/confirm", { body });
+      setIsSet(true);
+      show(recovery_codes);
+    }
+  });
+  if (shown === "")
+    return (
+      <>
+        <p>{isSet ? "You sign in with one-time codes." : "You sign in without one-time codes."}</p>
+        <p class="buttons">
+          <button type="button" onClick={() => show("codes")}>{isSet ? "Use another authenticator" : "Set up one-time codes"}</button>
+          <button type="button" onClick={() => show("password")}>Change password</button>
+        </p>
+      </>
+    );
+  if (Array.isArray(shown))
+    return (
+      <>
+        <p>From now on you sign in with a code. Keep these recovery codes where you find them without your phone: each signs you in once. They are shown this once.</p>
+        <pre tabIndex={0}>{shown.join("\n")}</pre>
+        <p class="buttons"><Copy text={shown.join("\n")} what="the recovery codes" /> <button type="button" onClick={() => show("")}>I have kept them</button></p>
+      </>
+    );
+  const send = (event: SubmitEvent) => {
+    event.preventDefault();
+    void action.run(Object.fromEntries(new FormData(event.currentTarget as HTMLFormElement)));
+  };
+  return (
+    <form onSubmit={send} key={String(shown)}>
+      {typeof shown === "object" ? (
+        <>
+          <p>Add this secret to your authenticator, or <a href={shown.url}>open it there</a>. It is shown this once.</p>
+          <p class="copyable"><code>{shown.secret.match(/.{1,4}/g)?.join(" ")}</code> <Copy text={shown.secret} what="the secret" /></p>
+          <label class="field"><span>Code that it shows</span><input name="code" required inputMode="numeric" autocomplete="one-time-code" maxLength={16} /></label>
+        </>
+      ) : (
+        <label class="field"><span>Your password</span><input name="password" type="password" required autocomplete="current-password" /></label>
+      )}
+      {shown === "password" && <label class="field"><span>New password, {SHORTEST} characters at least</span><input name="new_password" type="password" required minLength={SHORTEST} maxLength={256} autocomplete="new-password" /></label>}
+      <Problem error={action.error} />
+      <p class="buttons"><button class="primary" disabled={action.busy}>{shown === "codes" ? "Go on" : shown === "password" ? "Change" : "Confirm"}</button> <button type="button" onClick={() => show("")}>Cancel</button></p>
+    </form>
+  );
+}

@@ -3,8 +3,9 @@
 People: the stream `small` with tokens; crowds (carriers, offices that begin in one morning, schools, a campus, of equal
 and of different devices), and the captures of real browsers that nobody drives. Scripts: 200 visitors made from one
 report, from one address or from 200, with more or less of it changed, in a young store and in one that knows the
-release; phones that are made up; one key that signs for all. Everything runs through `svc replay`, in this process.
-What headers say is left out, as if a program sent those of the browser.
+release; phones that are made up; windows that tools drive, with emptied storage each time; one key that signs for all.
+Everything runs through `svc replay`, in this process. What headers say is left out, as if a program sent those of the
+browser.
 
     python -m bench.newcomers [--seed 1] [--data ../shared/data] [--captures tests/captures/sdk-browsers.jsonl.gz]
 """
@@ -16,6 +17,7 @@ import copy
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import cycle
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -212,21 +214,23 @@ def same_release(signals: dict[str, Any], number: int) -> dict[str, Any]:
     return made
 
 
-def scripts(rows: Sequence[dict[str, Any]], seed: int) -> Iterator[tuple[str, Judged]]:
+def scripts(
+    rows: Sequence[dict[str, Any]], driven: Sequence[dict[str, Any]], seed: int
+) -> Iterator[tuple[str, Judged]]:
     captured = next(row for row in rows if row["tag"] == "chromium/plain")
     template, agent = captured["signals"], captured["headers"]["user-agent"]
     for store in ("young store", "release known"):
         for how in ("nothing", "canvas, audio", "a device"):
             for where in ("one address", f"{SCRIPTED} addresses"):
                 chance = Random(f"{seed} {store} {how} {where}")
-                visits = of_captures(rows, "")
+                visits, home = of_captures(rows, ""), Addresses(chance).home
                 if store == "release known":
                     devices = [captured | {"signals": same_release(template, number)} for number in range(120)]
                     visits += [visit._replace(ip=f"82.{at}.1.7", at_s=visit.at_s + DAY_S, token=f"{at + 5000:032x}")
                                for at, visit in enumerate(of_captures(devices, ""))]  # fmt: skip
                 name = f"{store}; changed: {how}; {where}"
                 for number in range(SCRIPTED):
-                    ip = "83.1.2.3" if where == "one address" else f"83.{number}.2.3"
+                    ip = "81.250.2.3" if where == "one address" else home("GB")
                     own = f"{chance.getrandbits(128):032x}"
                     at_s = START_S + 3 * DAY_S + number / 10
                     visits.append(Visit(at_s, name, ip, varied(template, chance, how), own, 10 + number, agent))
@@ -241,12 +245,20 @@ def scripts(rows: Sequence[dict[str, Any]], seed: int) -> Iterator[tuple[str, Ju
             MADE_UP | {"android_id": f"{chance.getrandbits(64):016x}"} for _ in range(SCRIPTED)
         ]  # fmt: skip
         yield name, judged([
-            Visit(START_S + at / 10, name, f"83.{at % ips}.2.3", phone, token(), agent="okhttp/4.12.0")
+            Visit(START_S + at / 10, name, f"81.{at % ips}.2.3", phone, token(), agent="okhttp/4.12.0")
             for at, phone in enumerate(phones)
+        ])  # fmt: skip
+    for name, ips in (("driven windows, one address", 1), (f"driven windows, {SCRIPTED} addresses", SCRIPTED)):
+        yield name, judged([
+            Visit(
+                START_S + at * 20, name, f"81.{at % ips}.2.3", row["signals"], token(),
+                agent=row["headers"]["user-agent"],
+            )
+            for at, row in zip(range(SCRIPTED), cycle(driven), strict=False)
         ])  # fmt: skip
     name = f"one key signs, {SCRIPTED} addresses"
     signed = [
-        Visit(START_S + at, name, f"83.{at}.2.3", varied(template, chance, "a device"), token(), 1, agent)
+        Visit(START_S + at, name, f"81.{at}.2.3", varied(template, chance, "a device"), token(), 1, agent)
         for at in range(SCRIPTED)
     ]
     yield name, judged(signed)
@@ -257,10 +269,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--captures", type=Path, default=Path("tests/captures/sdk-browsers.jsonl.gz"))
+    parser.add_argument("--driven", type=Path, default=Path("tests/captures/automation-156.jsonl.gz"))
     arguments = parser.parse_args()
     rows = [row for row in read_rows(arguments.captures) if row["kind"] == "normal"]
     print("| scripts | ids | at medium or more | with a signal | which |\n| --- | ---: | ---: | ---: | --- |")
-    for name, run in scripts(rows, arguments.seed):
+    driven = [row for row in read_rows(arguments.driven) if row["tag"].endswith("/window")]
+    for name, run in scripts(rows, driven, arguments.seed):
         fired, visits = run.fired[name], run.visits[name]
         which = ", ".join(f"`{signal}` {count}" for signal, count in fired.most_common() if signal[0] != "(")
         shown = (fired["(new)"], f"{fired['(medium)'] / visits:.2f}", f"{fired['(any)'] / visits:.2f}", which)

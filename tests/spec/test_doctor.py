@@ -14,12 +14,15 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from svc.cli.develop.replay_store import put_weights
 from svc.cli.serve import health_checks
-from svc.cli.serve.doctor import rules_of, spellings_of
+from svc.cli.serve.doctor import rules_of, spellings_of, weights_of
 from svc.cli.serve.health_checks import Examined, Finding
 from svc.config import Config
 from svc.domain.accounts.names import folded
 from svc.domain.rules.ruleset import Rule
+from svc.domain.scoring.signals import default_weights
+from svc.domain.scoring.weights import StoredWeights
 from svc.store.transactions.rules.rulesets import save_rules
 from svc.world import World
 from tests.spec.commands import Run
@@ -290,6 +293,34 @@ async def test_rules_and_filters_that_could_not_be_saved_again_are_named(live: L
     assert finding.status == "warning"
     organization = live.organization.id
     assert finding.says.endswith(f"rule 'Dear' (live) of {organization}; rule 'Old' (live) of {organization}")
+
+
+async def test_weights_that_were_saved_before_a_signal_came_are_named(live: Live):
+    """Decisions 18.6: a signal counts 0 in them, and nothing else says so."""
+    assert weights_of(live.found.store).status == "ok"
+    number, organization = live.organization.number, live.organization.id
+    weights = default_weights("web")
+    known = {name: weight for name, weight in weights.items() if name not in ("key_shared", "proof_failed")}
+
+    def saved(weights: dict[str, int]) -> StoredWeights:
+        return StoredWeights(
+            revision=1,
+            threshold=30,
+            weights=weights,
+            vpn_mode="method",
+            residential_proxy_mode="method",
+            updated_at_ms=0,
+        )
+
+    live.found.store.write_now([partial(put_weights, number=number, weights={"web": saved(weights)})])
+    assert weights_of(live.found.store).status == "ok"
+    live.found.store.write_now([partial(put_weights, number=number, weights={"web": saved(known)})])
+    finding = weights_of(live.found.store)
+    assert finding.status == "warning"
+    assert (
+        finding.says == f"count 0, since weights were saved before: proof_failed, key_shared in those of {organization}"
+    )
+    assert "console" in finding.do
 
 
 def test_ids_are_folded_to_what_people_see_of_them():

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from svc.domain.access.browser_keys import BrowserKey as KeyRecord
+from svc.domain.model import Platform
 from svc.store.schema.tables import BROWSER_KEYS, VELOCITY
 from tests.spec.responses import BROWSER
 from tests.spec.test_apps import App
@@ -130,6 +131,18 @@ async def test_equal_devices_of_which_one_came_back_are_no_storage_that_is_clear
         assert "storage_renewed" not in fired(await site.visit(report(client_token=token)))
 
 
+@pytest.mark.parametrize("platform", ["android", "ios"])
+async def test_phones_of_one_model_are_told_by_their_device_ids(live: Live, platform: Platform):
+    app, tokens = App(live, platform), Site(live).tokens()
+    name = "android_id" if platform == "android" else "identifier_for_vendor"
+    for _ in range(6):
+        assert "storage_renewed" not in fired(
+            await app.identify(client_token=next(tokens), **{name: next(tokens)[:16]})
+        )
+    cleared = [await app.identify(client_token=next(tokens), **{name: "a1b2c3d4e5f60718"}) for _ in range(3)]
+    assert [weight(answer, "storage_renewed") for answer in cleared] == [0, 0, 10]
+
+
 async def test_a_report_that_is_sent_again_renews_no_storage(live: Live):
     site, token = Site(live), next(Site(live).tokens())
     signals = report(client_token=token) | {"nonce": "once"}
@@ -154,8 +167,8 @@ async def burst(
     return answers
 
 
-@pytest.mark.parametrize(("number", "seconds"), [(18, 90 * 60), (18, 1), (30, 12 * 3600)])
-async def test_what_an_office_brings_is_no_burst(live: Live, number: int, seconds: float):
+@pytest.mark.parametrize(("number", "seconds"), [(18, 90 * 60), (18, 1), (30, 12 * 3600), (30, 600)])
+async def test_what_an_office_or_a_class_brings_is_no_burst(live: Live, number: int, seconds: float):
     assert all(not weight(answer, "new_visitor_burst") for answer in await burst(Site(live), number, seconds))
 
 
@@ -172,7 +185,7 @@ async def test_eighty_new_visitors_in_eighty_seconds_are_a_burst_and_weigh_twice
 
 async def test_a_slow_burst_weighs_once_and_beyond_twice_as_many_twice(live: Live):
     weights = [weight(answer, "new_visitor_burst") for answer in await burst(Site(live), 64, 80 * 60)]
-    assert weights == [0] * 18 + [15] * 18 + [30] * 28
+    assert weights == [0] * 30 + [15] * 30 + [30] * 4
 
 
 @pytest.mark.parametrize("other", ["address", "class", "organization", "environment"])
@@ -362,9 +375,14 @@ def rendering(device: int, **changes: Any) -> dict[str, Any]:
 
 
 async def release(site: Site, devices: int, single: int = 0) -> None:
+    """So many devices, of which some, with a value of their own, come back on the next day."""
     for device in range(1, devices + 1):
         own = {"canvas": f"{device:032x}"} if device <= single else {}
-        await site.visit(rendering(device, **own), f"81.2.{device}.9")
+        await site.visit(rendering(device, client_token=f"{device:032}", **own), f"81.2.{device}.9")
+    site.live.clock.advance(hours=24)
+    for device in range(1, single + 1):
+        signals = rendering(device, client_token=f"{device:032}", canvas=f"{device:032x}")
+        await site.visit(signals, f"81.2.{device}.9")
 
 
 @pytest.mark.parametrize(("field", "value"), [("canvas", "d" * 32), ("audio", "124.0434752751607499")])
@@ -383,6 +401,13 @@ async def test_invented_values_do_not_become_known(live: Live):
     for device in range(100, 120):
         answer = await site.visit(rendering(device, canvas=f"{device:032x}"), f"81.3.{device}.9")
         assert weight(answer, "unseen_rendering") == 5
+
+
+async def test_a_program_that_invents_every_device_is_seen_in_a_young_store(live: Live):
+    """What does not come back does not make a release look as if its devices varied."""
+    site = Site(live)
+    answers = [await site.visit(rendering(at, canvas=f"{at:032x}"), f"81.4.{at}.9") for at in range(1, 81)]
+    assert [weight(answer, "unseen_rendering") for answer in answers] == [0] * 50 + [5] * 30
 
 
 async def test_a_device_that_comes_back_on_another_day_is_real(live: Live):

@@ -28,6 +28,7 @@ from svc.domain.network.timezones import country_of_zone
 
 if TYPE_CHECKING:
     from svc.domain.matching import Features, Recognition, Statistics
+    from svc.domain.matching.learned.renderings import Rendered
     from svc.domain.model import Network, Report
 
 HOUR_S: Final = 3600
@@ -370,21 +371,19 @@ def is_first_day(recognition: Recognition, now_s: int) -> bool:
     return now_s // DAY_S <= before.first_seen_s // DAY_S
 
 
-def is_another_device(features: Features, recognition: Recognition, statistics: Statistics, now_s: int) -> bool:
-    """Return whether what a device computes is to be counted for its release: it is new; or its token came back on a
-    later day, with values that nobody of the release had, or with another release than it had before.
+def rendered(features: Features, recognition: Recognition, now_s: int) -> Rendered:
+    """Return what a visit teaches of what devices compute: each device once as new, once when its token first comes
+    back on a later day, and again with another release.
     """
     before = recognition.statistics_update.before
-    if recognition.number is None or before is None or recognition.outcome != "token":
-        return recognition.number is None
-    if is_first_day(recognition, now_s):
-        return False
-    gpu = Attribute.GPU
-    return (
-        features.browser_version // 10 != before.browser_version // 10
-        or features.values[gpu] != before.values[gpu]
-        or not statistics.knows_renderings(features)
-    )
+    if recognition.number is None:
+        return "new"
+    if before is None or recognition.outcome != "token" or is_first_day(recognition, now_s):
+        return ""
+    version, gpu = features.browser_version // 10, Attribute.GPU
+    if (version, features.values[gpu]) != (before.browser_version // 10, before.values[gpu]):
+        return "moved"
+    return "back" if before.last_seen_s // DAY_S <= before.first_seen_s // DAY_S else ""
 
 
 def rare_device(statistics: Statistics, features: Features, known_alike: int = 0) -> Observation | None:

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 DAY_S: Final = 24 * 3600
 THIRD: Final = 3
 """The new token of one report at one address, within a day, from which on its storage was renewed."""
-BURSTS: Final = ((90 * 60, 18), (12 * 3600, 30))
-"""(seconds, new visitors of one class): what an address may have at once. Beyond that it is a burst."""
-LOUD: Final = (30, 9)
-"""Likewise, and for what is beyond twice as many alone: no class of pupils opens a page as fast."""
+USUAL: Final = (12 * 3600, 30)
+"""(seconds, new visitors of one class): what an address may have at once, such as a class of pupils in one lesson.
+Beyond that it is a burst, and beyond twice that it weighs twice."""
+FAST: Final = (30, 18)
+"""Beyond this it is no people, whatever they open at once, and weighs twice."""
 EXPECTED_TIMES: Final = 3.0
 """So many times the new visitors that the organization sees for each known one are ordinary, for each known one here:
 an office, a school or a carrier has people who come back, a program has none."""
@@ -44,7 +45,8 @@ class Arrival(NamedTuple):
     """What an identification is for its address."""
 
     family: int
-    exact: int
+    report: int
+    """A hash of the report and the device id."""
     token: int
     """0 = none."""
     visitor: int
@@ -68,7 +70,7 @@ class Arrival(NamedTuple):
     @property
     def several(self) -> int:
         """The entry which says that several devices here send this report."""
-        return _low(self.family, _CLASS_BITS) << _CLASS_AT | _low(self.exact, _REPORT_BITS) << _REPORT_AT
+        return _low(self.family, _CLASS_BITS) << _CLASS_AT | _low(self.report >> 1, _REPORT_BITS) << _REPORT_AT
 
     @property
     def token_bits(self) -> int:
@@ -136,13 +138,11 @@ def new_visitor_burst(row: VelocityRow, arrival: Arrival, at_s: int, new_for_eac
     """Return the signal `new_visitor_burst` of a new visitor whose address has too many of its class; `None` otherwise.
     `row`: that of the address, this one included; `new_for_each_known`: what the organization sees elsewhere.
     """
-    quiet = [_excess(row, arrival, at_s, new_for_each_known, burst) for burst in BURSTS]
-    if max(quiet) <= 1.0:
-        return None
-    if max(*quiet, _excess(row, arrival, at_s, new_for_each_known, LOUD)) > 2.0:
+    excess = _excess(row, arrival, at_s, new_for_each_known, USUAL)
+    if excess > 2.0 or _excess(row, arrival, at_s, new_for_each_known, FAST) > 1.0:
         evidence = ("new_visitors_of_address", "twice_as_many_new_visitors_of_address")
         return Observation("new_visitor_burst", "high", evidence)
-    return Observation("new_visitor_burst", "medium", ("new_visitors_of_address",))
+    return Observation("new_visitor_burst", "medium", ("new_visitors_of_address",)) if excess > 1.0 else None
 
 
 def _excess(row: VelocityRow, arrival: Arrival, at_s: int, new_for_each_known: float, burst: tuple[int, int]) -> float:

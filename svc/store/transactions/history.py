@@ -24,7 +24,6 @@ from svc.domain.history.evidence import (
     VisitorHistory,
     VisitorPlaces,
     came_from,
-    is_another_device,
     is_first_day,
     is_remembered,
     is_shared_address,
@@ -32,6 +31,7 @@ from svc.domain.history.evidence import (
     met,
     new_place,
     rare_device,
+    rendered,
     replay,
     velocity,
     visited,
@@ -114,8 +114,8 @@ def update_history(
         if replayed is None and may_teach(visitor, address):
             is_first = not visitor.lessons
             lesson = _lesson(assessment, recognition, is_first=is_first)
-            shows_rendering = not unseen and is_another_device(features, recognition, statistics, seen.at_s)
-            lesson = msgspec.structs.replace(lesson, rendered=shows_rendering)
+            taught = "" if unseen else rendered(features, recognition, seen.at_s)
+            lesson = msgspec.structs.replace(lesson, rendered=taught)
             _remember_origin(transaction, assessment, recognition, is_first=is_first)
             visitor = msgspec.structs.replace(visitor, lessons=visitor.lessons + 1)
             address = msgspec.structs.replace(address, lessons=address.lessons + 1)

@@ -27,7 +27,9 @@ def arrival_of(assessment: Assessment, visitor: int | None, *, is_new: bool, has
     seen, features = assessment.history, assessment.features
     if visitor is None or not seen.is_public or not seen.counts_address:
         return None
-    return Arrival(features.family, features.exact, features.token, visitor, is_new, has_new_token)
+    # Phones of one model send one report, but for what the system calls each.
+    report = features.exact ^ features.device
+    return Arrival(features.family, report, features.token, visitor, is_new, has_new_token)
 
 
 def arrival_signals(

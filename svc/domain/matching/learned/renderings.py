@@ -1,16 +1,17 @@
 """Renderings: which images and sounds the devices of one release compute, so that an invented one stands out.
 
-What may live here: the bounded tables of canvas and audio values by release, what they answer, and how they
-learn. Pure.
+What may live here: the bounded tables of canvas and audio values by release, what they answer, and how they learn.
+Pure.
 
-A release is an engine with its major version, a system and a graphics renderer. Its devices compute few values. A value
-that none of them has shows an invention where new values hardly ever come: as many devices have a value of their own as
-the next one will (Good, Biometrika 1953), so that a release with many such tells nothing.
+A release is an engine with its major version, a system and a graphics renderer. Its devices compute few values. As many
+devices of a release have a value of their own as the next one will (Good, Biometrika 1953), so that a release with many
+such tells nothing. Only devices that came back on another day say so: what a program invents does not come back, and
+must not make the release look as if it varied.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
@@ -22,21 +23,32 @@ if TYPE_CHECKING:
 ENOUGH_DEVICES: Final = 50
 """Of a release that have a value, before another one is unseen (decisions 18.6)."""
 MAX_SINGLE: Final = 0.02
-"""Share of its devices with a value of their own; a release with more has new ones all the time."""
+"""Share of its devices that came back, and have a value of their own, beside one such device."""
 MAX_RELEASES: Final = 128
-MAX_VALUES: Final = 32
-"""Values of a release. One with more tells nothing."""
+MAX_VALUES: Final = 48
+"""Values of a release. Of more, those of one device that did not come back go first."""
 COMPUTED: Final = {Attribute.CANVAS: "canvas_never_seen", Attribute.AUDIO: "audio_never_seen"}
 """What is compared -> the evidence of a value that no device has."""
 
+Rendered = Literal["", "new", "back", "moved"]
+"""What a visit teaches: nothing; the values of a new device; that a device came back on another day, with the release
+that it had or with another one."""
+
+
+class Values(msgspec.Struct, gc=False):
+    """Of one attribute."""
+
+    devices: int = 0
+    seen: dict[int, int] = msgspec.field(default_factory=dict[int, int])
+    """Value -> devices that had it first; the latest last."""
+    back: dict[int, int] = msgspec.field(default_factory=dict[int, int])
+    """Value -> devices that came back with it."""
+
 
 class Rendering(msgspec.Struct, gc=False):
-    """What the devices of a release compute."""
+    """What the devices of a release compute, for each attribute of `COMPUTED`."""
 
-    values: list[dict[int, int]] = msgspec.field(default_factory=lambda: [{} for _ in COMPUTED])
-    """Value -> devices, for each attribute of `COMPUTED`."""
-    varies: bool = False
-    """It had too many values."""
+    values: list[Values] = msgspec.field(default_factory=lambda: [Values() for _ in COMPUTED])
 
 
 Renderings = dict[int, Rendering]
@@ -46,31 +58,23 @@ Renderings = dict[int, Rendering]
 def unseen(renderings: Renderings, features: Features) -> tuple[str, ...]:
     """Return evidence of values that no known device of the release has, where enough are known; about 1 µs."""
     known = renderings.get(features.release) if features.release else None
-    if known is None or known.varies:
+    if known is None:
         return ()
     return tuple(
         evidence
         for (attribute, evidence), values in zip(COMPUTED.items(), known.values, strict=True)
-        if features.values[attribute] and features.values[attribute] not in values and _is_settled(values)
+        if features.values[attribute] and features.values[attribute] not in values.seen and _is_settled(values)
     )
 
 
-def is_known(renderings: Renderings, features: Features) -> bool:
-    """Return whether each value of the report is one of the release's."""
-    known = renderings.get(features.release)
-    return known is not None and all(
-        not features.values[attribute] or features.values[attribute] in values
-        for attribute, values in zip(COMPUTED, known.values, strict=True)
-    )
+def _is_settled(values: Values) -> bool:
+    if values.devices < ENOUGH_DEVICES:
+        return False
+    single = sum(count == 1 for count in values.back.values())
+    return single <= 1 + MAX_SINGLE * sum(values.back.values())
 
 
-def _is_settled(values: dict[int, int]) -> bool:
-    devices = sum(values.values())
-    single = sum(count == 1 for count in values.values())
-    return devices >= ENOUGH_DEVICES and single <= MAX_SINGLE * devices
-
-
-def learn(renderings: Renderings, features: Features) -> None:
+def learn(renderings: Renderings, features: Features, rendered: Rendered) -> None:
     """Count a device. Of too many releases, the one that was seen longest ago goes, small ones first."""
     if not features.release:
         return
@@ -78,16 +82,24 @@ def learn(renderings: Renderings, features: Features) -> None:
     renderings[features.release] = known
     if len(renderings) > MAX_RELEASES:
         oldest = list(renderings)[:-1]
-        del renderings[next((each for each in oldest if _devices(renderings[each]) < ENOUGH_DEVICES), oldest[0])]
-    if known.varies:
-        return
+        small = (each for each in oldest if max(one.devices for one in renderings[each].values) < ENOUGH_DEVICES)
+        del renderings[next(small, oldest[0])]
     for attribute, values in zip(COMPUTED, known.values, strict=True):
         value = features.values[attribute]
-        if value:
-            values[value] = values.get(value, 0) + 1
-    if any(len(values) > MAX_VALUES for values in known.values):
-        known.values, known.varies = [{} for _ in COMPUTED], True
+        if not value:
+            continue
+        if rendered != "back" or value not in values.seen:
+            values.devices += 1
+            values.seen[value] = values.seen.pop(value, 0) + 1
+        if rendered != "new":
+            values.back[value] = values.back.get(value, 0) + 1
+        _keep_bounded(values)
 
 
-def _devices(known: Rendering) -> int:
-    return max(sum(values.values()) for values in known.values)
+def _keep_bounded(values: Values) -> None:
+    if len(values.seen) > MAX_VALUES:
+        seen = values.seen
+        dispensable = (each for each, count in seen.items() if count == 1 and each not in values.back)
+        gone = next(dispensable, None) or min(seen, key=seen.__getitem__)
+        del seen[gone]
+        values.back.pop(gone, None)

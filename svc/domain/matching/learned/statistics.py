@@ -94,8 +94,8 @@ class StatisticsUpdate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How many tokens that had joined so turned out to be another device's, by expectation, 0 to 1."""
     handshake: int = 0
     """32-bit hash of the fingerprint of its TLS handshake, where that is to be learned; 0 = nothing."""
-    rendered: bool = False
-    """What the device computes is to be counted."""
+    rendered: renderings.Rendered = ""
+    """What it teaches of what devices compute."""
 
 
 NOTHING: Final = StatisticsUpdate()
@@ -286,10 +286,6 @@ class Statistics:
         """Return evidence of canvas and audio values that no known device of the same release has (`renderings`)."""
         return renderings.unseen(self._shared.renderings, features)
 
-    def knows_renderings(self, features: Features) -> bool:
-        """Return whether other devices of the same release have these canvas and audio values."""
-        return renderings.is_known(self._shared.renderings, features)
-
     def new_for_each_known(self) -> float:
         """Return how many new devices come for each visit of a known one, within `parameters.NEW_FOR_EACH_KNOWN`."""
         low, high = parameters.NEW_FOR_EACH_KNOWN
@@ -347,7 +343,7 @@ class Statistics:
         for counts in (known.successions, self._shared.successions[features.mobile]):
             counts.learn(update.joined, update.parted)
         if update.rendered:
-            renderings.learn(self._shared.renderings, features)
+            renderings.learn(self._shared.renderings, features, update.rendered)
         self._count_newcomer(update.new_devices)
         given_up = self._note(features.family, known.version_visits)
         if update.before is not None and update.returned_at_s:

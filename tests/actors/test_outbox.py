@@ -167,10 +167,77 @@ async def test_an_outage_with_a_backlog_uses_few_attempts_and_recovers_in_minute
             assert "failed" not in world.states(endpoint.queue)
             world.receivers.scripts[URL] = always(OK)
             await trio.sleep(600)
-        assert burned < 120
+        assert burned < 140
         assert world.states(endpoint.queue) == ["delivered"] * 10 * BACKLOG_OVER
         assert status(world, endpoint) == "active"
         assert world.receivers.most_open[URL] == 8, "the window has opened again"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("endpoints", "events"), [(1, 400), (9, 400), (1, 4)])
+async def test_after_a_short_outage_the_first_delivery_comes_within_seconds(
+    tmp_path: Path, autojump_clock: MockClock, endpoints: int, events: int
+):
+    """Decisions 17.7: however many deliveries wait."""
+    with outbox_world(tmp_path) as world:
+        number, urls = world.organization(), [f"https://r{place}.example/" for place in range(endpoints)]
+        queues = [world.endpoint(number, url).queue for url in urls]
+        for url in urls:
+            world.receivers.scripts[url] = always(DOWN)
+        async with running(world):
+            for _ in range(20):
+                world.send(number, events // 20 or 1)
+                await trio.sleep(1)
+            for url in urls:
+                world.receivers.scripts[url] = always(OK)
+            await trio.sleep(15)
+            for queue in queues:
+                assert "delivered" in world.states(queue)
+            await trio.sleep(45)
+        for queue in queues:
+            assert set(world.states(queue)) == {"delivered"}
+
+
+@pytest.mark.slow
+async def test_the_first_success_after_an_outage_makes_all_that_wait_due(tmp_path: Path, autojump_clock: MockClock):
+    """Decisions 17.7: whatever their own schedule says."""
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        world.receivers.scripts[URL] = always(DOWN)
+        async with running(world):
+            world.send(number, 90)
+            await trio.sleep(HOUR)
+            tried = len(world.receivers.posts)
+            world.receivers.scripts[URL] = always(OK)
+            await trio.sleep(60)
+            assert len(world.receivers.posts) == tried, "all of them wait for half an hour"
+            world.send(number)
+            await trio.sleep(30)
+        assert world.states(endpoint.queue) == ["delivered"] * 91
+        assert world.violations() == []
+
+
+async def test_a_new_webhook_costs_one_commit_and_one_that_waited_for_the_process_two(
+    tmp_path: Path, autojump_clock: MockClock
+):
+    """ADR 163: what the process has committed shows that the disk takes commits."""
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        world.endpoint(number, URL)
+        world.receivers.scripts[URL] = always(OK)
+        async with running(world):
+            await trio.sleep(1)
+            before = world.store.commits
+            world.send(number)
+            await trio.sleep(1)
+            assert world.store.commits == before + 2, "the event, and what came of the attempt"
+        world.send(number)
+        before = world.store.commits
+        async with running(world, world.new_outbox()):
+            await trio.sleep(1)
+        assert world.store.commits == before + 2, "the delivery as it is, and what came of the attempt"
+        assert len(world.receivers.posts) == 2
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import pytest
 
 from svc.domain.webhooks.queues import (
     FAILING_SLOTS,
+    MAX_PROBE_MS,
     ORGANIZATION_SLOTS,
     PROBE_MS,
     SLOTS,
@@ -17,6 +18,7 @@ from svc.domain.webhooks.queues import (
     EndpointQueue,
     adjust_concurrency,
     is_failing,
+    probe_after_ms,
 )
 from svc.domain.webhooks.records import DeliveryKey, Endpoint, EndpointKey, Health
 from svc.domain.webhooks.schedule import AttemptResult
@@ -30,6 +32,7 @@ ENDPOINT = Endpoint(
     created_at_ms=0,
     secret_last4="abcd",
 )
+HOUR_MS = 3_600_000
 OK = AttemptResult(1, 0, 0, 10, 200, None)
 
 
@@ -193,17 +196,23 @@ def test_an_idle_queue_without_state_is_dropped():
     assert sender.queues.take(10**15) is None
 
 
-def test_probes_of_an_outage_back_off_and_a_success_ends_them():
+def test_the_time_between_probes_follows_how_long_the_outage_has_lasted_and_a_success_ends_them():
+    """Decisions 17.7: however many attempts have failed meanwhile."""
     queue: EndpointQueue[None] = EndpointQueue(key=EndpointKey(1, 1))
-    waits = []
-    for _ in range(9):
-        adjust_concurrency(queue, failure(), 1000, failing=True)
-        waits.append(queue.probe_at_ms - 1000)
-    assert waits[:3] == [PROBE_MS, 2 * PROBE_MS, 4 * PROBE_MS]
-    assert waits[-1] == 300_000
+    lasted_ms = {0: 5_000, 20_000: 5_000, 60_000: 5_000, 600_000: 50_000, HOUR_MS: 300_000, 7 * HOUR_MS: 300_000}
+    for outage_ms, wait_ms in lasted_ms.items():
+        result = failure()._replace(started_ms=10**6 + outage_ms, duration_ms=0)
+        for _ in range(50):
+            adjust_concurrency(queue, result, 1000, failing=True, failing_since_ms=10**6)
+            assert queue.probe_at_ms - 1000 == wait_ms
     assert queue.slots == 1
-    adjust_concurrency(queue, OK, 1000, failing=False)
-    assert (queue.probes, queue.probe_at_ms, queue.slots) == (0, 0, 2)
+    adjust_concurrency(queue, OK, 1000, failing=False, failing_since_ms=None)
+    assert (queue.probe_at_ms, queue.slots) == (0, 2)
+
+
+@pytest.mark.parametrize("outage_ms", [-1, -(10**12), 10**15])
+def test_a_clock_that_jumps_moves_no_probe_beyond_its_bounds(outage_ms: int):
+    assert PROBE_MS <= probe_after_ms(outage_ms) <= MAX_PROBE_MS
 
 
 def test_a_queue_removed_while_it_sleeps_is_not_handed_out():
@@ -295,8 +304,8 @@ def test_an_endpoint_whose_attempts_end_early_gets_no_second_turn():
 
 def test_the_outage_state_is_determined_again_after_each_attempt():
     queue: EndpointQueue[None] = EndpointQueue(key=EndpointKey(1, 1), backlogged=True)
-    adjust_concurrency(queue, failure(), 1000, failing=True)
-    assert (queue.backlogged, queue.failing, queue.probes) == (False, True, 1)
+    adjust_concurrency(queue, failure(), 1000, failing=True, failing_since_ms=0)
+    assert (queue.backlogged, queue.failing) == (False, True)
 
 
 @pytest.mark.parametrize(("failures", "failing"), [(4, False), (5, True)])

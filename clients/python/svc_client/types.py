@@ -1227,8 +1227,14 @@ class WebhookBody(TypedDict):
     `webhook.test`.
     """
     status: str
-    """`failing` is never switched off: the first `2xx` makes it `active` again. Now one of `active`, `failing`,
+    """`failing` after five failed attempts in a row over at least ten minutes, a delivery that failed for good, or
+    a `410`. It is never switched off: the first `2xx` makes it `active` again. Now one of `active`, `failing`,
     `paused`.
+    """
+    failing_since: NotRequired[str]
+    """When the first of its failed attempts in a row began, whatever its status; left out where the last attempt
+    succeeded. After five of them an endpoint for which more than 100 deliveries wait is tried after a twelfth
+    of the time since then, between 5 seconds and 5 minutes; the first success sends all that wait.
     """
     format: str
     """`json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people,

@@ -30,6 +30,7 @@ from svc.actors.mailbox import Mailbox
 from svc.actors.watch.clock import SteadyClock
 from svc.actors.watch.corruption import CorruptRows
 from svc.actors.webhooks.attempts import EndedAttempt, InFlight, OutboxStatistics, Sender, ms_since
+from svc.actors.webhooks.due_times import bring_all_forward, make_all_due
 from svc.actors.webhooks.partitions import EVERY_PARTITION, Partitions
 from svc.actors.webhooks.patience import read, wait_for_store, write
 from svc.domain.histogram import REQUEST_S, Histogram
@@ -45,7 +46,6 @@ from svc.store.store import Store
 from svc.store.transactions.webhooks.deliveries import (
     AttemptOutcome,
     AttemptRecord,
-    bring_forward,
     log_attempt,
     rewrite_delivery,
     sweep_removed,
@@ -57,7 +57,6 @@ from svc.store.views.webhooks import (
     first_removed,
     next_deliveries,
     poll_queues,
-    queues_ahead,
 )
 from svc.world import World
 
@@ -120,8 +119,8 @@ class Outbox:
         self._unreadable: set[EndpointKey] = set()
         """Endpoints with a corrupt row: nothing is sent to them while this process lives. What came of an attempt could
         not be written down, and it would be made again and again."""
-        self._has_written = False
-        """Whether the store has taken a commit of this outbox."""
+        self._commits_before = store.commits
+        """Of this process's store, when the outbox began to run: once there are more, the disk takes commits."""
         self._polled_at_s = world.elapsed_s()  # the first poll has a minute too
         self._poll_at_s = -inf
         self._found_late = False
@@ -176,9 +175,9 @@ class Outbox:
         """Deliver until cancelled. It starts from what is on disk, also when it is called again after a failure."""
         self._queues = DeliveryScheduler()
         self._ended_attempts = Mailbox[EndedAttempt](BATCH)
-        self._has_written = False
+        self._commits_before = self._store.commits
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._write_down)
+            nursery.start_soon(self._write_down, nursery)
             nursery.start_soon(self._sweep)
             nursery.start_soon(self._follow_partitions)
             self._poll_at_s = bring_at_s = -inf
@@ -186,7 +185,7 @@ class Outbox:
                 self._awake = trio.Event()
                 if self._world.elapsed_s() >= bring_at_s:
                     bring_at_s = self._world.elapsed_s() + BRING_FORWARD_S
-                    await self._bring_forward()
+                    await bring_all_forward(self._store, self._partitions, self._clock.now_ms)
                 if self._world.elapsed_s() >= self._poll_at_s:
                     self._poll_at_s = self._world.elapsed_s() + POLL_INTERVAL_S
                     await self._poll()
@@ -222,20 +221,6 @@ class Outbox:
         while not self._draining and await self._begin_some(nursery):
             await trio.lowlevel.checkpoint()
 
-    async def _bring_forward(self) -> None:
-        """What a clock that ran ahead has stored as due is due after one step from now (decisions 17.1)."""
-        after: EndpointKey | None = EndpointKey(0, 0)
-        while after is not None:
-            now_ms = self._clock.now_ms()
-            found, after = await read(
-                self._store, partial(queues_ahead, after=after, now_ms=now_ms, limit=QUEUES_PER_POLL)
-            )
-            for queue in filter(self._partitions.sends, found):
-                bring = partial(bring_forward, queue=queue, now_ms=now_ms, limit=SWEEP_ROWS)
-                job = Write(bring, queue.organization, lease=self._partitions.lease(queue))
-                while await write(self._store, [job], self._partitions.drop) == [SWEEP_ROWS]:
-                    pass
-
     async def _begin_some(self, nursery: trio.Nursery) -> bool:
         """Begin up to `STARTS_PER_PASS` attempts, which are found together; whether there may be more to begin."""
         now_ms = self._clock.now_ms()
@@ -260,7 +245,7 @@ class Outbox:
         claimed = [
             (one, lease) for one, (_, lease) in zip(found, taken, strict=True) if isinstance(one, ClaimedDelivery)
         ]
-        if claimed and not self._has_written:
+        if claimed and self._store.commits == self._commits_before:
             await self._write_first(*claimed[0])
             for queue, _ in taken:
                 if queue.key in self._unreadable:
@@ -278,7 +263,6 @@ class Outbox:
         (outcome,) = await write(self._store, [job], self._partitions.drop)
         if isinstance(outcome, CorruptionError):
             self._set_aside(claim.queue, outcome)
-        self._has_written = outcome is True
 
     async def _next(self, asked: list[AskedQueue], now_ms: int) -> list[ClaimedDelivery | NoWork]:
         """What each queue has to send; nothing of one with a corrupt row."""
@@ -372,7 +356,7 @@ class Outbox:
         record = AttemptRecord(attempt_id, claim.queue, claim.key, claim.endpoint, claim.event, result)
         await self._ended_attempts.put(EndedAttempt(record, flight.lease))
 
-    async def _write_down(self) -> None:
+    async def _write_down(self, nursery: trio.Nursery) -> None:
         """Group commits: while one is on the disk, the attempts that end gather for the next."""
         while True:
             batch = await self._gathered()
@@ -389,8 +373,8 @@ class Outbox:
                     self._set_aside(record.queue, outcome)
                 if isinstance(outcome, LeaseLostError | CorruptionError):
                     self._abandon(record.queue, record.key)
-                else:
-                    self._ended(record, outcome)
+                elif self._ended(record, outcome):
+                    nursery.start_soon(self._send_waiting, record.queue)
             self._note_end()
 
     def _note_end(self) -> None:
@@ -409,13 +393,15 @@ class Outbox:
                 batch += await self._ended_attempts.batch(BATCH - len(batch))
         return batch
 
-    def _ended(self, record: AttemptRecord, outcome: AttemptOutcome) -> None:
+    def _ended(self, record: AttemptRecord, outcome: AttemptOutcome) -> bool:
+        """Take note of an attempt; whether it ended an outage."""
         self._attempts[outcome.status] += 1
         self._attempts_s.observe(record.result.duration_ms / 1000)
         if record.result.error is not None:
             self._errors[record.result.error] += 1
         queue = self._queues.find(record.queue)
         assert queue is not None, "a queue is kept while a delivery is in flight"
+        was_failing = queue.failing
         if record.result.error not in ("paused", "removed"):
             self._learn(queue, record, outcome)
         self._queues.end(queue, record.key)
@@ -423,6 +409,12 @@ class Outbox:
             self._queues.remove(record.queue)
         elif outcome.due_ms is not None:
             self._queues.offer(record.queue, outcome.due_ms)
+        return was_failing and record.result.error is None
+
+    async def _send_waiting(self, queue: EndpointKey) -> None:
+        """Send at once whatever waits for an endpoint that accepts again (decisions 17.7)."""
+        await make_all_due(self._store, self._partitions, queue, self._clock.now_ms())
+        self.wake((queue,))
 
     def _abandon(self, key: EndpointKey, delivery: DeliveryKey) -> None:
         """An attempt in flight is another process's."""
@@ -432,8 +424,8 @@ class Outbox:
         self._note_end()
 
     def _learn(self, queue: _Queue, record: AttemptRecord, outcome: AttemptOutcome) -> None:
-        was_failing = queue.failing
-        adjust_concurrency(queue, record.result, self._clock.now_ms(), failing=outcome.failing)
+        was_failing, now_ms, since_ms = queue.failing, self._clock.now_ms(), outcome.failing_since_ms
+        adjust_concurrency(queue, record.result, now_ms, failing=outcome.failing, failing_since_ms=since_ms)
         if was_failing != outcome.failing:
             log.info("endpoint failing" if outcome.failing else "endpoint recovered", endpoint=record.endpoint.id)
 

@@ -47,7 +47,7 @@ from svc.domain.ids import first_id, made_at_ms
 from svc.domain.timestamps import timestamp
 from svc.store.directory import Opened
 from svc.store.transactions.webhooks.deliveries import recover_deliveries
-from svc.store.views.webhooks import Registered, endpoint_anywhere, endpoints_of, failed_in
+from svc.store.views.webhooks import Registered, endpoint_anywhere, endpoints_of, failed_in, health
 from svc.world import World
 
 ROWS_A_STEP = 128
@@ -141,23 +141,26 @@ def webhook() -> None:
 def list_endpoints(organization_id: str, directory: Path, as_json: bool) -> None:
     """List the webhook endpoints of an organization, with format, filter and status, also while the service runs.
 
+    "failing_since" is when the first of its failed attempts in a row began: while it is empty, the last one succeeded.
     Leave out the path of an address: anybody who knows that of a chat can write there.
     """
     with reading_directory(directory, settings()) as store:
         number = account(store, organization_id).organization.number
         with store.read() as snapshot:
             found = endpoints_of(snapshot, number)
+            since = [health(snapshot, queue).failing_since_ms for queue, _ in found]
     rows = [
         {
             "id": endpoint.id,
             "environment": endpoint.environment,
             "status": endpoint.status,
+            "failing_since": None if since_ms is None else timestamp(since_ms),
             "format": endpoint.format,
             **asked({"url": endpoint.url}),
             "events": ", ".join(endpoint.events) if not as_json else endpoint.events,
             "filter": endpoint.filter,
         }
-        for _, endpoint in found
+        for (_, endpoint), since_ms in zip(found, since, strict=True)
     ]
     show_table(rows, tuple(rows[0]) if rows else (), "endpoints", as_json=as_json)
 

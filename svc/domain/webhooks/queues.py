@@ -30,8 +30,10 @@ OUTAGE_FAILURES = 5
 BACKLOG_OVER = 100
 """Due deliveries over which an endpoint has a backlog."""
 PROBE_MS = 5_000
-LONGEST_PROBE_MS = 300_000
-"""Between two probes: twice as long each time, up to this."""
+MAX_PROBE_MS = 300_000
+OUTAGE_PROBES = 12
+"""From one probe to the next is this part of the time that the outage has lasted, but not less than `PROBE_MS`, and not
+more than `MAX_PROBE_MS`, which it is after an hour (decisions 17.7)."""
 
 
 class ConcurrencyLimit(NamedTuple):
@@ -71,9 +73,8 @@ class EndpointQueue(msgspec.Struct, Generic[H], kw_only=True, eq=False):
     limit: ConcurrencyLimit = ConcurrencyLimit()
     failing: bool = False
     """It has status `failing`, or has failed often enough in a row to be on the way there."""
-    probes: int = 0
-    """Failed probes of this outage."""
     probe_at_ms: int = 0
+    """Of a backlog nothing is sent before."""
     backlogged: bool = False
     """A backlog was found in this outage. It is counted again after the next attempt, and not with each event
     that joins it.
@@ -259,17 +260,27 @@ class DeliveryScheduler(Generic[H]):
         heapq.heappush(self._asleep, (due_ms, queue.key))
 
 
-def adjust_concurrency(queue: EndpointQueue[H], result: AttemptResult, now_ms: int, *, failing: bool) -> None:
+def adjust_concurrency(
+    queue: EndpointQueue[H], result: AttemptResult, now_ms: int, *, failing: bool, failing_since_ms: int | None
+) -> None:
     """Update a queue after an attempt: its concurrency limit and, while it fails, the time of the next probe.
-    `failing`: whether the endpoint is failing after the attempt, according to the store.
+    `failing`: whether the endpoint is failing after the attempt, according to the store; `failing_since_ms`: when its
+    first failed attempt in a row began, by the wall clock (Unix ms), as `result` has its times.
     """
     queue.limit = queue.limit.after(result, recovered=result.error is None and queue.failing)
     queue.failing, queue.backlogged = failing, False
     if failing:
-        queue.probe_at_ms = now_ms + min(PROBE_MS << min(queue.probes, 16), LONGEST_PROBE_MS)
-        queue.probes += 1
+        ended_ms = result.started_ms + result.duration_ms
+        queue.probe_at_ms = now_ms + probe_after_ms(ended_ms - (failing_since_ms or ended_ms))
     else:
-        queue.probes = queue.probe_at_ms = 0
+        queue.probe_at_ms = 0
+
+
+def probe_after_ms(outage_ms: int) -> int:
+    """Return the time from a failed probe to the next, both in milliseconds, of an outage that has lasted so long
+    (decisions 17.7).
+    """
+    return min(max(outage_ms // OUTAGE_PROBES, PROBE_MS), MAX_PROBE_MS)
 
 
 def organization_slots(senders: int) -> int:

@@ -33,6 +33,7 @@ from svc.domain.webhooks.records import (
     AttemptStatus,
     EndpointStatus,
     EventType,
+    Health,
     WebhookEnvironment,
     WebhookFormat,
 )
@@ -126,8 +127,25 @@ class WebhookBody(msgspec.Struct, frozen=True, kw_only=True):
     environment: LiveOrTest
     events: Annotated[tuple[EventType, ...], SOME_EVENTS, about("Types of events that it subscribes to.")]
     status: Annotated[
-        EndpointStatus, about("`failing` is never switched off: the first `2xx` makes it `active` again.", "active")
+        EndpointStatus,
+        about(
+            "`failing` after five failed attempts in a row over at least ten minutes, a delivery that failed for good, "
+            "or a `410`. It is never switched off: the first `2xx` makes it `active` again.",
+            "active",
+        ),
     ]
+    failing_since: (
+        Annotated[
+            Timestamp,
+            about(
+                "When the first of its failed attempts in a row began, whatever its status; left out where the last "
+                "attempt succeeded. After five of them an endpoint for which more than 100 deliveries wait is tried "
+                "after a twelfth of the time since then, between 5 seconds and 5 minutes; the first success sends "
+                "all that wait."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     format: Format
     filter: Filter | UnsetType = UNSET
     filter_errors_24h: (
@@ -221,10 +239,10 @@ class WebhookDeliveriesBody(msgspec.Struct, frozen=True):
 
 
 def webhook_row(
-    registered: Registered, day: AttemptCount, last_attempt_at_ms: int | None, filter_errors: int, now_ms: int
+    registered: Registered, day: AttemptCount, known: Health, filter_errors: int, now_ms: int
 ) -> WebhookBody:
-    """Return a stored endpoint in the form of interface 2.9. `day`: its attempts in the last 24 hours; `filter_errors`:
-    for how many events its filter failed.
+    """Return a stored endpoint in the form of interface 2.9. `day`: its attempts in the last 24 hours; `known`: how it
+    has responded; `filter_errors`: for how many events its filter failed.
     """
     endpoint = registered.endpoint
     until_ms = endpoint.previous_secret_expires_at_ms if endpoint.is_signed else None
@@ -236,7 +254,8 @@ def webhook_row(
         failed_24h=day.failed,
         secret_last4=endpoint.secret_last4 if endpoint.is_signed else "",
         filter_errors_24h=UNSET if endpoint.filter is None else filter_errors,
-        last_delivery_at=UNSET if last_attempt_at_ms is None else timestamp(last_attempt_at_ms),
+        failing_since=UNSET if known.failing_since_ms is None else timestamp(known.failing_since_ms),
+        last_delivery_at=UNSET if known.last_attempt_at_ms is None else timestamp(known.last_attempt_at_ms),
     )
 
 

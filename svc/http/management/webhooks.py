@@ -226,14 +226,14 @@ async def _issue(services: Services, call: Call, job: Callable[..., Issued | Ref
 
 async def _row(services: Services, call: Call, registered: Registered) -> WebhookBody:
     queue = registered.queue
-    day, last_ms, errors = await services.store.query(
+    day, known, errors = await services.store.query(
         lambda snapshot: (
             attempts_in_a_day(snapshot, queue, call.at_ms),
-            health(snapshot, queue).last_attempt_at_ms,
+            health(snapshot, queue),
             filter_errors_in_a_day(snapshot, registered, call.at_ms),
         )
     )
-    return webhook_row(registered, day, last_ms, errors, call.at_ms)
+    return webhook_row(registered, day, known, errors, call.at_ms)
 
 
 _WEBHOOK = ORGANIZATION + "/webhooks/{webhook_id}"

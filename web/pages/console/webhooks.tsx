@@ -78,13 +78,14 @@ function EndpointCard({ endpoint, onOpen, onChanged }: { endpoint: Endpoint; onO
   return (
     <Card title={endpoint.description || "Endpoint"} actions={<span class={`badge ${TONES[endpoint.status]}`}>{endpoint.status}</span>}>
       <p class="url"><code>{endpoint.url}</code></p>
-      {endpoint.status === "failing" && <p class="note">Attempts keep failing. Deliveries are still retried. Once the endpoint is healthy, Recover marks it active. What has failed for good is sent again by Redeliver below, or by the operator of this service, all at once.</p>}
+      {endpoint.status === "failing" && <p class="note">Attempts keep failing, and are retried. Once it is healthy, Recover marks it active. What has failed for good is sent again by Redeliver below, or by the operator of this service, all at once.</p>}
       <Facts rows={[
         ["Events", endpoint.events.join(", ")],
         ["Traffic", AUDIENCES.find(([name]) => name === endpoint.environment)?.[1] ?? endpoint.environment],
         ["Format", FORMATS.find(([name]) => name === endpoint.format)?.[1] ?? endpoint.format],
         ["Filter", endpoint.filter && <><code>{endpoint.filter}</code>{endpoint.filter_errors_24h ? ` failed for ${many(endpoint.filter_errors_24h, "event")} in 24 hours, which were not sent: ask present() first` : ""}</>],
         ["Last 24 hours", `${count(endpoint.delivered_24h)} delivered, ${count(endpoint.failed_24h)} failed`],
+        ["Failing since", endpoint.failing_since && <Time at={endpoint.failing_since} />],
         ["Last delivery", <Time at={endpoint.last_delivery_at} />],
         ["Secret", signed ? <>…{endpoint.secret_last4}{endpoint.previous_secret_expires_at && <> and the previous one until <Time at={endpoint.previous_secret_expires_at} /></>}</> : undefined],
         ["Id", <Id what="the endpoint's id">{endpoint.id}</Id>],

@@ -173,6 +173,7 @@ export interface Endpoint {
   previous_secret_expires_at?: string;
   delivered_24h: number;
   failed_24h: number;
+  failing_since?: string;
   last_delivery_at?: string;
   created_at: string;
 }

@@ -97,6 +97,8 @@ class AttemptOutcome(NamedTuple):
     """When the next one is due."""
     failing: bool
     """Whether the endpoint is to be sent to as one that fails."""
+    failing_since_ms: int | None = None
+    """When its first failed attempt in a row began; `None` where its last one succeeded."""
 
 
 def enqueue(
@@ -209,8 +211,10 @@ def log_attempt(transaction: Transaction, made: AttemptRecord) -> AttemptOutcome
     verdict = classify_result(made.result, queue, key)
     logged = transaction.get(ATTEMPTS, queue.organization, made.attempt_id.bytes)
     if logged is not None:
-        failing = endpoint is not None and is_failing(endpoint, health(transaction, queue))
-        return AttemptOutcome(logged.status, verdict.due_ms if logged.status == verdict.status else None, failing)
+        known = health(transaction, queue)
+        failing = endpoint is not None and is_failing(endpoint, known)
+        due_ms = verdict.due_ms if logged.status == verdict.status else None
+        return AttemptOutcome(logged.status, due_ms, failing, known.failing_since_ms)
     delivery = transaction.get(DELIVERIES, *queue, key.event_id, key.kind_index)
     if endpoint is None or delivery is None or not delivery.is_open:
         status = "delivered" if verdict.status == "delivered" else "failed"
@@ -231,13 +235,34 @@ def log_attempt(transaction: Transaction, made: AttemptRecord) -> AttemptOutcome
     _log(transaction, made, verdict.status)
     before = health(transaction, queue)
     if made.endpoint.url != endpoint.url:  # it was changed meanwhile: this says nothing of where deliveries go now
-        return AttemptOutcome(verdict.status, verdict.due_ms, is_failing(endpoint, before))
+        return AttemptOutcome(verdict.status, verdict.due_ms, is_failing(endpoint, before), before.failing_since_ms)
     state, trigger = after_attempt(before, made.result, verdict, key.kind)
     transaction.put(ENDPOINT_HEALTH, queue, state)
     if trigger is not None and (status := ENDPOINT_TRANSITIONS[endpoint.status][trigger]) != endpoint.status:
         endpoint = msgspec.structs.replace(endpoint, status=status)
         transaction.put(ENDPOINTS, queue, endpoint)
-    return AttemptOutcome(verdict.status, verdict.due_ms, is_failing(endpoint, state))
+    return AttemptOutcome(verdict.status, verdict.due_ms, is_failing(endpoint, state), state.failing_since_ms)
+
+
+def make_due(transaction: Transaction, queue: EndpointKey, now_ms: int, limit: int) -> int:
+    """Reschedule up to `limit` deliveries of an endpoint that accepts again, which are due later, to be due now (Unix
+    ms); return how many there were (decisions 17.7).
+    """
+    rows = [row for row, _ in islice(transaction.scan(DUE, *queue, start=(*queue, now_ms + 1)), limit)]
+    for row in rows:
+        _reschedule(transaction, queue, row, now_ms)
+    return len(rows)
+
+
+def _reschedule(transaction: Transaction, queue: EndpointKey, row: tuple[Any, ...], to_ms: int) -> None:
+    """Move a row of `DUE` to another time."""
+    *_, due_ms, event_id, kind_index = row
+    delivery = transaction.get(DELIVERIES, *queue, event_id, kind_index)
+    assert delivery is not None, "a due row without its delivery"
+    transaction.delete(DUE, *queue, due_ms, event_id, kind_index)
+    transaction.put(DUE, (*queue, to_ms, event_id, kind_index), b"")
+    moved = msgspec.structs.replace(delivery, due_ms=to_ms)
+    transaction.put(DELIVERIES, (*queue, event_id, kind_index), moved)
 
 
 def bring_forward(transaction: Transaction, queue: EndpointKey, now_ms: int, limit: int) -> int:
@@ -246,15 +271,12 @@ def bring_forward(transaction: Transaction, queue: EndpointKey, now_ms: int, lim
     """
     ahead = transaction.scan(DUE, *queue, start=(*queue, now_ms + LONGEST_WAIT_MS + 1))
     rows = [row for row, _ in islice(ahead, limit)]
-    for *_, due_ms, event_id, kind_index in rows:
+    for row in rows:
+        *_, event_id, kind_index = row
         delivery = transaction.get(DELIVERIES, *queue, event_id, kind_index)
         assert delivery is not None, "a due row without its delivery"
         key = DeliveryKey(event_id, DELIVERY_KINDS[kind_index])
-        latest_ms = latest_due_ms(delivery.attempts, queue, key, now_ms)
-        transaction.delete(DUE, *queue, due_ms, event_id, kind_index)
-        transaction.put(DUE, (*queue, latest_ms, event_id, kind_index), b"")
-        moved = msgspec.structs.replace(delivery, due_ms=latest_ms)
-        transaction.put(DELIVERIES, (*queue, event_id, kind_index), moved)
+        _reschedule(transaction, queue, row, latest_due_ms(delivery.attempts, queue, key, now_ms))
     return len(rows)
 
 

@@ -4136,11 +4136,21 @@ public final class Types {
     }
 
     /**
-     * {@code failing} is never switched off: the first {@code 2xx} makes it {@code active} again. Now one of {@code
-     * active}, {@code failing}, {@code paused}.
+     * {@code failing} after five failed attempts in a row over at least ten minutes, a delivery that failed for good,
+     * or a {@code 410}. It is never switched off: the first {@code 2xx} makes it {@code active} again. Now one of
+     * {@code active}, {@code failing}, {@code paused}.
      */
     public String status() {
       return textAt("status");
+    }
+
+    /**
+     * When the first of its failed attempts in a row began, whatever its status; left out where the last attempt
+     * succeeded. After five of them an endpoint for which more than 100 deliveries wait is tried after a twelfth of
+     * the time since then, between 5 seconds and 5 minutes; the first success sends all that wait.
+     */
+    public String failingSince() {
+      return textAt("failing_since");
     }
 
     /**

@@ -2,25 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+import trio
+from trio.testing import MockClock
 
+from svc.actors.retention import Progress, sweep
 from svc.domain.accounts.velocity import SUBJECTS, account_digest
 from svc.domain.ids import first_id
 from svc.domain.labels.reviews import Subject
 from svc.domain.model import RequestFacts
-from svc.store.schema.tables import DELIVERIES, EVENTS, REVIEWS, VELOCITY
+from svc.domain.records import Idempotency
+from svc.domain.refusals import Refusal
+from svc.store.lmdb.transaction import LmdbWriter
+from svc.store.schema.tables import (
+    ACCOUNTS,
+    ATTEMPTS,
+    DELETED_VISITORS,
+    DELIVERIES,
+    EVENTS,
+    IDEMPOTENCY,
+    LIST_ENTRIES,
+    OUTCOMES,
+    REVIEWS,
+    VELOCITY,
+    VISITORS,
+)
 from svc.store.snapshot import Transaction
+from svc.store.store import Store
 from svc.store.transactions.erasure.accounts import continue_account_erasure, erase_account
+from svc.store.transactions.erasure.organizations import continue_removal, remove_organization
 from svc.store.transactions.erasure.visitors import continue_erasure, erase_visitor
 from svc.store.transactions.event_changes import change_event
 from svc.store.transactions.labels.reviews import Closing, close_review, open_review
+from svc.store.transactions.rules.lists import NewEntry, add_entries, continue_deletion, create_list, delete_list
 from svc.store.transactions.velocity import MAX_COMPARED, MAX_SHARED
+from svc.store.views.webhooks import Registered
 from tests.store.test_identification import DAY_MS, EPOCH_MS, Shop
 from tests.store.test_identification_bounds import Counted
 from tests.support.live import report
@@ -154,3 +177,116 @@ def test_an_event_that_leaves_a_large_account_is_compared_with_a_bounded_number(
         moved(ids[2])
         assert known() == (1, 1)
         assert world.violations() == []
+
+
+class Commits:
+    """How many rows each commit of a store writes or deletes, by their tables."""
+
+    def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.each: list[Counter[str]] = []
+        engine = store.engine
+        write, put_many, put, delete = engine.write, LmdbWriter.put_many, LmdbWriter.put, LmdbWriter.delete
+
+        def counted_write(job: Any, **how: Any) -> Any:
+            self.each.append(Counter())
+            return write(job, **how)
+
+        def counted_put_many(writer: Any, table: str, rows: Sequence[Any]) -> None:
+            self.each[-1][table] += len(rows)
+            put_many(writer, table, rows)
+
+        def counted_put(writer: Any, table: str, key: bytes, value: bytes) -> None:
+            self.each[-1][table] += 1
+            put(writer, table, key, value)
+
+        def counted_delete(writer: Any, table: str, key: bytes) -> bool:
+            self.each[-1][table] += 1
+            return delete(writer, table, key)
+
+        monkeypatch.setattr(engine, "write", counted_write)
+        monkeypatch.setattr(LmdbWriter, "put_many", counted_put_many)
+        monkeypatch.setattr(LmdbWriter, "put", counted_put)
+        monkeypatch.setattr(LmdbWriter, "delete", counted_delete)
+
+    def assert_bounded(self) -> None:
+        largest = max(self.each, key=Counter.total)
+        assert largest.total() <= MOST_ROWS, largest
+        self.each.clear()
+
+
+MANY = 1_200
+LIST = "lst_" + "a" * 20
+
+
+def large(shop: Shop) -> Registered:
+    """An organization with many rows of each kind that retention, a removal or a deletion takes out."""
+    number, world = shop.number, shop.world
+    endpoint = world.endpoint(number, "https://shop.example/hook", environment="test")
+    for at in range(220):
+        at_ms = EPOCH_MS + at * 1000
+        fields: dict[str, Any] = {"at_ms": at_ms, "request_id": UUID(bytes=first_id(at_ms))}
+        shop.visit(report(at), account_id=f"user-{at}", environment="development", notify=True, **fields)
+    made = world.do(partial(create_list, number=number, list_id=LIST, name="many", kind="tag", now_ms=EPOCH_MS))
+    assert not isinstance(made, Refusal), made
+    for start in range(0, MANY, 400):
+        entries = [NewEntry(f"tag-{at}", "", EPOCH_MS + DAY_MS + at) for at in range(start, start + 400)]
+        added = world.do(partial(add_entries, number=number, list_id=LIST, entries=entries, now_ms=EPOCH_MS))
+        assert not isinstance(added, Refusal), added
+
+    def rows(transaction: Transaction) -> None:
+        for at in range(MANY):
+            digest = b"\xff" + at.to_bytes(15)
+            transaction.put(IDEMPOTENCY, (number, digest), Idempotency(bytes(16), EPOCH_MS))
+            transaction.put(DELETED_VISITORS, (number, 10_000 + at), EPOCH_MS)
+
+    world.do(rows)
+    return endpoint
+
+
+@pytest.mark.slow
+async def test_no_commit_of_retention_or_of_a_removal_has_many_rows(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+):
+    with outbox_world(tmp_path) as world:
+        shop = Shop(world)
+        endpoint = large(shop)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            await trio.sleep(120)
+            commits = Commits(world.store, monkeypatch)
+            for at in range(220):
+                at_ms = world.now_ms + 2 * at + 1
+                fields: dict[str, Any] = {"at_ms": at_ms, "request_id": UUID(bytes=first_id(at_ms))}
+                shop.visit(report(at), environment="development", notify=True, **fields)
+            world.remove(endpoint)
+            await trio.sleep(5)
+            nursery.cancel_scope.cancel()
+        commits.assert_bounded()
+        assert shop.rows(DELIVERIES) == []
+        for days in (40, 80):  # visitors go once their events are gone
+            progress = Progress(0)
+            await sweep(world.store, EPOCH_MS + days * DAY_MS, 30, progress, with_passes=True)
+            assert progress.statistics().failed == {}, progress.statistics()
+        swept = (ATTEMPTS, EVENTS, IDEMPOTENCY, LIST_ENTRIES, DELETED_VISITORS, VISITORS, ACCOUNTS, OUTCOMES)
+        assert {name for commit in commits.each for name in commit} >= {table.name for table in swept}
+        commits.assert_bounded()
+        assert shop.rows(DELETED_VISITORS) == shop.rows(LIST_ENTRIES) == shop.rows(EVENTS) == []
+        assert world.violations() == [], world.violations()[:3]
+
+
+@pytest.mark.slow
+def test_a_list_and_an_organization_are_deleted_in_small_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with outbox_world(tmp_path) as world:
+        shop = Shop(world)
+        large(shop)
+        commits = Commits(world.store, monkeypatch)
+        assert world.do(partial(delete_list, number=shop.number, list_id=LIST)) is False
+        while not world.do(partial(continue_deletion, number=shop.number, list_id=LIST)):
+            pass
+        commits.assert_bounded()
+        assert shop.rows(LIST_ENTRIES) == []
+        world.do(partial(remove_organization, number=shop.number, now_ms=EPOCH_MS))
+        while world.do(partial(continue_removal, number=shop.number)):
+            pass
+        commits.assert_bounded()
+        assert shop.rows(EVENTS) == []

@@ -77,8 +77,8 @@ LATE_S = 60.0
 """A delivery that could have been sent so long ago is late."""
 GATHER_S = 0.01
 """How long at most attempts that have ended wait for others, to be written down with them."""
-SWEEP_ROWS = 1_000
-"""Rows of removed endpoints deleted in one commit."""
+SWEEP_ROWS = 128
+"""Deliveries of removed endpoints deleted in one commit, each with two or three rows."""
 DRAIN_S = 10.0
 """For what is in flight to end when the service ends: as long as an attempt may take."""
 

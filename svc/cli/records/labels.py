@@ -35,7 +35,7 @@ from svc.world import World
 
 COLUMNS = ("request_id", "label", "label_reason")
 """Of the CSV, whose first line they are; the last may be left out."""
-_LINES_AT_ONCE = 200
+_LINES_AT_ONCE = 64
 _SEGMENTS_AT_ONCE = 64
 _MOST = 1_000_000
 _LAST = b"\xff" * 16

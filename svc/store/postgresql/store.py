@@ -219,6 +219,7 @@ class PostgresqlStore(Store):
         self._groups.observe(len(written.outcomes))
         self._commits_s.observe(trio.current_time() - began)
         self._counts.commits += bool(written.rows)
+        self._commits += bool(written.rows)
         self._counts.outcomes += len(written.outcomes)
         self._full = False
         self._recent.invalidate(written.rows)

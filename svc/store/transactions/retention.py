@@ -64,11 +64,13 @@ from svc.store.views.lookups import is_removed, organization, organizations
 from svc.store.views.webhooks import attempt_index_keys
 
 EVENTS_A_STEP = 32
-ROWS_A_STEP = 256
+ROWS_A_STEP = 100
 SEGMENTS_A_STEP = 2
 """Of outcomes: some milliseconds, of which most go into those that are labeled."""
 LOOKS_A_STEP = 512
 """Rows that one step of a pass looks at, and numbers of the visitors that have one row in `LAST_LOOKS`."""
+ACTS_A_STEP = 100
+"""Of these, rows that it deletes or changes, with up to five rows that belong to each."""
 PASS_INTERVAL_MS = 6 * 3600 * 1000
 """Between two passes over an organization; by the wall clock, so that after a jump ahead the idempotency keys go before
 the events that they were answered with."""
@@ -248,9 +250,7 @@ def _delete_below(table: Table[Any], bound: Any, start: tuple[Any, ...], transac
 
 
 def _delete_events(bound: Any, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
-    """Go on past events that cannot be read; a last step, which has nothing else to do, raises for the first of them.
-    `start` has it third, behind the key below which to go on.
-    """
+    """Go on past events that cannot be read; a last step raises for the first of them, which `start` has third."""
     number, below, unreadable = (*start, bound, None)[:3] if len(start) == 1 else start
     ids = [request_id for _, request_id in islice(_below(transaction, EVENTS, number, below), EVENTS_A_STEP)]
     if not ids and unreadable is not None:
@@ -389,20 +389,20 @@ def _pass_reviews(now_ms: int, start: tuple[Any, ...], transaction: Transaction)
 def _pass_deleted(
     deleted: frozenset[int], now_ms: int, start: tuple[Any, ...], transaction: Transaction
 ) -> CleanupStep:
-    """The blocks, then the accounts: `start` is the table and the key to begin at."""
+    """The blocks, the accounts, and then the numbers themselves: `start` is the table and the key to begin at."""
     table, *place = start
-    number = place[0]
-    if table is BLOCKS:
-        step = _look(BLOCKS, partial(_leave, deleted), tuple(place), transaction)
-        resume = (ACCOUNTS, number) if step.resume is None else (BLOCKS, *step.resume)
-        return CleanupStep(step.deleted, resume)
-    step = _look(ACCOUNTS, partial(_leave_account, deleted), tuple(place), transaction)
+    act = _leave if table is BLOCKS else _leave_account if table is ACCOUNTS else _forget_number
+    step = _look(table, partial(act, deleted), tuple(place), transaction)
     if step.resume is not None:
-        return CleanupStep(step.deleted, (ACCOUNTS, *step.resume))
-    for visitor_number in deleted:
-        transaction.delete(DELETED_VISITORS, number, visitor_number)
-    _note(transaction, number, blocks_at_ms=now_ms)
-    return step
+        return CleanupStep(step.deleted, (table, *step.resume))
+    if table is DELETED_VISITORS:
+        _note(transaction, place[0], blocks_at_ms=now_ms)
+        return step
+    return CleanupStep(step.deleted, (ACCOUNTS if table is BLOCKS else DELETED_VISITORS, place[0]))
+
+
+def _forget_number(deleted: frozenset[int], transaction: Transaction, key: tuple[int, int], _: int) -> bool:
+    return key[1] in deleted and transaction.delete(DELETED_VISITORS, *key)
 
 
 def _leave_account(
@@ -442,6 +442,9 @@ def _look(table: Table[Any], act: _Act, start: tuple[Any, ...], transaction: Tra
 
 def _act(act: _Act, transaction: Transaction, of: Iterator[tuple[tuple[Any, ...], Any]]) -> CleanupStep:
     """Act upon the first of these rows."""
-    rows = list(islice(of, LOOKS_A_STEP + 1))
-    acted = sum(act(transaction, key, value) for key, value in rows[:LOOKS_A_STEP])
-    return CleanupStep(acted, rows[LOOKS_A_STEP][0] if len(rows) > LOOKS_A_STEP else None)
+    acted = 0
+    for looked_at, (key, value) in enumerate(list(islice(of, LOOKS_A_STEP + 1))):
+        if looked_at == LOOKS_A_STEP or acted == ACTS_A_STEP:
+            return CleanupStep(acted, key)
+        acted += act(transaction, key, value)
+    return CleanupStep(acted, None)

@@ -33,7 +33,6 @@ from svc.domain.refusals import Refusal
 from svc.domain.rules.lists import (
     LIST_KINDS,
     LONGEST_NOTE,
-    MOST_AT_ONCE,
     MOST_ENTRIES,
     ListEntry,
     ListKind,
@@ -46,7 +45,7 @@ from svc.domain.timestamps import read_timestamp, timestamp
 from svc.store.directory import Opened
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.rules import lists as transactions
-from svc.store.transactions.rules.lists import Added, NewEntry
+from svc.store.transactions.rules.lists import ENTRIES_A_STEP, Added, NewEntry
 from svc.store.transactions.rules.rulesets import ruleset_in_force
 from svc.store.views.lists import all_lists, entries_behind, expired_entries, named_list
 from svc.world import World, twenty_characters
@@ -226,8 +225,8 @@ def _import(found: Opened, world: World, number: int, known: StoredList, entries
         if not _has_room(found, number, len(values), now_ms):
             raise CommandError(f"an organization has at most {MOST_ENTRIES:,} entries in its lists; nothing was added")
     added = replaced = 0
-    for start in range(0, max(len(entries), 1), MOST_AT_ONCE):
-        some = entries[start : start + MOST_AT_ONCE]
+    for start in range(0, max(len(entries), 1), ENTRIES_A_STEP):
+        some = entries[start : start + ENTRIES_A_STEP]
 
         def job(transaction: Transaction, some: list[NewEntry] = some, start: int = start) -> Added:
             outcome = transactions.add_entries(transaction, number, known.id, some, now_ms)

@@ -32,7 +32,7 @@ from svc.store.views.lists import (
     stored_entry,
 )
 
-ENTRIES_A_STEP = 1_000
+ENTRIES_A_STEP = 150
 """Of a deleted list, in one transaction."""
 
 

@@ -21,11 +21,11 @@ from svc.actors.live import LiveHub
 from svc.actors.pipeline import Pipeline
 from svc.actors.refusal_log import RefusalLog
 from svc.actors.supervisor import supervise
-from svc.actors.watch.clock import ClockWatch
+from svc.actors.watch.clock import ClockMemory, ClockWatch, ServiceClock
 from svc.actors.watch.corruption import CorruptRows
 from svc.actors.watch.credit import CreditWatch
 from svc.actors.watch.network import NetworkWatch
-from svc.actors.watch.store import EventLoopLag, Pulse, StoreWatch, clear_full_flag, maintain
+from svc.actors.watch.store import EventLoopLag, Pulse, StoreWatch, maintain
 from svc.actors.webhooks.outbox import Outbox
 from svc.actors.webhooks.partitions import EVERY_PARTITION, Partitions
 from svc.config import Config
@@ -63,7 +63,7 @@ from svc.service_parts import (
     webhook_targets,
     webhook_transport,
 )
-from svc.store.directory import Opened
+from svc.store.directory import Opened, date_last_write
 from svc.store.store import Store
 from svc.store.views.labels.performance import PerformanceSums
 from svc.webhook_transport.resolver import Resolver, SystemResolver
@@ -122,15 +122,19 @@ class Service:
         worker_restarts: Callable[[], Sequence[int]] = lambda: [0],
         expected_ms: int | None = None,
         pulse: Pulse | None = None,
+        clock_memory: ClockMemory | None = None,
     ) -> None:
         """`directory` is the data directory, for the network files in it. `transport` sends webhooks, and `resolver`
         looks up their hosts, in place of the network's. `slot` says which worker this is, `bus` reach the others,
         and `buckets` and `counts` are those of all. `network` has been read already. `leadership` says whether this is
         the process that does what only one may do (`actors/leader.py`); `node` is what it has of a database;
         `worker_restarts`, how often each was replaced; `expected_ms`, what a right clock shows now at least, by the
-        last write to the store; `pulse` is that of all workers. Raises `ConfigError`.
+        last write to the store; `pulse` is that of all workers, and `clock_memory` that of `ServiceClock`. Raises
+        `ConfigError`.
         """
-        self._clock_watch = ClockWatch(expected_ms or world.now_ms(), world.elapsed_s())
+        self._clock_watch = ClockWatch(expected_ms or world.wall_ms(), world.elapsed_s())
+        clock = ServiceClock(world.wall_ms, world.elapsed_s, clock_memory)
+        world = world.dated(clock.now_ms)
         config, buckets = divide_limits(config, slot.workers), buckets or MemoryBuckets()
         self._config, self._world, self._store = config, world, opened.store
         self.traffic = Traffic(config.log_requests, _describe(config))
@@ -154,7 +158,8 @@ class Service:
         self.relay = Relay(bus, self.outbox, self.refusals, self.live)
         self.pipeline = self._pipeline(config, buckets, 1 if slot.workers == 1 else TAKEN_AT_ONCE)
         self._pulse, self._index = pulse or PulseBoard(slot.workers), slot.index
-        self.watch = StoreWatch(opened.store, world, self._pulse, slot.index)
+        date = _nothing if directory is None or node is not None else partial(date_last_write, directory)
+        self.watch = StoreWatch(opened.store, clock, self._pulse, slot.index, date)
         self.services = self._services(config, opened, buckets, resolver)
         self.metrics = Metrics(self._sources(), slot, counts)
         self._shares_metrics = slot.workers > 1
@@ -309,7 +314,6 @@ class Service:
             "store watch": self.watch.run,
             "relay": self.relay.run,
             "counts": self.metrics.run,
-            "full flag": partial(clear_full_flag, self._store),
             "network watch": partial(self._network.run, self._world.run_sync, self._config.network_interval_s),
         }
 
@@ -373,6 +377,10 @@ class Service:
 
     def _network_files(self) -> Iterator[tuple[str, str, date]]:
         return self._network.data.dates()
+
+
+def _nothing(_: int) -> None:
+    """For a store whose last write a database dates."""
 
 
 def _yes() -> bool:

@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from copy import copy
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from uuid import UUID
@@ -109,7 +110,8 @@ def elapsed_s() -> float:
 class World:
     """What the service may ask of the machine it runs on.
 
-    `now_ms()` is Unix time in milliseconds, read once per request and handed on. `elapsed_s()` is the monotonic clock,
+    `now_ms()` is Unix time in milliseconds, read once per request and handed on; in a service it is bounded by a steady
+    clock (`dated`), and `wall_ms()` is what the machine says. `elapsed_s()` is the monotonic clock,
     in seconds: only differences mean anything, and waiting is measured by it (decisions 17.1). `request_id(now_ms)` is
     the next UUIDv7. `entropy(n)` is `n` bytes nobody can guess. `run_sync(function)` runs a blocking function on a
     thread. `is_own_address(address)` says whether an address is one of this machine's now.
@@ -123,7 +125,7 @@ class World:
         is_own_address: Callable[[IPv4Address | IPv6Address], bool] = lambda _: False,
         elapsed_s: Callable[[], float] = elapsed_s,
     ) -> None:
-        self.now_ms = now_ms
+        self.now_ms = self.wall_ms = now_ms
         self.elapsed_s = elapsed_s
         self.entropy = entropy
         self.request_id = RequestIds(entropy)
@@ -134,6 +136,12 @@ class World:
     def real(cls) -> World:
         """Return the machine's own clock, entropy and threads."""
         return cls(wall_clock_ms, secrets.token_bytes, _on_a_thread, is_own_address)
+
+    def dated(self, now_ms: Callable[[], int]) -> World:
+        """Return this world with another `now_ms`; everything else, the generator of ids included, is shared."""
+        dated = copy(self)
+        dated.now_ms = now_ms
+        return dated
 
 
 # In the order of ASCII.

@@ -941,8 +941,9 @@ type ReadinessBody struct {
 // ReadinessChecks is part of a response.
 type ReadinessChecks struct {
 	// `full` when there is no space for writes, `unreachable` while the database does not respond or the service waits
-	// to start, `stalled` while a commit takes over 10 s, `lost` when the store's file was replaced, removed or cut.
-	// Now one of `full`, `lost`, `ok`, `stalled`, `unreachable`.
+	// to start, `stalled` while a commit takes over 10 s, `failing` when writes were tried for 10 s and none was
+	// stored, `lost` when the store's file was replaced, removed, cut or overwritten. Now one of `failing`, `full`,
+	// `lost`, `ok`, `stalled`, `unreachable`.
 	Store string `json:"store"`
 	// `behind` while a delivery to an endpoint that responds is over a minute late, `stopped` while nobody sends; it
 	// never fails readiness. Now one of `behind`, `ok`, `stopped`.

@@ -316,11 +316,11 @@ class ReadinessChecks(msgspec.Struct, frozen=True):
     """What `readyz` looked at (decisions 9.1)."""
 
     store: Annotated[
-        Literal["ok", "full", "unreachable", "stalled", "lost"],
+        Literal["ok", "full", "unreachable", "stalled", "failing", "lost"],
         about(
             "`full` when there is no space for writes, `unreachable` while the database does not respond or the "
-            "service waits to start, `stalled` while a commit takes over 10 s, `lost` when the store's file was "
-            "replaced, removed or cut.",
+            "service waits to start, `stalled` while a commit takes over 10 s, `failing` when writes were tried for "
+            "10 s and none was stored, `lost` when the store's file was replaced, removed, cut or overwritten.",
             "ok",
         ),
     ]

@@ -43,7 +43,8 @@ CREDIT = Metric(
 )
 ROWS = Metric("svc_store_rows", "gauge", "Rows by table.", ("table",))
 COMMIT_AGE = Metric("svc_store_commit_age_seconds", "gauge", "Age of the oldest commit that is under way.")
-LOST = Metric("svc_store_lost", "gauge", "1 while the store's file is replaced, removed or cut.")
+FAILING = Metric("svc_store_failing", "gauge", "1 while writes were tried for 10 s and none was stored.")
+LOST = Metric("svc_store_lost", "gauge", "1 while the store's file is replaced, removed, cut or overwritten.")
 CORRUPT = Metric("svc_corrupt_rows", "counter", "Rows that could not be read, by what was being done.", ("operation",))
 WORKER_SILENT = Metric(
     "svc_worker_silent_seconds", "gauge", "How long the event loop of a worker has not run.", ("worker",)
@@ -73,7 +74,9 @@ def corrupt_samples(corrupt: CorruptRows) -> Samples:
 def watch_samples(watch: StoreWatch) -> Samples:
     """Return the samples of what hangs: a commit, the file, the loop of a worker."""
     yield COMMIT_AGE, one(watch.oldest_commit_s())
-    yield LOST, one(int(watch.state() == "lost"))
+    state = watch.state()
+    yield FAILING, one(int(state == "failing"))
+    yield LOST, one(int(state == "lost"))
     yield WORKER_SILENT, by({str(worker): silent_s for worker, silent_s in enumerate(watch.silences_s())})
 
 

@@ -13,7 +13,7 @@ from svc.domain.attestation.challenge import periods_to_search
 from svc.domain.attestation.claim import Attestation
 from svc.domain.events.hour_counts import HOUR_MS
 from svc.domain.history.evidence import DAY_S, REPLAY_MEMORY_S, HistoryEvidence, address_id
-from svc.domain.history.origins import carries_hints, origin_id
+from svc.domain.history.origins import carries_hints
 from svc.domain.identification import Assessment, Submission
 from svc.domain.matching import EMPTY_BLOCK, block_keys, likely_visitors
 from svc.domain.model import ENVIRONMENTS
@@ -65,7 +65,7 @@ def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]
     _history(snapshot, number, assessment.history)
     _proof(snapshot, assessment)
     if carries_hints(assessment.report, submission.facts) is not None:
-        snapshot.has(ORIGIN_HISTORY, number, origin_id(submission.origin))
+        snapshot.has(ORIGIN_HISTORY, number, features.origin)
     if assessment.attestation is not None:
         _attestation(snapshot, submission, assessment.attestation)
     if not features.identifiable:

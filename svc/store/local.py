@@ -12,12 +12,12 @@ from typing import TypeVar
 
 import trio
 
-from svc.store.engine import Engine, StoreFullError, UnavailableError
+from svc.store.engine import Engine, StoreFullError, UnavailableError, Writer
 from svc.store.group import Group, Job, Write
 from svc.store.schema.codec import CorruptPageError
 from svc.store.schema.tables import TABLES
 from svc.store.snapshot import Snapshot
-from svc.store.store import Store, StoreSpace, StoreStatistics, nothing
+from svc.store.store import Store, StoreSpace, StoreStatistics, nothing, rehearsal
 from svc.world import RunSync, Undisturbed, elapsed_s
 
 
@@ -80,7 +80,8 @@ class LocalStore(Store):
             self._groups.observe(len(writes))
             jobs = [each.job for each in writes]
             try:
-                return await self._write_group(jobs, may_use_reserve=may_use_reserve)
+                with self.health.attempt(proves=urgent):
+                    return await self._write_group(jobs, may_use_reserve=may_use_reserve)
             except CorruptPageError:  # it ended the transaction of all
                 return [await self._write_alone(job, may_use_reserve=may_use_reserve) for job in jobs]
             finally:
@@ -106,10 +107,17 @@ class LocalStore(Store):
 
     async def probe(self) -> None:
         """See `Store.probe`."""
+        await self._in_turn(nothing)
+
+    async def _rehearse(self) -> None:
+        await self._in_turn(rehearsal)
+        self._refuse_if_lost()
+
+    async def _in_turn(self, job: Callable[[Writer], None]) -> None:
         async with self._writing.held(urgent=False):
             self.commit_since_s = self.elapsed_s()
             try:
-                await self._run_sync(partial(self.engine.write, nothing))
+                await self._run_sync(partial(self.engine.write, job))
             finally:
                 self.commit_since_s = None
 

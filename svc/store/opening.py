@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from svc.store.engine import Engine, MissingTableError, OpenEngine
+from svc.store.engine import Engine, EngineError, MissingTableError, OpenEngine, StoreFullError
 from svc.store.lmdb.engine import LmdbEngine
-from svc.store.lmdb.environment import DEFAULT_MAP_BYTES
+from svc.store.lmdb.environment import DEFAULT_MAP_BYTES, FILE
 from svc.store.local import LocalStore
 from svc.store.migrations import FORMER_TABLES, MIGRATIONS, Migration, OlderStoreError, migrate, refuse_newer
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import META, TABLES
 from svc.store.snapshot import check_row
-from svc.store.store import ReadTransaction, Store
+from svc.store.store import ReadTransaction, Store, rehearsal
 from svc.world import RunSync, wall_clock_ms
 
 
@@ -60,6 +62,27 @@ def _migrate(store: Store, migrations: Sequence[Migration]) -> None:
         store.write_one_now(job, may_use_reserve=True)
     else:
         store.change_log(job)
+
+
+def write_problem(directory: Path, map_bytes: int = DEFAULT_MAP_BYTES) -> str | None:
+    """Return why nothing can be written to the store in a directory, by a write that leaves nothing behind; `None` if
+    it was stored, or something else is wrong, which opening the store says. Nothing may have the store open here: a
+    process whose sync has failed cannot go on with it (ADR 183).
+    """
+    if not (directory / FILE).exists():
+        return None
+    try:
+        with closing(LmdbEngine.open(directory, map_bytes=map_bytes, check_row=check_row)) as engine:
+            engine.open_tables([META.name])
+            engine.write(rehearsal, may_use_reserve=True)
+    except (MissingTableError, StoreFullError, CorruptionError):
+        return None
+    except EngineError as error:
+        return str(error) if getattr(error.__cause__, "code", None) in _OF_THE_DISK else None
+    return None
+
+
+_OF_THE_DISK = (errno.EIO, errno.EROFS)
 
 
 def engine_at(

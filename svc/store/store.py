@@ -34,8 +34,10 @@ from svc.store.engine import (
     Writer,
 )
 from svc.store.group import Group, Job, Settled, Write, write_changes
+from svc.store.schema.tables import META
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions import operations
+from svc.store.write_health import WriteHealth
 from svc.world import elapsed_s
 
 T = TypeVar("T")
@@ -120,6 +122,7 @@ class Store(ABC):
         self._repeated = 0
         self._full = False
         self._waits_s, self._commits_s, self._groups = Histogram(WAIT_S), Histogram(WAIT_S), Histogram(GROUPS)
+        self.health = WriteHealth(elapsed_s)
 
     def close(self) -> None:
         """Close the engine. No snapshot and no write may be open."""
@@ -155,6 +158,22 @@ class Store(ABC):
     @abstractmethod
     async def probe(self) -> None:
         """Take the lock of the store and release it; nothing is written. Raises `EngineError`."""
+
+    async def rehearse(self) -> None:
+        """Write what an identification may write, commit it, and leave nothing behind; `is_full` and `health` follow
+        from what comes of it. Raises `EngineError` and `StoreFullError`.
+        """
+        try:
+            with self.health.attempt():
+                await self._rehearse()
+        except StoreFullError:
+            self._full = True
+            raise
+        self._full = False
+        self.health.note_rehearsed()
+
+    @abstractmethod
+    async def _rehearse(self) -> None: ...
 
     @abstractmethod
     def statistics(self) -> StoreStatistics:
@@ -240,11 +259,12 @@ class Store(ABC):
         """Return how many bytes the store can hold: the size of its map, or of the whole disk if that is smaller."""
         return self.engine.capacity_bytes()
 
-    def clear_full_flag(self) -> None:
-        """Let the next write find out whether the store is full. The process may not see the cause, such as a disk
-        quota, and clients that see "not ready" send no writes that could find out.
+    @property
+    def needs_rehearsal(self) -> bool:
+        """Whether only a write can tell if the store takes writes: the last one failed or did not fit, or takes long.
+        Clients that see "not ready" send none.
         """
-        self._full = False
+        return self._full or self.health.needs_rehearsal()
 
     def check_pages(self, depth: CheckDepth = CheckDepth.BRANCHES) -> None:
         """Check, to this depth, that the engine's pages lead to the rows of the last commit. Raises `CorruptionError`;
@@ -296,3 +316,12 @@ def _only(outcomes: list[T | Exception]) -> T:
 
 def nothing(_: Writer) -> None:
     """The job of a probe."""
+
+
+def rehearsal(writer: Writer) -> None:
+    """The job of a rehearsal in a data directory, whose tables are in one file: a row that comes and goes."""
+    writer.put(META.name, _REHEARSED, b"")
+    writer.delete(META.name, _REHEARSED)
+
+
+_REHEARSED = META.key.pack("rehearsal")

@@ -202,8 +202,10 @@ class Counts:
 
 
 class SharedMemory:
-    """What is made before the fork and shared by all workers: their buckets and their counts."""
+    """What is made before the fork and shared by all workers: their buckets, their counts and their clock."""
 
     def __init__(self, workers: int, entropy: Callable[[int], bytes]) -> None:
         self.buckets = SharedBuckets(entropy)
         self.counts = Counts(workers)
+        self.clock = memoryview(mmap.mmap(-1, 16)).cast("d")
+        """As `svc.actors.watch.clock.ClockMemory`."""

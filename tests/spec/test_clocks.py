@@ -35,15 +35,15 @@ PRICE = 3_000
 async def test_an_id_is_never_more_than_an_hour_ahead_of_its_arrival(live: Live):
     """17.1: a clock that was days ahead, for one request, and then right."""
     _, secret = live.issue(environment="production")
-    live.clock.advance(hours=400 * 24)
+    live.clock.jump(days=400)
     await visit(live, secret)
     for _ in range(3):
-        live.clock.now_ms = EPOCH_MS
+        live.clock.set(EPOCH_MS)
         response = await visit(live, secret)
         assert made_at_ms(UUID(response.json()["request_id"]).bytes) == EPOCH_MS
     live.clock.advance(hours=1)
     await visit(live, secret)
-    live.clock.now_ms = EPOCH_MS + 1
+    live.clock.set(EPOCH_MS + 1)
     response = await visit(live, secret)
     ahead_ms = made_at_ms(UUID(response.json()["request_id"]).bytes) - live.clock.now_ms
     assert ahead_ms == LONGEST_LEAD_MS - 1, "within the hour ids go on in their order"
@@ -59,7 +59,7 @@ def counted(live: Live) -> tuple[dict[int, Usage], dict[int, int], Usage, int]:
 
 
 async def settle(live: Live) -> None:
-    await settle_all(live.found.store, live.world, live.service.relay.due)
+    await settle_all(live.found.store, live.service.services.world, live.service.relay.due)
 
 
 async def test_what_arrives_with_an_earlier_date_counts_for_the_day_that_was_counted(live: Live):
@@ -110,11 +110,12 @@ async def test_a_day_that_was_settled_early_gets_no_more_lines(live: Live):
         assert list(violations(snapshot)) == []
 
 
-async def test_charges_of_a_clock_that_was_400_days_ahead_are_of_one_day_each(live: Live):
-    """17.2: at every moment each charge is in the statement, and once settled in nothing else."""
+async def test_charges_while_the_clock_is_400_days_ahead_are_of_the_day_that_it_is(live: Live):
+    """17.2, 17.3: a jump ahead that was taken back counts for nothing. At every moment each charge is in the statement,
+    and once settled in nothing else.
+    """
     _, secret = live.issue(environment="production")
     before = counted(live)[3]
-    ahead = FIRST_DAY + 400
 
     async def visits(number: int) -> None:
         for _ in range(number):
@@ -127,18 +128,72 @@ async def test_charges_of_a_clock_that_was_400_days_ahead_are_of_one_day_each(li
         assert all(stated[day].charged_micros == amount for day, amount in settled.items())
 
     await visits(3)
-    live.clock.now_ms += 400 * DAY_MS
+    live.clock.jump(days=400)
     await visits(2)
-    live.clock.now_ms -= 400 * DAY_MS
+    live.clock.jump(days=-400)
     await visits(4)
-    live.clock.now_ms += DAY_MS
+    assert counted(live)[1] == {}
+    live.clock.advance(hours=24, seconds=300)
     await visits(1)
-    assert counted(live)[1] == {FIRST_DAY: 3 * PRICE}
-    live.clock.now_ms = EPOCH_MS + 401 * DAY_MS + 300_000
-    await settle(live)
-    assert counted(live)[1] == {FIRST_DAY: 3 * PRICE, ahead: 7 * PRICE}
+    assert counted(live)[1] == {FIRST_DAY: 9 * PRICE}
     with live.found.store.read() as snapshot:
         assert list(violations(snapshot)) == []
+
+
+async def test_a_clock_that_stays_ahead_for_an_hour_dates_what_is_stored(live: Live):
+    """17.3: until then nothing is dated over an hour ahead of the steady clock."""
+    _, secret = live.issue(environment="production")
+
+    async def occurred_ms() -> int:
+        await visit(live, secret)
+        return max(event.occurred_at_ms for _, event in live.events())
+
+    live.clock.jump(seconds=3_599)
+    assert await occurred_ms() == EPOCH_MS + 3_599_000, "a small step is followed"
+    live.clock.jump(days=40)
+    assert await occurred_ms() <= EPOCH_MS + LONGEST_LEAD_MS
+    live.clock.advance(seconds=3_599)
+    assert await occurred_ms() <= EPOCH_MS + 2 * LONGEST_LEAD_MS
+    live.clock.advance(seconds=2)
+    assert await occurred_ms() == live.clock.now_ms
+
+
+async def test_while_the_clock_is_an_hour_behind_the_last_write_nothing_is_acknowledged(live: Live):
+    """17.3: a clock that is set back while the service runs, and set right again."""
+    _, secret = live.issue(environment="production")
+    _, reader = live.issue("secret", environment="production")
+
+    async def statuses() -> tuple[int, int, str]:
+        visited, ready = await visit(live, secret), await live.client.get("/readyz")
+        return visited.status_code, ready.status_code, ready.json()["checks"]["store"]
+
+    assert (await visit(live, secret)).status_code == 200
+    await live.service.watch.look_at_clock()
+    for by_s in (3_601, 400 * 86_400):
+        live.clock.jump(seconds=-by_s)
+        assert await statuses() == (503, 503, "unreachable")
+        live.clock.jump(seconds=by_s)
+        assert await statuses() == (200, 200, "ok")
+    live.clock.jump(seconds=-3_599)
+    assert await statuses() == (200, 200, "ok"), "within the hour it is followed"
+    live.clock.jump(seconds=3_600)
+    listed = await live.client.get("/api/v1/events", headers={"x-api-key": reader})
+    assert len(listed.json()["rows"]) == len(live.events()) == 4
+
+
+async def test_an_operator_confirms_a_clock_that_was_set_back(live: Live):
+    """17.3: the one before was wrong."""
+    _, secret = live.issue(environment="production")
+    assert (await visit(live, secret)).status_code == 200
+    await live.service.watch.look_at_clock()
+    live.clock.jump(days=-400)
+    await live.service.watch.look_at_clock()
+    assert (await visit(live, secret)).status_code == 503
+    live.found.store.write_now([partial(confirm_clock, now_ms=live.clock.now_ms)])
+    await live.service.watch.look_at_clock()
+    response = await visit(live, secret)
+    assert response.status_code == 200
+    assert made_at_ms(UUID(response.json()["request_id"]).bytes) == live.clock.now_ms
 
 
 @pytest.mark.usefixtures("engine")
@@ -268,7 +323,7 @@ class Retention:
 
     async def look(self) -> bool:
         """Whether it holds back."""
-        await sweep_if_believed(self.live.found.store, self.live.world, 365, self.watch, self.progress)
+        await sweep_if_believed(self.live.found.store, self.live.service.services.world, 365, self.watch, self.progress)
         return self.progress.is_held
 
 
@@ -281,11 +336,11 @@ async def test_a_clock_that_ran_ahead_for_minutes_deletes_nothing(live: Live):
     retention = Retention(live)
     live.clock.advance(seconds=60)
     assert not await retention.look()
-    live.clock.now_ms += 40 * DAY_MS
+    live.clock.jump(days=40)
     for _ in range(50):
         live.clock.advance(seconds=60)
         assert await retention.look()
-    live.clock.now_ms -= 40 * DAY_MS
+    live.clock.jump(days=-40)
     assert not await retention.look()
     shown = await live.client.get(f"/api/v1/events/{first['request_id']}", headers={"x-api-key": reader})
     assert shown.status_code == 200
@@ -299,13 +354,15 @@ async def test_a_clock_that_stays_ahead_is_believed(live: Live, by: str):
     _, secret = live.issue(environment="production")
     await visit(live, secret)
     retention = Retention(live)
-    live.clock.now_ms += 40 * DAY_MS
+    live.clock.jump(days=40)
     assert await retention.look()
     assert len(live.events()) == 1
+    await live.service.watch.look_at_clock()
     if by == "an hour":
         live.clock.advance(hours=1)
     else:
         live.found.store.write_now([partial(confirm_clock, now_ms=live.clock.now_ms)])
+        await live.service.watch.look_at_clock()
     assert not await retention.look()
     assert live.events() == []
 
@@ -315,7 +372,7 @@ async def test_an_erasure_that_was_asked_for_goes_on_while_the_clock_is_not_beli
     _, secret = live.issue(environment="production")
     visitor_id = (await visit(live, secret)).json()["visitor_id"]
     retention = Retention(live)
-    live.clock.now_ms += 40 * DAY_MS
+    live.clock.jump(days=40)
     erasure = partial(erase_visitor, number=live.organization.number, visitor_id=visitor_id, now_ms=live.clock.now_ms)
     live.found.store.write_now([erasure])
     assert await retention.look()

@@ -106,21 +106,27 @@ def _port(process: subprocess.Popen[str], log: list[str]) -> int:
 
 
 class Served:
-    """A running server. `port` is where it listens; its log is kept."""
+    """A running server. `port` is where it listens; its log is kept. One that is told its port may wait to serve."""
 
     def __init__(
-        self, directory: Path, *, program: Sequence[str] = PROGRAM, inherited: Sequence[int] = (), **settings: str
+        self,
+        directory: Path,
+        *,
+        program: Sequence[str] = PROGRAM,
+        inherited: Sequence[int] = (),
+        port: int = 0,
+        **settings: str,
     ) -> None:
         self.log: list[str] = []
         self._process = start(
-            *("serve", "--data", directory, "--bind", "127.0.0.1:0"),
+            *("serve", "--data", directory, "--bind", f"127.0.0.1:{port}"),
             program=program,
             stderr=subprocess.PIPE,
             env={**ENVIRONMENT, **settings},
             pass_fds=inherited,
         )
         self._said = threading.Condition()
-        self.port = _port(self._process, self.log)
+        self.port = port or _port(self._process, self.log)
         self._reader = threading.Thread(target=self._read_on, daemon=True)
         self._reader.start()  # a log that nobody reads stops the server when the pipe is full
 

@@ -42,13 +42,30 @@ class SettableClock:
     """Unix milliseconds, and the seconds of a monotonic clock: both stand still until they are moved."""
 
     def __init__(self, now_ms: int = EPOCH_MS) -> None:
-        self.now_ms = now_ms
-        """To be assigned by who sets the wall clock: no time passes."""
+        self._now_ms = now_ms
         self.elapsed_s = 0.0
+
+    @property
+    def now_ms(self) -> int:
+        return self._now_ms
+
+    @now_ms.setter
+    def now_ms(self, now_ms: int) -> None:
+        """Until then time passes, on both clocks; an earlier time is set, and no time passes."""
+        self.elapsed_s += max(0.0, (now_ms - self._now_ms) / 1000)
+        self._now_ms = now_ms
+
+    def set(self, now_ms: int) -> None:
+        """Somebody sets the wall clock: no time passes."""
+        self._now_ms = now_ms
+
+    def jump(self, *, seconds: float = 0, hours: float = 0, days: float = 0) -> None:
+        """Somebody sets the wall clock ahead by so much, or back: no time passes."""
+        self._now_ms += round((seconds + (24 * days + hours) * 3600) * 1000)
 
     def advance(self, *, seconds: float = 0, hours: float = 0) -> None:
         """Time passes, on both clocks."""
-        self.now_ms += round((seconds + hours * 3600) * 1000)
+        self._now_ms += round((seconds + hours * 3600) * 1000)
         self.elapsed_s += max(0.0, seconds + hours * 3600)
 
 

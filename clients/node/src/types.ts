@@ -1011,9 +1011,10 @@ export interface ReadinessBody {
 export interface ReadinessChecks {
   /**
    * `full` when there is no space for writes, `unreachable` while the database does not respond or the service waits
-   * to start, `stalled` while a commit takes over 10 s, `lost` when the store's file was replaced, removed or cut.
+   * to start, `stalled` while a commit takes over 10 s, `failing` when writes were tried for 10 s and none was
+   * stored, `lost` when the store's file was replaced, removed, cut or overwritten.
    */
-  store: Open<"full" | "lost" | "ok" | "stalled" | "unreachable">;
+  store: Open<"failing" | "full" | "lost" | "ok" | "stalled" | "unreachable">;
   /**
    * `behind` while a delivery to an endpoint that responds is over a minute late, `stopped` while nobody sends; it
    * never fails readiness.

@@ -824,8 +824,9 @@ class ReadinessBody(TypedDict):
 class ReadinessChecks(TypedDict):
     store: str
     """`full` when there is no space for writes, `unreachable` while the database does not respond or the service
-    waits to start, `stalled` while a commit takes over 10 s, `lost` when the store's file was replaced, removed
-    or cut. Now one of `full`, `lost`, `ok`, `stalled`, `unreachable`.
+    waits to start, `stalled` while a commit takes over 10 s, `failing` when writes were tried for 10 s and none
+    was stored, `lost` when the store's file was replaced, removed, cut or overwritten. Now one of `failing`,
+    `full`, `lost`, `ok`, `stalled`, `unreachable`.
     """
     webhooks: str
     """`behind` while a delivery to an endpoint that responds is over a minute late, `stopped` while nobody sends;

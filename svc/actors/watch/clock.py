@@ -1,9 +1,14 @@
-"""Whether the wall clock may be believed when something is to be deleted or somebody blocked (decisions 17.3).
+"""Which time a service stores, and whether the wall clock may be believed when something is to be deleted or somebody
+blocked (decisions 17.1 to 17.3, ADR 185).
 
-What may live here: the comparison of two clocks. Who reads them, and what waits, is `svc/actors/retention.py`.
+What may live here: comparisons of the wall clock with the monotonic one. Who waits for what is
+`svc/actors/retention.py` and `store.py` beside this module.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
 
 from svc.domain.events.hour_counts import HOUR_MS
 from svc.domain.ids import DAY_MS
@@ -16,7 +21,76 @@ AHEAD_MS = DAY_MS
 BELIEVED_AFTER_S = 3_600.0
 """A clock that has jumped and is still there after this time is right."""
 BEHIND_MS = HOUR_MS
-"""A service does not start with a clock that is further behind the last write to its store."""
+"""A service does not serve with a clock that is further behind the last write to its store."""
+LEAD_MS = HOUR_MS
+"""No time is stored that is further ahead of the steady clock."""
+
+
+class ClockMemory(Protocol):
+    """Two numbers, which workers share: the time at which the monotonic clock was zero, as it is believed now, and the
+    last write, both in Unix ms; 0 = not known yet.
+    """
+
+    def __getitem__(self, index: int, /) -> float: ...
+
+    def __setitem__(self, index: int, value: float, /) -> None: ...
+
+
+class ServiceClock:
+    """The clock by which a service dates what it stores: the wall clock, as far as the monotonic one bears it out.
+
+    A step ahead of more than `LEAD_MS` counts when it has stayed for `BELIEVED_AFTER_S`, or an operator has confirmed
+    it: until then the time goes on steadily. One back is followed, unless the clock is then more than `BEHIND_MS`
+    behind the last write: then the time goes on steadily as well, and nothing may be stored (`behind_s`).
+    """
+
+    def __init__(
+        self,
+        wall_ms: Callable[[], int],
+        elapsed_s: Callable[[], float],
+        memory: ClockMemory | None = None,
+    ) -> None:
+        self._wall_ms, self._elapsed_s = wall_ms, elapsed_s
+        self._memory: ClockMemory = [0.0, 0.0] if memory is None else memory
+        self._memory[0] = self._memory[0] or wall_ms() - 1000 * elapsed_s()
+        self._ahead_since_s: float | None = None
+        self._ahead_ms = 0.0
+        """By how much it was ahead then."""
+
+    def now_ms(self) -> int:
+        """Return the time to store, in Unix ms."""
+        wall_ms, at_s = self._wall_ms(), self._elapsed_s()
+        ahead_ms = wall_ms - (self._memory[0] + 1000 * at_s)
+        if ahead_ms > 0:
+            if self._ahead_since_s is None or abs(ahead_ms - self._ahead_ms) > LEAD_MS:  # or it has jumped again
+                self._ahead_since_s, self._ahead_ms = at_s, ahead_ms
+            if at_s - self._ahead_since_s < BELIEVED_AFTER_S:
+                return wall_ms if ahead_ms <= LEAD_MS else round(wall_ms - ahead_ms)
+        elif self._memory[1] - wall_ms > BEHIND_MS:
+            return round(wall_ms - ahead_ms)
+        self._believe(wall_ms, at_s)
+        return wall_ms
+
+    def note_write(self) -> None:
+        """Note that something was stored, dated now."""
+        self._memory[1] = max(self._memory[1], self.now_ms())
+
+    def behind_s(self) -> float:
+        """Return the seconds by which the wall clock is behind the last write, if that is too far; else 0."""
+        return seconds_behind(self._wall_ms(), int(self._memory[1]) or None)
+
+    def is_doubted(self) -> bool:
+        """Return whether the time to store is not that of the wall clock."""
+        return abs(self._wall_ms() - self.now_ms()) > LEAD_MS or self.behind_s() > 0
+
+    def believe(self) -> None:
+        """Take the wall clock for the right time from now on."""
+        self._believe(self._wall_ms(), self._elapsed_s())
+
+    def _believe(self, wall_ms: int, at_s: float) -> None:
+        self._memory[0] = wall_ms - 1000 * at_s
+        self._memory[1] = min(self._memory[1], wall_ms + BEHIND_MS)
+        self._ahead_since_s = None
 
 
 class ClockWatch:
@@ -65,7 +139,7 @@ def seconds_behind(now_ms: int, last_write_ms: int | None) -> float:
 async def is_ahead(store: Store, world: World, watch: ClockWatch) -> bool:
     """Return whether the clock has jumped ahead, and no operator has confirmed it since."""
     confirmation = await store.query(clock_confirmation)
-    return watch.is_ahead(world.now_ms(), world.elapsed_s(), confirmation)
+    return watch.is_ahead(world.wall_ms(), world.elapsed_s(), confirmation)
 
 
 STEP_MS = 1_000

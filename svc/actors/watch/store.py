@@ -1,31 +1,36 @@
-"""The store watch: whether the store commits, whether its file is still there, and whether this loop runs; and small
-periodic work on the store.
+"""The store watch: whether the store commits and stores, whether its file is still there, and whether this loop runs;
+and small periodic work on the store.
 
 Owns what it has logged. Receives and sends no messages: callers of `state` read it. Each second it writes this
 process's pulse, and where nothing was committed for some seconds it makes an empty commit, so that a lock that nobody
-releases is noticed without traffic, too (decisions 17.4).
+releases is noticed without traffic, too. After a write that failed it rehearses one each second (decisions 17.4).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Literal, Protocol
 
 import structlog
 import trio
 
+from svc.actors.watch.clock import ServiceClock
 from svc.domain.histogram import WAIT_S, Histogram, HistogramStatistics
 from svc.domain.timestamps import timestamp
-from svc.store.engine import EngineError, StoreFullError
+from svc.store.engine import EngineError, StoreFullError, UnavailableError
 from svc.store.snapshot import Snapshot
 from svc.store.store import Store
 from svc.store.transactions import operations
-from svc.world import World
+from svc.store.transactions.retention import clock_confirmation
 
 log = structlog.get_logger()
 
 INTERVAL_S = 1.0
 STALLED_S = 10.0
 """A commit that takes longer has stalled; a leader that is silent for longer is blocked."""
+SAY_S = 60.0
+"""Between two lines of the log about a state that lasts."""
 PROBE_S = 5.0
 """Without a commit for so long, an empty one is made."""
 
@@ -52,27 +57,44 @@ class Pulse(Protocol):
         ...
 
 
-StoreState = Literal["ok", "stalled", "lost"]
+StoreState = Literal["ok", "failing", "stalled", "lost", "unreachable"]
 
 
 class StoreWatch:
-    """Watches the store for one process. `index`: the index of its worker."""
+    """Watches the store for one process, and the clock by which it is written. `index`: the index of its worker; `date`
+    is called with the time of the last write (Unix ms) where the machine's clock is not believed.
+    """
 
-    def __init__(self, store: Store, world: World, pulse: Pulse, index: int) -> None:
-        self._store, self._world, self._pulse, self._index = store, world, pulse, index
+    def __init__(
+        self, store: Store, clock: ServiceClock, pulse: Pulse, index: int, date: Callable[[int], None] = lambda _: None
+    ) -> None:
+        self._store, self._clock, self._pulse, self._index, self._date = store, clock, pulse, index, date
         self._logged: StoreState = "ok"
+        self._said_s = 0.0
+        self._commits = store.commits
+        self._confirmation: int | None = None
 
     def state(self) -> StoreState:
-        """Return the state of the store: `lost` if its file was replaced, removed or cut, `stalled` if a commit of any
-        process takes longer than `STALLED_S`, else `ok`.
+        """Return the state of the store: `lost` if its file is not what was committed, `stalled` if a commit of any
+        process takes longer than `STALLED_S`, `failing` if writes were tried for so long and none was stored,
+        `unreachable` while the clock is far behind the last write, else `ok`.
         """
         if self._store.lost() is not None:
             return "lost"
-        return "stalled" if self.oldest_commit_s() > STALLED_S else "ok"
+        if self.oldest_commit_s() > STALLED_S:
+            return "stalled"
+        if self._store.health.is_failing():
+            return "failing"
+        return "unreachable" if self._clock.behind_s() else "ok"
 
     def may_commit(self) -> bool:
         """Whether `state` is `ok`, without a system call: the state of the file is that of at most `INTERVAL_S` ago."""
-        return self._logged != "lost" and self.oldest_commit_s() <= STALLED_S
+        return (
+            self._logged != "lost"
+            and self.oldest_commit_s() <= STALLED_S
+            and not self._store.health.is_failing()
+            and not self._clock.behind_s()
+        )
 
     def oldest_commit_s(self) -> float:
         """Return the age in seconds of the oldest commit that is under way in any process; 0 if there is none."""
@@ -92,15 +114,18 @@ class StoreWatch:
         """Send a heartbeat every `INTERVAL_S` until cancelled, and log each change of the state once."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._probe)
+            nursery.start_soon(self._rehearse)
             while True:
                 self._pulse.beat(self._index, self._store.elapsed_s(), self._store.commit_since_s)
+                await self.look_at_clock()
                 self._log(self.state())
                 await trio.sleep(INTERVAL_S)
 
     def _log(self, state: StoreState) -> None:
-        if state == self._logged:
+        now_s = self._store.elapsed_s()
+        if state == self._logged and (state == "ok" or now_s - self._said_s < SAY_S):
             return
-        self._logged = state
+        self._logged, self._said_s = state, now_s
         if state == "lost":
             step = "put the file back or restore a backup, then restart the service"
             log.critical("the store's file is lost: nothing is stored", because=self._store.lost(), next_step=step)
@@ -108,8 +133,31 @@ class StoreWatch:
             age_s = round(self.oldest_commit_s(), 1)
             because = self._store.why_stalled()
             log.critical("the store is stalled: a commit has not finished", seconds=age_s, because=because)
+        elif state == "failing":
+            health = self._store.health
+            tried_s = round(health.unproven_s(), 1)
+            log.critical("writes fail: nothing is stored", tried_s=tried_s, because=health.because)
+        elif state == "unreachable":
+            step = "set the clock, or run `svc retention confirm` if it is right"
+            behind_s = round(self._clock.behind_s())
+            log.critical("the clock is behind the last write: nothing is stored", seconds=behind_s, next_step=step)
         else:
             log.info("the store commits again")
+
+    async def look_at_clock(self) -> None:
+        """Note when the last write was, and whether an operator has confirmed a clock that is not believed."""
+        if self._store.commits != self._commits:
+            self._commits = self._store.commits
+            self._clock.note_write()
+        if not self._clock.is_doubted():
+            self._confirmation = None
+            return
+        self._date(self._clock.now_ms())
+        with suppress(EngineError):  # asked again in a second
+            confirmation = await self._store.query(clock_confirmation)
+            if self._confirmation is not None and confirmation != self._confirmation:
+                self._clock.believe()
+            self._confirmation = confirmation
 
     async def _probe(self) -> None:
         commits = -1
@@ -121,6 +169,15 @@ class StoreWatch:
                 except (EngineError, StoreFullError) as error:
                     log.warning("the store does not take a write", because=str(error))
             commits = self._store.commits
+
+    async def _rehearse(self) -> None:
+        """Write each second after a write that failed, so that it is known when writes are stored again."""
+        store = self._store
+        while True:
+            await trio.sleep(INTERVAL_S)
+            if store.needs_rehearsal and store.commit_since_s is None and store.lost() is None:
+                with suppress(UnavailableError, StoreFullError):  # the health of the store has noted it
+                    await store.rehearse()
 
 
 MAINTENANCE_INTERVAL_S = 60.0
@@ -138,15 +195,6 @@ async def maintain(store: Store) -> None:
         if freed:
             log.info("cleared stale readers", slots=freed)
         await _log_follower(store)
-
-
-async def clear_full_flag(store: Store) -> None:
-    """Every `MAINTENANCE_INTERVAL_S` until cancelled, let writes try a full store again. Every process runs this, since
-    each has a flag of its own.
-    """
-    while True:
-        await trio.sleep(MAINTENANCE_INTERVAL_S)
-        store.clear_full_flag()
 
 
 async def _log_follower(store: Store) -> None:

@@ -26,12 +26,12 @@ from svc.config import Config, ConfigError
 from svc.domain.errors import OperatorError
 from svc.domain.limits.ratelimit import DividedBuckets, MemoryBuckets
 from svc.domain.useragent import load_patterns
-from svc.http.waiting import can_serve
+from svc.http.waiting import Obstructed, can_serve
 from svc.metrics.nodes import NodeSources
 from svc.service import NodeParts, Service
 from svc.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for
 from svc.store.directory import DirectoryError, Opened, is_initialized
-from svc.store.engine import EngineError
+from svc.store.engine import EngineError, UnavailableError
 from svc.store.migrations import NewerStoreError
 from svc.store.opening import open_store
 from svc.store.postgresql.cluster.clock import NEXT_STEP, ClockOffset, offset_now_s
@@ -39,20 +39,28 @@ from svc.store.postgresql.cluster.leases import Lease
 from svc.store.postgresql.cluster.nodes import Node, PepperMark, PepperReplacedError
 from svc.store.postgresql.cluster.notices import Notices
 from svc.store.postgresql.cluster.partitions import PartitionLeases
-from svc.store.postgresql.connection.errors import ConnectionLostError
+from svc.store.postgresql.connection.errors import DISK_FULL, READ_ONLY, ConnectionLostError, SqlError
 from svc.store.postgresql.connection.url import StoreUrl
-from svc.store.postgresql.connection.wire import Wire
+from svc.store.postgresql.connection.wire import Timeouts, Wire
 from svc.store.postgresql.engine import PostgresqlEngine
+from svc.store.postgresql.rehearsal import rehearse_now
 from svc.store.postgresql.store import PostgresqlStore
+from svc.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
 from svc.store.schema.tables import TABLES
 from svc.workers.nodes import NodeBus
-from svc.world import World
+from svc.world import World, pause
 
 log = structlog.get_logger()
 
 LEADER = "keeper"
 """The lease of what only one node does."""
 NUMBER_BYTES = 7
+AGAIN_S = 1.0
+"""Before the next attempt to start, when the database went away during the last one."""
+REHEARSING = Timeouts(statement_s=2.0, lock_s=2.0, idle_s=5.0, answer_s=3.0)
+_SAID_AT_OPENING = (DISK_FULL, READ_ONLY, "42P01")
+"""SQLSTATEs of what ends a start with a better word, a standby and a missing table, and of a full disk, beside which
+reads are served."""
 
 
 class NoStoreError(DirectoryError):
@@ -73,31 +81,65 @@ def serve_node(directory: Path, config: Config, url: StoreUrl, read: ReadConfig,
     load_patterns()
     world = World.real()
     sockets: ListeningSockets | None = None
-    if trio.run(_obstacle, url, world) is not None:
-        sockets = sockets_for(config.bind, config.metrics_bind)
-        if not trio.run(can_serve, partial(_obstacle, url, world), sockets.clients, read_tls(config), world):
+    obstacle = partial(_obstacle, url, world)
+    while True:
+        if trio.run(obstacle) is not None:
+            sockets = sockets or sockets_for(config.bind, config.metrics_bind)
+            if not trio.run(can_serve, obstacle, sockets.clients, read_tls(config), world):
+                return 0
+        try:
+            pepper = _prepare(directory, config, url, world, init=init, as_json=as_json)
+            sockets = sockets or sockets_for(config.bind, config.metrics_bind)
+            trio.run(partial(_serve, directory, config, url, read, world, pepper, sockets))
+        except (DirectoryError, EngineError) as error:
+            if not _is_away(error) and not _is_away(error.__cause__):
+                raise error if isinstance(error, DirectoryError) else _unservable(url, error) from error
+            log.warning("the database went away during the start, trying again", because=str(error))
+            pause(AGAIN_S)
+        else:
             return 0
-    try:
-        pepper = _prepare(directory, config, url, world, init=init, as_json=as_json)
-        sockets = sockets or sockets_for(config.bind, config.metrics_bind)
-        trio.run(partial(_serve, directory, config, url, read, world, pepper, sockets))
-    except EngineError as error:
-        raise DirectoryError(f"{url} cannot be served: {error}") from error
-    return 0
 
 
-async def _obstacle(url: StoreUrl, world: World) -> str | None:
-    """Why this node cannot serve yet: the database does not respond, as while it starts, or the clock is far behind its
-    clock (decisions 17.3). An error that waiting cannot mend is not an obstacle: `_prepare` raises it.
+def _is_away(error: BaseException | None) -> bool:
+    return isinstance(error, ConnectionLostError | UnavailableError) and not isinstance(error, OtherVersionError)
+
+
+def _unservable(url: StoreUrl, error: EngineError) -> DirectoryError:
+    return DirectoryError(f"{url} cannot be served: {error}")
+
+
+async def _obstacle(url: StoreUrl, world: World) -> Obstructed | None:
+    """Why this node cannot serve yet: the database does not respond, as while it starts, or takes no write, or the
+    clock is far behind its clock (decisions 17.3, 17.4). An error that waiting cannot mend is not an obstacle:
+    `_prepare` raises it.
     """
     try:
         offset_s = await world.run_sync(partial(offset_now_s, url, world.now_ms))
+        because = await world.run_sync(partial(_write_problem, url))
     except ConnectionLostError as error:
-        return f"{url} does not respond: {error}"
+        return Obstructed(f"{url} does not respond: {error}")
     except EngineError:
         return None
     if offset_s * 1000 < -BEHIND_MS:
-        return f"the clock is {-offset_s:.0f} s behind the database's: {NEXT_STEP}"
+        return Obstructed(f"the clock is {-offset_s:.0f} s behind the database's: {NEXT_STEP}")
+    return None if because is None else Obstructed(f"{url} does not take a write: {because}", "failing")
+
+
+def _write_problem(url: StoreUrl) -> str | None:
+    """Why nothing can be written to the store, by a write to every table; `None` if it was stored, or there is no store
+    of this version yet. Raises `EngineError`.
+    """
+    with closing(Wire.connect_now(url, REHEARSING)) as wire:
+        try:
+            (found,) = wire.exchange_now([READ_VERSION])
+            refuse_other(found)
+        except (SqlError, OtherVersionError):
+            return None
+        try:
+            if found.rows:
+                rehearse_now(wire)
+        except SqlError as error:
+            return None if error.state in _SAID_AT_OPENING else str(error)
     return None
 
 
@@ -139,6 +181,10 @@ async def _serve(
     clock = ClockOffset(world.now_ms)
     node = Node(connect, name, [lease], jitter, partitions=partitions, pepper=PepperMark(pepper), clock=clock)
     notices = Notices(connect, jitter, lambda: node.living > 1)
+
+    def is_answered() -> bool:
+        return node.is_answered() and clock.offset_s * 1000 > -BEHIND_MS
+
     await node.beat()  # before anything is admitted, it is known among how many
     with closing(opened_store(url, config, world)) as store:
         sources = NodeSources(node.statistics, notices.statistics, store.exchanges)
@@ -151,7 +197,7 @@ async def _serve(
             buckets=DividedBuckets(MemoryBuckets(), lambda: node.living),
             leadership=Leadership(lease.is_held, lease.lost),
             expected_ms=world.now_ms() - int(clock.offset_s * 1000),
-            node=NodeParts(sources, node.is_answered, partitions, store.kept_by(lease)),
+            node=NodeParts(sources, is_answered, partitions, store.kept_by(lease)),
         )
         reload = Reload(service, config, read)
         log.info("node", name=name, nodes=node.living, database=str(url))

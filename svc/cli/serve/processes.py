@@ -28,13 +28,14 @@ from svc.domain.errors import OperatorError
 from svc.domain.ids import DAY_MS
 from svc.domain.timestamps import timestamp
 from svc.domain.useragent import load_patterns
-from svc.http.waiting import can_serve
+from svc.http.waiting import Obstructed, can_serve
 from svc.service import DRAIN_MARGIN_S, Service
 from svc.service_parts import network_watch
 from svc.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for
 from svc.store.backup import files
 from svc.store.directory import last_write_ms
 from svc.store.lmdb.holders import state_of
+from svc.store.opening import write_problem
 from svc.store.store import Store
 from svc.store.transactions.retention import clock_confirmation, last_believed_ms
 from svc.workers.bus import reach
@@ -75,6 +76,12 @@ def serve_directory(
     wait_s = config.takeover_wait_s
     with locked_directory(directory, config, world, "svc serve", create=init, copy=copy, wait_s=wait_s):
         workers = config.worker_count(len(os.sched_getaffinity(0)))
+        sockets = None
+        if trio.run(disk_obstacle, directory, config, world) is not None:
+            sockets = sockets_for(config.bind, config.metrics_bind)
+            waiting = partial(disk_obstacle, directory, config, world)
+            if not trio.run(can_serve, waiting, sockets.clients, read_tls(config), world):
+                return 0
         with (
             opened_to_serve(directory, config, world, create=init) as found,
             reach(directory, WorkerSlot()) as bus,
@@ -88,7 +95,7 @@ def serve_directory(
             keep_settings(found, config)
             start = clock_at_start(found.store, written_ms, at_s)
             service = Service(config, world, found, directory, bus=bus, expected_ms=start.expected_ms(world))
-            sockets = sockets_for(config.bind, config.metrics_bind)
+            sockets = sockets or sockets_for(config.bind, config.metrics_bind)
             obstacle = partial(clock_obstacle, found.store, world, start.last_write_ms)
             if not trio.run(can_serve, obstacle, sockets.clients, read_tls(config), world):
                 return 0
@@ -127,7 +134,15 @@ def clock_at_start(store: Store, written_ms: int | None, at_s: float) -> ClockAt
         return ClockAtStart(written_ms, last_believed_ms(snapshot), at_s)
 
 
-async def clock_obstacle(store: Store, world: World, last_write_ms: int | None) -> str | None:
+async def disk_obstacle(directory: Path, config: Config, world: World) -> Obstructed | None:
+    """Return why nothing can be stored, as the disk fails; `None` if a write was stored (decisions 17.4). To be called
+    while this process has the store not open.
+    """
+    because = await world.run_sync(partial(write_problem, directory / "store", config.map_bytes()))
+    return None if because is None else Obstructed(f"the disk does not take a write: {because}", "failing")
+
+
+async def clock_obstacle(store: Store, world: World, last_write_ms: int | None) -> Obstructed | None:
     """Return why the clock does not permit to serve; `None` if it does, or an operator has confirmed it."""
     now_ms = world.now_ms()
     behind_s = seconds_behind(now_ms, last_write_ms)
@@ -137,7 +152,7 @@ async def clock_obstacle(store: Store, world: World, last_write_ms: int | None) 
         confirmed_ms = clock_confirmation(snapshot)
     if abs(now_ms - confirmed_ms) < DAY_MS:
         return None
-    return (
+    return Obstructed(
         f"the clock says {timestamp(now_ms)}, {behind_s:.0f} s before the last write to the store: set it, or run "
         "`svc retention confirm` if it is right"
     )
@@ -181,6 +196,9 @@ def _work(slot: WorkerSlot, inherited: _Inherited, directory: Path, config: Conf
     """Serve in this process, one of several workers, until it is to end."""
     world = World.real()
     parent, shared, sockets, network, start = inherited
+    tls, obstacle = partial(read_tls, config), partial(disk_obstacle, directory, config, world)
+    if not trio.run(can_serve, obstacle, sockets.clients, tls(), world, parent.lifeline):
+        return
     with (
         opened_directory(directory, config, world, create=False) as found,
         files.locked(directory / LEADER_LOCK) as lock,
@@ -200,12 +218,13 @@ def _work(slot: WorkerSlot, inherited: _Inherited, directory: Path, config: Conf
             worker_restarts=parent.board.restarts,
             expected_ms=start.expected_ms(world),
             pulse=parent.board,
+            clock_memory=shared.clock,
         )
 
         async def mark(_: list[str]) -> None:
             parent.board.mark_serving(slot.index, world.elapsed_s())
 
-        tls, reload = partial(read_tls, config), Reload(service, config, read, slot.index)
+        reload = Reload(service, config, read, slot.index)
         trio.run(run_until_signaled, service, sockets, mark, tls, reload, parent.lifeline)
 
 

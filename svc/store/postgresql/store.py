@@ -40,6 +40,7 @@ from svc.store.postgresql.groups import (
     UnfencedError,
     Written,
 )
+from svc.store.postgresql.rehearsal import rehearse
 from svc.store.postgresql.rows import RecentRows, RowKey, Rows, TooMuchMissingError
 from svc.store.postgresql.statistics import PostgresqlStatistics
 from svc.store.postgresql.turns import GroupTurns, Turn, Waiting
@@ -59,6 +60,8 @@ RECENT_S = 1.0
 """How old at most rows are that a `recent` query is given."""
 GIVE_UP_S = 4.0
 """After so long a group or a query fails that the database has not taken: clients give up after five seconds."""
+REHEARSAL_S = 2.0
+"""After so long a rehearsal is given up: what comes after it is tried anew."""
 FIRST_PAUSE_S = 0.02
 """Before the second attempt; doubled for each further one."""
 SERVING = Timeouts(statement_s=10.0, lock_s=5.0, idle_s=2.0, answer_s=12.0)
@@ -145,7 +148,8 @@ class PostgresqlStore(Store):
                         self._recent.add(rows)
                     return found
             rows = rows.again()
-            rows.take(await self._patiently(partial(self._fetched, rows)))
+            with self.health.attempt():
+                rows.take(await self._patiently(partial(self._fetched, rows)))
         raise EngineError(f"a query has fetched {MOST_FETCHES} times, and asks for more")
 
     async def write(
@@ -196,6 +200,8 @@ class PostgresqlStore(Store):
         written = await self._committed(parts, leases, shared=shared)
         if written is None:
             return None
+        if written.rows and any(one.urgent for turn in group for one in turn.waiting):
+            self.health.note_stored()
         found = iter(written.outcomes)
         return [
             [next(found) for _ in part.jobs] if not shared or turn.organization in written.turns else None
@@ -210,7 +216,8 @@ class PostgresqlStore(Store):
         """
         began = trio.current_time()
         attempt = GroupAttempt(self._transactions, parts, leases | self._held(), shared=shared)
-        written = await self._patiently(partial(self._lent, attempt.run))
+        with self.health.attempt():
+            written = await self._patiently(partial(self._lent, attempt.run))
         if written is not None and written.outcomes:
             self._note(written, began)
         return written
@@ -286,6 +293,17 @@ class PostgresqlStore(Store):
     async def probe(self) -> None:
         """See `Store.probe`."""
         await self._run_sync(partial(self.engine.write, nothing))
+
+    async def _rehearse(self) -> None:
+        try:
+            with trio.move_on_after(REHEARSAL_S):
+                async with self._writers.wire() as wire:
+                    return await rehearse(wire)
+        except EngineError as error:
+            if isinstance(error, SqlError) and error.state == DISK_FULL:
+                raise StoreFullError(str(error)) from error
+            raise UnavailableError(str(error)) from error
+        raise UnavailableError(f"the database did not take a write for {REHEARSAL_S:g} seconds")
 
     async def measured(self) -> StoreSpace:
         """See `Store.measured`. Rows are the database's own estimates, but for those of open deliveries, of which a

@@ -44,7 +44,6 @@ from svc.domain.history.origins import (
     carries_hints,
     expects_hints,
     needs_origin,
-    origin_id,
     without_missing_hints,
 )
 from svc.domain.history.origins import visited as visited_origin
@@ -147,8 +146,7 @@ def _handshake(assessment: Assessment) -> int:
 
 
 def _origin_key(assessment: Assessment) -> tuple[int, int]:
-    submission = assessment.submission
-    return submission.organization, origin_id(submission.origin)
+    return assessment.submission.organization, assessment.features.origin
 
 
 def _judged_by_origin(transaction: Transaction, assessment: Assessment) -> tuple[Observation, ...]:

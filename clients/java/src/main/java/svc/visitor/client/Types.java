@@ -2542,9 +2542,9 @@ public final class Types {
 
     /**
      * {@code full} when there is no space for writes, {@code unreachable} while the database does not respond or the
-     * service waits to start, {@code stalled} while a commit takes over 10 s, {@code lost} when the store's file was
-     * replaced, removed or cut. Now one of {@code full}, {@code lost}, {@code ok}, {@code stalled}, {@code
-     * unreachable}.
+     * service waits to start, {@code stalled} while a commit takes over 10 s, {@code failing} when writes were tried
+     * for 10 s and none was stored, {@code lost} when the store's file was replaced, removed, cut or overwritten. Now
+     * one of {@code failing}, {@code full}, {@code lost}, {@code ok}, {@code stalled}, {@code unreachable}.
      */
     public String store() {
       return textAt("store");

@@ -74,6 +74,7 @@ async def test_automated_browsers_are_suspect_and_those_of_people_are_not(tmp_pa
     async with live_service(tmp_path) as live:
         _, key = live.issue(allowed_origins=(ORIGIN,))
         for capture in captures(shared_data):
+            live.clock.advance(hours=24)  # else they are a burst of new visitors
             answer = await post(live, key, capture)
             fired = {trigger["signal"] for trigger in answer.get("triggers", ())}
             if is_persons(capture):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from svc.domain.access.browser_keys import MAX_TOKENS, NO_OUTCOMES, Use, used, usually_verify, with_outcome
+from svc.domain.access.browser_keys import MAX_TOKENS, NO_OUTCOMES, Shared, Use, used, usually_verify, with_outcome
 from svc.domain.accounts.velocity import EMPTY, MOST
 from svc.domain.history.newcomers import Arrival, arrived, renewals, without
 from svc.domain.matching.learned.renderings import MAX_RELEASES, MAX_VALUES, Renderings, learn, unseen
@@ -30,7 +30,7 @@ def test_a_release_keeps_the_values_of_devices_that_came_back():
     canvas = renderings[1].values[0]
     assert len(canvas.seen) == MAX_VALUES
     assert {5, 100} <= canvas.seen.keys()
-    assert unseen(renderings, rendering(99)) == ("canvas_never_seen",)
+    assert unseen(renderings, rendering(99)) == (Attribute.CANVAS,)
     assert unseen(renderings, rendering(5)) == ()
 
 
@@ -58,13 +58,13 @@ def test_an_address_remembers_the_newest_and_forgets_after_a_day():
 
 
 def test_a_key_keeps_three_tokens_and_one_that_did_nothing_new_is_not_written():
-    record, evidence = used(None, Use(2, "GB", 1_000))
-    assert used(record, Use(2, "GB", 2_000)) == (record, ())
+    record, shared = used(None, Use(2, "GB", 1_000))
+    assert used(record, Use(2, "GB", 2_000)) == (record, Shared())
     assert used(record, Use(2, "GB", 2_000))[0] is record
     for token in range(4, 40, 2):
-        record, evidence = used(record, Use(token, None, 3_000))
+        record, shared = used(record, Use(token, None, 3_000))
     assert len(record.tokens) == MAX_TOKENS
-    assert evidence == ("key_behind_tokens",)
+    assert shared == Shared(behind_tokens=True)
     assert record.is_shared
 
 

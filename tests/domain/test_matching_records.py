@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.domain.matching import Block, Features, features
+from svc.domain.matching import Block, Features, StatisticsUpdate, features
 from svc.domain.matching.blocks import EXACT, token_key
 from svc.domain.matching.chance import ALL_AGREE, BIT, Chance
 from svc.domain.matching.changes import releases_between
 from svc.domain.matching.decision import by_token, rank
 from svc.domain.matching.features import hash32, hash64, networks, sketch
 from svc.domain.matching.learned.calibration import FAR, NEAR, SURROUNDINGS, WIDE, calibrated, kind_of
-from svc.domain.matching.learned.statistics import HARDWARE, LOCALE, Statistics, StatisticsUpdate
+from svc.domain.matching.learned.statistics import HARDWARE, LOCALE, Statistics
 from svc.domain.matching.parameters import (
     AGREEMENT_WEIGHT,
     CALIBRATION,

@@ -29,6 +29,7 @@ SINKS = {
     "_Detector": (2, "evidence"),
     "Observation": (2, "evidence"),
     "Attestation": (1, "failures"),
+    "Redeemed": (1, "failures"),
 }
 """Call -> position and name of its argument that holds evidence."""
 

@@ -76,9 +76,9 @@ export interface Identification {
   visitor_is_new?: boolean;
   /** `false`: the report holds too little to identify anyone. */
   identifiable?: boolean;
-  /** 0 to 100. */
+  /** 90 to 100: certain. 85 to 89: the same visitor by all that is known, not proven. 0: a new one. */
   visitor_confidence?: number;
-  /** The browser signed the report with the key that its token had before: neither was copied to another one. */
+  /** The browser signed the report with the key that its token had before: neither was copied to another one. Never so on a first visit. */
   proven?: boolean;
   state?: "enriched" | "unavailable" | (string & {});
   reason?: string;

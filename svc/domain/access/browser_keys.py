@@ -59,26 +59,34 @@ class Use(NamedTuple):
     at_ms: int
 
 
-def used(before: BrowserKey | None, use: Use) -> tuple[BrowserKey, tuple[str, ...]]:
-    """Return the record of a key after one use, which is the same object where nothing is to be written, and evidence
+class Shared(NamedTuple):
+    """What one use shows of a key that several have."""
+
+    behind_tokens: bool = False
+    in_two_countries: bool = False
+
+
+def used(before: BrowserKey | None, use: Use) -> tuple[BrowserKey, Shared]:
+    """Return the record of a key after one use, which is the same object where nothing is to be written, and what shows
     that several have it.
     """
     if before is None:
-        return BrowserKey(use.at_ms, (use.token,), use.country or "", use.at_ms // 1000), ()
+        return BrowserKey(use.at_ms, (use.token,), use.country or "", use.at_ms // 1000), Shared()
     after = before
     if use.token not in before.tokens and len(before.tokens) < MAX_TOKENS:
         after = msgspec.structs.replace(after, tokens=(*before.tokens, use.token))
-    evidence = ("key_behind_tokens",) if len(after.tokens) >= MAX_TOKENS else ()
+    in_two_countries = False
     if use.country and use.country != before.country:
         at_s = use.at_ms // 1000
         if use.country == before.before and 0 <= at_s - before.since_s <= BACK_WITHIN_S:
-            evidence += ("key_in_two_countries",)
+            in_two_countries = True
         after = msgspec.structs.replace(after, country=use.country, since_s=at_s, before=before.country)
-    if evidence and not after.is_shared:
+    shared = Shared(len(after.tokens) >= MAX_TOKENS, in_two_countries)
+    if any(shared) and not after.is_shared:
         after = msgspec.structs.replace(after, is_shared=True)
     if after is not before or use.at_ms - before.written_ms > _REFRESHED_MS:
         after = msgspec.structs.replace(after, written_ms=use.at_ms)
-    return after, evidence
+    return after, shared
 
 
 def with_outcome(outcomes: int, *, verified: bool) -> int:
@@ -92,9 +100,14 @@ def usually_verify(outcomes: int) -> bool:
     return outcomes >= 1 << WINDOW and outcomes.bit_count() - 1 >= ENOUGH
 
 
-def key_shared(evidence: tuple[str, ...]) -> tuple[Observation, ...]:
-    """Return the signal of a key that several have; nothing without evidence."""
-    return (Observation("key_shared", "high", evidence),) if evidence else ()
+def key_shared(shared: Shared) -> tuple[Observation, ...]:
+    """Return the signal of a key that several have; nothing where nothing shows it."""
+    evidence: list[str] = []
+    if shared.behind_tokens:
+        evidence.append("key_behind_tokens")
+    if shared.in_two_countries:
+        evidence.append("key_in_two_countries")
+    return (Observation("key_shared", "high", tuple(evidence)),) if evidence else ()
 
 
 PROOF_FAILED: Final = Observation("proof_failed", "high", ("proof_does_not_verify",))

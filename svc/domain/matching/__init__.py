@@ -9,7 +9,8 @@ is compared, how it is found, what is kept), `statistics` (what is learned), `ca
 from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey, Index, block_keys, likely_visitors
 from svc.domain.matching.changes import changes
 from svc.domain.matching.features import Features, extract
-from svc.domain.matching.learned.statistics import Statistics, StatisticsUpdate
+from svc.domain.matching.learned.statistics import Statistics
+from svc.domain.matching.learned.update import StatisticsUpdate
 from svc.domain.matching.recognition import Recognition, match_visitor
 from svc.domain.matching.visitor import Visitor
 

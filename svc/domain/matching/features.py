@@ -185,15 +185,7 @@ def extract(
     whether a key and an origin of an app sent it. An app's report that they did not send is of a class of its own, and
     has no device id (decisions 18.5).
     """
-    values = [0] * ATTRIBUTE_COUNT
-    bits, informative = 0.0, 0
-    for attribute, value in report.attributes.items():
-        if value:
-            values[attribute] = _hash_of_short(value) if len(value) <= _CACHED_LENGTH else _hash_of(value)
-            gained = _BITS[attribute]
-            if gained:
-                bits += gained
-                informative += 1
+    values, bits, informative = _values(report)
     browser = _DISGUISED.get(agent.browser_family, agent.browser_family)
     said_native = _NATIVE in report.collectors
     native = app and said_native
@@ -237,6 +229,20 @@ def extract(
         token_before=_identifier(report.client_token_before or "") if key_before else 0,
         key_before=hash64(key_before) if key_before else 0,
     )
+
+
+def _values(report: Report) -> tuple[list[int], float, int]:
+    """The hash of each attribute; how many bits tell devices apart, and how many attributes have any of them."""
+    values = [0] * ATTRIBUTE_COUNT
+    bits, informative = 0.0, 0
+    for attribute, value in report.attributes.items():
+        if value:
+            values[attribute] = _hash_of_short(value) if len(value) <= _CACHED_LENGTH else _hash_of(value)
+            gained = _BITS[attribute]
+            if gained:
+                bits += gained
+                informative += 1
+    return values, bits, informative
 
 
 def _identifier(text: str) -> int:

@@ -50,7 +50,8 @@ from svc.domain.matching.decision import (
     proven_by_network,
 )
 from svc.domain.matching.learned.calibration import CROWDED, NEAR, SURROUNDINGS
-from svc.domain.matching.learned.statistics import NOTHING, Statistics, StatisticsUpdate
+from svc.domain.matching.learned.statistics import Statistics
+from svc.domain.matching.learned.update import NOTHING, StatisticsUpdate
 from svc.domain.matching.postings import differs, keys_to_add, postings_of
 from svc.domain.matching.tokens import DEVICE, STRANGERS, Token, older_beside, rivals_of
 from svc.domain.matching.visitor import Visitor, first_record
@@ -378,13 +379,7 @@ def _linked(  # noqa: PLR0913  what decided, and what is known of it
         before = visitor
         own = visitor.token(features.token) if proven and features.token else None
         if own is not None:
-            one_device = features.device != 0 and visitor.token(features.device) is not None
-            strangers = () if one_device else rivals_of(own, visitor.tokens, now_ms // 1000)
-            visitor = visitor.disowning(strangers) if strangers else visitor
-            waited = own.probation and not own.came_back and older_beside(own, visitor.tokens) is not None
-            if strangers or waited:
-                found = sum(stranger.came_back for stranger in strangers)
-                update = msgspec.structs.replace(update, twins_waited=bool(waited), twins_found=found)
+            visitor, update = _without_strangers(features, now_ms // 1000, visitor, own, update)
         after = visitor.updated(features, now_ms, proven=_is_proven(features, visitor, decision))
         if differs(after, before):
             postings = postings_of(keys_to_add(features, before, after), 1.0, listed=after.listed)
@@ -411,6 +406,22 @@ def _linked(  # noqa: PLR0913  what decided, and what is known of it
         postings=postings,
         statistics_update=update,
     )
+
+
+def _without_strangers(
+    features: Features, now_s: int, visitor: Visitor, own: Token, update: StatisticsUpdate
+) -> tuple[Visitor, StatisticsUpdate]:
+    """Return the record after its token came back, without the tokens that this shows to be other browsers', and what
+    that teaches.
+    """
+    one_device = features.device != 0 and visitor.token(features.device) is not None
+    strangers = () if one_device else rivals_of(own, visitor.tokens, now_s)
+    visitor = visitor.disowning(strangers) if strangers else visitor
+    waited = own.probation and not own.came_back and older_beside(own, visitor.tokens) is not None
+    if strangers or waited:
+        found = sum(stranger.came_back for stranger in strangers)
+        update = msgspec.structs.replace(update, twins_waited=bool(waited), twins_found=found)
+    return visitor, update
 
 
 def _template_probability(features: Features, decision: LinkDecision, *, private: bool) -> float:

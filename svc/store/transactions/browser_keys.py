@@ -49,10 +49,10 @@ def note_proof(transaction: Transaction, assessment: Assessment, *, is_replayed:
         return Signed((), before is not None and before.is_shared)
     network = assessment.network
     country = None if network.anonymity_network is not None else network.country_code
-    after, evidence = used(before, Use(features.token, country, assessment.submission.at_ms))
+    after, shared = used(before, Use(features.token, country, assessment.submission.at_ms))
     if after is not before:
         transaction.put(BROWSER_KEYS, key, after)
-    return Signed(key_shared(evidence), after.is_shared)
+    return Signed(key_shared(shared), after.is_shared)
 
 
 def _failed(transaction: Transaction, assessment: Assessment, *, is_replayed: bool) -> tuple[Observation, ...]:

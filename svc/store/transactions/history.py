@@ -51,7 +51,7 @@ from svc.domain.history.repeated_reports import READ, alike_key, repeated_report
 from svc.domain.identification import Assessment
 from svc.domain.matching import Recognition, Statistics, StatisticsUpdate
 from svc.domain.matching.features import hash32
-from svc.domain.model import Observation
+from svc.domain.model import Attribute, Observation
 from svc.store.schema.tables import (
     ADDRESS_HISTORY,
     BLOCKS,
@@ -193,8 +193,13 @@ def _lesson(assessment: Assessment, recognition: Recognition, *, is_first: bool)
 def _unseen(assessment: Assessment, statistics: Statistics, recognition: Recognition) -> list[Observation]:
     if assessment.submission.platform != "web" or not is_first_day(recognition, assessment.history.at_s):
         return []
-    evidence = statistics.unseen_renderings(assessment.features)
-    return [Observation("unseen_rendering", "medium", evidence)] if evidence else []
+    unseen = statistics.unseen_renderings(assessment.features)
+    evidence: list[str] = []
+    if Attribute.CANVAS in unseen:
+        evidence.append("canvas_never_seen")
+    if Attribute.AUDIO in unseen:
+        evidence.append("audio_never_seen")
+    return [Observation("unseen_rendering", "medium", tuple(evidence))] if evidence else []
 
 
 def _repeated(

@@ -124,7 +124,6 @@ def identify(
     refusal = _refusal(transaction, assessment)
     if refusal is not None:
         return _late(number, partial(Refused, refusal))
-    production = submission.environment == "production"
     exceeded, archived = _quotas_met(transaction, assessment, quotas, capacity_bytes)
     if exceeded is not None:
         return _late(number, partial(Refused, _over(exceeded, submission.at_ms)), quota=exceeded)
@@ -141,9 +140,7 @@ def identify(
     visitor = index.apply(recognition, submission.new_visitor_id)
     is_new = recognition.number is None and visitor.number is not None
     remembered = update_history(transaction, assessment, statistics, address, replayed, recognition, visitor.number)
-    observations = remembered.observations + signed.observations
-    if recognition.token_conflict:
-        observations += (Observation("token_conflict", "medium", ("device_contradicts_token",)),)
+    observations = remembered.observations + signed.observations + _of_token(recognition)
     observations += () if redeemed is None else redeemed.observations
     is_replayed = is_replay(observations)
     arrived = None if is_replayed else visitor.number
@@ -162,15 +159,8 @@ def identify(
     queues = _told(transaction, submission, event, profile.threshold, to)
     attested = None if redeemed is None else settle(transaction, submission, redeemed, visitor.id)
     length = _record_document(transaction, assessment, event, index, recognition, observations, profile, attested)
-    taken = partial(
-        Holding.with_identification,
-        visitors=int(is_new),
-        report_bytes=row_bytes(length),
-        production=production,
-        price=assessment.price,
-    )
     _record_request(transaction, submission, -assessment.price)  # asks what the next line changes
-    add(transaction, number, submission.at_ms, taken)
+    _hold(transaction, assessment, visitors=int(is_new), report_bytes=row_bytes(length))
     return _late(
         number,
         partial(Identified, event.verdict, to_renew=recognition.to_renew),
@@ -181,6 +171,25 @@ def identify(
         new_number=visitor.number if is_new else None,
         flooding=is_flooding(address),
     )
+
+
+def _of_token(recognition: Recognition) -> tuple[Observation, ...]:
+    if not recognition.token_conflict:
+        return ()
+    return (Observation("token_conflict", "medium", ("device_contradicts_token",)),)
+
+
+def _hold(transaction: Transaction, assessment: Assessment, *, visitors: int, report_bytes: int) -> None:
+    """Add to what the organization holds: `visitors` new ones, and the bytes of the report."""
+    submission = assessment.submission
+    taken = partial(
+        Holding.with_identification,
+        visitors=visitors,
+        report_bytes=report_bytes,
+        production=submission.environment == "production",
+        price=assessment.price,
+    )
+    add(transaction, submission.organization, submission.at_ms, taken)
 
 
 def _recognized(

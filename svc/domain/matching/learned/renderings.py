@@ -27,8 +27,8 @@ MAX_SINGLE: Final = 0.02
 MAX_RELEASES: Final = 128
 MAX_VALUES: Final = 48
 """Values of a release. Of more, those of one device that did not come back go first."""
-COMPUTED: Final = {Attribute.CANVAS: "canvas_never_seen", Attribute.AUDIO: "audio_never_seen"}
-"""What is compared -> the evidence of a value that no device has."""
+COMPUTED: Final = (Attribute.CANVAS, Attribute.AUDIO)
+"""What is compared."""
 
 Rendered = Literal["", "new", "back", "moved"]
 """What a visit teaches: nothing; the values of a new device; that a device came back on another day, with the release
@@ -55,14 +55,14 @@ Renderings = dict[int, Rendering]
 """Release -> what it computes; the latest last."""
 
 
-def unseen(renderings: Renderings, features: Features) -> tuple[str, ...]:
-    """Return evidence of values that no known device of the release has, where enough are known; about 1 µs."""
+def unseen(renderings: Renderings, features: Features) -> tuple[Attribute, ...]:
+    """Return the attributes whose value no known device of the release has, where enough are known; about 1 µs."""
     known = renderings.get(features.release) if features.release else None
     if known is None:
         return ()
     return tuple(
-        evidence
-        for (attribute, evidence), values in zip(COMPUTED.items(), known.values, strict=True)
+        attribute
+        for attribute, values in zip(COMPUTED, known.values, strict=True)
         if features.values[attribute] and features.values[attribute] not in values.seen and _is_settled(values)
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Mapping
 from ipaddress import ip_address
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, cast
 from urllib.parse import urlsplit
 
 from svc.domain.access.members import LONGEST_MEMBER_NAME, canonical_email
@@ -157,14 +157,20 @@ def read_roles(texts: tuple[str, ...]) -> dict[str, Role]:
 
 def role_of(claims: Mapping[str, Any], name: str, roles: Mapping[str, Role]) -> Role | None:
     """Return the strongest role that the claim gives; `None` if it gives none. The claim is a text or a list of texts.
-    A name with dots leads into objects, such as `realm_access.roles`, unless a claim has that very name.
+    A name with dots is a path into objects, such as `realm_access.roles`. At each level the longest name that is there
+    counts, so that names may have dots themselves, and no other is tried (decisions 15.4).
     """
-    found: Any = claims.get(name)
-    if found is None:
-        found = claims
-        for part in name.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  any JSON
-    values: list[Any] = found if isinstance(found, list) else [found]  # pyright: ignore[reportUnknownVariableType]  any JSON
+    found: Any = claims
+    parts = name.split(".")
+    while parts:
+        names = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+        level: Mapping[str, Any] = cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else {}
+        own = next((one for one in names if one in level), None)
+        if own is None:
+            return None
+        found = level[own]
+        parts = parts[own.count(".") + 1 :]
+    values = cast("list[Any]", found) if isinstance(found, list) else [found]
     given: set[Role] = {roles[value] for value in values if isinstance(value, str) and value in roles}
     return min(given, key=ROLES.index, default=None)
 

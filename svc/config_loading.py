@@ -67,7 +67,7 @@ def load(file: Path | None, environment: Mapping[str, str]) -> Config:
 
 
 def refuse_conflicts(config: Config, settings: Mapping[str, Any], named: Callable[[str], str]) -> None:
-    """Raise `ConfigError` for a setting that another one excludes. `settings`: those that were given.
+    """Raise `ConfigError` for a setting that another one excludes or needs. `settings`: those that were given.
     `visitor_retention_days` may be below 30 if the retention of events is not set: a visitor is not deleted before its
     last event.
     """
@@ -77,6 +77,7 @@ def refuse_conflicts(config: Config, settings: Mapping[str, Any], named: Callabl
             f"{named('event_retention_days')}: {events} days are more than visitor_retention_days, which is {visitors};"
             " lower it, or raise visitor_retention_days"
         )
+    _refuse_half_a_provider(config, named)
 
 
 def checked(settings: Mapping[str, Any], named: Callable[[str], str]) -> Config:
@@ -95,7 +96,6 @@ def checked(settings: Mapping[str, Any], named: Callable[[str], str]) -> Config:
     if config.store is not None and (problem := url_problem(config.store)):
         raise ConfigError(f"{named('store')}: {problem}")
     _refuse_unsafe_webhooks(config, named)
-    _refuse_half_a_provider(config, named)
     return config
 
 
@@ -107,7 +107,7 @@ def _refuse_half_a_provider(config: Config, named: Callable[[str], str]) -> None
         return
     if missing:
         there = next(name for name in names if name not in missing)
-        raise ConfigError(f"{named(there)} is set, and {', '.join(missing)} is not: they belong together")
+        raise ConfigError(f"{named(there)}: {', '.join(missing)} is not set, and they belong together")
     issuer = config.console_oidc_issuer or ""
     if not is_provider_url(issuer, loopback=True):
         raise ConfigError(

@@ -116,6 +116,12 @@ def test_the_table_of_the_guide_is_that_of_the_code():
         ({"realm": {"roles": ["a"]}}, "realm.roles", "admin"),
         ({"realm": ["roles"]}, "realm.roles", None),
         ({"https://shop.example/roles": "a"}, "https://shop.example/roles", "admin"),
+        ({"resource": {"svc.shop.example": {"roles": ["a"]}}}, "resource.svc.shop.example.roles", "admin"),
+        ({"a.b": {"c": "a"}, "a": {"b": {"c": "b"}}}, "a.b.c", "admin"),
+        ({"a.b.c": "b", "a.b": {"c": "a"}}, "a.b.c", "viewer"),
+        ({"a.b": {"x": "a"}, "a": {"b": {"c": "a"}}}, "a.b.c", None),
+        ({"a.b.c": None, "a": {"b": {"c": "a"}}}, "a.b.c", None),
+        ({"a": "a"}, "a.b", None),
         ({"hd": "A"}, "hd", None),
     ],
 )

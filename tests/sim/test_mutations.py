@@ -227,7 +227,14 @@ MUTATIONS: dict[str, tuple[Sabotage, Plan, str]] = {
     "everything is sent twice": (twice(), plan(HOOK, VISIT), "for no reason"),
     "both workers are the leader": (
         Sabotage(keeps=lambda _: True),
-        two_workers(HOOK, Receive(at=0.5, hook=0, manner="500"), *FIRST_VISITS, LATER),
+        # Before its first attempt a process that has written nothing yet makes a commit: until then it is later.
+        two_workers(
+            HOOK,
+            *FIRST_VISITS,
+            Receive(at=30, hook=0, manner="500"),
+            LATER,
+            *(Identify(at=61 + device, org=0, device=device) for device in range(8)),
+        ),
         "for no reason",
     ),
     "what was taken of visitor numbers is lost": (

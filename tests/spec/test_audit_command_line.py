@@ -180,8 +180,8 @@ CASES: dict[str, Case] = {
         lambda s: (s.file(), "--data", s.directory / "data", "--organization", NOBODY),
     ),
 }
-"""One line for each command that changes something in a store. `svc dev` and `svc webhook trigger` have tests of their
-own."""
+"""One line for each command that changes something in a store. `svc dev`, `svc webhook trigger` and `svc store
+quarantine` have tests of their own."""
 ON_A_DIRECTORY = ("pepper replace", "replay")
 
 
@@ -196,7 +196,7 @@ def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[str]:
 
 def test_every_command_is_read_only_or_has_a_case():
     """A new command stands in `READING` or in `CASES`, or this fails."""
-    assert set(commands(program)) == READING | set(CASES) | {"dev", "webhook trigger"}
+    assert set(commands(program)) == READING | set(CASES) | {"dev", "webhook trigger", "store quarantine"}
 
 
 @pytest.fixture

@@ -361,11 +361,14 @@ def test_data_status_names_what_is_in_use(run: Run, monkeypatch: pytest.MonkeyPa
     assert run("data", "status", "--json").json["built_in_ranges"] == "off"
 
 
+NO_FACTS = "none: no database or list in use has this address"
+
+
 @pytest.mark.parametrize(
     ("address", "says"),
     [
-        ("81.2.69.160", {"ip": "81.2.69.160", "state": "enriched"}),
-        ("::ffff:81.2.69.160", {"ip": "81.2.69.160", "state": "enriched"}),
+        ("81.2.69.160", {"ip": "81.2.69.160", "state": "enriched", "facts": NO_FACTS}),
+        ("::ffff:81.2.69.160", {"ip": "81.2.69.160", "state": "enriched", "facts": NO_FACTS}),
         (
             "185.220.101.1",
             {

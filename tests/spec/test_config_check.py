@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.cli.serve.config_check import mistakes
+from svc.cli.serve.config_check import mistakes, usable
 from svc.config import Config, ConfigError
 from svc.config_loading import as_toml, load
 from tests.spec.commands import Run
@@ -81,6 +81,39 @@ def test_files_named_in_settings_are_read(tmp_path: Path):
     assert "tls_keyfile is not set" in one.problem
     (one,) = mistakes(None, {"SVC_ATTESTATION_ROOTS_FILE": str(tmp_path / "none")})
     assert (one.where, "No such file" in one.problem) == ("attestation_roots_file", True)
+
+
+OPENID = """console_oidc_issuer = "https://id.example.com/realms/shop"
+console_oidc_client_id = "svc-console"
+console_oidc_client_secret_file = "/etc/svc/secret"
+console_oidc_organization = "org_Yv3kPq8sT1nB6wDx0hRz"
+console_oidc_role_claim = "realm_access.roles"
+console_oidc_roles = ["svc-admins=admin", "fraud-team=analyst"]
+"""
+
+
+def test_settings_that_belong_together_are_judged_together(tmp_path: Path):
+    """Decisions 15.4: all of a provider, or none."""
+    file = tmp_path / "svc.toml"
+    file.write_text(OPENID)
+    assert list(mistakes(file, {})) == []
+    lines = OPENID.splitlines()
+    for left_out in range(len(lines)):
+        file.write_text("\n".join(lines[:left_out] + lines[left_out + 1 :]))
+        (one,) = mistakes(file, {})
+        assert "they belong together" in one.problem
+        assert lines[left_out].split()[0] in one.problem
+        with pytest.raises(ConfigError):
+            load(file, {})
+
+
+def test_of_settings_with_mistakes_those_that_can_be_used_are_known(tmp_path: Path):
+    file = tmp_path / "svc.toml"
+    file.write_text("region = 'eu'\nbatch_limit = 0\nnothing = 1\n[section]\n")
+    known = usable(file, {"SVC_MAX_CONNECTIONS": "none", "SVC_RATE_LIMIT": "7"})
+    assert (known.region, known.batch_limit, known.max_connections) == ("eu", Config().batch_limit, 1000)
+    file.write_text("not TOML")
+    assert usable(file, {}) == Config()
 
 
 def test_config_check_accepts_exactly_what_the_service_accepts(tmp_path: Path):

@@ -258,8 +258,11 @@ def test_the_command_prints_one_line_for_each_check_and_has_an_exit_status(
     assert told["status"] == "warning"
     monkeypatch.setenv("SVC_MAX_CONNECTIONS", "none")
     ran = run("doctor", "--data", data)
-    assert (ran.status, ran.err) == (1, "svc: 1 problem\n")
+    assert (ran.status, ran.err) == (1, "svc: 2 problems\n"), "the settings, and identifying with them"
     assert "svc config check" in ran.out
+    assert [line[9:23].strip() for line in ran.out.splitlines() if line.startswith(("ok", "warning", "problem"))] == [
+        line[9:23].strip() for line in lines
+    ], "whatever the settings are, everything else is looked at"
 
 
 async def test_accounts_that_only_look_alike_are_pointed_out(live: Live):

@@ -79,9 +79,9 @@ async def test_every_kind_of_refusal_has_one_line_with_its_code(live: Live, logg
 
 async def test_an_internal_error_is_a_warning_beside_the_exception(live: Live, logged: list[Any]):
     _, secret = live.issue("secret")
-    await live.identify(secret, origin=None)
+    request_id = (await live.identify(secret, origin=None)).json()["request_id"]
     with live.corrupted(EVENTS):
-        response = await live.client.get("/api/v1/events", headers={"x-api-key": secret})
+        response = await live.client.get(f"/api/v1/events/{request_id}", headers={"x-api-key": secret})
     assert response.status_code == 500
     request_id = response.headers["x-request-id"]
     told = [(line["event"], line["log_level"]) for line in logged if line.get("request_id") == request_id]

@@ -10,6 +10,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
@@ -98,6 +99,17 @@ def mistakes(file: Path | None, environment: Mapping[str, str]) -> Iterator[Mist
     yield from wrong
     if not wrong:
         yield from _together({**in_file, **variables}, variables)
+
+
+def usable(file: Path | None, environment: Mapping[str, str]) -> Config:
+    """Return the settings that can be used, each judged by itself, with the defaults of all others."""
+    in_file: dict[str, Any] = {}
+    if file is not None:
+        with suppress(OSError, NotTextError, tomllib.TOMLDecodeError):
+            in_file = tomllib.loads(decode_text(file.read_bytes()))
+    given = {**in_file, **read_variables(environment)}
+    known = {name: value for name, value in given.items() if name in Config.__struct_fields__}
+    return checked({name: value for name, value in known.items() if _problem(name, value) is None}, str)
 
 
 def _together(settings: Mapping[str, Any], variables: Mapping[str, Any]) -> Iterator[Mistake]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from click.core import ParameterSource
 from svc.cli.data_directory import Readable, reading_directory
 from svc.cli.help import examples
 from svc.cli.output import CommandError, config_option, directory_option, json_option, readable, settings, show
+from svc.cli.serve.config_check import usable
 from svc.cli.serve.health_checks import CHECKS, Examined, Finding, Status, settings_file
 from svc.cli.terminal import has_colors
 from svc.domain.accounts.velocity import KINDS
@@ -68,14 +70,18 @@ def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -
 def findings(
     directory: Path, file: Path | None, url: str | None, *, is_named: bool = False
 ) -> Iterator[tuple[str, Finding]]:
-    """Yield the name and the finding of each check. If the settings have mistakes, yield only those, since the other
-    checks depend on them.
+    """Yield the name and the finding of each check, whatever the others find. If the settings have mistakes, the other
+    checks go by those that can be used.
     """
     first = settings_file(file)
     yield "settings", first
-    if first.status == "ok":
-        examined = Examined(directory, file, settings(file), url, World.real(), is_named)
-        yield from ((name, check(examined)) for name, check in (*CHECKS.items(), *OF_ORGANIZATIONS.items()))
+    config = settings(file) if first.status == "ok" else usable(file, os.environ)
+    examined = Examined(directory, file, config, url, World.real(), is_named)
+    for name, check in (*CHECKS.items(), *OF_ORGANIZATIONS.items()):
+        try:
+            yield name, check(examined)
+        except (OperatorError, EngineError, CorruptionError, OSError) as error:
+            yield name, Finding("problem", f"the check itself failed: {error}", "see the other lines")
 
 
 def _line(check: str, finding: Finding) -> str:

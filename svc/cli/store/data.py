@@ -97,6 +97,8 @@ def check_address(ip: str, directory: Path | None, as_json: bool) -> None:
     known = {name: value for name, value in msgspec.to_builtins(network).items() if value not in (None, False)}
     if network.anonymity_network is not None:
         known["anonymity_network"] = network.anonymity_network
+    if known.keys() == {"state"}:
+        known["facts"] = "none: no database or list in use has this address"
     found = ranges.find(address) if ranges is not None and network.state == "enriched" else None
     sources = [] if found is None else [ShownTable("sources", _sources(found), ("fact", "says", "source"))]
     show({"ip": str(address), **known}, *sources, as_json=as_json)

@@ -31,6 +31,6 @@ export function useEventColumns(rows: Pick<EventRow, "tag" | "label">[]): Column
   ];
   return all.filter((column) => column !== false).map(({ head, cell }, index) => ({
     head,
-    cell: (row) => (row.error ? index === 0 && `Cannot be read: ${row.request_id}` : cell(row)),
+    cell: (row) => (row.error ? index === 0 && `${row.error} ${row.request_id}` : cell(row)),
   }));
 }

@@ -78,7 +78,7 @@ function EndpointCard({ endpoint, onOpen, onChanged }: { endpoint: Endpoint; onO
   return (
     <Card title={endpoint.description || "Endpoint"} actions={<span class={`badge ${TONES[endpoint.status]}`}>{endpoint.status}</span>}>
       <p class="url"><code>{endpoint.url}</code></p>
-      {endpoint.status === "failing" && <p class="note">Attempts keep failing, and are retried. Once it is healthy, Recover marks it active. What has failed for good is sent again by Redeliver below, or by the operator of this service, all at once.</p>}
+      {endpoint.status === "failing" && <p class="note">Recover marks it active. Redeliver what has failed for good, or ask the operator.</p>}
       <Facts rows={[
         ["Events", endpoint.events.join(", ")],
         ["Traffic", AUDIENCES.find(([name]) => name === endpoint.environment)?.[1] ?? endpoint.environment],

@@ -365,6 +365,7 @@ def test_the_board_reports_the_silence_of_workers_and_the_oldest_commit():
     board.beat(2, 20.0, 19.0)
     assert board.silences_s(21.0) == [1.0, 6.0, 1.0]
     assert board.oldest_commit_s(21.0) == 7.0
+    assert board.oldest_commit_s(22.0) == 3.0, "of one that died while its parent was suspended, nobody tells the end"
     assert board.leader_silent_s(21.0) == 0.0, "there is none"
     board.mark_leader(1, 20.0)
     assert board.leader_silent_s(21.0) == 6.0

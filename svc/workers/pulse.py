@@ -21,6 +21,9 @@ import trio
 
 from svc.world import World
 
+SILENT_S = 6.0
+"""A worker whose loop has not run for so long has died or hangs: its commit is not known to be under way."""
+
 
 class PulseBoard:
     """Memory that a parent and its workers share: whether each worker serves and is alive, and how often it was
@@ -67,8 +70,13 @@ class PulseBoard:
         )
 
     def oldest_commit_s(self, now_s: float) -> float:
-        """Return the age in seconds of the oldest commit that is under way in any worker; 0 if there is none."""
-        return max((now_s - since_s for since_s in self._commit_since if since_s), default=0.0)
+        """Return the age in seconds of the oldest commit that is under way in any worker; 0 if there is none. A worker
+        whose loop is silent may have died, and its parent not know it: who waits for its lock says so himself.
+        """
+        marks = zip(self._commit_since, self._beaten_at, strict=True)
+        return max(
+            (now_s - since_s for since_s, beat_s in marks if since_s and now_s - beat_s <= SILENT_S), default=0.0
+        )
 
     def restarts(self) -> list[int]:
         """Return how often each worker was replaced, since the start of the parent."""

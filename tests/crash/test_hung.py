@@ -158,15 +158,22 @@ def test_a_worker_that_stands_still_is_replaced(shop: Shop):
 
 
 @pytest.mark.slow(4)
-@pytest.mark.parametrize("how", ["removed", "replaced", "cut"])
+@pytest.mark.parametrize("how", ["removed", "replaced", "cut", "overwritten", "directory removed"])
 async def test_a_store_file_that_is_lost_is_named_and_nothing_is_acknowledged(shop: Shop, how: str):
     with serving(shop) as server:
+        assert (await shop.identify(server)).status_code == 200
+        before = shop.file.read_bytes()
         assert (await shop.identify(server)).status_code == 200
         if how == "removed":
             shop.file.unlink()
         elif how == "replaced":
             shutil.copyfile(shop.file, shop.file.with_suffix(".copy"))
             shop.file.with_suffix(".copy").replace(shop.file)
+        elif how == "overwritten":
+            with shop.file.open("r+b") as file:
+                file.write(before.ljust(shop.file.stat().st_size, b"\0"))
+        elif how == "directory removed":
+            shutil.rmtree(shop.data)
         else:
             os.truncate(shop.file, shop.file.stat().st_size - 4096)
         response = await shop.identify(server)
@@ -174,6 +181,9 @@ async def test_a_store_file_that_is_lost_is_named_and_nothing_is_acknowledged(sh
         await until_store_is(server, "lost")
         (said, *_) = server.wait_until_said("the store's file is lost: nothing is stored")
         assert str(shop.file) in said["because"]
+        assert (await shop.identify(server)).status_code == 503, "nor later"
+        assert not server.said("actor crashed, restarting")
+        assert server.terminate() == 0
 
 
 @pytest.mark.slow(4)

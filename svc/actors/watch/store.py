@@ -163,7 +163,7 @@ class StoreWatch:
         commits = -1
         while True:
             await trio.sleep(PROBE_S)
-            if self._store.commits == commits and self._store.commit_since_s is None:
+            if self._store.commits == commits and self._store.commit_since_s is None and self._store.lost() is None:
                 try:
                     await self._store.probe()
                 except (EngineError, StoreFullError) as error:

@@ -27,6 +27,7 @@ from svc.store.backup.restore import restore as restore_store
 from svc.store.backup.snapshots import BackupSnapshot
 from svc.store.check.verification import Verification
 from svc.store.directory import DirectoryError, refuse_without_data
+from svc.store.engine import UnavailableError
 from svc.store.inspection.reading import read_only
 from svc.store.schema.operation_log import TIMELINE_BYTES
 from svc.store.steps import QUIET, Steps
@@ -186,6 +187,8 @@ def _copy(directory: Path, folder: Path, *, is_new: bool) -> bool:
         try:
             ended = trio.run(_copy_until_signaled, follower)
             follower.close()
+        except UnavailableError as error:
+            raise CommandError(f"the store is lost, and following ends: {error}") from error
         except OSError as error:
             raise CommandError(
                 f"cannot write to {folder}: {error.strerror}; the store keeps what is not copied"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from svc.store.backup import segments, snapshots
+from svc.store.engine import UnavailableError
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.operation_log import Following
 from svc.store.snapshot import Snapshot
@@ -98,9 +99,12 @@ class Follower:
 
     def step(self) -> bool:
         """Copy what the log has gained since the last step. `False` = this timeline has ended and a new one must begin
-        with a snapshot. Raises `OSError` if the copy cannot be written.
+        with a snapshot. Raises `OSError` if the copy cannot be written, `UnavailableError` if the store is not what was
+        committed (`Store.lost`): what is copied would continue another one.
         """
         more = True
+        if (problem := self._store.lost()) is not None:
+            raise UnavailableError(problem)
         while more:
             with self._store.read() as snapshot:
                 following = operations.recorded(snapshot)

@@ -25,9 +25,9 @@ from svc.store.engine import (
     Writer,
 )
 from svc.store.lmdb.environment import DEFAULT_MAP_BYTES, FILE, open_read_only, open_writable, write_failure
-from svc.store.lmdb.free_space import FreeSpace, pages_in_use
+from svc.store.lmdb.free_space import FreeSpace, disk_of, pages_in_use
 from svc.store.lmdb.holders import why_stalled
-from svc.store.lmdb.meta_pages import check_meta_pages
+from svc.store.lmdb.meta_pages import check_meta_pages, last_commit
 from svc.store.lmdb.pages import check_pages
 from svc.store.lmdb.transaction import LmdbReader, LmdbWriter
 from svc.store.schema.codec import CorruptionError, CorruptPageError
@@ -77,8 +77,12 @@ class LmdbEngine:
         self._file = Path(environment.path())
         if self._file.is_dir():
             self._file /= FILE
-        found = self._file.stat()
+        self._descriptor = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC)
+        self._page_bytes: int = environment.stat()["psize"]
+        found = os.fstat(self._descriptor)
         self._identity, self._size = (found.st_dev, found.st_ino), found.st_size
+        self._commit = 0
+        """The last one that this process knows of."""
 
     @classmethod
     def open(
@@ -177,7 +181,7 @@ class LmdbEngine:
     def space(self) -> Space:
         """See `Engine.space`. Free pages inside the file count as used, since LMDB gives none back to the disk."""
         info = self.environment.info()
-        disk = os.statvfs(self.environment.path())
+        disk = disk_of(self.environment)
         slots = self.reader_slots()
         oldest = min((slot.commit for slot in slots if slot.commit is not None), default=None)
         return Space(
@@ -192,7 +196,7 @@ class LmdbEngine:
         """Return the size of the map, or that of the disk if it is smaller; other files on the disk are not
         subtracted.
         """
-        disk = os.statvfs(self.environment.path())
+        disk = disk_of(self.environment)
         return min(self.environment.info()["map_size"], disk.f_blocks * disk.f_frsize)
 
     def is_low(self) -> bool:
@@ -213,6 +217,9 @@ class LmdbEngine:
     def close(self) -> None:
         """See `Engine.close`. A second call does nothing."""
         self.environment.close()
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
     def check_file(self) -> None:
         """Check the meta pages, by which LMDB finds everything else, before it is asked to read on. Raises
@@ -222,10 +229,10 @@ class LmdbEngine:
         check_meta_pages(path / FILE if path.is_dir() else path)
 
     def lost(self) -> str | None:
-        """See `Engine.lost`: one system call. Threads may ask at the same time as the file grows: what each compares
-        with was the size before it looked.
+        """See `Engine.lost`: a few system calls. Threads may ask at the same time as the file grows: what each compares
+        with was the size, and the commit, before it looked.
         """
-        size = self._size
+        size, commit = self._size, self._commit
         try:
             found = self._file.stat()
         except OSError as error:
@@ -235,6 +242,13 @@ class LmdbEngine:
         if found.st_size < size:  # it never shrinks; asking LMDB would read pages that are not there
             return f"{self._file} was cut from {size} to {found.st_size} bytes"
         self._size = found.st_size
+        try:
+            last = last_commit(self._descriptor, self._page_bytes)
+        except OSError as error:
+            return f"{self._file} cannot be read: {error.strerror}"
+        if last is None or last < commit:
+            return f"{self._file} was overwritten: it ends before commit {commit}, which was stored"
+        self._commit = max(last, self._commit)
         return None
 
     def why_stalled(self) -> str:

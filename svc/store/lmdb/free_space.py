@@ -64,7 +64,7 @@ class FreeSpace:
         """Return an error message that says whether the map or the disk is full, and what to do."""
         info = self._environment.info()
         in_map = info["map_size"] - self._environment.stat()["psize"] * (info["last_pgno"] + 1)
-        disk = os.statvfs(self._environment.path())
+        disk = disk_of(self._environment)
         return DISK_FULL if disk.f_bavail * disk.f_frsize < in_map else MAP_FULL
 
     def _left(self, file: _File, transaction: Any) -> int:
@@ -76,11 +76,19 @@ class FreeSpace:
     def _file(self) -> _File:
         info = self._environment.info()
         page_bytes = self._environment.stat()["psize"]
-        disk = os.statvfs(self._environment.path())
+        disk = disk_of(self._environment)
         size = page_bytes * (info["last_pgno"] + 1)
         may_grow = min(info["map_size"] - size, disk.f_bavail * disk.f_frsize)
         most = min(info["map_size"], disk.f_blocks * disk.f_frsize)
         return _File(page_bytes, size, may_grow, min(most // RESERVE_SHARE, RESERVE_MOST_BYTES))
+
+
+def disk_of(environment: lmdb.Environment) -> os.statvfs_result:
+    """Return the sizes of the disk of an environment, also where its directory was removed under the service. Raises
+    `OSError`.
+    """
+    path = Path(environment.path())
+    return os.statvfs(next(each for each in (path, *path.absolute().parents) if each.exists()))
 
 
 def pages_in_use(environment: lmdb.Environment, transaction: Any, tables: Collection[Any]) -> int:

@@ -57,6 +57,23 @@ def refuse_cut(file: Path) -> None:
 CUT = "it is cut short"
 
 
+def last_commit(descriptor: int, page_bytes: int, pause: Callable[[float], None] = pause) -> int | None:
+    """Return the number of the last commit in an open file that LMDB may be writing; `None` if its first pages are not
+    in a state in which LMDB can have left them, as where another file is copied over it. Raises `OSError`.
+    """
+    for wait_s in PAUSES_S:
+        first = _meta(os.pread(descriptor, _META.size, 0))
+        second = _meta(os.pread(descriptor, _META.size, page_bytes))
+        if first is not None and second is not None and _follow(first, second):
+            return max(first.commit, second.commit)
+        pause(wait_s)
+    return None
+
+
+def _follow(first: _Meta, second: _Meta) -> bool:
+    return abs(first.commit - second.commit) == 1 or first.commit == second.commit == 0
+
+
 def _problem(file: Path) -> str | None:
     with file.open("rb") as opened:
         raw = opened.read(_META.size)
@@ -70,7 +87,7 @@ def _problem(file: Path) -> str | None:
         size = os.fstat(opened.fileno()).st_size  # last: a commit extends the file before it says so
     if first is None or second is None or first.page_bytes != second.page_bytes:
         return "its first pages are corrupt, or were never written to their end"
-    if abs(first.commit - second.commit) != 1 and (first.commit, second.commit) != (0, 0):
+    if not _follow(first, second):
         return f"its first pages tell of the commits {first.commit} and {second.commit}, which do not follow each other"
     named = (max(first, second, key=lambda meta: meta.commit).last_page + 1) * first.page_bytes
     if size < named and first.commit + second.commit:

@@ -216,8 +216,11 @@ class PostgresqlStore(Store):
         """
         began = trio.current_time()
         attempt = GroupAttempt(self._transactions, parts, leases | self._held(), shared=shared)
+        began_s = self.elapsed_s()
         with self.health.attempt():
             written = await self._patiently(partial(self._lent, attempt.run))
+        if written is None:
+            self.health.note_failure(UnavailableError("organizations that share a transaction"), began_s)
         if written is not None and written.outcomes:
             self._note(written, began)
         return written

@@ -74,7 +74,7 @@ def repacked(content: bytes, at_s: int) -> bytes:
 
 
 def rezipped(content: bytes) -> bytes:
-    """A wheel again, whose files have two modes: those of setuptools follow the umask of whoever builds."""
+    """A wheel again, whose files have two modes: those of setuptools follow the umask of the builder."""
     made = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(made, "w") as new:
         for entry in old.infolist():

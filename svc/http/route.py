@@ -92,7 +92,7 @@ class Services(NamedTuple):
     end_viewers: Callable[[bytes], None]
     """As `LiveHub.end`, in all workers."""
     public_url: str | None = None
-    """Where people reach this service, without a slash at the end; `None` = by the `Host` of whoever asks."""
+    """Where people reach this service, without a slash at the end; `None` = by the `Host` of the request."""
     try_key: str | None = None
     """Secret of the public key of the page `/try`; `None` = there is no such page."""
     event_retention_ms: int = RETENTION_MS

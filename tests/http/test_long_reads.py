@@ -11,19 +11,21 @@ from svc.http.limits import LongReads
 BUSY, OTHER = 1, 2
 
 
-async def test_an_organization_waits_for_at_most_one_search_of_another(autojump_clock: MockClock):
-    reads, order = LongReads(), list[int]()
+async def test_an_organization_waits_for_at_most_one_search_of_another():
+    reads, order, go_on = LongReads(), list[int](), trio.Event()
 
     async def read(organization: int) -> None:
         async with reads.turn(organization).held():
             order.append(organization)
-            await trio.sleep(1)
+            await go_on.wait()
 
     async with trio.open_nursery() as nursery:
         for _ in range(30):
             nursery.start_soon(read, BUSY)
         await trio.testing.wait_all_tasks_blocked()
         nursery.start_soon(read, OTHER)
+        await trio.testing.wait_all_tasks_blocked()
+        go_on.set()
     assert sorted(order) == [BUSY] * 30 + [OTHER]
     assert order.index(OTHER) <= 2
 

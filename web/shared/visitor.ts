@@ -36,7 +36,7 @@ export function loadEarly(client: Provided): void {
   try {
     client.get();
   } catch {
-    // Wrong options: `identify()` says so to whoever calls it.
+    // Wrong options: `identify()` says so to its caller.
   }
 }
 

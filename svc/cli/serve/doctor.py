@@ -137,17 +137,25 @@ def _of_store(examined: Examined, find: Callable[[Readable], Finding]) -> Findin
 def finding_of(store: Readable, now_ms: int) -> Finding:
     """Check the credit of the organizations of a store, as `credit` does."""
     short: list[str] = []
-    with store.read() as snapshot:
-        numbers = organizations(snapshot)
+    numbers = _organizations_of(store)
     for number in numbers:
         with store.read() as snapshot:
             says = _short_of_credit(outlook(snapshot, number, now_ms))
         short += [] if says is None else [says]
     if not short:
         return Finding("ok", f"{len(numbers)} organizations, of which none runs out of credit")
-    more = f" and {len(short) - NAMED} more" if len(short) > NAMED else ""
     do = "`svc org credit ORG --usd N` adds credit, `svc org credit-limit ORG --usd none` makes it postpaid"
-    return Finding("warning", "; ".join(short[:NAMED]) + more, do)
+    return Finding("warning", _named(short), do)
+
+
+def _organizations_of(store: Readable) -> list[int]:
+    with store.read() as snapshot:
+        return organizations(snapshot)
+
+
+def _named(found: list[str], of: str = "") -> str:
+    more = f" and {of}{len(found) - NAMED} more" if len(found) > NAMED else ""
+    return "; ".join(found[:NAMED]) + more
 
 
 def account_spellings(examined: Examined) -> Finding:
@@ -162,9 +170,7 @@ def spellings_of(store: Readable) -> Finding:
     first `MAX_ORGANIZATIONS` are looked at.
     """
     found: list[str] = []
-    with store.read() as snapshot:
-        numbers = organizations(snapshot)
-    for number in numbers[:MAX_ORGANIZATIONS]:
+    for number in _organizations_of(store)[:MAX_ORGANIZATIONS]:
         for kind in KINDS:
             with store.read() as snapshot:
                 groups = alike_accounts(snapshot, number, kind)
@@ -172,9 +178,8 @@ def spellings_of(store: Readable) -> Finding:
             found += [f"{' and '.join(map(ascii, ids[:NAMED]))} of {organization_id}" for ids in groups]
     if not found:
         return Finding("ok", "no two accounts of the newest events differ only in case, blanks or invisible characters")
-    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
     do = "each counts as an account of its own: send one spelling, best an opaque id (docs/accounts.md)"
-    return Finding("warning", f"accounts that look alike: {'; '.join(found[:NAMED])}{more}", do)
+    return Finding("warning", f"accounts that look alike: {_named(found)}", do)
 
 
 def saved_rules(examined: Examined) -> Finding:
@@ -187,20 +192,15 @@ def saved_rules(examined: Examined) -> Finding:
 def rules_of(store: Readable) -> Finding:
     """Check the rules and filters of a store, as `saved_rules` does."""
     found: list[str] = []
-    with store.read() as snapshot:
-        numbers = organizations(snapshot)
-    for number in numbers:
+    for number in _organizations_of(store):
         with store.read() as snapshot:
             names = unsavable_conditions(snapshot, number)
             organization_id = organization(snapshot, number).id
         found += [f"{name} of {organization_id}" for name in names]
     if not found:
         return Finding("ok", "every rule and filter could be saved as it is")
-    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
     do = "they fail where they cost too much or cannot be evaluated: preview them in the console, and save them again"
-    return Finding(
-        "warning", f"could not be saved again, for what they cost or ask: {'; '.join(found[:NAMED])}{more}", do
-    )
+    return Finding("warning", f"could not be saved again, for what they cost or ask: {_named(found)}", do)
 
 
 def stored_weights(examined: Examined) -> Finding:
@@ -224,9 +224,8 @@ def weights_of(store: Readable) -> Finding:
         return Finding("ok", "all saved weights know every signal")
     ordered = {name: sorted(missing, key=CATALOGUE_ORDER.__getitem__) for name, missing in found.items()}
     parts = [f"{', '.join(missing)} in those of {name}" for name, missing in ordered.items()]
-    more = f" and of {len(parts) - NAMED} more" if len(parts) > NAMED else ""
     do = "preview these signals with their default weights in the console, and save them there"
-    return Finding("warning", f"count 0, since weights were saved before: {'; '.join(parts[:NAMED])}{more}", do)
+    return Finding("warning", f"count 0, since weights were saved before: {_named(parts, 'of ')}", do)
 
 
 OF_ORGANIZATIONS: dict[str, Callable[[Examined], Finding]] = {

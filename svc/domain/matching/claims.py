@@ -147,8 +147,8 @@ def _is_on_probation(features: Features, visitor: Visitor, token: Token | None, 
 
 
 def is_device_of_its_own(features: Features, split: Split) -> bool:
-    """Return whether a browser that was parted from a visitor becomes a visitor of its own, whoever else looks like it:
-    its token is proven by its key, or its report is that visitor's, so that likeness tells nothing.
+    """Return whether a browser that was parted from a visitor becomes a visitor of its own, even if others look like
+    it: its token is proven by its key, or its report is that visitor's, so that likeness tells nothing.
     """
     signed = split.token.has_joined_key and split.token.key == features.key
     return signed or features.exact in split.visitor.exact_hashes

@@ -96,14 +96,14 @@ FIRST: Final = Ruleset(
             name="Blocked",
             condition='in_list("blocked_visitors") || in_list("blocked_accounts") || in_list("blocked_addresses")',
             action="block",
-            note="Whoever is in a list of blocked visitors, accounts or addresses.",
+            note="Visitors, accounts and addresses of the blocked lists.",
         ),
         Rule(
             id="rul_TrustedLists00000000",
             name="Trusted",
             condition='in_list("trusted_visitors") || in_list("trusted_accounts") || in_list("trusted_addresses")',
             action="allow",
-            note="Whoever is in a list of trusted visitors, accounts or addresses.",
+            note="Visitors, accounts and addresses of the trusted lists.",
         ),
     ),
 )

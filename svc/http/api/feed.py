@@ -1,4 +1,4 @@
-"""The feed of events: `GET /events?order=oldest`, each event once for whoever stops reading and goes on (ADR 130)."""
+"""The feed of events: `GET /events?order=oldest`, each event once for a reader that stops and goes on (ADR 130)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How a member signs in with e-mail address, password and one-time code (decisions 15.3, docs/adr/0122).
 
-Every attempt costs one hash and one read of the store, whoever it names and whatever is wrong with it, and is answered
-in the same words: nobody learns whether an address has a member, a password is right, or a code is missing.
+Every attempt costs one hash and one read of the store, no matter whom it names and what is wrong with it, and is
+answered in the same words: nobody learns whether an address has a member, a password is right, or a code is missing.
 """
 
 from __future__ import annotations

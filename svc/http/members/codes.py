@@ -1,7 +1,7 @@
 """What a member changes of how it signs in: one-time codes (TOTP, RFC 6238) and its password (decisions 15.3).
 
-Each change is proven by the password or by a code, since whoever finds an open screen has its session. Attempts count
-as attempts to sign in with this address. A change ends the member's other sessions.
+Each change is proven by the password or by a code, since anybody who finds an open screen has its session. Attempts
+count as attempts to sign in with this address. A change ends the member's other sessions.
 """
 
 from __future__ import annotations

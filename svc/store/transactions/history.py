@@ -97,7 +97,7 @@ def update_history(
     `address_before`: the result of `address_today`; `replayed`: the result of `replay_of`; `visitor_number`: the
     recognized visitor's, or the one given to a new visitor. With `None`, for a visitor that cannot be recognized,
     address and report are still recorded, but matching learns nothing; nor does it from a report that was sent before,
-    which counts for nobody: whoever sends it again from elsewhere would give its visitor his addresses and countries.
+    which counts for nobody: sent again from elsewhere, it would give its visitor other addresses and countries.
     """
     organization = assessment.submission.organization
     seen, features = assessment.history, assessment.features

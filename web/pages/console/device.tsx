@@ -75,7 +75,7 @@ function Flags({ flags, texts }: { flags: App["flags"]; texts: Texts }) {
           </li>
         ))}
       </ul>
-      <p class="quiet">A hint is the word of code in the app: whoever controls the device can hide from it, and make it up.</p>
+      <p class="quiet">A hint is the word of code in the app: a person who controls the device can hide from it, and make it up.</p>
     </>
   );
 }

@@ -37,7 +37,7 @@ export function Activity({ event, onAct }: { event: Explained; onAct: (about: Ab
     <section class="card" aria-labelledby="activity">
       <h2 id="activity">Accounts</h2>
       <p>
-        Your page names the account of whoever is logged in, by an id of your own. Name one here, then others: the service
+        Your page names the account that is logged in, by an id of your own. Name one here, then others: the service
         counts them, and signals fire.
       </p>
       <form class="act" ref={form} onSubmit={act}>

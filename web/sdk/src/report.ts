@@ -145,7 +145,7 @@ export async function collectReport(options: ReportOptions): Promise<Report> {
   const elsewhere = new Elsewhere(read.took, read.missed);
   const inWorker = askWorker(options, elsewhere, signals, notes);
   const hints = read.read("hints", () => kept.once("hints", probes.clientHints));
-  await pause(0); // whoever called `load` goes on first
+  await pause(0); // the caller of `load` goes on first
   const iframe = read.read("iframe", () => askIframe(kept));
   const componentsRead = readComponents(read, kept);
   const botd = readBotdComponents(read);

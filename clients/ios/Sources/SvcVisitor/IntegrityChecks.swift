@@ -4,7 +4,7 @@
     import MachO
     import SvcVisitorCore
 
-    /// Integrity checks, by the names of their flags. All are hints: whoever controls the device can hide from code in the app.
+    /// Integrity checks, by the names of their flags. All are hints: a person who controls the device can hide from code in the app.
     struct IntegrityChecks {
         let options: SvcOptions
 

@@ -94,8 +94,8 @@ def invite(
 def reset(organization_id: str, named_member: str, url: str | None, directory: Path, as_json: bool) -> None:
     """Invite a member again who has lost the link, the password or the device with the one-time codes.
 
-    The new link takes the place of a former one. Whoever uses it chooses a new password, and signs in without codes.
-    MEMBER is an id or an e-mail address.
+    The new link takes the place of a former one. The person who uses it chooses a new password, and signs in
+    without codes. MEMBER is an id or an e-mail address.
     """
     world, base = World.real(), base_url(url, directory)
     with opened(directory) as found:

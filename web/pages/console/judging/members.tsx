@@ -53,7 +53,7 @@ function All() {
   return (
     <>
       <p class="buttons lone"><Button admin kind="primary" onClick={() => setOpen({ is: "invite" })}>Invite a member</Button></p>
-      <Show of={members}>{(rows) => <Table name="Members" columns={columns} rows={rows} keyOf={(member) => member.id} rowClass={(member) => (member.id === session.member?.id ? "own" : "")} empty={<p>No member yet. Whoever opened this with a link or a key invites the first one.</p>} />}</Show>
+      <Show of={members}>{(rows) => <Table name="Members" columns={columns} rows={rows} keyOf={(member) => member.id} rowClass={(member) => (member.id === session.member?.id ? "own" : "")} empty={<p>No member yet. Invite the first one.</p>} />}</Show>
       {open?.is === "invite" && (
         <Dialog title="Invite a member" submit="Invite" onClose={() => setOpen(undefined)} onSubmit={async (form) => {
           done(linked(await api.manage<Invited>("POST", "members", { email: String(form.get("email")).trim(), name: String(form.get("name")).trim(), role: form.get("role") })));
@@ -85,7 +85,7 @@ function All() {
           done();
         }}>
           {open.member.has_provider
-            ? <p><strong>The OpenID provider still knows this person.</strong> Whoever has a mapped role there comes in again, as a new member. Take the role away there first, or suspend the member here: that keeps the person out.</p>
+            ? <p><strong>The OpenID provider still knows this person.</strong> With a mapped role there, the person comes in again, as a new member. Take the role away there first, or suspend the member here: that keeps the person out.</p>
             : <p>{open.member.email} cannot sign in any more.</p>}
           <p>What the audit log says of this member stays.</p>
         </Confirm>

@@ -18,7 +18,7 @@ export function usePeople(): Person[] {
 export const nameOf = (id: string, people: Person[], own?: string): string =>
   id === own ? "you" : (people.find((person) => person.id === id)?.name ?? id);
 
-/** Who may take a review: oneself first, then by name. Whoever has it already stays to be chosen. */
+/** Who may take a review: oneself first, then by name. The member who has it already stays to be chosen. */
 export function takers(people: Person[], own?: string, now?: string | null): [id: string, name: string][] {
   const found = people
     .filter(({ id, judges }) => judges || id === now)

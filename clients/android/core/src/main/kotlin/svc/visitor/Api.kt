@@ -73,7 +73,7 @@ class SvcRequest @JvmOverloads constructor(
 /** A signal that fired. */
 class SvcTrigger internal constructor(val signal: String, val group: String, val weight: Int, val confidence: String)
 
-/** What the first rule that matched decided. Your server acts on it: whoever controls the device can change what an app reads. */
+/** What the first rule that matched decided. Your server acts on it: a person who controls the device can change what an app reads. */
 class SvcDecision internal constructor(val action: String, val ruleId: String?, val rule: String?)
 
 /** The response. Only [requestId] is always there; [json] is the exact response. Let your server read the event by it. */

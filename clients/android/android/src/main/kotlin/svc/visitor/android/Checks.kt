@@ -35,7 +35,7 @@ internal class Files(private val root: String = "") {
 
 /**
  * Integrity checks, by the names of their flags. Where one trait alone may be an accident, two must agree. All are hints:
- * whoever controls the device can hide from code in the app.
+ * a person who controls the device can hide from code in the app.
  */
 internal class Checks(
     private val context: Context,

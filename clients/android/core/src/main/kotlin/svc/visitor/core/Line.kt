@@ -175,7 +175,7 @@ class Line(private val host: Host, private val workers: Workers) {
     /** Waits on the line's thread until [condition]; `false` at the time limit, or once nobody waits for the flight. */
     fun await(flight: Flight?, untilMs: Long, condition: () -> Boolean): Boolean {
         while (true) {
-            // Whoever waits for this very flight may have its response a moment later: the sender says what became of it.
+            // A caller that waits for this very flight may have its response a moment later: the sender says what became of it.
             val now = host.elapsedMs()
             if (now < untilMs) expire()
             lock.withLock {

@@ -40,7 +40,7 @@ export function Keys() {
         {isAdmin && <Show of={proxy}>{(rows) => <KeyTable name="Proxy keys" rows={rows} onOpen={setOpen} empty="No proxy key." />}</Show>}
       </Card>
       <Card title="Keys of browsers" actions={<Button admin onClick={() => setOpen({ is: "browsers" })}>Revoke</Button>}>
-        <p class="quiet">A strange script on your pages may have planted some.</p>
+        <p class="quiet">Each browser signs its reports with a key of its own. After a strange script has run on your pages, revoke those that first signed since then: they prove nothing any more, and their browsers make new ones.</p>
       </Card>
       {open && <Opened open={open} onClose={() => setOpen(undefined)} onDone={done} />}
     </>

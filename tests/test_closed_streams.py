@@ -1,4 +1,4 @@
-"""Each command works as usual where whoever starts it has closed standard input, output or error."""
+"""Each command works as usual where the process that starts it has closed standard input, output or error."""
 
 from __future__ import annotations
 

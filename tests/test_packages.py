@@ -119,7 +119,7 @@ def install(folder: Path, *packages: Path) -> set[str]:
 
 @pytest.mark.slow(5)
 def test_npm_asks_no_registry_for_a_package_of_ours(tmp_path: Path):
-    """Whoever registers the name of the SDK must not come into a page: a peer that npm installs by itself would. With
+    """A stranger who registers the name of the SDK must not come into a page: a peer that npm installs would. With
     both files in one command, as documented, both are there.
     """
     node = find_node()

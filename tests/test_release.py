@@ -97,7 +97,7 @@ def tarball(names: list[str], at_s: int, owner: str, mode: int) -> bytes:
     return made.getvalue()
 
 
-def test_an_archive_is_the_same_whoever_made_it_and_when():
+def test_an_archive_is_the_same_no_matter_who_made_it_and_when():
     one = release.repacked(tarball(["a/b", "a/c"], 1, "me", 0o600), 1_767_225_600)
     other = release.repacked(tarball(["a/c", "a/b"], 2, "you", 0o664), 1_767_225_600)
     assert one == other

@@ -188,7 +188,7 @@ def test_the_one_at_home_is_asked_to_renew_a_token_that_two_keys_claim() -> None
     assert not world.comes("a", 7).to_renew, "it doesn't sign: it could not"
 
 
-def test_whoever_claims_such_a_token_is_at_most_89() -> None:
+def test_a_visit_that_claims_such_a_token_is_at_most_89() -> None:
     """Decisions 18.1: a thief with token, report and a key of his own, and the owner, wherever they are."""
     world = rivals()
     for key, ip in ((OTHERS, ELSEWHERE), (OTHERS, NEIGHBOR), (MINE, HOME), (None, HOME), (MINE, FAR)):

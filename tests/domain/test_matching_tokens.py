@@ -96,7 +96,7 @@ MINUTE = MINUTE_MS / DAY_MS
 @pytest.mark.parametrize("pause", [MINUTE, 1.0], ids=["minutes", "days"])
 @pytest.mark.parametrize("first", ["a", "b"])
 def test_twins_part_once_both_came_back_and_each_keeps_its_id(first: str, pause: float) -> None:
-    """The first visit of the second cannot know. Whoever comes back first, the older token keeps the id."""
+    """The first visit of the second cannot know. No matter which comes back first, the older token keeps the id."""
     world = World()
     assert world.comes("a").number == 1
     assert world.comes("b", pause).number == 1

@@ -101,7 +101,7 @@ async def test_the_drain_ends_streams_at_once_and_cleanly(
 
 @pytest.mark.parametrize("is_whole", [True, False])
 async def test_a_file_has_its_end_in_the_drain_too_and_none_where_it_fails(is_whole: bool) -> None:
-    """Whoever reads it takes the end of the response for the end of the file."""
+    """Anybody who reads it takes the end of the response for the end of the file."""
     goes_on = trio.Event()
 
     async def send_file(_: Request, reply: Reply) -> None:

@@ -51,7 +51,7 @@ class Access(NamedTuple):
     roles: frozenset[str] = frozenset()
     """Of management keys and members that may call it."""
     status: int = 200
-    """The answer to whoever is let in and sends `body`."""
+    """The response to a client that is let in and sends `body`."""
     body: Any = None
     to_member: int | None = None
     """That to a member's session, where it is another one."""
@@ -214,7 +214,7 @@ PATHS = ("own", "other")
 
 
 class Caller(NamedTuple):
-    """Whoever presents something in `x-api-key`, or nothing."""
+    """A client that presents something in `x-api-key`, or nothing."""
 
     kind: str
     """`none`: what it presents was never issued."""
@@ -317,8 +317,8 @@ def cells(everybody: list[Caller]) -> Iterator[Cell]:
 
 
 def shown(cell: Cell) -> Any:
-    """What the text of a key and the published kinds of the route say by themselves (docs/adr/0075): whoever is told no
-    more than that learns of no key whether it was issued.
+    """What the text of a key and the published kinds of the route say by themselves (docs/adr/0075): a client that is
+    told no more than that learns of no key whether it was issued.
     """
     kinds, secret = cell.route.kinds, cell.caller.secret
     if cell.expected() != 401:

@@ -93,7 +93,7 @@ async def test_pages_of_a_sorted_list_follow_one_another(live: Live, public: str
             break
         query = {"cursor": page["next_cursor"]}
         await came(live, public, f"later-{len(ids)}", 5 + len(ids))
-    assert ids == [row["account_id"] for row in whole["accounts"]], "whoever came meanwhile is on no page"
+    assert ids == [row["account_id"] for row in whole["accounts"]], "anybody who came meanwhile is on no page"
     other = await console.get("/seen-accounts", environment="production", sort="visitors", **query)
     assert_invalid(other, "cursor", "invalid_cursor", location="query")
     other = await console.get("/seen-visitors", environment="production", sort="events", **query)
@@ -140,7 +140,7 @@ async def test_filters_of_the_server_api_hold_here_and_pages_follow_one_another(
     assert (await console.seen("/seen-accounts", environment="staging"))["accounts"] == []
 
 
-async def test_whoever_came_from_a_network_is_listed(live: Live, public: str):
+async def test_visitors_from_a_network_are_listed(live: Live, public: str):
     await shop(live, public)
     console = Console(live)
     family = await console.seen("/seen-accounts", network="95.194.1.1/16")

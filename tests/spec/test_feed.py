@@ -78,7 +78,7 @@ async def test_what_is_stored_by_a_clock_that_is_behind_comes_behind_the_cursor_
     second, cursor = await feed(live, secret, after=cursor, limit=2)
     third, cursor = await feed(live, secret, after=cursor)
     assert (first, second + third) == (made, late)
-    assert await whole_feed(live, secret) == made + late, "as for whoever reads it later"
+    assert await whole_feed(live, secret) == made + late, "as for anybody who reads it later"
     assert await whole_feed(live, secret, limit=1) == made + late
 
 

@@ -206,7 +206,7 @@ def test_init_without_origins_issues_no_public_key_and_says_so(tmp_path: Path, c
 def test_an_organization_whose_keys_cannot_be_shown_is_not_created(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """Whoever reads the output has gone, or the file cannot be written: the next start creates another one."""
+    """The reader of the output has gone, or the file cannot be written: the next start creates another one."""
     data, keys_file = tmp_path / "data", tmp_path / "folder" / "keys.json"
     ours, theirs = os.pipe()
     os.close(ours)

@@ -34,7 +34,7 @@ EVERYTHING = {
 
 @pytest.mark.parametrize("kind", ["proxy", "secret"])
 async def test_forwarded_details_are_those_of_the_visitor(live: Live, kind: str):
-    """Decisions 2.9: address, origin and user agent are those of the headers, not of whoever sent the request."""
+    """Decisions 2.9: address, origin and user agent are those of the headers, not of the sender of the request."""
     _, secret = live.issue(kind, "production")
     headers = {**EVERYTHING, "user-agent": "proxy/1.0", "x-forwarded-for": "9.9.9.9"}
     answer = (await forward(live, secret, headers, signals={"timezone": "UTC"})).json()

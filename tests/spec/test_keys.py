@@ -52,7 +52,7 @@ async def test_a_key_is_its_prefix_and_256_random_bits_and_a_checksum(live: Live
 
 
 async def test_the_console_shows_public_keys_whole_and_the_api_none_again(live: Live):
-    """Whoever opens a page reads its public key, and snippets need it. It is derived from the pepper, not stored."""
+    """Everybody who opens a page reads its key, and snippets need it. It is derived from the pepper, not stored."""
     public, text = live.issue()
     secret, hidden = live.issue("secret")
     _, management = live.issue("management")

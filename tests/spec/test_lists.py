@@ -599,7 +599,7 @@ async def test_a_list_counts_from_the_next_request_on_wherever_it_was_changed(li
 
 
 async def test_an_erased_visitor_is_in_no_list(live: Live, admin: Automation):
-    """Decisions 7.6: whoever is known only by a list is erased as well."""
+    """Decisions 7.6: anybody who is known only by a list is erased as well."""
     visitor = (await visit(live, live.issue()[1], report())).json()["visitor_id"]
     first, made = (await by_name(admin))["blocked_visitors"]["id"], await create(admin, "those", "visitor")
     accounts = await create(admin, "accounts")

@@ -113,7 +113,7 @@ async def test_an_issued_sdk_key_is_public_and_for_the_web_by_default(live: Live
 
 
 async def test_a_secret_key_has_neither_platforms_nor_origins(live: Live):
-    """Decisions 2.4: those are public keys' only, and it is told to whoever names them."""
+    """Decisions 2.4: those are public keys' only, and it is told to anybody who names them."""
     automation = Automation(live)
     key, secret = await automation.issue(kind="secret")
     assert (key["kind"], key["prefix"]) == ("secret", "svc_sk_us_development")
@@ -169,7 +169,7 @@ async def test_only_a_keyed_hash_of_an_issued_secret_is_stored(live: Live, path:
 
 @PATHS
 async def test_keys_are_listed_oldest_first_including_revoked_ones(live: Live, path: str):
-    """Interface 4.4, decisions 2.5: the organization's own, of the route's own kinds, whoever issued them."""
+    """Interface 4.4, decisions 2.5: the organization's own, of the route's own kinds, no matter who issued them."""
     automation, stranger = Automation(live), Automation(live, organization=live.new_organization())
     await stranger.issue(path)
     ids: list[str] = []

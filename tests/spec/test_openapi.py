@@ -61,7 +61,7 @@ def test_the_document_is_valid_openapi_3_1():
 
 
 def test_the_document_equals_the_one_in_the_repository():
-    """Whoever changes it on purpose generates it again: `make reference`."""
+    """Anybody who changes it on purpose generates it again: `make reference`."""
     assert encode(published()) == (DOCS / "openapi.json").read_bytes()
 
 

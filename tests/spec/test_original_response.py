@@ -140,7 +140,7 @@ async def test_a_key_without_an_origin_counts_as_the_same_place(live: Live):
 
 
 async def test_a_proxy_gets_it_for_the_public_key_that_it_forwards(live: Live):
-    """Decisions 2.9: the key whose origins apply is the one that counts, whoever carries it."""
+    """Decisions 2.9: the key whose origins apply is the one that counts, no matter who carries it."""
     _, public = live.issue()
     _, other = live.issue()
     _, proxy = live.issue("proxy")

@@ -101,7 +101,7 @@ async def test_no_key_and_no_proof_fails_an_identification(live: Live, members: 
 
 
 async def test_a_deferred_report_needs_no_proof(live: Live):
-    """Its token was given to whoever made the identification, in the response; and it changes nothing."""
+    """Its token was given to the client that made the identification, in the response; and it changes nothing."""
     key = live.issue()[1]
     answer = (await send(live, key, KEY.signed(signals(live)), BROWSER)).json()
     body = {"token": answer["deferred_token"], "sdk": {"platform": "web"}, "signals": {"tier": "deferred"}}

@@ -202,7 +202,7 @@ async def test_an_expired_key_is_deleted_after_400_days(live: Live):
 
 
 async def test_a_visitor_unseen_for_the_configured_time_is_purged(live: Live):
-    """`visitor_retention_days`: record, id and places in blocks; whoever comes back is somebody new."""
+    """`visitor_retention_days`: record, id and places in blocks; a visitor that comes back is somebody new."""
     _, public = live.issue()
     first = await identified(live, public, marked("a"))
     other = await identified(live, public, marked("b", 2))

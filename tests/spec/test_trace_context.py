@@ -24,7 +24,7 @@ SENT = {"traceparent": f"00-{TRACE}-{CALLER}-01", "tracestate": "rojo=1, congo=t
 
 
 def span_of(request_id: str) -> str:
-    """Found by whoever has the id."""
+    """Found by anybody who has the id."""
     return UUID(request_id).bytes[8:].hex()
 
 

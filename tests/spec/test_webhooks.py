@@ -137,7 +137,7 @@ async def test_an_eleventh_endpoint_is_refused_until_one_is_deleted(hooks: Subsc
 
 @pytest.mark.usefixtures("engine")
 async def test_of_two_concurrent_creations_at_the_limit_one_is_refused(hooks: Subscriber):
-    """Interface 8: the limit holds whoever comes at once."""
+    """Interface 8: the limit holds no matter who comes at once."""
     for _ in range(9):
         await hooks.create()
     statuses: list[int] = []

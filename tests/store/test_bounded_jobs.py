@@ -113,7 +113,9 @@ def test_the_erasure_of_somebody_with_many_reviews_takes_steps(tmp_path: Path, s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("endpoints", [0, 10])
-def test_a_step_of_the_erasure_of_a_visitor_has_few_rows_whoever_waits_for_webhooks(tmp_path: Path, endpoints: int):
+def test_a_step_of_the_erasure_of_a_visitor_has_few_rows_no_matter_who_waits_for_webhooks(
+    tmp_path: Path, endpoints: int
+):
     with outbox_world(tmp_path) as world:
         shop = Shop(world)
         for _ in range(endpoints):

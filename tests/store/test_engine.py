@@ -364,7 +364,7 @@ def test_the_lag_of_an_old_reader_is_reported(open_at: OpenAt, tmp_path: Path):
 
 
 @every_engine
-def test_a_reader_that_is_closed_holds_nothing_whoever_still_refers_to_it(open_at: OpenAt, tmp_path: Path):
+def test_a_reader_that_is_closed_holds_nothing_even_if_something_refers_to_it(open_at: OpenAt, tmp_path: Path):
     """LMDB has 126 slots for readers. The traceback of a rejected write refers to one."""
     with opened(open_at, tmp_path, "visits") as engine:
         engine.write(lambda writer: writer.put("visits", b"a", b"1"))

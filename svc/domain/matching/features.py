@@ -254,8 +254,14 @@ def _release(agent: Agent, browser: str, renderer: int, collector: int) -> int:
     version = agent.browser_version // 10
     if not version:
         return 0
-    engine = _ENGINES.get(browser, browser)
-    return _hash_of(f"{engine} {version} {agent.os_family} {agent.mobile:d} {renderer:x} {collector:x}")
+    engine = _engine_release(_ENGINES.get(browser, browser), version, agent.os_family, mobile=agent.mobile)
+    # Multipliers of xxHash. The parts are hashes themselves.
+    return (engine ^ renderer * 0x9E3779B1 ^ collector * 0x85EBCA77) & 0xFFFFFFFF or 1
+
+
+@lru_cache(maxsize=4096)
+def _engine_release(engine: str, version: int, system: str, *, mobile: bool) -> int:
+    return hash32(f"{engine} {version} {system} {mobile:d}".encode())
 
 
 def _embedding(report: Report, agent: Agent) -> str:

@@ -8,6 +8,8 @@ import pytest
 
 from svc.domain.records import RETENTION_MS
 from tests.spec.console import UNKNOWN, Console
+from tests.spec.console_browser import API
+from tests.spec.people import came_in
 from tests.spec.responses import assert_error
 from tests.spec.test_account_reads import act
 from tests.support.live import Live
@@ -169,3 +171,14 @@ async def test_the_language_of_conditions_is_listed_for_an_editor(live: Live):
     assert types["velocity.visitor.accounts"] == "map(string, int)"
     assert {"name": "blocked_visitors", "kind": "visitor"} in seen["lists"]
     assert 'present("account.id")' in seen["functions"]
+
+
+async def test_a_revision_says_the_name_of_the_member_who_saved_it(live: Live):
+    """15.1: `updated_by_user_id` and its kin hold a member's id; people read names."""
+    browser = await came_in(live, "admin", name="Ada Byron")
+    path = f"{API}/management/organizations/{live.organization.id}/rules?environment=live"
+    saved = await browser("PUT", path, {"revision": 0, "rules": [SECOND]})
+    assert saved.status_code == 200, saved.text
+    (revision, _) = (await browser("GET", f"{API}/rules/history?environment=live")).json()["revisions"]
+    assert revision["saved_by"]["name"] == "Ada Byron"
+    assert revision["saved_by"]["id"].startswith("mem_")

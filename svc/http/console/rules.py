@@ -48,6 +48,7 @@ from svc.store.transactions.rules.rulesets import (
 from svc.store.views import lookups
 from svc.store.views.events import readable_event
 from svc.store.views.lists import list_names
+from svc.store.views.members import find_member
 
 MOST_EXPLAINED = 10
 """Rules of one response that are explained beside the one that decided."""
@@ -128,8 +129,8 @@ class RevisionRule(msgspec.Struct, frozen=True, kw_only=True):
 class SavedBy(msgspec.Struct, frozen=True):
     """The author of a revision."""
 
-    id: Annotated[str, about("Id of the key; of a command the name of its user.", A_KEY_ID)]
-    name: Annotated[str | UnsetType, about("Name of the key, where it is kept.", "ci")] = UNSET
+    id: Annotated[str, about("Id of the member or key; of a command the name of its user.", A_KEY_ID)]
+    name: Annotated[str | UnsetType, about("Name of the member or key, while there is one.", "Ada Lovelace")] = UNSET
 
 
 class RevisionBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -286,8 +287,8 @@ def _revisions(snapshot: Snapshot, number: int, kind: EnvironmentKind, before: i
 def _saved_by(snapshot: Snapshot, number: int, who: str) -> SavedBy | UnsetType:
     if not who:
         return UNSET
-    key = lookups.find_key_of(snapshot, number, who, ("management",))
-    return SavedBy(who, UNSET if key is None else key.name)
+    found = find_member(snapshot, number, who) or lookups.find_key_of(snapshot, number, who, ("management",))
+    return SavedBy(who, UNSET if found is None else found.name)
 
 
 async def check_rules(services: Services, call: Call) -> Refusal | None:

@@ -15,6 +15,7 @@ import pytest
 import trio
 
 from svc.domain.billing import Settlement
+from svc.domain.records import TextErasure
 from svc.domain.webhooks.records import DeliveryKey, WebhookEvent
 from svc.domain.webhooks.refused import Refusals
 from svc.store.backup import snapshots
@@ -37,6 +38,7 @@ from svc.store.schema.tables import (
     REMOVED_ENDPOINTS,
     SETTLEMENTS,
     TABLES,
+    TEXT_ERASURES,
     WEBHOOK_EVENTS,
     Table,
 )
@@ -88,6 +90,7 @@ def toured(tmp_path_factory: pytest.TempPathFactory, engine: str) -> Toured:
         put(SETTLEMENTS, 1, 20454, value=Settlement(1, 2, 3, 4, 5, 6)),
         put(ERASURES, 1, b"A" * 20, value=0),
         put(ACCOUNT_ERASURES, 1, 7, value=b"user-8271"),
+        put(TEXT_ERASURES, 1, 1, 7, value=TextErasure("user-8271")),
         put(REMOVED_ENDPOINTS, 1, 2, value=b""),
         put(DELETED_VISITORS, 1, 9, value=1_767_225_600_000),
         put(DUE, 1, 2, 1_767_225_600_000, NOBODY.bytes, 2, value=b""),
@@ -247,7 +250,7 @@ def test_rows_are_selected_by_organization_key_and_prefix(run: Run, toured: Tour
     assert count("settlements", "--org", 1, "--key", "2026-01-01") == 1
     assert count("events", "--org", 1, "--key", toured.request) == 1
     assert count("key_ids", "--prefix", "key_") == 8
-    assert count("event_tail", "--org", 1, "--key", "production") == 5
+    assert count("event_tail", "--org", 1, "--key", "production") == 8
     ran = run("inspect", "rows", "blocks", "--limit", 5, *data)
     assert (ran.status, len(lines(ran))) == (0, 5)
     assert "There are more" in ran.err

@@ -270,6 +270,8 @@ class Acts:
     async def _set_right(self, step: steps.Jump) -> None:
         await trio.sleep(step.back_after_s)
         self._set_clock(-step.seconds)
+        await trio.sleep(5)  # the service has seen it by then
+        self._machine.confirm_clock_if_behind()
 
     def _set_clock(self, seconds: int) -> None:
         self._machine.offset_ms += seconds * 1000

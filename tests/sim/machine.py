@@ -21,6 +21,7 @@ import msgspec
 import trio
 
 from svc.actors.leader import Leadership
+from svc.actors.watch.clock import seconds_behind
 from svc.cli.serve.processes import LEADER_LOCK, ClockAtStart, clock_at_start, clock_obstacle
 from svc.config import Config
 from svc.domain.ids import DAY_MS
@@ -248,6 +249,16 @@ class Machine:
             if abs(self.offset_ms) < DAY_MS and trio.current_time() - since > OPERATOR_COMES_S:
                 with suppress(StoreFullError):
                     self.store.write_now([partial(confirm_clock, now_ms=self.now_ms())], may_use_reserve=True)
+
+    def confirm_clock_if_behind(self) -> None:
+        """The operator who sets the clock right tells a running service so, where it is then behind the last write
+        (decisions 17.3).
+        """
+        if abs(self.offset_ms) >= DAY_MS or not self.up.is_set():
+            return
+        if seconds_behind(self.now_ms(), self.last_write_ms):
+            with suppress(StoreFullError):
+                self.store.write_now([partial(confirm_clock, now_ms=self.now_ms())], may_use_reserve=True)
 
     async def _slot(self, slot: WorkerSlot, shared: SharedMemory | None) -> None:
         """The workers of a slot, one after the other, as the parent starts them; one worker alone has no parent."""

@@ -13,7 +13,7 @@ from uuid import UUID
 import pytest
 
 from svc import world
-from svc.actors.watch.clock import ClockWatch
+from svc.actors.watch.clock import ClockWatch, ServiceClock
 from svc.cli.serve import processes
 from svc.domain.rules.ruleset import NOTHING_DECIDED
 from svc.domain.webhooks.records import Attempted, Transport
@@ -272,9 +272,16 @@ def test_a_decision_by_what_was_in_force_before_is_detected(
 ASTRAY = (Identify(at=5, org=0, device=1), Jump(at=20, seconds=FAR_S, back_after_s=300))
 
 
+def believe_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the first defense away: what is stored is dated by the wall clock, wherever it jumps (ADR 185)."""
+    monkeypatch.setattr(ServiceClock, "now_ms", lambda clock: clock._wall_ms())
+    monkeypatch.setattr(ServiceClock, "behind_s", lambda _: 0.0)
+
+
 @pytest.mark.slow
 def test_retention_by_a_clock_that_jumped_ahead_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert simulate(plan(*ASTRAY), tmp_path / "sound").violations == []
+    believe_the_wall_clock(monkeypatch)
     monkeypatch.setattr(ClockWatch, "is_ahead", lambda *_: False)
     violations = simulate(plan(*ASTRAY), tmp_path / "broken").violations
     assert any("acknowledged" in violation for violation in violations), violations
@@ -295,14 +302,16 @@ def test_retention_that_forgets_at_a_start_that_the_clock_had_jumped_is_detected
 
 @pytest.mark.slow
 def test_ids_that_follow_a_clock_far_ahead_are_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    believe_the_wall_clock(monkeypatch)
     monkeypatch.setattr(world, "LONGEST_LEAD_MS", 10 * FAR_S * 1000)
     violations = simulate(plan(*ASTRAY, *(Identify(at=at, org=0, device=2) for at in (30, 400))), tmp_path).violations
     assert any("an id that is not within an hour" in violation for violation in violations), violations
 
 
 @pytest.mark.slow
-def test_a_line_of_another_day_that_is_not_listed_is_detected(tmp_path: Path):
-    """After the clock was set back, visits count for the day that it had begun."""
+def test_a_line_of_another_day_that_is_not_listed_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """After a clock that was believed is set back, visits count for the day that it had begun."""
+    believe_the_wall_clock(monkeypatch)
     steps = plan(HOOK, *ASTRAY, Identify(at=400, org=0, device=2), Identify(at=500, org=0, device=3))
     lost = simulate(steps, tmp_path / "lost", sabotage=losing(LEDGER_DAYS)).violations
     assert any("counts for day" in violation for violation in lost), lost

@@ -80,7 +80,10 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", "/console/oidc/callback"): Access(status=404),
     ("GET", "/console/session"): READER._replace(status=401, to_member=200),
     ("DELETE", "/console/session"): READER._replace(status=401, to_member=204),
-    ("POST", "/console/api/totp"): READER._replace(status=404, to_member=200),
+    ("POST", "/console/api/totp"): READER._replace(status=404, to_member=422, body={"password": "none"}),
+    ("POST", "/console/api/password"): READER._replace(
+        status=404, to_member=422, body={"password": "none", "new_password": "none that is right"}
+    ),
     ("POST", "/console/api/totp/confirm"): READER._replace(status=404, to_member=422, body={"code": "none"}),
     ("GET", "/console/api/stream"): READER,
     ("POST", "/try/event"): Access(("public",), status=404, body=TRIED),

@@ -232,7 +232,7 @@ def _unfollow(directory: Path, *, as_json: bool) -> None:
 @click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
 @click.option("--to", "to_ms", type=TimestampType(), metavar="T", help="Restore the store as of this time; RFC 3339.")
 @click.option(
-    "--accept-loss", is_flag=True, help="Restore what is there if the backup ends before that, or its last copy."
+    "--accept-loss", is_flag=True, help="Create it even if the backup ends before T, or before the last copied moment."
 )
 @verify_option
 @file_option("restore a database with its own tools (docs/postgresql.md)")
@@ -245,6 +245,7 @@ def restore(
     \b
     SRC may also be a single snapshot, restored as taken or up to --to.
     The directory must be missing or empty. It appears once everything is verified.
+    A backup that ends before T, or before the last copied moment, is refused.
     """  # noqa: D301  click reads \b as "leave these lines as they are"
     config, world = settings(), World.real()
     if not source.is_dir():

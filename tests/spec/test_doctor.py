@@ -250,7 +250,7 @@ def test_the_command_prints_one_line_for_each_check_and_has_an_exit_status(
     lines = [line for line in ran.out.splitlines() if line.startswith(("ok", "warning", "problem"))]
     assert [line[9:23].strip() for line in lines] == [
         "settings", "permissions", "service", "store", "network data", "clock", "disk", "tls", "identification",
-        "credit", "accounts", "rules", "weights", "chat links",
+        "backup", "credit", "accounts", "rules", "weights", "chat links",
     ]  # fmt: skip
     assert "\x1b" not in ran.out
     told = run("doctor", "--data", data, "--json").json

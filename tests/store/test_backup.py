@@ -18,6 +18,7 @@ from svc.domain.timestamps import timestamp
 from svc.store.backup import segments, snapshots
 from svc.store.backup.files import exclusive
 from svc.store.backup.follower import Follower, NotResumed, Resumed, resume
+from svc.store.backup.restore import LossError
 from svc.store.backup.segments import (
     CorruptBackupError,
     SegmentFile,
@@ -43,7 +44,7 @@ from svc.store.transactions import operations
 from svc.store.transactions.access.keys import store_key
 from svc.store.transactions.access.sessions import begin_session, put_link
 from svc.store.transactions.organizations import create_organization
-from tests.support.backup import BackedUp, put, recorded, rows_of
+from tests.support.backup import BackedUp, put, recorded, recorded_batches, rows_of
 
 TIMELINE = b"t" * 16
 HOUR_MS = 3_600_000
@@ -187,7 +188,7 @@ def test_a_killed_follower_continues_where_its_segments_end(world: BackedUp):
         world.commit(store, 2)
         resumed = resume(store, world.folder)
         assert isinstance(resumed, Resumed)
-        assert Follower(store, resumed.writer).step()
+        assert Follower(store, resumed.writer, lambda: world.clock.now_ms).step()
         resumed.writer.close()  # the file alone: nothing was cut off
         (segment,) = listed(world.folder)
         segment.path.write_bytes(segment.path.read_bytes()[:-3])  # the batch is in the log still: it was never cut off
@@ -338,10 +339,12 @@ def test_two_concurrent_backups_and_two_stores_in_one_folder_are_rejected(world:
 def test_pruning_keeps_the_newest_snapshots_and_the_segments_that_they_need(world: BackedUp):
     world.follow()
     names: list[str] = []
+    last_ms = 0
     for _ in range(3):
         with world.opened() as store, world.following(store) as follower:
             world.commit(store, 2)
             follower.step()
+        last_ms = world.clock.now_ms
         world.clock.advance(hours=2)
         names.append(world.snapshot().path.name)
     assert len(snapshots.listed(world.folder)) == 4
@@ -351,7 +354,7 @@ def test_pruning_keeps_the_newest_snapshots_and_the_segments_that_they_need(worl
     assert [snapshot.path.name for snapshot in snapshots.listed(world.folder)] == names[1:]
     assert [segment.first for segment in listed(world.folder)] == [5], "the older snapshot holds all before batch 5"
     restored = world.restore(world.data.with_name("new"), source=snapshots.listed(world.folder)[0].path,
-                             to_ms=world.clock.now_ms)  # fmt: skip
+                             to_ms=last_ms)  # fmt: skip
     assert restored.batches == 2
     assert world.rows(world.data.with_name("new")) == before
 
@@ -387,7 +390,9 @@ def test_a_store_can_be_restored_to_every_moment(world: BackedUp, tmp_path: Path
                 states[world.clock.now_ms] = rows_of(store)
                 world.commit(store)
                 follower.step()
-        states[world.clock.now_ms] = world.rows()
+            states[world.clock.now_ms] = rows_of(store)
+            world.clock.advance(seconds=1)
+            follower.step(is_last=True)
         world.snapshot()
     assert len(states) == 8
     for number, (moment, rows) in enumerate(states.items()):
@@ -471,12 +476,20 @@ def sign_in(world: BackedUp, store: Store, name: str) -> None:
 
 
 def test_a_torn_end_is_omitted_and_reported(world: BackedUp, tmp_path: Path):
+    """It was never recorded as copied, so that nothing that was is missing."""
     world.follow()
-    with world.opened() as store, world.following(store) as follower:
-        world.commit(store, 3)
-        follower.step()
-        (segment,) = listed(world.folder)
-        whole = [record.end for record in records(segment, last=True)]
+    with world.opened() as store:
+        with world.following(store) as follower:
+            world.commit(store, 2)
+            follower.step()
+        world.commit(store)
+        resumed = resume(store, world.folder)
+        assert isinstance(resumed, Resumed)
+        ((sequence, raw),) = [batch for batch in recorded_batches(store) if batch[0] > resumed.writer.copied]
+        resumed.writer.append(sequence, raw)
+        resumed.writer.close()
+    (segment,) = listed(world.folder)
+    whole = [record.end for record in records(segment, last=True)]
     segment.path.write_bytes(segment.path.read_bytes()[:-1])
     restored = world.restore(tmp_path / "new")
     assert restored.batches == 2
@@ -495,10 +508,10 @@ def test_corruption_in_the_middle_is_rejected_and_what_precedes_it_can_be_restor
     content = bytearray(segment.path.read_bytes())
     content[second - 1] ^= 1
     segment.path.write_bytes(content)
-    with pytest.raises(CorruptBackupError) as refused:
+    with pytest.raises(LossError) as refused:
         world.restore(tmp_path / "new")
     assert str(segment.path) in str(refused.value)
-    assert f"--to {timestamp(moment)} restores what was committed before" in str(refused.value)
+    assert f"ends at {timestamp(moment)}, 3 s before" in str(refused.value)
     assert not (tmp_path / "new").exists()
     world.restore(tmp_path / "new", to_ms=moment)
     assert world.rows(tmp_path / "new") == before
@@ -512,7 +525,7 @@ def test_a_missing_segment_is_rejected(world: BackedUp, tmp_path: Path):
             follower.step()
             world.clock.advance(hours=1)
     listed(world.folder)[1].path.unlink()
-    with pytest.raises(CorruptBackupError, match="the segment with batch 2 is missing before"):
+    with pytest.raises(LossError, match="the segment with batch 2 is missing before"):
         world.restore(tmp_path / "new")
 
 

@@ -16,7 +16,7 @@ import pytest
 import svc
 from svc.domain.matching import Statistics, StatisticsUpdate
 from svc.store.backup import snapshots
-from svc.store.backup.restore import restore
+from svc.store.backup.restore import Restoring, restore
 from svc.store.check.verification import Verification
 from svc.store.directory import DirectoryError, open_directory
 from svc.store.maintenance import upgrade as upgrading
@@ -99,11 +99,9 @@ def test_the_copy_is_a_snapshot_that_the_older_program_can_restore(data: Path, t
     restored = restore(
         done.copy,
         again,
-        to_ms=None,
+        Restoring(None, False, Verification.FULL, pepper),
         run_sync=WORLD.run_sync,
         map_bytes=MAP_BYTES,
-        pepper_file=pepper,
-        verification=Verification.FULL,
         steps=QUIET,
     )
     assert restored.pepper == "present"

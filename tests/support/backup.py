@@ -11,7 +11,7 @@ from uuid import UUID
 
 from svc.store.backup import snapshots
 from svc.store.backup.follower import DEFAULT_LIMIT_BYTES, Follower, Resumed, begin, resume
-from svc.store.backup.restore import Restored, restore
+from svc.store.backup.restore import Restored, Restoring, restore
 from svc.store.backup.snapshots import BackupSnapshot
 from svc.store.check.verification import Verification
 from svc.store.directory import open_directory
@@ -92,7 +92,7 @@ class BackedUp:
         """A follower that goes on where its segments end; it must be able to."""
         resumed = resume(store, self.folder)
         assert isinstance(resumed, Resumed), resumed
-        follower = Follower(store, resumed.writer)
+        follower = Follower(store, resumed.writer, lambda: self.clock.now_ms)
         yield follower
         follower.close()
 
@@ -102,16 +102,15 @@ class BackedUp:
         *,
         source: Path | None = None,
         to_ms: int | None = None,
+        accept_loss: bool = False,
         verification: Verification = Verification.FULL,
     ) -> Restored:
         return restore(
             source or self.folder,
             directory,
-            to_ms=to_ms,
+            Restoring(to_ms, accept_loss, verification, None),
             run_sync=self.world.run_sync,
             map_bytes=MAP_BYTES,
-            pepper_file=None,
-            verification=verification,
             steps=QUIET,
         )
 
@@ -122,8 +121,13 @@ class BackedUp:
 
 def recorded(store: Store) -> list[int]:
     """The sequences that the log has."""
+    return [sequence for sequence, _ in recorded_batches(store)]
+
+
+def recorded_batches(store: Store) -> list[tuple[int, bytes]]:
+    """The batches that the log has, packed."""
     with store.read() as snapshot:
-        return [sequence for sequence, _ in operations.batches(snapshot, 0)]
+        return list(operations.batches(snapshot, 0))
 
 
 def put(table: Any, *key: Any, value: Any) -> Callable[[Transaction], None]:

@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from svc.cli.data_directory import Readable, reading_directory
 from svc.cli.help import examples
 from svc.cli.output import CommandError, config_option, directory_option, json_option, readable, settings, show
+from svc.cli.serve.backup_check import backup
 from svc.cli.serve.config_check import usable
 from svc.cli.serve.health_checks import CHECKS, Examined, Finding, Status, settings_file
 from svc.cli.terminal import has_colors
@@ -43,8 +44,8 @@ WIDTH = max(map(len, COLORS))
 @click.option("--url", metavar="URL", help="Where the running service is, if not at its setting `bind`.")
 @json_option
 def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -> None:
-    """Check the settings, permissions, lock and service, store, network data, clock, disk, TLS, credit, spellings of
-    accounts, rules, saved weights and links of chat webhooks, and identify a sample report.
+    """Check the settings, permissions, lock and service, store, network data, clock, disk, TLS, continuous
+    backup, credit, spellings of accounts, rules, saved weights and links of chat webhooks; identify a sample report.
 
     Each line says ok, warning or problem, and what to do next. The exit status is 1 if there is a problem. Nothing
     in the data directory is changed: the sample goes to a temporary store. It may run while the service runs.
@@ -77,7 +78,7 @@ def findings(
     yield "settings", first
     config = settings(file) if first.status == "ok" else usable(file, os.environ)
     examined = Examined(directory, file, config, url, World.real(), is_named)
-    for name, check in (*CHECKS.items(), *OF_ORGANIZATIONS.items()):
+    for name, check in (*CHECKS.items(), ("backup", backup), *OF_ORGANIZATIONS.items()):
         try:
             yield name, check(examined)
         except (OperatorError, EngineError, CorruptionError, OSError) as error:

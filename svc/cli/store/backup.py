@@ -22,7 +22,7 @@ from svc.config import Config
 from svc.domain.timestamps import timestamp
 from svc.store.backup import files, snapshots
 from svc.store.backup.follower import DEFAULT_LIMIT_BYTES, INTERVAL_S, Follower, NotResumed, begin, resume
-from svc.store.backup.restore import Restored
+from svc.store.backup.restore import Restored, Restoring
 from svc.store.backup.restore import restore as restore_store
 from svc.store.backup.snapshots import BackupSnapshot
 from svc.store.check.verification import Verification
@@ -158,7 +158,7 @@ def _follow(
                 log.info("snapshot taken", snapshot=str(taken.path), bytes=taken.manifest.bytes)
             if not _copy(directory, folder, is_new=because is not None):
                 return
-            log.error("the operation log is gone: what is committed now is in no backup until the next snapshot")
+            log.error("the log cannot be continued: what is committed now is in no backup until the next snapshot")
 
 
 def _new_timeline_where_needed(directory: Path, folder: Path, limit_bytes: int) -> str | None:
@@ -183,7 +183,7 @@ def _copy(directory: Path, folder: Path, *, is_new: bool) -> bool:
                 raise CommandError(f"{resumed.because}; if the snapshot took too long for it, raise --limit-mib")
             return True
         log.info("following", folder=str(folder), copied=resumed.writer.copied)
-        follower = Follower(found.store, resumed.writer)
+        follower = Follower(found.store, resumed.writer, World.real().now_ms)
         try:
             ended = trio.run(_copy_until_signaled, follower)
             follower.close()
@@ -201,7 +201,7 @@ async def _copy_until_signaled(follower: Follower) -> bool:
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         while follower.step():
             if await _is_signaled(signals):
-                return not follower.step()
+                return not follower.step(is_last=True)
         return True
 
 
@@ -231,15 +231,21 @@ def _unfollow(directory: Path, *, as_json: bool) -> None:
 )
 @click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
 @click.option("--to", "to_ms", type=TimestampType(), metavar="T", help="Restore the store as of this time; RFC 3339.")
+@click.option(
+    "--accept-loss", is_flag=True, help="Create it even if the backup ends before T, or before the last copied moment."
+)
 @verify_option
 @file_option("restore a database with its own tools (docs/postgresql.md)")
 @json_option
-def restore(source: Path, to_ms: int | None, verification: str, directory: Path, as_json: bool) -> None:
+def restore(
+    source: Path, to_ms: int | None, accept_loss: bool, verification: str, directory: Path, as_json: bool
+) -> None:
     """Create a data directory from the backups in SRC, a folder that `svc backup` wrote to.
 
     \b
     SRC may also be a single snapshot, restored as taken or up to --to.
     The directory must be missing or empty. It appears once everything is verified.
+    A backup that ends before T, or before the last copied moment, is refused.
     """  # noqa: D301  click reads \b as "leave these lines as they are"
     config, world = settings(), World.real()
     if not source.is_dir():
@@ -248,11 +254,9 @@ def restore(source: Path, to_ms: int | None, verification: str, directory: Path,
         restored = restore_store(
             source,
             directory,
-            to_ms=to_ms,
+            Restoring(to_ms, accept_loss, Verification(verification), config.pepper_path()),
             run_sync=world.run_sync,
             map_bytes=config.map_bytes(),
-            pepper_file=config.pepper_path(),
-            verification=Verification(verification),
             steps=steps,
         )
     _show_restored(restored, directory, config, as_json=as_json)
@@ -265,10 +269,20 @@ def _show_restored(restored: Restored, directory: Path, config: Config, *, as_js
         "snapshot": str(restored.snapshot.path),
         "restored_to": timestamp(restored.at_ms),
         "commits_after_snapshot": restored.batches,
+        "copied_up_to": None if restored.copied is None else timestamp(restored.copied.at_ms),
+        "lost_s": None if restored.is_unknown else 0 if restored.loss is None else restored.loss.short_s,
         "torn": None if torn is None else f"{torn.path} at byte {torn.end}",
         "pepper": restored.pepper,
     }
     show(shown, as_json=as_json)
+    if restored.loss is not None:
+        click.echo(f"\n{restored.loss.text}", err=True)
+    if restored.is_unknown:
+        click.echo(
+            f"\nnothing in {restored.snapshot.path.parent} records how far the log was copied (older versions did "
+            "not), so it is unknown whether its end is missing",
+            err=True,
+        )
     if torn is not None:
         click.echo(
             f"\n{torn.path} ends in {torn.bytes} bytes of a record that was never finished; they were left out",

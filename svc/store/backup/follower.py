@@ -1,21 +1,24 @@
 """Following: the operation log of one store, copied into a folder of backups within a second of each commit.
 
-A batch is cut off the log only when it is on disk in a segment, so the follower may be killed at any moment and goes on
-where its segments end. When it cannot go on (the log was dropped, the folder is another one) it begins a new timeline,
-which needs a new snapshot.
+A batch is cut off the log only when it is on disk in a segment and the record of what was copied names it, so the
+follower may be killed at any moment and goes on where its segments end, and a segment that is lost is missed. When it
+cannot go on (the log was dropped, the folder is another one) it begins a new timeline, which needs a new snapshot. The
+record is made every ten seconds, too, while nothing is committed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from svc.store.backup import segments, snapshots
+from svc.store.backup import copied_up_to, segments, snapshots
+from svc.store.backup.copied_up_to import CopiedUpTo
 from svc.store.engine import UnavailableError
 from svc.store.schema.codec import CorruptionError
-from svc.store.schema.operation_log import Following
-from svc.store.snapshot import Snapshot
+from svc.store.schema.operation_log import Following, batch_time_ms
+from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store
 from svc.store.transactions import operations
 
@@ -87,24 +90,29 @@ def begin(store: Store, folder: Path, timeline: bytes, now_ms: int, limit_bytes:
 
 class Follower:
     """Copies the operation log of one store into segments. `batches` and `bytes` count what was copied since the object
-    was created.
+    was created; `now_ms` is the clock by which it records how far it has copied.
     """
 
-    def __init__(self, store: Store, writer: segments.SegmentWriter) -> None:
+    def __init__(self, store: Store, writer: segments.SegmentWriter, now_ms: Callable[[], int]) -> None:
         self.batches = 0
         self.bytes = 0
         self._store = store
         self._writer = writer
+        self._now_ms = now_ms
+        self._noted: CopiedUpTo | None = None
+        self._copied_ms = 0
         self._uncut_batches = self._uncut_bytes = self._polls = 0
 
-    def step(self) -> bool:
-        """Copy what the log has gained since the last step. `False` = this timeline has ended and a new one must begin
-        with a snapshot. Raises `OSError` if the copy cannot be written, `UnavailableError` if the store is not what was
+    def step(self, *, is_last: bool = False) -> bool:
+        """Copy what the log has gained since the last step, and record when it is due, or after the last step, how far
+        that is. `False` = this timeline has ended, or its segment is gone or was cut, and a new one must begin with a
+        snapshot. Raises `OSError` if the copy cannot be written, `UnavailableError` if the store is not what was
         committed (`Store.lost`): what is copied would continue another one.
         """
         more = True
         if (problem := self._store.lost()) is not None:
             raise UnavailableError(problem)
+        mark = self._mark() if is_last or self._is_due() else None
         while more:
             with self._store.read() as snapshot:
                 following = operations.recorded(snapshot)
@@ -112,8 +120,30 @@ class Follower:
                     return False
                 more = self._copy(snapshot)
             self._writer.sync()
+            if not self._writer.is_in_place():
+                self._uncut_batches = 0  # what it held stays in the store
+                return False
             self._cut_when_due()
+        if mark is not None and (self._noted is None or mark[0] >= self._noted.sequence):
+            self._note(*mark)
         return True
+
+    def _is_due(self) -> bool:
+        return self._noted is None or abs(self._now_ms() - self._noted.at_ms) >= copied_up_to.INTERVAL_MS
+
+    def _note(self, sequence: int, at_ms: int) -> None:
+        self._noted = CopiedUpTo(timeline=self._writer.timeline.hex(), sequence=sequence, at_ms=at_ms)
+        copied_up_to.write(self._writer.folder, self._noted)
+
+    def _mark(self) -> tuple[int, int]:
+        """The batch and the moment up to which this step copies. They are read while no commit is under way: one that
+        took its time before and ended later would be in none of the copies that this claims.
+        """
+
+        def position(transaction: Transaction) -> tuple[int, int]:
+            return operations.newest(transaction), self._now_ms()
+
+        return self._store.change_log(position)
 
     def close(self) -> None:
         """Make the copy durable, and cut the copied part off the log."""
@@ -126,6 +156,7 @@ class Follower:
         copied = 0
         for sequence, raw in operations.batches(snapshot, self._writer.copied + 1):
             self._writer.append(sequence, raw)
+            self._copied_ms = batch_time_ms(raw)
             self.batches += 1
             self._uncut_batches += 1
             copied += len(raw)
@@ -143,6 +174,8 @@ class Follower:
             self._cut()
 
     def _cut(self) -> None:
+        if self._noted is None or self._writer.copied > self._noted.sequence:
+            self._note(self._writer.copied, self._copied_ms)
         cut = partial(operations.cut, timeline=self._writer.timeline, copied=self._writer.copied)
         self._store.change_log(cut)
         self._uncut_batches = self._uncut_bytes = self._polls = 0

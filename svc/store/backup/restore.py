@@ -1,6 +1,7 @@
 """Restore: a snapshot and what the operation log says after it, made into a data directory beside its place.
 
-Nothing has the directory's name before everything is verified and on disk.
+Nothing has the directory's name before everything is verified and on disk, nor where a part of what was copied, or of
+what was asked for, is lost and nobody has accepted that.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
+from typing import NamedTuple
 
+from svc.domain.errors import OperatorError
 from svc.domain.timestamps import timestamp
 from svc.store import durable_files
-from svc.store.backup import files, segments, snapshots
+from svc.store.backup import copied_up_to, files, segments, snapshots
+from svc.store.backup.copied_up_to import CopiedUpTo, Loss
 from svc.store.backup.move import up_to
 from svc.store.backup.snapshots import BackupSnapshot
 from svc.store.check.verification import Verification, faults
@@ -50,6 +54,28 @@ class Restored:
     """What the follower was writing when it stopped; it is left out."""
     pepper: str
     """`restored`, `present` where SVC_PEPPER_FILE names it, or `missing`."""
+    copied: CopiedUpTo | None = None
+    """What the follower recorded; `None` = nothing, or a snapshot was restored as it was taken."""
+    loss: Loss | None = None
+    """What was accepted as lost."""
+    is_unknown: bool = False
+    """Whether a log continued the snapshot, and no record says how far it was copied."""
+
+
+class Restoring(NamedTuple):
+    """What a store is restored with."""
+
+    to_ms: int | None
+    """As of this moment; `None` = the last that was copied."""
+    accept_loss: bool
+    """Whether to restore what is there where that does not reach so far."""
+    verification: Verification
+    pepper_file: Path | None
+    """Where the settings place the pepper."""
+
+
+class LossError(OperatorError):
+    """A restore would not reach the last moment that was copied, or the moment that was asked for (decisions 17.6)."""
 
 
 def choose(source: Path, to_ms: int | None) -> BackupSnapshot:
@@ -73,20 +99,19 @@ def choose(source: Path, to_ms: int | None) -> BackupSnapshot:
 def restore(
     source: Path,
     directory: Path,
+    restoring: Restoring,
     *,
-    to_ms: int | None,
     run_sync: RunSync,
     map_bytes: int,
-    pepper_file: Path | None,
-    verification: Verification,
     steps: Steps,
 ) -> Restored:
     """Make `directory`, which must not be there or be empty, what the store was at `to_ms`, or at the last.
 
     A snapshot that is named itself is restored as it was taken, or with `to_ms` carried on to that moment. Raises
-    `DirectoryError`, `NewerStoreError`, `segments.CorruptBackupError` and `StoreFullError`, and then has changed
-    nothing.
+    `LossError` if something would be missing, unless `accept_loss`; `DirectoryError`, `NewerStoreError`,
+    `CorruptionError` and `StoreFullError`; and then has changed nothing.
     """
+    to_ms = restoring.to_ms
     chosen = choose(source, to_ms)
     if chosen.manifest.store_version > len(MIGRATIONS):
         raise NewerStoreError(
@@ -106,9 +131,11 @@ def restore(
     try:
         with files.reporting("cannot write", partial):
             restored = _restore(chosen, partial, to_ms, map_bytes, steps, carried_on=carried_on)
+            if restored.loss is not None and not restoring.accept_loss:
+                raise LossError(f"{restored.loss.text}; nothing was made, and --accept-loss restores what is there")
             _bring_up_to_date(partial, run_sync, map_bytes, restored.at_ms)
-            _verify(partial, verification, steps)
-            restored = replace(restored, pepper=_pepper(chosen, partial, pepper_file))
+            _verify(partial, restoring.verification, steps)
+            restored = replace(restored, pepper=_pepper(chosen, partial, restoring.pepper_file))
             for path in (partial / "store" / "data.mdb", partial / "store", partial):
                 durable_files.sync(path)
             partial.rename(directory)
@@ -131,22 +158,58 @@ def _restore(
     if files.copy(chosen.file, store / "data.mdb", steps.step) != chosen.manifest.blake3:
         raise CorruptionError(f"{chosen.file} is not what its manifest says; restore an older snapshot, named itself")
     restored = Restored(chosen, 0, chosen.manifest.taken_at_ms, None, "missing")
-    if not carried_on or chosen.manifest.timeline is None or chosen.manifest.sequence is None:
+    if not carried_on:
         return restored
+    records = copied_up_to.listed(chosen.path.parent)
+    if chosen.manifest.timeline is None or chosen.manifest.sequence is None:
+        return replace(restored, loss=_loss_without_log(restored.at_ms, to_ms, records))
     timeline = bytes.fromhex(chosen.manifest.timeline)
     taken_at_ms = chosen.manifest.taken_at_ms
     batches = _Batches(chosen.path.parent, timeline, chosen.manifest.sequence, taken_at_ms, to_ms, steps)
     _apply(store, batches, map_bytes)
-    return replace(restored, batches=batches.count, at_ms=batches.at_ms, torn=batches.torn)
+    copied = next((record for record in records if record.timeline == chosen.manifest.timeline), None)
+    loss = batches.loss(copied) or (_newer(batches.at_ms, copied, records) if to_ms is None else None)
+    return replace(
+        restored,
+        batches=batches.count,
+        at_ms=batches.at_ms,
+        torn=batches.torn,
+        copied=copied,
+        loss=loss,
+        is_unknown=copied is None and loss is None and not batches.is_reached,
+    )
+
+
+def _loss_without_log(taken_at_ms: int, to_ms: int | None, records: list[CopiedUpTo]) -> Loss | None:
+    """What a snapshot that no log continues does not reach."""
+    if to_ms is None:
+        return _newer(taken_at_ms, None, records)
+    if taken_at_ms >= to_ms:
+        return None
+    return Loss("no log continues the snapshot", taken_at_ms, to_ms)
+
+
+def _newer(at_ms: int, copied: CopiedUpTo | None, records: list[CopiedUpTo]) -> Loss | None:
+    """A later timeline that was copied, and whose snapshots are all gone."""
+    reached_ms = max(at_ms, 0 if copied is None else copied.at_ms)
+    newest = max(records, key=attrgetter("at_ms"), default=None)
+    if newest is None or newest.at_ms <= reached_ms:
+        return None
+    return Loss("the snapshot that the later log continues is missing", reached_ms, newest.at_ms)
 
 
 class _Batches:
-    """The batches that continue a snapshot, up to a moment, and what was met on the way."""
+    """The batches that continue a snapshot, up to a moment, and what was met on the way: read them all, then ask for
+    the loss.
+    """
 
     def __init__(self, folder: Path, timeline: bytes, held: int, at_ms: int, to_ms: int | None, steps: Steps) -> None:
         self.count = 0
         self.at_ms = at_ms
         self.torn: segments.Torn | None = None
+        self.is_reached = to_ms is not None and at_ms >= to_ms
+        """Whether everything up to the moment that was asked for is there."""
+        self._broken: str | None = None
         self._held: int = held
         self._to_ms = to_ms
         self._steps = steps
@@ -165,13 +228,15 @@ class _Batches:
                 self._steps.step(len(record.raw))
                 if record.sequence <= self._held:
                     continue
-                if self._to_ms is not None and record.batch.at_ms > self._to_ms:
-                    return
                 if record.sequence != self._held + 1:
-                    self._give_up(f"the segment with batch {self._held + 1} is missing before {segment.path}")
+                    self._broken = f"the segment with batch {self._held + 1} is missing before {segment.path}"
+                    return
+                if self._to_ms is not None and record.batch.at_ms > self._to_ms:
+                    self.is_reached = True
                     return
                 self._held = record.sequence
                 self.count, self.at_ms = self.count + 1, record.batch.at_ms
+                self.is_reached = self.at_ms == self._to_ms
                 yield len(record.raw), record.batch
 
     def _records(
@@ -180,13 +245,28 @@ class _Batches:
         try:
             yield from segments.records(segment, last=last)
         except segments.CorruptBackupError as error:
-            self._give_up(str(error), error)
+            self._broken = str(error)
 
-    def _give_up(self, says: str, cause: Exception | None = None) -> None:
-        """Unless it was for everything up to the last good batch, by its moment, that somebody has asked."""
-        if self._to_ms is None or self.at_ms < self._to_ms:
-            so_far = f"--to {timestamp(self.at_ms)} restores what was committed before"
-            raise segments.CorruptBackupError(f"{says}; {so_far}") from cause
+    def loss(self, copied: CopiedUpTo | None) -> Loss | None:
+        """Return what is missing of what was copied, or up to the moment that was asked for; `None` = nothing, or
+        nothing is known of it.
+        """
+        if self.is_reached:
+            return None
+        missing = 0 if copied is None else max(0, copied.sequence - self._held)
+        wanted_ms = copied.at_ms if self._to_ms is None and copied is not None and missing else self._to_ms
+        if self._broken is not None:
+            return Loss(self._broken, self.at_ms, wanted_ms, missing)
+        if copied is None:
+            return None
+        if missing:
+            return Loss(
+                f"the log ends before batch {copied.sequence}, which was copied", self.at_ms, wanted_ms, missing
+            )
+        reached_ms = max(self.at_ms, copied.at_ms)
+        if self._to_ms is None or self._to_ms <= reached_ms:
+            return None
+        return Loss("nothing was copied after that", reached_ms, self._to_ms)
 
 
 def _apply(store: Path, batches: Iterable[tuple[int, Batch]], map_bytes: int) -> None:

@@ -151,8 +151,9 @@ class SegmentWriter:
         """`copied` is the last batch that the folder has, `begun` the segment to go on with, from that moment."""
         self.timeline = timeline
         self.copied = copied
-        self._folder = folder
+        self.folder = folder
         self._descriptor = None if begun is None else os.open(begun, os.O_WRONLY | os.O_APPEND)
+        self._bytes = 0 if self._descriptor is None else os.fstat(self._descriptor).st_size
         self._began_at_ms = began_at_ms
 
     def append(self, sequence: int, raw: bytes) -> None:
@@ -162,7 +163,15 @@ class SegmentWriter:
         assert sequence == self.copied + 1, "a follower never leaves a batch out"
         head = _RECORD.pack(sequence, len(raw), _check(self.timeline, sequence, len(raw)))
         files.write_all(self._segment_for(sequence, batch_time_ms(raw)), head + raw)
+        self._bytes += len(head) + len(raw)
         self.copied = sequence
+
+    def is_in_place(self) -> bool:
+        """Return whether the segment being written is still in its folder, with every byte that was written."""
+        if self._descriptor is None:
+            return True
+        status = os.fstat(self._descriptor)
+        return status.st_nlink > 0 and status.st_size == self._bytes
 
     def sync(self) -> None:
         """Make everything that was appended durable. Raises `OSError`."""
@@ -182,11 +191,12 @@ class SegmentWriter:
         ):
             self.close()
         if self._descriptor is None:
-            path = self._folder / f"operations-{self.timeline.hex()}-{sequence:016}.log"
+            path = self.folder / f"operations-{self.timeline.hex()}-{sequence:016}.log"
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
             files.write_all(self._descriptor, _HEAD.pack(MAGIC, self.timeline, sequence))
+            self._bytes = _HEAD.size
             self._began_at_ms = at_ms
-            durable_files.sync(self._folder)
+            durable_files.sync(self.folder)
         return self._descriptor
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from svc.store import durable_files
-from svc.store.backup import files, segments
+from svc.store.backup import copied_up_to, files, segments
 from svc.store.check.verification import Verification, faults
 from svc.store.directory import DirectoryError
 from svc.store.inspection.reading import read_only
@@ -218,8 +218,8 @@ def read(path: Path) -> BackupSnapshot:
 
 
 def prune(folder: Path, keep: int, following: bytes | None) -> list[Path]:
-    """Remove all snapshots but the newest `keep`, and the segments that continue none of these; returns the paths
-    removed.
+    """Remove all snapshots but the newest `keep`, and the segments and records of progress that continue none of these;
+    returns the paths removed.
 
     `following` is the timeline that is being followed, if any. Raises `DirectoryError`.
     """
@@ -236,7 +236,9 @@ def prune(folder: Path, keep: int, following: bytes | None) -> list[Path]:
             if manifest.timeline is not None and manifest.sequence is not None:
                 timeline = bytes.fromhex(manifest.timeline)
                 needed[timeline] = min(needed.get(timeline, manifest.sequence), manifest.sequence)
-        return [snapshot.path for snapshot in old] + segments.prune(folder, needed, following)
+        timelines = {timeline.hex() for timeline in (*needed, *([] if following is None else [following]))}
+        gone = segments.prune(folder, needed, following) + copied_up_to.prune(folder, timelines)
+        return [snapshot.path for snapshot in old] + gone
 
 
 def _name(at_ms: int) -> str:

@@ -24,6 +24,7 @@ from svc.actors.counters import IdentificationStatistics
 from svc.actors.live import LiveHub, LiveStatistics
 from svc.actors.mailbox import MailboxStatistics
 from svc.actors.pipeline import Pipeline
+from svc.actors.recounter import RecountProgress
 from svc.actors.retention import Progress, RetentionStatistics
 from svc.actors.watch.corruption import CorruptRows
 from svc.actors.watch.credit import CreditWatch
@@ -162,6 +163,10 @@ RETENTION_LAST_SUCCESS = Metric(
     "When retention had last looked at everything; before that, when the service was started.",
 )
 RETENTION_HELD = Metric("svc_retention_held", "gauge", "1 while nothing is deleted, since the clock has jumped ahead.")
+RECOUNTED = Metric("svc_recounted_events", "counter", "Events of before an upgrade that were counted after it.")
+RECOUNTS = Metric(
+    "svc_organizations_being_recounted", "gauge", "Organizations whose counts are being rebuilt after an upgrade."
+)
 WORKER_RESTARTS = Metric("svc_worker_restarts", "counter", "Workers that died and were replaced.", ("worker",))
 ACTOR_RESTARTS = Metric("svc_actor_restarts", "counter", "Restarts of actors beside the pipeline.", ("actor",))
 EVENT_LOOP_LAG_SECONDS = Metric("svc_event_loop_lag_seconds", "histogram", "How late a sleep of 100 ms ended.")
@@ -204,6 +209,7 @@ class Sources(NamedTuple):
     """(file, kind, date of its data) of what is in use."""
     quotas: Quotas
     retention: Progress
+    recounted: RecountProgress
     credit: CreditWatch
     watch: StoreWatch
     corrupt: CorruptRows
@@ -308,6 +314,7 @@ class Metrics:
         yield from commit_samples(sources.store.statistics())
         yield from attempt_samples(sources.outbox.statistics())
         yield from _retention(sources.retention.statistics())
+        yield RECOUNTED, one(sources.recounted.events)
         yield from corrupt_samples(sources.corrupt)
         yield ACTOR_RESTARTS, by(sources.restarts)
         yield EVENT_LOOP_LAG_SECONDS, one(sources.loop.statistics())
@@ -333,6 +340,7 @@ class Metrics:
         yield from webhook_samples(sources.outbox.statistics(), space, stored.usage, now_ms)
         yield from credit_samples(sources.credit.statistics())
         yield RETENTION_LAST_SUCCESS, one(sources.retention.statistics().swept_at_ms / 1000)
+        yield RECOUNTS, one(sources.recounted.organizations)
         yield from watch_samples(sources.watch)
         yield RETENTION_HELD, one(int(sources.retention.statistics().is_held))
 

@@ -16,13 +16,14 @@ from structlog.testing import capture_logs
 
 from svc.cli.develop.replay_store import put_weights
 from svc.cli.serve import health_checks
-from svc.cli.serve.doctor import rules_of, spellings_of, weights_of
+from svc.cli.serve.doctor import recounts_of, rules_of, spellings_of, weights_of
 from svc.cli.serve.health_checks import Examined, Finding
 from svc.config import Config
 from svc.domain.accounts.names import folded
 from svc.domain.rules.ruleset import Rule
 from svc.domain.scoring.signals import default_weights
 from svc.domain.scoring.weights import StoredWeights
+from svc.store.transactions.recount import begin, step
 from svc.store.transactions.rules.rulesets import save_rules
 from svc.world import World
 from tests.spec.commands import Run
@@ -250,7 +251,7 @@ def test_the_command_prints_one_line_for_each_check_and_has_an_exit_status(
     lines = [line for line in ran.out.splitlines() if line.startswith(("ok", "warning", "problem"))]
     assert [line[9:23].strip() for line in lines] == [
         "settings", "permissions", "service", "store", "network data", "clock", "disk", "tls", "identification",
-        "credit", "accounts", "rules", "chat links",
+        "credit", "counts", "accounts", "rules", "weights", "chat links",
     ]  # fmt: skip
     assert "\x1b" not in ran.out
     told = run("doctor", "--data", data, "--json").json
@@ -339,3 +340,15 @@ def test_ids_are_folded_to_what_people_see_of_them():
     )
     assert {folded(account) for account in alike} == {"shop-1"}
     assert len({folded(account) for account in ("shop-1", "shop-2", "shop1", "sh\u00f6p-1")}) == 4
+
+
+async def test_counts_that_are_being_rebuilt_are_named(live: Live):
+    store, number = live.found.store, live.organization.number
+    assert recounts_of(store).status == "ok"
+    newest = live.world.request_id(NOW_MS).bytes
+    store.write_now([partial(begin, newest={number: newest})])
+    finding = recounts_of(store)
+    assert finding.status == "warning"
+    assert f"{live.organization.id} since 2026-01-01T00:00:00.000Z" in finding.says
+    store.write_now([partial(step, number=number, now_ms=NOW_MS + 1)])
+    assert recounts_of(store).status == "ok"

@@ -312,7 +312,7 @@ async def test_restart_counters_start_at_0_for_every_peripheral_actor(live: Live
         "store watch",
         "credit watch",
         "counts",
-        "full flag",
+        "recounter",
         "maintenance",
         "network watch",
         "retention",

@@ -19,12 +19,15 @@ from svc.cli.serve.health_checks import CHECKS, Examined, Finding, Status, setti
 from svc.cli.terminal import has_colors
 from svc.domain.accounts.velocity import KINDS
 from svc.domain.errors import OperatorError
+from svc.domain.ids import made_at_ms
 from svc.domain.model import PLATFORMS
 from svc.domain.scoring.signals import CATALOGUE_ORDER, default_weights
+from svc.domain.timestamps import timestamp
 from svc.store.directory import has_store
 from svc.store.engine import EngineError
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import ENDPOINTS, WEIGHTS
+from svc.store.transactions.recount import pending
 from svc.store.transactions.rules.rulesets import unsavable_conditions
 from svc.store.views.credit import Outlook, outlook
 from svc.store.views.lookups import organization, organizations
@@ -43,8 +46,8 @@ WIDTH = max(map(len, COLORS))
 @click.option("--url", metavar="URL", help="Where the running service is, if not at its setting `bind`.")
 @json_option
 def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -> None:
-    """Check the settings, permissions, lock and service, store, network data, clock, disk, TLS, credit, spellings of
-    accounts, rules, saved weights and links of chat webhooks, and identify a sample report.
+    """Check the settings, permissions, lock and service, store, network data, clock, disk, TLS, credit, counts,
+    spellings of accounts, rules, saved weights and links of chat webhooks, and identify a sample report.
 
     Each line says ok, warning or problem, and what to do next. The exit status is 1 if there is a problem. Nothing
     in the data directory is changed: the sample goes to a temporary store. It may run while the service runs.
@@ -229,8 +232,31 @@ def weights_of(store: Readable) -> Finding:
     return Finding("warning", f"count 0, since weights were saved before: {'; '.join(parts[:NAMED])}{more}", do)
 
 
+def rebuilt_counts(examined: Examined) -> Finding:
+    """Return whether counts of visitors, accounts and addresses are of all events; a warning while those of an upgraded
+    store are being rebuilt (decisions 11.3).
+    """
+    return _of_store(examined, recounts_of)
+
+
+def recounts_of(store: Readable) -> Finding:
+    """Check how far the counts of a store are rebuilt, as `rebuilt_counts` does."""
+    with store.read() as snapshot:
+        left = pending(snapshot)
+        oldest = [
+            f"{organization(snapshot, number).id} since {timestamp(made_at_ms(recount.counted_from))}"
+            for number, recount in left[:NAMED]
+        ]
+    if not left:
+        return Finding("ok", "visitors, accounts and addresses count all their events of 30 days")
+    more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
+    do = "start the service, or let it run: it rebuilds them from the events, and its log says when they are complete"
+    return Finding("warning", f"counts are not rebuilt yet after the upgrade: {'; '.join(oldest)}{more}", do)
+
+
 OF_ORGANIZATIONS: dict[str, Callable[[Examined], Finding]] = {
     "credit": credit,
+    "counts": rebuilt_counts,
     "accounts": account_spellings,
     "rules": saved_rules,
     "weights": stored_weights,

@@ -58,7 +58,7 @@ def change_event(
     rewrite_labeled(transaction, number, request_id.bytes, before, after)
     if before.account_id not in (None, after.account_id):
         remove_account(transaction, number, request_id)
-    if is_counted(before) and fields.keys() & {"account_id", "action"}:
+    if fields.keys() & {"account_id", "action"} and is_counted(transaction, number, request_id.bytes, before):
         visitor = transaction.get(VISITOR_IDS, number, before.verdict.visitor_id.encode())
         was, is_now = (party_of(number, request_id.bytes, event, visitor) for event in (before, after))
         move_event(transaction, before, was, is_now, now_ms)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
+from functools import partial
 from typing import NamedTuple
 
 import structlog
@@ -66,6 +67,7 @@ from svc.metrics.usage import (
     webhook_samples,
 )
 from svc.store.store import Store, StoreSpace
+from svc.store.views.lookups import share_in_force
 from svc.workers.shared_memory import Counts, WorkerSlot
 from svc.world import World
 
@@ -229,6 +231,8 @@ class Stored(NamedTuple):
     held: dict[str, int]
     """Bytes, of the organizations that hold most."""
     space: StoreSpace
+    share: float
+    """Of the store, which one organization may use."""
 
 
 class Metrics:
@@ -277,7 +281,8 @@ class Metrics:
             return None
         store = sources.store
         usage = await count_usage(store, sources.world.now_ms())
-        return Stored(usage, await largest_holdings(store), await store.measured())
+        share = await store.query(partial(share_in_force, store_share=sources.quotas.store_share))
+        return Stored(usage, await largest_holdings(store), await store.measured(), share)
 
     def _families(self, stored: Stored | None) -> Iterator[Family]:
         for metric, values in self._samples(stored):
@@ -336,7 +341,7 @@ class Metrics:
         sources = self._sources
         space = stored.space
         yield from space_samples(sources.store.statistics(), space)
-        yield from holding_samples(stored.held, round(sources.quotas.store_share * sources.store.capacity_bytes()))
+        yield from holding_samples(stored.held, round(stored.share * sources.store.capacity_bytes()))
         yield from webhook_samples(sources.outbox.statistics(), space, stored.usage, now_ms)
         yield from credit_samples(sources.credit.statistics())
         yield RETENTION_LAST_SUCCESS, one(sources.retention.statistics().swept_at_ms / 1000)

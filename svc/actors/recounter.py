@@ -45,14 +45,19 @@ async def run(
     """Count the old events of every organization, and return when all are counted. A step that fails is logged and
     tried again after `RETRY_S`. `watch`: tells whether the clock is trusted.
     """
-    corrupt = corrupt or CorruptRows()
+    corrupt, announced = corrupt or CorruptRows(), set[int]()
     while left := await store.query(pending):
         progress.organizations = len(left)
         for each in left:
-            _say("rebuilding counts from events of before the upgrade", each)
+            if each.number not in announced:
+                _say("rebuilding counts from events of before the upgrade", each)
+            announced.add(each.number)
             if await count(store, world, watch, progress, corrupt, each):
                 progress.organizations -= 1
         if progress.organizations:
+            held = await is_ahead(store, world, watch)
+            why = "the clock is not trusted" if held else "see what was logged before"
+            log.warning("counting waits", organizations=progress.organizations, reason=why)
             await trio.sleep(RETRY_S)
 
 

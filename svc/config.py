@@ -332,8 +332,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     store_share: Annotated[
         Share,
         about(
-            "Share of the store that one organization may use; above it, its identifications get 503. Set 1 for a "
-            "single organization."
+            "Share of the store that one organization may use; above it, its identifications get 503. A single "
+            "organization may use all of it."
         ),
     ] = 0.5
     keys_per_day: Annotated[

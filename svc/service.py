@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 import trio
 
-from svc.actors import indexer, leader, retention, settler
+from svc.actors import indexer, leader, recounter, retention, settler
 from svc.actors.live import LiveHub
 from svc.actors.pipeline import Pipeline
 from svc.actors.refusal_log import RefusalLog
@@ -141,6 +141,7 @@ class Service:
         self._edge: Edge | None = None
         self._corrupt = CorruptRows()
         self._progress = retention.Progress(world.now_ms(), self._corrupt)
+        self._recounted = recounter.RecountProgress()
         self._restarts: Counter[str] = Counter()
         self._loop_watch = EventLoopLag()
         self._network = network or network_watch(config, directory)
@@ -239,6 +240,7 @@ class Service:
             network_files=self._network_files,
             quotas=self._config.quotas(),
             retention=self._progress,
+            recounted=self._recounted,
             credit=self._credit,
             restarts=self._restarts,
             worker_restarts=self._worker_restarts,
@@ -334,6 +336,7 @@ class Service:
             "settler": partial(settler.run, store, world, self.relay.due, self._clock_watch, self._corrupt),
             "credit watch": self._credit.run,
             "indexer": partial(indexer.run, store, world, self._corrupt),
+            "recounter": partial(recounter.run, store, world, self._clock_watch, self._recounted, self._corrupt),
             **({"outbox": self.outbox.run} if self._node is None else {}),
             "refusal log": self.refusals.run,
         }

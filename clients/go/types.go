@@ -19,6 +19,8 @@ type AccountAnswer struct {
 	Labels LabelCounts `json:"labels"`
 	// Notes about it.
 	NotesCount int64 `json:"notes_count"`
+	// While counts are rebuilt after an upgrade: `velocity` leaves out earlier events. Else absent.
+	CountedSince *string `json:"counted_since,omitzero"`
 	// The customer's id of the account that the visitor acts for. Opaque: no e-mail address.
 	AccountID string `json:"account_id"`
 	// Of the account, now.
@@ -84,6 +86,8 @@ type AccountsAnswer struct {
 	Accounts []AccountRow `json:"accounts"`
 	// Of the next page, which may be empty; left out on the last one.
 	NextCursor *string `json:"next_cursor,omitzero"`
+	// While counts are rebuilt after an upgrade: `velocity` leaves out earlier events. Else absent.
+	CountedSince *string `json:"counted_since,omitzero"`
 }
 
 // AddEntriesBody is part of a request.
@@ -1242,6 +1246,8 @@ type SeenVisitorAnswer struct {
 	Labels LabelCounts `json:"labels"`
 	// Notes about it.
 	NotesCount int64 `json:"notes_count"`
+	// While counts are rebuilt after an upgrade: `velocity` leaves out earlier events. Else absent.
+	CountedSince *string `json:"counted_since,omitzero"`
 	// Stable id of the visitor, within the organization.
 	VisitorID string `json:"visitor_id"`
 	// Of the visitor, now.
@@ -1271,6 +1277,8 @@ type SeenVisitorsAnswer struct {
 	Visitors []SeenVisitorRow `json:"visitors"`
 	// Of the next page, which may be empty; left out on the last one.
 	NextCursor *string `json:"next_cursor,omitzero"`
+	// While counts are rebuilt after an upgrade: `velocity` leaves out earlier events. Else absent.
+	CountedSince *string `json:"counted_since,omitzero"`
 }
 
 // SettingsBody is part of a response.

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
+from functools import partial
 from typing import NamedTuple
 
 import structlog
@@ -24,6 +25,7 @@ from svc.actors.counters import IdentificationStatistics
 from svc.actors.live import LiveHub, LiveStatistics
 from svc.actors.mailbox import MailboxStatistics
 from svc.actors.pipeline import Pipeline
+from svc.actors.recounter import RecountProgress
 from svc.actors.retention import Progress, RetentionStatistics
 from svc.actors.watch.corruption import CorruptRows
 from svc.actors.watch.credit import CreditWatch
@@ -65,6 +67,7 @@ from svc.metrics.usage import (
     webhook_samples,
 )
 from svc.store.store import Store, StoreSpace
+from svc.store.views.lookups import share_in_force
 from svc.workers.shared_memory import Counts, WorkerSlot
 from svc.world import World
 
@@ -162,6 +165,10 @@ RETENTION_LAST_SUCCESS = Metric(
     "When retention had last looked at everything; before that, when the service was started.",
 )
 RETENTION_HELD = Metric("svc_retention_held", "gauge", "1 while nothing is deleted, since the clock has jumped ahead.")
+RECOUNTED = Metric("svc_recounted_events", "counter", "Events of before an upgrade that were counted after it.")
+RECOUNTS = Metric(
+    "svc_organizations_being_recounted", "gauge", "Organizations whose counts are being rebuilt after an upgrade."
+)
 WORKER_RESTARTS = Metric("svc_worker_restarts", "counter", "Workers that died and were replaced.", ("worker",))
 ACTOR_RESTARTS = Metric("svc_actor_restarts", "counter", "Restarts of actors beside the pipeline.", ("actor",))
 EVENT_LOOP_LAG_SECONDS = Metric("svc_event_loop_lag_seconds", "histogram", "How late a sleep of 100 ms ended.")
@@ -204,6 +211,7 @@ class Sources(NamedTuple):
     """(file, kind, date of its data) of what is in use."""
     quotas: Quotas
     retention: Progress
+    recounted: RecountProgress
     credit: CreditWatch
     watch: StoreWatch
     corrupt: CorruptRows
@@ -223,6 +231,8 @@ class Stored(NamedTuple):
     held: dict[str, int]
     """Bytes, of the organizations that hold most."""
     space: StoreSpace
+    share: float
+    """Of the store, which one organization may use."""
 
 
 class Metrics:
@@ -271,7 +281,8 @@ class Metrics:
             return None
         store = sources.store
         usage = await count_usage(store, sources.world.now_ms())
-        return Stored(usage, await largest_holdings(store), await store.measured())
+        share = await store.query(partial(share_in_force, store_share=sources.quotas.store_share))
+        return Stored(usage, await largest_holdings(store), await store.measured(), share)
 
     def _families(self, stored: Stored | None) -> Iterator[Family]:
         for metric, values in self._samples(stored):
@@ -308,6 +319,7 @@ class Metrics:
         yield from commit_samples(sources.store.statistics())
         yield from attempt_samples(sources.outbox.statistics())
         yield from _retention(sources.retention.statistics())
+        yield RECOUNTED, one(sources.recounted.events)
         yield from corrupt_samples(sources.corrupt)
         yield ACTOR_RESTARTS, by(sources.restarts)
         yield EVENT_LOOP_LAG_SECONDS, one(sources.loop.statistics())
@@ -329,10 +341,11 @@ class Metrics:
         sources = self._sources
         space = stored.space
         yield from space_samples(sources.store.statistics(), space)
-        yield from holding_samples(stored.held, round(sources.quotas.store_share * sources.store.capacity_bytes()))
+        yield from holding_samples(stored.held, round(stored.share * sources.store.capacity_bytes()))
         yield from webhook_samples(sources.outbox.statistics(), space, stored.usage, now_ms)
         yield from credit_samples(sources.credit.statistics())
         yield RETENTION_LAST_SUCCESS, one(sources.retention.statistics().swept_at_ms / 1000)
+        yield RECOUNTS, one(sources.recounted.organizations)
         yield from watch_samples(sources.watch)
         yield RETENTION_HELD, one(int(sources.retention.statistics().is_held))
 

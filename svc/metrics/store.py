@@ -25,7 +25,15 @@ HELD_BYTES = Metric(
     ("organization",),
 )
 MAY_HOLD_BYTES = Metric(
-    "svc_organization_limit_bytes", "gauge", "What one organization may hold: `store_share` of the store."
+    "svc_organization_limit_bytes",
+    "gauge",
+    "What one organization may hold: `store_share` of the store, or all of it where there is one organization.",
+)
+SHARE = Metric(
+    "svc_organization_share",
+    "gauge",
+    "What an organization holds, as a part of what it may hold, for the ten that hold most: at 1 it gets 503.",
+    ("organization",),
 )
 MAP_BYTES = Metric("svc_store_map_bytes", "gauge", "Size that it may grow to: `map_gib`.")
 DISK_FREE_BYTES = Metric("svc_store_disk_free_bytes", "gauge", "Left on the disk of the data directory.")
@@ -100,3 +108,4 @@ def holding_samples(held: Mapping[str, int], may_hold_bytes: int) -> Samples:
     """Return the samples of bytes by organization id, and of what one organization may hold."""
     yield HELD_BYTES, by(held)
     yield MAY_HOLD_BYTES, one(may_hold_bytes)
+    yield SHARE, by({name: held_bytes / max(may_hold_bytes, 1) for name, held_bytes in held.items()})

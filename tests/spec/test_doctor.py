@@ -16,15 +16,21 @@ from structlog.testing import capture_logs
 
 from svc.cli.develop.replay_store import put_weights
 from svc.cli.serve import health_checks
-from svc.cli.serve.doctor import rules_of, spellings_of, weights_of
+from svc.cli.serve.doctor import idle_lists_of, recounts_of, rules_of, shares_of, spellings_of, weights_of
 from svc.cli.serve.health_checks import Examined, Finding
 from svc.config import Config
 from svc.domain.accounts.names import folded
+from svc.domain.limits.quotas import EVENT_BYTES, Holding
+from svc.domain.rules.lists import first_list_id
 from svc.domain.rules.ruleset import Rule
 from svc.domain.scoring.signals import default_weights
 from svc.domain.scoring.weights import StoredWeights
+from svc.store.installation import ServedLimits, record_limits
+from svc.store.transactions.billing.holdings import keep
+from svc.store.transactions.recount import begin, step
 from svc.store.transactions.rules.rulesets import save_rules
 from svc.world import World
+from tests.spec.automation import Automation
 from tests.spec.commands import Run
 from tests.store.release import RELEASED, unpack
 from tests.support.certificates import Files
@@ -250,7 +256,7 @@ def test_the_command_prints_one_line_for_each_check_and_has_an_exit_status(
     lines = [line for line in ran.out.splitlines() if line.startswith(("ok", "warning", "problem"))]
     assert [line[9:23].strip() for line in lines] == [
         "settings", "permissions", "service", "store", "network data", "clock", "disk", "tls", "identification",
-        "backup", "credit", "accounts", "rules", "weights", "chat links",
+        "backup", "credit", "shares", "counts", "accounts", "rules", "lists", "weights", "chat links",
     ]  # fmt: skip
     assert "\x1b" not in ran.out
     told = run("doctor", "--data", data, "--json").json
@@ -339,3 +345,48 @@ def test_ids_are_folded_to_what_people_see_of_them():
     )
     assert {folded(account) for account in alike} == {"shop-1"}
     assert len({folded(account) for account in ("shop-1", "shop-2", "shop1", "sh\u00f6p-1")}) == 4
+
+
+async def test_counts_that_are_being_rebuilt_are_named(live: Live):
+    store, number = live.found.store, live.organization.number
+    assert recounts_of(store).status == "ok"
+    newest = live.world.request_id(NOW_MS).bytes
+    store.write_now([partial(begin, newest={number: newest})])
+    finding = recounts_of(store)
+    assert finding.status == "warning"
+    assert f"{live.organization.id} since 2026-01-01T00:00:00.000Z" in finding.says
+    store.write_now([partial(step, number=number, now_ms=NOW_MS + 1)])
+    assert recounts_of(store).status == "ok"
+
+
+async def test_lists_that_no_active_rule_asks_are_named(live: Live):
+    """Decisions 13.3: an entry of such a list decides nothing."""
+    automation, number = Automation(live), live.organization.number
+    listed = first_list_id(number, "blocked_addresses")
+    added = await automation("POST", f"/lists/{listed}/entries", {"entries": [{"value": "203.0.113.7"}]})
+    assert added.status_code == 200, added.text
+    assert idle_lists_of(live.found.store).status == "ok", "the rules of the start ask it"
+    rule = Rule(id=f"rul_{0:020}", name="a", condition='in_list("blocked_addresses")', action="block", mode="shadow")
+    save = partial(save_rules, number=number, kind="live", revision=0, rules=[rule], saved_by="", now_ms=0)
+    live.found.store.write_now([save])
+    finding = idle_lists_of(live.found.store)
+    assert (finding.status, finding.says) == (
+        "warning",
+        f"no active rule of production asks: blocked_addresses of {live.organization.id}",
+    )
+
+
+async def test_organizations_near_their_share_of_the_store_are_named(live: Live):
+    """Decisions 4: one that is alone may hold all of it."""
+    store = live.found.store
+    capacity_bytes = 10 * EVENT_BYTES
+    store.write_now([partial(record_limits, limits=ServedLimits(capacity_bytes, 0.5))])
+    store.write_now([partial(keep, number=live.organization.number, changed=Holding(events=7))])
+    assert shares_of(store).status == "ok", "7 of 10, alone"
+    live.new_organization()
+    finding = shares_of(store)
+    assert finding.status == "problem"
+    assert f"{live.organization.id} holds 140%" in finding.says
+    store.write_now([partial(keep, number=live.organization.number, changed=Holding(events=4))])
+    assert shares_of(store).status == "warning"
+    store.write_now([partial(keep, number=live.organization.number, changed=Holding(events=0))])

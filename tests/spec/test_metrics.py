@@ -314,6 +314,7 @@ async def test_restart_counters_start_at_0_for_every_peripheral_actor(live: Live
         "counts",
         "maintenance",
         "network watch",
+        "recounter",
         "retention",
         "settler",
         "outbox",

@@ -17,6 +17,7 @@ from svc.store.transactions.erasure import organizations as removal
 from tests.spec.automation import Automation
 from tests.spec.commands import Run
 from tests.spec.responses import BROWSER, assert_error, visit
+from tests.spec.test_metrics import Scraped
 from tests.support import process
 from tests.support.live import ORIGIN, Live, live_service, report
 
@@ -85,6 +86,7 @@ async def test_an_organization_at_its_share_gets_a_503_and_others_continue(
 ):
     """Decisions 4: and the log names it."""
     async with live_service(tmp_path, map_bytes=16 << 20, store_share=0.001, metrics=True) as live:
+        other = live.new_organization()
         _, greedy = live.issue(environment="development")
         answer = await live.identify(greedy, noisy(60_000), headers={**BROWSER, "idempotency-key": "k"})
         assert answer.status_code == 200
@@ -95,7 +97,6 @@ async def test_an_organization_at_its_share_gets_a_503_and_others_continue(
         assert "Send it again" not in message
         again = await live.identify(greedy, noisy(), headers={**BROWSER, "idempotency-key": "k"})
         assert again.json()["duplicate"] is True
-        other = live.new_organization()
         _, modest = live.issue(environment="production", organization=other.number)
         assert (await visit(live, modest)).status_code == 200
         assert (await live.client.get("/readyz")).status_code == 200
@@ -106,6 +107,24 @@ async def test_an_organization_at_its_share_gets_a_503_and_others_continue(
         assert f'svc_organization_stored_bytes{{organization="{live.organization.id}"}}' in metrics
         assert 'svc_quota_reached_total{quota="store_share"} 1.0' in metrics
         assert f"svc_organization_limit_bytes {round(0.001 * (16 << 20)):.1f}" in metrics
+        assert f'svc_organization_share{{organization="{live.organization.id}"}}' in metrics
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.every_case
+async def test_an_organization_that_is_alone_may_hold_all_of_the_store(tmp_path: Path):
+    """Decisions 4: a share is of those that use the store, and one that was removed does not."""
+    async with live_service(tmp_path, map_bytes=16 << 20, store_share=0.001, metrics=True) as live:
+        _, key = live.issue(environment="development")
+        for _ in range(2):
+            assert (await live.identify(key, noisy(60_000), headers=BROWSER)).status_code == 200
+        metrics = Scraped((await live.client.get(live.metrics_url)).text)
+        assert metrics("svc_organization_limit_bytes") == 16 << 20
+        other = live.new_organization()
+        assert_error(await visit(live, key), 503, "service_unavailable")
+        remove = partial(removal.remove_organization, number=other.number, now_ms=live.clock.now_ms)
+        live.found.store.write_now([remove])
+        assert (await visit(live, key)).status_code == 200
 
 
 async def test_the_holding_of_an_organization_shrinks_with_expired_rows(live: Live):
@@ -265,6 +284,7 @@ def test_the_holding_limit_is_shown_with_the_settings_of_the_service(tmp_path: P
     """Whatever those of the command are: `svc org show` without them."""
     data = str(tmp_path / "data")
     created = process.run_json("org", "create", "shop", "--data", data, SVC_MAP_GIB="0.25")
+    process.run_json("org", "create", "another", "--data", data, SVC_MAP_GIB="0.25")
 
     def said() -> str:
         return process.run("org", "show", created["organization_id"], "--data", data).stdout.partition("held_share")[2]

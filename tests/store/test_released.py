@@ -41,13 +41,14 @@ PASSING = {
     "event_segments",
     "following",
     "operations",
+    "recounts",
     "settlements",
     "webhook_due",
     "webhook_manual",
     "webhook_refusals",
     "webhook_removed_endpoints",
 }
-"""Tables of what is under way, of a day's end, and of more events than these stores have."""
+"""Tables of what is under way, of a day's end, of more events than these stores have, and of an upgrade."""
 STORES = sorted((*RELEASED.glob("*.tar.xz"), *RELEASED.glob("unreleased/*.tar.xz")))
 """Of every release, and of versions of the store that no release has written."""
 

@@ -19,6 +19,8 @@ export interface AccountAnswer {
   labels: LabelCounts;
   /** Notes about it. */
   notes_count: number;
+  /** While counts are rebuilt after an upgrade: `velocity` leaves out earlier events. Else absent. */
+  counted_since?: string;
   /** The customer's id of the account that the visitor acts for. Opaque: no e-mail address. */
   account_id: string;
   /** Of the account, now. */
@@ -78,6 +80,8 @@ export interface AccountsAnswer {
   accounts: Array<AccountRow>;
   /** Of the next page, which may be empty; left out on the last one. */
   next_cursor?: string;
+  /** While counts are rebuilt after an upgrade: `velocity` leaves out earlier events. Else absent. */
+  counted_since?: string;
 }
 
 export interface AddEntriesBody {
@@ -1298,6 +1302,8 @@ export interface SeenVisitorAnswer {
   labels: LabelCounts;
   /** Notes about it. */
   notes_count: number;
+  /** While counts are rebuilt after an upgrade: `velocity` leaves out earlier events. Else absent. */
+  counted_since?: string;
   /** Stable id of the visitor, within the organization. */
   visitor_id: string;
   /** Of the visitor, now. */
@@ -1324,6 +1330,8 @@ export interface SeenVisitorsAnswer {
   visitors: Array<SeenVisitorRow>;
   /** Of the next page, which may be empty; left out on the last one. */
   next_cursor?: string;
+  /** While counts are rebuilt after an upgrade: `velocity` leaves out earlier events. Else absent. */
+  counted_since?: string;
 }
 
 export interface SettingsBody {

@@ -22,6 +22,8 @@ class AccountAnswer(TypedDict):
     """Its labeled events of the last 400 days."""
     notes_count: int
     """Notes about it."""
+    counted_since: NotRequired[str]
+    """While counts are rebuilt after an upgrade: `velocity` leaves out earlier events. Else absent."""
     account_id: str
     """The customer's id of the account that the visitor acts for. Opaque: no e-mail address."""
     velocity: AccountVelocity
@@ -83,6 +85,8 @@ class AccountsAnswer(TypedDict):
     """The one that was seen last first."""
     next_cursor: NotRequired[str]
     """Of the next page, which may be empty; left out on the last one."""
+    counted_since: NotRequired[str]
+    """While counts are rebuilt after an upgrade: `velocity` leaves out earlier events. Else absent."""
 
 
 class AddedBody(TypedDict):
@@ -1053,6 +1057,8 @@ class SeenVisitorAnswer(TypedDict):
     """Its labeled events of the last 400 days."""
     notes_count: int
     """Notes about it."""
+    counted_since: NotRequired[str]
+    """While counts are rebuilt after an upgrade: `velocity` leaves out earlier events. Else absent."""
     visitor_id: str
     """Stable id of the visitor, within the organization."""
     velocity: VisitorVelocity
@@ -1081,6 +1087,8 @@ class SeenVisitorsAnswer(TypedDict):
     """The one that was seen last first."""
     next_cursor: NotRequired[str]
     """Of the next page, which may be empty; left out on the last one."""
+    counted_since: NotRequired[str]
+    """While counts are rebuilt after an upgrade: `velocity` leaves out earlier events. Else absent."""
 
 
 class SettingsBody(TypedDict):

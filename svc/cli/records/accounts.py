@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 import msgspec
+from msgspec import UNSET
 
 from svc.cli import output
 from svc.cli.data_directory import account as organization_account
@@ -19,7 +20,7 @@ from svc.domain.accounts.names import ACCOUNT_ID
 from svc.domain.accounts.velocity import WINDOWS, account_digest, kind_of
 from svc.domain.model import Environment
 from svc.domain.refusals import Refusal
-from svc.http.api.account_schema import AccountRow, account_body, account_row
+from svc.http.api.account_schema import AccountRow, account_body, account_row, shown_since
 from svc.store.snapshot import Transaction
 from svc.store.transactions.erasure.accounts import continue_account_erasure, erase_account
 from svc.store.transactions.erasure.texts import remaining_texts
@@ -27,7 +28,7 @@ from svc.store.views import subjects
 from svc.store.views.events import EventMatch
 from svc.store.views.labels.reviews import judged
 from svc.store.views.subjects import NEWEST, Sighted, Sought
-from svc.store.views.velocity import shown_row
+from svc.store.views.velocity import counted_since, shown_row
 from svc.world import World
 
 EVENTS_LOOKED_AT = 2000
@@ -63,13 +64,15 @@ def show(organization_id: str, account_id: str, environment: Environment, direct
             digest = account_digest(number, account_id)
             row = shown_row(snapshot, number, kind, "account", digest, now_ms // 1000)
             said = judged(snapshot, number, kind, "account", account_id, ())
+            since = counted_since(snapshot, number)
     if not found:
         raise CommandError(
             f"{organization_id} has no account {account_id!r} with events in {environment}; "
             "`svc account list` shows them"
         )
     found.sort(key=lambda match: (match.event.occurred_at_ms, match.request_id), reverse=True)
-    shown = msgspec.to_builtins(account_body(account_id, row, said, found[:EVENTS_LOOKED_AT], now_ms // 1000))
+    body = account_body(account_id, row, said, found[:EVENTS_LOOKED_AT], now_ms // 1000, since)
+    shown = msgspec.to_builtins(body)
     if as_json:
         output.show_json(shown)
         return
@@ -77,7 +80,7 @@ def show(organization_id: str, account_id: str, environment: Environment, direct
     output.show(
         {
             "account_id": account_id,
-            **{name: shown[name] for name in _SPAN},
+            **{name: shown[name] for name in (*_SPAN, "counted_since") if name in shown},
             "labels": ", ".join(f"{count} {name}" for name, count in shown["labels"].items()),
             "notes": shown["notes_count"],
         },
@@ -104,6 +107,8 @@ def list_accounts(organization_id: str, environment: Environment, limit: int, di
     with reading(directory) as store:
         sought = Sought("account", number_of(store, organization_id), kind_of(environment), now_ms, oldest_ms(now_ms))
         found, looked_at, after = list[Sighted](), set[str](), NEWEST
+        with store.read() as snapshot:
+            since = shown_since(counted_since(snapshot, sought.number))
         while after is not None and len(found) <= limit:
             with store.read() as snapshot:
                 step = subjects.step(snapshot, sought, NEWEST, after, looked_at, limit + 1 - len(found))
@@ -112,9 +117,12 @@ def list_accounts(organization_id: str, environment: Environment, limit: int, di
             after = step.resume
     rows, more = [account_row(each, now_ms // 1000) for each in found[:limit]], len(found) > limit
     if as_json:
-        output.show({"accounts": msgspec.to_builtins(rows), "more": more}, as_json=True)
+        counted = {} if since is UNSET else {"counted_since": since}
+        output.show({"accounts": msgspec.to_builtins(rows), "more": more, **counted}, as_json=True)
         return
     show_table([_listed(row) for row in rows], _OF_LIST, "accounts", as_json=False)
+    if since is not UNSET:
+        click.echo(f"Counts are being rebuilt after an upgrade: so far of events since {since}.", err=True)
     if more:
         click.echo("There are more: raise --limit.", err=True)
 

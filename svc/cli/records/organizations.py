@@ -222,7 +222,7 @@ def show_(organization_id: str, directory: Path, as_json: bool) -> None:
         with found.store.read() as snapshot:
             held = holding(snapshot, known.organization.number)
             served = served_limits(snapshot) or ServedLimits(found.store.capacity_bytes(), settings().store_share)
-        most = served.store_share * served.capacity_bytes
+            most = lookups.share_in_force(snapshot, served.store_share) * served.capacity_bytes
     share = held.held_bytes / most
     held_share = share if as_json else f"{share:.1%} of the {most / GIB:.1f} GiB that one organization may hold"
     storage = {**named(held, "events", "visitors", "report_bytes", "held_bytes"), "held_share": held_share}

@@ -18,17 +18,23 @@ from svc.cli.serve.backup_check import backup
 from svc.cli.serve.config_check import usable
 from svc.cli.serve.health_checks import CHECKS, Examined, Finding, Status, settings_file
 from svc.cli.terminal import has_colors
+from svc.config import GIB
 from svc.domain.accounts.velocity import KINDS
 from svc.domain.errors import OperatorError
+from svc.domain.ids import made_at_ms
 from svc.domain.model import PLATFORMS
 from svc.domain.scoring.signals import CATALOGUE_ORDER, default_weights
+from svc.domain.timestamps import timestamp
 from svc.store.directory import has_store
 from svc.store.engine import EngineError
+from svc.store.installation import served_limits
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import ENDPOINTS, WEIGHTS
-from svc.store.transactions.rules.rulesets import unsavable_conditions
+from svc.store.transactions.billing.holdings import holdings
+from svc.store.transactions.recount import pending
+from svc.store.transactions.rules.rulesets import idle_lists, unsavable_conditions
 from svc.store.views.credit import Outlook, outlook
-from svc.store.views.lookups import organization, organizations
+from svc.store.views.lookups import is_removed, organization, organizations, share_in_force
 from svc.store.views.spellings import alike_accounts
 from svc.world import World
 
@@ -45,7 +51,8 @@ WIDTH = max(map(len, COLORS))
 @json_option
 def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -> None:
     """Check the settings, permissions, lock and service, store, network data, clock, disk, TLS, continuous
-    backup, credit, spellings of accounts, rules, saved weights and links of chat webhooks; identify a sample report.
+    backup, credit, shares of the store, counts, spellings of accounts, rules, lists, saved weights and links of chat
+    webhooks; identify a sample report.
 
     Each line says ok, warning or problem, and what to do next. The exit status is 1 if there is a problem. Nothing
     in the data directory is changed: the sample goes to a temporary store. It may run while the service runs.
@@ -204,6 +211,70 @@ def rules_of(store: Readable) -> Finding:
     return Finding("warning", f"could not be saved again, for what they cost or ask: {_named(found)}", do)
 
 
+def missing_rules(examined: Examined) -> Finding:
+    """Return whether an active rule asks each list of blocked and trusted that has entries; a warning where none does
+    (decisions 13.3).
+    """
+    return _of_store(examined, idle_lists_of)
+
+
+def idle_lists_of(store: Readable) -> Finding:
+    """Check the lists of blocked and trusted of a store, as `missing_rules` does."""
+    found: list[str] = []
+    with store.read() as snapshot:
+        numbers = organizations(snapshot)
+    for number in numbers:
+        with store.read() as snapshot:
+            names = [] if is_removed(snapshot, number) else idle_lists(snapshot, number)
+            found += [f"{name} of {organization(snapshot, number).id}" for name in names]
+    if not found:
+        return Finding("ok", "every list of blocked and trusted that has entries is asked by a rule")
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    do = 'add a rule such as in_list("blocked_addresses"), or make it active'
+    return Finding("warning", f"no active rule of production asks: {'; '.join(found[:NAMED])}{more}", do)
+
+
+NEAR_SHARE = 0.8
+"""Of what it may hold, at which an organization is near its share, as in ops/alerts.yml."""
+HOLDINGS_A_STEP = 500
+
+
+def store_shares(examined: Examined) -> Finding:
+    """Return whether each organization has room in its share of the store; a warning from `NEAR_SHARE` on, a problem
+    where one is refused (decisions 4).
+    """
+    return _of_store(examined, shares_of)
+
+
+def shares_of(store: Readable) -> Finding:
+    """Check what the organizations of a store hold, as `store_shares` does, by the limits of the last start."""
+    near: list[tuple[float, str]] = []
+    with store.read() as snapshot:
+        served = served_limits(snapshot)
+        if served is None:
+            return Finding("ok", "no service has been started, so there is no limit yet")
+        may_hold_bytes = share_in_force(snapshot, served.store_share) * served.capacity_bytes
+    after = 0
+    while True:
+        with store.read() as snapshot:
+            found = holdings(snapshot, after, HOLDINGS_A_STEP)
+            parts = ((held.held_bytes / may_hold_bytes, number) for number, held in found)
+            near += [(part, organization(snapshot, number).id) for part, number in parts if part >= NEAR_SHARE]
+        if len(found) < HOLDINGS_A_STEP:
+            break
+        after = found[-1][0]
+    if not near:
+        return Finding(
+            "ok", f"no organization holds {NEAR_SHARE:.0%} of the {may_hold_bytes / GIB:.1f} GiB that it may"
+        )
+    near.sort(reverse=True)
+    status: Status = "problem" if near[0][0] >= 1 else "warning"
+    more = f" and {len(near) - NAMED} more" if len(near) > NAMED else ""
+    of_each = "; ".join(f"{name} holds {part:.0%}" for part, name in near[:NAMED])
+    do = "at 100% identifications get 503: svc org drop-documents, a larger store_share or map_gib, or a larger disk"
+    return Finding(status, f"of the {may_hold_bytes / GIB:.1f} GiB that one may hold, {of_each}{more}", do)
+
+
 def stored_weights(examined: Examined) -> Finding:
     """Return whether weights that were saved know every signal; a warning where they were saved before one was
     introduced: it counts 0 in them (decisions 6.2, 18.6).
@@ -229,10 +300,35 @@ def weights_of(store: Readable) -> Finding:
     return Finding("warning", f"count 0, since weights were saved before: {_named(parts, 'of ')}", do)
 
 
+def rebuilt_counts(examined: Examined) -> Finding:
+    """Return whether counts of visitors, accounts and addresses are of all events; a warning while those of an upgraded
+    store are being rebuilt (decisions 11.3).
+    """
+    return _of_store(examined, recounts_of)
+
+
+def recounts_of(store: Readable) -> Finding:
+    """Check how far the counts of a store are rebuilt, as `rebuilt_counts` does."""
+    with store.read() as snapshot:
+        left = pending(snapshot)
+        oldest = [
+            f"{organization(snapshot, number).id} since {timestamp(made_at_ms(recount.counted_from))}"
+            for number, recount in left[:NAMED]
+        ]
+    if not left:
+        return Finding("ok", "visitors, accounts and addresses count all their events of 30 days")
+    more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
+    do = "start the service, or let it run: it rebuilds them from the events, and its log says when they are complete"
+    return Finding("warning", f"counts are not rebuilt yet after the upgrade: {'; '.join(oldest)}{more}", do)
+
+
 OF_ORGANIZATIONS: dict[str, Callable[[Examined], Finding]] = {
     "credit": credit,
+    "shares": store_shares,
+    "counts": rebuilt_counts,
     "accounts": account_spellings,
     "rules": saved_rules,
+    "lists": missing_rules,
     "weights": stored_weights,
     "chat links": chat_links,
 }

@@ -25,6 +25,10 @@ MOST_SHOWN = 100
 
 _FirstSeen = Annotated[Timestamp, about("When it was seen first.")]
 _LastSeen = Annotated[Timestamp, about("When it was seen last.")]
+CountedSince = Annotated[
+    Timestamp,
+    about("While counts are rebuilt after an upgrade: `velocity` leaves out earlier events. Else absent."),
+]
 _CountryCode = Annotated[str, about("ISO 3166-1 alpha-2.", "GB")]
 _HighestLevel = Annotated[
     Level,
@@ -101,6 +105,7 @@ class AccountsAnswer(msgspec.Struct, frozen=True):
 
     accounts: Annotated[tuple[AccountRow, ...], about("The one that was seen last first.")]
     next_cursor: CursorOn | UnsetType = UNSET
+    counted_since: CountedSince | UnsetType = UNSET
 
 
 class SeenVisitorsAnswer(msgspec.Struct, frozen=True):
@@ -108,6 +113,7 @@ class SeenVisitorsAnswer(msgspec.Struct, frozen=True):
 
     visitors: Annotated[tuple[SeenVisitorRow, ...], about("The one that was seen last first.")]
     next_cursor: CursorOn | UnsetType = UNSET
+    counted_since: CountedSince | UnsetType = UNSET
 
 
 class VisitorOfAccount(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,6 +167,7 @@ class _SubjectAnswer(msgspec.Struct, frozen=True, kw_only=True):
     countries: Annotated[tuple[SeenCountry, ...], about("The newest 100, the one seen last first.")]
     labels: Annotated[LabelCounts, about("Its labeled events of the last 400 days.")]
     notes_count: Annotated[int, about("Notes about it.", 0)]
+    counted_since: CountedSince | UnsetType = UNSET
 
 
 class AccountAnswer(_SubjectAnswer, frozen=True, kw_only=True):
@@ -185,9 +192,16 @@ class SeenVisitorAnswer(_SubjectAnswer, frozen=True, kw_only=True):
 
 
 def account_body(
-    account_id: str, row: VelocityRow, judged: Judged, found: Sequence[EventMatch], now_s: int
+    account_id: str,
+    row: VelocityRow,
+    judged: Judged,
+    found: Sequence[EventMatch],
+    now_s: int,
+    counted_since: int | None,
 ) -> AccountAnswer:
-    """Return an account by its row and its newest events, of which there is one at least, newest first."""
+    """Return an account by its row and its newest events, of which there is one at least, newest first.
+    `counted_since`: Unix ms, while counts are being rebuilt.
+    """
     visitors = _grouped(
         (match for match in found if match.event.verdict.identifiable), lambda event: event.verdict.visitor_id
     )
@@ -198,14 +212,22 @@ def account_body(
             VisitorOfAccount(visitor_id=visitor_id, confidence=used[0].verdict.visitor_confidence, **_span(used))
             for visitor_id, used in visitors
         ),
+        counted_since=shown_since(counted_since),
         **_common(row, judged, found),
     )
 
 
 def visitor_body(
-    visitor_id: str, row: VelocityRow, judged: Judged, found: Sequence[EventMatch], now_s: int
+    visitor_id: str,
+    row: VelocityRow,
+    judged: Judged,
+    found: Sequence[EventMatch],
+    now_s: int,
+    counted_since: int | None,
 ) -> SeenVisitorAnswer:
-    """Return a visitor by its row and its newest events, of which there is one at least, newest first."""
+    """Return a visitor by its row and its newest events, of which there is one at least, newest first.
+    `counted_since`: Unix ms, while counts are being rebuilt.
+    """
     return SeenVisitorAnswer(
         visitor_id=visitor_id,
         velocity=VisitorVelocity(*windows(row.counts("visitor", now_s))),
@@ -213,8 +235,14 @@ def visitor_body(
             AccountOfVisitor(account_id=account_id, confidence=used[0].verdict.visitor_confidence, **_span(used))
             for account_id, used in _grouped(found, lambda event: event.account_id)
         ),
+        counted_since=shown_since(counted_since),
         **_common(row, judged, found),
     )
+
+
+def shown_since(counted_since_ms: int | None) -> str | UnsetType:
+    """Return the time since which counts are of all events; `UNSET` once they are complete."""
+    return UNSET if counted_since_ms is None else timestamp(counted_since_ms)
 
 
 def account_row(each: Sighted, now_s: int) -> AccountRow:

@@ -34,6 +34,7 @@ from svc.http.api.account_schema import (
     SubjectsQuery,
     account_body,
     account_row,
+    shown_since,
     visitor_body,
     visitor_row,
 )
@@ -47,7 +48,7 @@ from svc.store.views import subjects
 from svc.store.views.events import EventMatch, EventPosition
 from svc.store.views.labels.reviews import Judged, judged
 from svc.store.views.subjects import NEWEST, Listed, Sighted, Sought
-from svc.store.views.velocity import party_of, shown_row
+from svc.store.views.velocity import counted_since, party_of, shown_row
 
 A = TypeVar("A")
 
@@ -72,6 +73,8 @@ class Seen(NamedTuple):
     judged: Judged
     events: list[EventMatch]
     """The newest, newest first: at least one."""
+    counted_since: int | None
+    """Unix ms, while counts of the organization are being rebuilt (decisions 11.3)."""
 
 
 async def get_account(services: Services, call: Call) -> AccountAnswer | Refusal:
@@ -82,7 +85,7 @@ async def get_account(services: Services, call: Call) -> AccountAnswer | Refusal
     seen = await _seen(services, call, "account", account_id) if ACCOUNT_ID.fullmatch(account_id) else None
     if seen is None:
         return Refusal("not_found")
-    return account_body(account_id, seen.row, seen.judged, seen.events, call.at_ms // 1000)
+    return account_body(account_id, seen.row, seen.judged, seen.events, call.at_ms // 1000, seen.counted_since)
 
 
 async def get_visitor(services: Services, call: Call) -> SeenVisitorAnswer | Refusal:
@@ -93,7 +96,7 @@ async def get_visitor(services: Services, call: Call) -> SeenVisitorAnswer | Ref
     seen = await _seen(services, call, "visitor", visitor_id) if is_visitor_id(visitor_id) else None
     if seen is None:
         return Refusal("not_found")
-    return visitor_body(visitor_id, seen.row, seen.judged, seen.events, call.at_ms // 1000)
+    return visitor_body(visitor_id, seen.row, seen.judged, seen.events, call.at_ms // 1000, seen.counted_since)
 
 
 async def _seen(services: Services, call: Call, listed: Listed, subject_id: str) -> Seen | None:
@@ -131,7 +134,8 @@ async def seen_subject(
         row = _row_of_events(number, found)
         if known_as is not None:
             row = shown_row(snapshot, number, kind, listed, known_as, now_ms // 1000)
-        return Seen(row, judged(snapshot, number, kind, listed, subject_id, [match.event for match in found]), found)
+        said = judged(snapshot, number, kind, listed, subject_id, [match.event for match in found])
+        return Seen(row, said, found, counted_since(snapshot, number))
 
     return await services.store.query(read)
 
@@ -159,12 +163,14 @@ async def list_visitors(services: Services, call: Call) -> SeenVisitorsAnswer | 
     return await _page(services, call, "visitor", query, query.min_accounts, _visitors)
 
 
-def _accounts(found: Iterable[Sighted], now_s: int, cursor: str | UnsetType) -> AccountsAnswer:
-    return AccountsAnswer(tuple(account_row(each, now_s) for each in found), cursor)
+def _accounts(found: Iterable[Sighted], now_s: int, cursor: str | UnsetType, since: str | UnsetType) -> AccountsAnswer:
+    return AccountsAnswer(tuple(account_row(each, now_s) for each in found), cursor, since)
 
 
-def _visitors(found: Iterable[Sighted], now_s: int, cursor: str | UnsetType) -> SeenVisitorsAnswer:
-    return SeenVisitorsAnswer(tuple(visitor_row(each, now_s) for each in found), cursor)
+def _visitors(
+    found: Iterable[Sighted], now_s: int, cursor: str | UnsetType, since: str | UnsetType
+) -> SeenVisitorsAnswer:
+    return SeenVisitorsAnswer(tuple(visitor_row(each, now_s) for each in found), cursor, since)
 
 
 async def _page(
@@ -173,7 +179,7 @@ async def _page(
     listed: Listed,
     query: AccountsQuery | SeenVisitorsQuery,
     least: int | UnsetType,
-    answer: Callable[[Iterable[Sighted], int, str | UnsetType], A],
+    answer: Callable[[Iterable[Sighted], int, str | UnsetType, str | UnsetType], A],
 ) -> A | Refusal:
     """A page of a list. `422 validation_error` for a filter or a cursor that is not valid."""
     caller = caller_of(call)
@@ -182,8 +188,16 @@ async def _page(
     sought = read_sought(services, query, least, listed, number, kind, call.at_ms)
     if isinstance(sought, Refusal):
         return sought
+    since = await read_counted_since(services, number)
     page = await page_of_subjects(services, call.turn, sought, query.cursor, query.limit)
-    return page if isinstance(page, Refusal) else answer(page[0], call.at_ms // 1000, page[1])
+    return page if isinstance(page, Refusal) else answer(page[0], call.at_ms // 1000, page[1], since)
+
+
+async def read_counted_since(services: Services, number: int) -> str | UnsetType:
+    """Return the time since which counts of an organization are of all events; `UNSET` once they are complete. Counts
+    that are read after it are of that time and more.
+    """
+    return shown_since(await services.store.query(partial(counted_since, number=number)))
 
 
 def read_sought(

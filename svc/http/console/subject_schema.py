@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.events.event_row import EventBody, event_row
 from svc.domain.fields import AccountId, Timestamp, VisitorId, about
-from svc.http.api.account_schema import AccountAnswer, AccountRow, AccountsQuery, SeenVisitorsQuery
+from svc.http.api.account_schema import AccountAnswer, AccountRow, AccountsQuery, CountedSince, SeenVisitorsQuery
 from svc.http.api.account_schema import SeenVisitorRow as VisitorRow
 from svc.http.console.schema import InEnvironment, VisitBody
 from svc.http.schema import CursorOn
@@ -80,6 +80,7 @@ class ConsoleAccountsBody(msgspec.Struct, frozen=True, kw_only=True):
     accounts: Annotated[tuple[SeenAccountRow, ...], about("As they are sorted.")]
     next_cursor: CursorOn | UnsetType = UNSET
     looked_at: Annotated[LookedAtBody, about("Of a list that is sorted by a count.")] | UnsetType = UNSET
+    counted_since: CountedSince | UnsetType = UNSET
 
 
 class ConsoleVisitorsBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +89,7 @@ class ConsoleVisitorsBody(msgspec.Struct, frozen=True, kw_only=True):
     visitors: Annotated[tuple[SeenVisitorRow, ...], about("As they are sorted.")]
     next_cursor: CursorOn | UnsetType = UNSET
     looked_at: Annotated[LookedAtBody, about("Of a list that is sorted by a count.")] | UnsetType = UNSET
+    counted_since: CountedSince | UnsetType = UNSET
 
 
 class ConsoleAccountBody(AccountAnswer, frozen=True, kw_only=True):

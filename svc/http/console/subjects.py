@@ -26,7 +26,7 @@ from svc.domain.refusals import Refusal, invalid
 from svc.domain.rules.lists import canonical
 from svc.domain.timestamps import timestamp
 from svc.http.api.account_schema import account_body, account_row, visitor_row
-from svc.http.api.accounts import LISTS, bound_of, page_of_subjects, read_sought, seen_subject
+from svc.http.api.accounts import LISTS, bound_of, page_of_subjects, read_counted_since, read_sought, seen_subject
 from svc.http.console.schema import VisitorQuery
 from svc.http.console.subject_schema import (
     ConsoleAccountBody,
@@ -72,25 +72,27 @@ class _Place(NamedTuple):
 async def list_accounts(services: Services, call: Call) -> ConsoleAccountsBody | Refusal:
     """`GET /console/api/seen-accounts`: accounts of an environment, the one that was seen last first or as sorted."""
     query: ConsoleAccountsQuery = call.query
+    since = await read_counted_since(services, call.organization.number)
     found = await _list(services, call, "account", query, query.min_visitors)
     if isinstance(found, Refusal):
         return found
     shown, cursor, looked_at = found
     now_s = call.at_ms // 1000
     rows = tuple(SeenAccountRow.of(account_row(each, now_s), each.last) for each in shown)
-    return ConsoleAccountsBody(accounts=rows, next_cursor=cursor, looked_at=looked_at)
+    return ConsoleAccountsBody(accounts=rows, next_cursor=cursor, looked_at=looked_at, counted_since=since)
 
 
 async def list_visitors(services: Services, call: Call) -> ConsoleVisitorsBody | Refusal:
     """`GET /console/api/seen-visitors`: visitors of an environment, the one that was seen last first or as sorted."""
     query: ConsoleVisitorsQuery = call.query
+    since = await read_counted_since(services, call.organization.number)
     found = await _list(services, call, "visitor", query, query.min_accounts)
     if isinstance(found, Refusal):
         return found
     shown, cursor, looked_at = found
     now_s = call.at_ms // 1000
     rows = tuple(SeenVisitorRow.of(visitor_row(each, now_s), each.last) for each in shown)
-    return ConsoleVisitorsBody(visitors=rows, next_cursor=cursor, looked_at=looked_at)
+    return ConsoleVisitorsBody(visitors=rows, next_cursor=cursor, looked_at=looked_at, counted_since=since)
 
 
 Query = ConsoleAccountsQuery | ConsoleVisitorsQuery
@@ -213,7 +215,7 @@ async def read_account(services: Services, call: Call) -> ConsoleAccountBody | R
         seen = await seen_subject(services, call, kind_of(query.environment), "account", account_id)
     if seen is None:
         return Refusal("not_found", explanation=_NO_ACCOUNT)
-    body = account_body(account_id, seen.row, seen.judged, seen.events, call.at_ms // 1000)
+    body = account_body(account_id, seen.row, seen.judged, seen.events, call.at_ms // 1000, seen.counted_since)
     return ConsoleAccountBody(
         **msgspec.structs.asdict(body),
         event_count=len(seen.events),

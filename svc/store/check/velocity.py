@@ -25,7 +25,7 @@ def velocity_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
     made = snapshot.get(RETENTION_PASSES, number)
     kept_from_s = 0 if made is None else made.began_at_ms // 1000 - LONGEST_S  # retention may have deleted older rows
     for (_, request_id), event in snapshot.scan(EVENTS, number):
-        if not is_counted(event) or event.occurred_at_ms // 1000 < kept_from_s:
+        if not is_counted(snapshot, number, request_id, event) or event.occurred_at_ms // 1000 < kept_from_s:
             continue
         visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
         who = party_of(number, request_id, event, visitor)
@@ -70,7 +70,7 @@ def account_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
     for (_, request_id), event in snapshot.scan(EVENTS, number):
         visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
         who = party_of(number, request_id, event, visitor)
-        if not is_counted(event) or who.account is None or visitor is None:
+        if not is_counted(snapshot, number, request_id, event) or who.account is None or visitor is None:
             continue
         record = snapshot.get(ACCOUNTS, *account_key(who))
         if record is None:

@@ -222,7 +222,7 @@ def _memory_of_report(snapshot: Snapshot, number: int, request_id: bytes, event:
 
 def _velocity(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:
     visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
-    if is_counted(event):
+    if is_counted(snapshot, number, request_id, event):
         yield from ((VELOCITY, key) for key in row_keys(party_of(number, request_id, event, visitor)))
 
 

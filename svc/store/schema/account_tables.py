@@ -6,10 +6,11 @@ What may live here: declarations as in `tables`, which has them too; import them
 from __future__ import annotations
 
 from svc.domain.accounts.record import AccountRecord
+from svc.domain.accounts.recount import Recount
 from svc.domain.accounts.velocity import KINDS as _KINDS
 from svc.store.schema.codec import Key, Record
 from svc.store.schema.key_parts import U32, U64, index_of
-from svc.store.schema.table import ErasedBy, Swept, Table
+from svc.store.schema.table import NOT_PERSONAL, WITH_ORGANIZATION, ErasedBy, Swept, Table
 
 ACCOUNTS = Table(
     "accounts",
@@ -20,3 +21,8 @@ ACCOUNTS = Table(
     invariants=("accounts",),
 )
 """By the digest of an account: since when it is known, and its visitors (ADR 167)."""
+
+RECOUNTS = Table("recounts", Key(organization=U32), Record(Recount), WITH_ORGANIZATION, NOT_PERSONAL)
+"""Of an organization with events from before velocity: how far these are counted (ADR 192). It stays when all are, to
+say which events no row counts.
+"""

@@ -10,17 +10,21 @@ from svc.domain.accounts.record import AccountRecord, PairEvent, first_record
 from svc.domain.accounts.velocity import LONGEST_S, OTHERS, SUBJECTS, VelocityRow
 from svc.store.schema.tables import ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
 from svc.store.snapshot import Transaction
-from svc.store.views.velocity import Party, account_key, is_counted, party_of, row_key
+from svc.store.transactions import recount
+from svc.store.views.velocity import Party, account_key, party_of, row_key
 
 
 def build_records(transaction: Transaction) -> None:
     """Make the record of each account, and count each sign-up without an account as one of its own (decisions 11.2).
 
     The visitor of the oldest event that is stored passes for the first. An account without events, of which a velocity
-    row is left, has the visitors of that row.
+    row is left, has the visitors of that row. Events from before velocity are noted as such: `recount` counts them.
     """
+    uncounted: dict[int, bytes] = {}
     for (number, request_id), event in transaction.scan(EVENTS):
-        if not is_counted(event):
+        if event.velocity is None:
+            uncounted[number] = request_id  # they come in the order of their ids
+        if event.velocity is None or not event.velocity.is_counted:
             continue
         visitor = transaction.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
         who = party_of(number, request_id, event, visitor)
@@ -36,6 +40,7 @@ def build_records(transaction: Transaction) -> None:
         if subject == of_account and row.first_s:
             record = transaction.get(ACCOUNTS, number, kind, account)
             _write(transaction, (number, kind, account), record, _with_row(record, row))
+    recount.begin(transaction, uncounted)
 
 
 def _write(

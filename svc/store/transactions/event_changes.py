@@ -21,6 +21,7 @@ from svc.store.transactions.labels.labels import LabelChange, Labeled, label_req
 from svc.store.transactions.velocity import move_event, verify_pair
 from svc.store.transactions.webhooks.deliveries import remove_account
 from svc.store.views.events import event_by_request, refuse_hidden
+from svc.store.views.lookups import share_in_force
 from svc.store.views.velocity import is_counted, party_of
 
 
@@ -58,7 +59,7 @@ def change_event(
     rewrite_labeled(transaction, number, request_id.bytes, before, after)
     if before.account_id not in (None, after.account_id):
         remove_account(transaction, number, request_id)
-    if is_counted(before) and fields.keys() & {"account_id", "action"}:
+    if fields.keys() & {"account_id", "action"} and is_counted(transaction, number, request_id.bytes, before):
         visitor = transaction.get(VISITOR_IDS, number, before.verdict.visitor_id.encode())
         was, is_now = (party_of(number, request_id.bytes, event, visitor) for event in (before, after))
         move_event(transaction, before, was, is_now, now_ms)
@@ -90,7 +91,10 @@ def supplement(
         return Refusal("invalid_supplement", reason="the event has been erased")
     at_ms, production = report.received_at_ms, event.environment == "production"
     if not ask(transaction, number, at_ms, lambda held: has_capacity(held, quotas, capacity_bytes)):
-        return over_share()
+        share = share_in_force(transaction, quotas.store_share)
+        alone = quotas._replace(store_share=share)
+        if not ask(transaction, number, at_ms, lambda held: has_capacity(held, alone, capacity_bytes)):
+            return over_share()
     bytes_sent = len(report.signals)
     if not ask(transaction, number, at_ms, lambda held: may_archive(held, quotas, bytes_sent, production=production)):
         seconds = seconds_to_midnight(at_ms)

@@ -81,7 +81,15 @@ from svc.store.transactions.visitors import VisitorTables
 from svc.store.transactions.webhooks.deliveries import enqueue_identification
 from svc.store.transactions.webhooks.filters import NOBODY, Receivers, identification_receivers
 from svc.store.views.events import put_event
-from svc.store.views.lookups import balance, find_key, is_removed, known_balance, organization, weights_in_force
+from svc.store.views.lookups import (
+    balance,
+    find_key,
+    is_removed,
+    known_balance,
+    organization,
+    share_in_force,
+    weights_in_force,
+)
 from svc.store.views.velocity import KnownAccount
 
 
@@ -304,15 +312,22 @@ def _quotas_met(
     """(the quota that forbids the identification, whether its report may be archived)."""
     submission, length = assessment.submission, len(assessment.archive)
     production = submission.environment == "production"
-    return ask(
-        transaction,
-        submission.organization,
-        submission.at_ms,
-        lambda held: (
-            may_identify(held, quotas, capacity_bytes, production=production),
-            may_archive(held, quotas, length, production=production),
-        ),
-    )
+
+    def met(quotas: Quotas) -> tuple[Quota | None, bool]:
+        return ask(
+            transaction,
+            submission.organization,
+            submission.at_ms,
+            lambda held: (
+                may_identify(held, quotas, capacity_bytes, production=production),
+                may_archive(held, quotas, length, production=production),
+            ),
+        )
+
+    found = met(quotas)
+    if found[0] != "store_share":
+        return found
+    return met(quotas._replace(store_share=share_in_force(transaction, quotas.store_share)))
 
 
 def _over(quota: Quota, at_ms: int) -> Refusal:

@@ -199,6 +199,20 @@ def move_event(transaction: Transaction, event: Event, before: Party, after: Par
                 _write(transaction, after, subject, now_s, row)
 
 
+def count_stored(transaction: Transaction, who: Party, now_s: int, *, is_verified: bool) -> None:
+    """Add a stored event that no row counts to the rows of its subjects, as they are now, and to the record of its
+    account.
+    """
+    now_s = min(max(now_s, who.at_s), who.at_s + LONGEST_S)
+    for subject in SUBJECTS:
+        if who.id_of(subject) is not None:
+            row = read_row(transaction, who, subject, now_s)
+            _write(transaction, who, subject, now_s, row.with_event(who.at_s, who.others_of(subject)))
+    if who.account is not None:
+        record = transaction.get(ACCOUNTS, *account_key(who))
+        _note_account(transaction, who, record, is_verified=is_verified)
+
+
 def verify_pair(transaction: Transaction, who: Party) -> None:
     """Record that a backend has set the account of a stored event (decisions 11.5)."""
     if who.account is not None:
@@ -248,8 +262,9 @@ def _others_of_account(snapshot: Snapshot, who: Party, event: Event, account_id:
     """The events of an account that are counted, as far as an event that leaves it is compared with them: the newest,
     and where there are more, those that share most with it. It is written with another account already.
     """
+    number = who.organization
     scopes = [
-        Scope(who.organization, at)
+        Scope(number, at)
         for at, environment in enumerate(ENVIRONMENTS)
         if kind_of(environment) == kind_of(who.environment)
     ]
@@ -266,10 +281,10 @@ def _others_of_account(snapshot: Snapshot, who: Party, event: Event, account_id:
                 found.update(request_id for _, request_id in islice(search, MAX_SHARED))
     events: list[_OfAccount] = []
     for request_id in sorted(found):
-        other = snapshot.get(EVENTS, who.organization, request_id)
-        if other is not None and other.account_id == account_id and is_counted(other):
-            visitor = snapshot.get(VISITOR_IDS, who.organization, other.verdict.visitor_id.encode())
-            party = party_of(who.organization, request_id, other, visitor)
+        other = snapshot.get(EVENTS, number, request_id)
+        if other is not None and other.account_id == account_id and is_counted(snapshot, number, request_id, other):
+            visitor = snapshot.get(VISITOR_IDS, number, other.verdict.visitor_id.encode())
+            party = party_of(number, request_id, other, visitor)
             events.append(_OfAccount(party, other.account_verified))
     return _Sharing(events, is_all)
 

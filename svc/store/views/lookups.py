@@ -84,6 +84,21 @@ def is_removed(snapshot: Snapshot, number: int) -> bool:
     return found is not None and found.removed_at_ms is not None
 
 
+MAX_LOOKED_AT = 64
+"""Organizations among which a single one in use is looked for; a store that had more is no single organization's."""
+
+
+def share_in_force(snapshot: Snapshot, store_share: float) -> float:
+    """Return the share of the store that an organization may use: the setting `store_share`, or all of it where no
+    other organization is in use.
+    """
+    found = snapshot.scan_past_corruption(ORGANIZATIONS, (0,), (0xFFFFFFFF,))
+    looked_at = [row for _, row in islice(found, MAX_LOOKED_AT)]
+    in_use = sum(isinstance(row, CorruptionError) or row.removed_at_ms is None for row in looked_at)
+    is_alone = len(looked_at) < MAX_LOOKED_AT and in_use <= 1
+    return max(1.0, store_share) if is_alone else store_share
+
+
 def find_account(snapshot: Snapshot, organization_id: str) -> Account | None:
     """Return an organization by its public id, removed or not; `None` if there is none. Any text may be passed."""
     number = snapshot.get(ORGANIZATION_IDS, organization_id) if is_organization_id(organization_id) else None

@@ -25,7 +25,7 @@ from svc.domain.accounts.velocity import (
 from svc.domain.history.evidence import address_id
 from svc.domain.model import Environment
 from svc.domain.records import Event
-from svc.store.schema.tables import ACCOUNTS, VELOCITY
+from svc.store.schema.tables import ACCOUNTS, RECOUNTS, VELOCITY
 from svc.store.snapshot import Snapshot
 
 
@@ -124,9 +124,27 @@ def row_keys(who: Party) -> Iterator[tuple[int, ...]]:
             yield row_key(who, subject, period + 1)
 
 
-def is_counted(event: Event) -> bool:
-    """Return whether rows count a stored event: one of before 0.3.0, or whose report was sent before, is in none."""
-    return event.velocity is not None and event.velocity.is_counted
+def is_counted(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> bool:
+    """Return whether rows count a stored event: not if its report was sent before, nor if it is one of before 0.3.0
+    that was not counted since. `number`: of its organization; `request_id`: 16 bytes.
+    """
+    if event.velocity is not None:
+        return event.velocity.is_counted
+    recount = snapshot.get(RECOUNTS, number)
+    return recount is not None and request_id >= recount.counted_from and not is_replayed(event)
+
+
+def is_replayed(event: Event) -> bool:
+    """Return whether a stored event fired `replayed`: it moves no count (decisions 11.4)."""
+    return any(signal.signal == "replayed" for signal in event.verdict.signals or ())
+
+
+def counted_since(snapshot: Snapshot, number: int) -> int | None:
+    """Return the time (Unix ms) since which counts of an organization are of all its events, while those of an upgraded
+    store are being rebuilt; `None` = they are complete (decisions 11.3).
+    """
+    recount = snapshot.get(RECOUNTS, number)
+    return None if recount is None else recount.counted_since_ms
 
 
 class KnownAccount(NamedTuple):

@@ -23,6 +23,10 @@ export function Card({ title, children, actions }: { title: string; children: Co
 export const Time = ({ at }: { at: string | null | undefined }) =>
   at ? <time dateTime={at} title={utc(at)}>{moment(at)}</time> : <span class="quiet">never</span>;
 
+/** While counts are rebuilt after an upgrade. */
+export const Rebuilt = ({ since }: { since: string | undefined }) =>
+  since === undefined ? null : <span> Counts are being rebuilt after an upgrade: so far of events since <Time at={since} />.</span>;
+
 export function Copy({ text, label = "Copy", what }: { text: string; label?: string; what?: string }) {
   // Said here, since a dialog hides what is outside of it, also from screen readers.
   const [said, say] = useState("");

@@ -7,7 +7,7 @@ import { Notes } from "./judging/notes.js";
 import { Links } from "./links.js";
 import { Standing } from "./standing.js";
 import { useConsole, useLink, useLoad } from "./state.js";
-import { AdminNote, Button, Card, type Column, Confirm, Id, Show, Table, Time, VisitorLink } from "./ui.js";
+import { AdminNote, Button, Card, type Column, Confirm, Id, Rebuilt, Show, Table, Time, VisitorLink } from "./ui.js";
 import { Timeline } from "./visitor.js";
 import type { AccountDetail } from "./wire.js";
 
@@ -46,6 +46,7 @@ function Shown({ account }: { account: AccountDetail }) {
         <Id what="the account id">{account.account_id}</Id>
         <span>{account.event_count >= 2000 ? "2,000 events or more" : many(account.event_count, "event")} in 30 days, {upTo64(visitors?.["30d"] ?? 0)} {visitors?.["30d"] === 1 ? "visitor" : "visitors"}</span>
         {(account.labels.fraud > 0 || account.labels.legitimate > 0) && <span>labeled: {account.labels.fraud} fraud, {account.labels.legitimate} legitimate</span>}
+        <Rebuilt since={account.counted_since} />
         <span>first <Time at={account.first_seen_at} />, last <Time at={account.last_seen_at} /></span>
       </p>
       <Standing kind="account" value={account.account_id} />

@@ -6,7 +6,7 @@ import { upTo64 } from "./format.js";
 import { usePages } from "./lists.js";
 import { SavedViews } from "./saved.js";
 import { useConsole, useQuery } from "./state.js";
-import { AccountLink, Choice, type Column, Decided, Field, More, Problem, Show, Table, Time, Verdict, VisitorLink } from "./ui.js";
+import { AccountLink, Choice, type Column, Decided, Field, More, Problem, Rebuilt, Show, Table, Time, Verdict, VisitorLink } from "./ui.js";
 import type { LookedAt, Page, SubjectRow, VisitorRow } from "./wire.js";
 
 type Listed = "visitors" | "accounts";
@@ -70,7 +70,7 @@ function columnsOf(listed: Listed, looksLike: Map<string, string>): Column<Subje
   ];
 }
 
-type Found = Page & { visitors?: SubjectRow[]; accounts?: SubjectRow[]; looked_at?: LookedAt };
+type Found = Page & { visitors?: SubjectRow[]; accounts?: SubjectRow[]; looked_at?: LookedAt; counted_since?: string };
 
 function Subjects({ listed }: { listed: Listed }) {
   const { api, environment, place: { query } } = useConsole();
@@ -81,7 +81,7 @@ function Subjects({ listed }: { listed: Listed }) {
   const asked = Object.fromEntries(names.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])));
   const { loaded, more, busy, error } = usePages(
     (cursor, signal) => api.get<Found>(`seen-${listed}`, { environment, limit: LIMIT, ...asked, sort, cursor }, signal),
-    (page) => (page[listed] ?? []).map((row) => ({ row, lookedAt: page.looked_at })),
+    (page) => (page[listed] ?? []).map((row) => ({ row, page })),
     [listed, environment, sort, JSON.stringify(asked)],
   );
   const one = listed === "visitors" ? "visitor" : "account";
@@ -92,7 +92,7 @@ function Subjects({ listed }: { listed: Listed }) {
         <SavedViews />
       </FilterBar>
       <Show of={loaded}>{({ rows, cursor }) => {
-        const lookedAt = rows[0]?.lookedAt;
+        const { looked_at: lookedAt, counted_since: since } = rows[0]?.page ?? {};
         return (
           <>
             <Table
@@ -104,7 +104,7 @@ function Subjects({ listed }: { listed: Listed }) {
               sorting={{ by: sort || "last_seen", sort: (by) => change({ sort: by === "last_seen" ? undefined : by }) }}
               empty={<p>{cursor !== undefined ? `None of the newest ${one}s fits. Look further back.` : `No ${one} in ${environment} fits, in 30 days. ${listed === "accounts" ? "Send account_id with an identification to see accounts here. " : ""}Clear a filter, or choose another environment above.`}</p>}
             />
-            <p class="quiet">Counts are of 30 days; 64+ is 64 or more.{lookedAt && ` The first ${rows.length} of ${lookedAt.subjects} that fit`}{lookedAt && !lookedAt.is_complete && lookedAt.since && <>, of the newest 10,000 events, since <Time at={lookedAt.since} /></>}{lookedAt && "."}</p>
+            <p class="quiet">Counts are of 30 days; 64+ is 64 or more.{lookedAt && ` The first ${rows.length} of ${lookedAt.subjects} that fit`}{lookedAt && !lookedAt.is_complete && lookedAt.since && <>, of the newest 10,000 events, since <Time at={lookedAt.since} /></>}{lookedAt && "."}<Rebuilt since={since} /></p>
             <Problem error={error} retry={more} />
             <More show={cursor !== undefined} busy={busy} onMore={more}>Show more</More>
           </>

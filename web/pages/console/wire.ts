@@ -324,6 +324,7 @@ export interface AccountDetail extends SeenAt {
   addresses: (SeenAt & { ip_address: string; country_code?: string })[];
   countries: (SeenAt & { country_code: string })[];
   labels: { fraud: number; legitimate: number };
+  counted_since?: string;
   event_count: number;
   events: EventRow[];
 }

@@ -109,7 +109,7 @@ def _leave_event(transaction: Transaction, number: int, request_id: bytes) -> No
     visitor = transaction.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
     velocity = None if event.velocity is None else msgspec.structs.replace(event.velocity, account=None)
     left = msgspec.structs.replace(event, account_id=None, account_verified=False, velocity=velocity)
-    if is_counted(event):
+    if is_counted(transaction, number, request_id, event):
         who = party_of(number, request_id, event, visitor)
         forget_account(transaction, who, party_of(number, request_id, left, visitor))
     rewrite_event(transaction, number, UUID(bytes=request_id), event, left)

@@ -245,7 +245,7 @@ def purge_velocity(transaction: Transaction, number: int, request_id: bytes, vis
     and delete the visitor's own rows. Call this before `purge_event`.
     """
     event = transaction.get(EVENTS, number, request_id)
-    if event is not None and is_counted(event):
+    if event is not None and is_counted(transaction, number, request_id, event):
         forget_visitor(transaction, party_of(number, request_id, event, visitor_number or None))
 
 

@@ -280,6 +280,16 @@ def unsavable_conditions(snapshot: Snapshot, number: int) -> list[str]:
     return rules + filters
 
 
+def idle_lists(snapshot: Snapshot, number: int) -> list[str]:
+    """Return the lists that every organization has, of those with entries, that no active rule of production names:
+    their entries decide nothing.
+    """
+    rules = ruleset_in_force(snapshot, number, "live").rules
+    asked = {name for rule in rules if rule.mode == "active" for name in known(rule.condition).lists}
+    filled = (name for name, found in lists_of(snapshot, number).items() if found.is_permanent and found.entries)
+    return [name for name in filled if name not in asked]
+
+
 def list_prefixes(snapshot: Snapshot, number: int) -> ListPrefixes:
     """Return the lists of the organization by name, with the prefix lengths that a question asks of each."""
     return {name: asked_prefixes(found) for name, found in lists_of(snapshot, number).items()}

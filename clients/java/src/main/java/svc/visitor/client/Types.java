@@ -50,6 +50,11 @@ public final class Types {
       return integerAt("notes_count");
     }
 
+    /** While counts are rebuilt after an upgrade: {@code velocity} leaves out earlier events. Else absent. */
+    public String countedSince() {
+      return textAt("counted_since");
+    }
+
     /** The customer's id of the account that the visitor acts for. Opaque: no e-mail address. */
     public String accountId() {
       return textAt("account_id");
@@ -201,6 +206,11 @@ public final class Types {
     /** Of the next page, which may be empty; left out on the last one. */
     public String nextCursor() {
       return textAt("next_cursor");
+    }
+
+    /** While counts are rebuilt after an upgrade: {@code velocity} leaves out earlier events. Else absent. */
+    public String countedSince() {
+      return textAt("counted_since");
     }
   }
 
@@ -3415,6 +3425,11 @@ public final class Types {
       return integerAt("notes_count");
     }
 
+    /** While counts are rebuilt after an upgrade: {@code velocity} leaves out earlier events. Else absent. */
+    public String countedSince() {
+      return textAt("counted_since");
+    }
+
     /** Stable id of the visitor, within the organization. */
     public String visitorId() {
       return textAt("visitor_id");
@@ -3482,6 +3497,11 @@ public final class Types {
     /** Of the next page, which may be empty; left out on the last one. */
     public String nextCursor() {
       return textAt("next_cursor");
+    }
+
+    /** While counts are rebuilt after an upgrade: {@code velocity} leaves out earlier events. Else absent. */
+    public String countedSince() {
+      return textAt("counted_since");
     }
   }
 

@@ -204,7 +204,7 @@ def test_serve_rejects_a_corrupt_store_with_what_to_do(tmp_path: Path):
         file.write(bytes([pages[place] ^ 64]))
     for command in (("serve", "--bind", "127.0.0.1:0"), ("backup", str(tmp_path / "backup"))):
         refused = run(*command, "--data", str(data), status=1)
-        assert refused.stderr.startswith("svc: corrupt: page ")
+        assert refused.stderr.startswith("svc: corrupt: ")
         assert "svc restore" in refused.stderr
 
 

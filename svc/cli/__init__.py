@@ -48,9 +48,7 @@ SECTIONS: dict[str, dict[str, CommandLocation]] = {
     },
     "Read and export": {
         "events": CommandLocation("records.events", "List, explain and follow identifications."),
-        "visitor": CommandLocation(
-            "records.visitors", "Show, list, export and erase visitors, and revoke the keys of their browsers."
-        ),
+        "visitor": CommandLocation("records.visitors", "Show, list, export and erase visitors; revoke browser keys."),
         "account": CommandLocation("records.accounts", "Show, list and erase accounts of an organization."),
         "export": CommandLocation("records.export", "Write events or a visitor to a file."),
         "signals": CommandLocation("develop.signals", "List every signal with its weights."),

@@ -56,6 +56,7 @@ def test_equal_events_of_two_organizations_at_the_same_moment_have_distinct_ids(
             Identify(at=1, org=0),
             Identify(at=1, org=1),
             Jump(at=2, seconds=DAY_S),
+            Identify(at=4000, org=0),  # the jump counts once it has stayed for an hour
         ),
     )
     outcome = simulate(plan, tmp_path)

@@ -84,7 +84,7 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("POST", "/console/api/password"): READER._replace(
         status=404, to_member=422, body={"password": "none", "new_password": "none that is right"}
     ),
-    ("POST", "/console/api/totp/confirm"): READER._replace(status=404, to_member=422, body={"code": "none"}),
+    ("POST", "/console/api/totp/confirm"): READER._replace(status=404, body={"code": "none"}),
     ("GET", "/console/api/stream"): READER,
     ("POST", "/try/event"): Access(("public",), status=404, body=TRIED),
     ("POST", "/try/forget"): Access(("public",), status=404, body=TRIED),

@@ -14,6 +14,7 @@ from zlib import crc32
 import pytest
 import trio
 
+from svc.domain.accounts.recount import Recount
 from svc.domain.billing import Settlement
 from svc.domain.records import TextErasure
 from svc.domain.webhooks.records import DeliveryKey, WebhookEvent
@@ -34,6 +35,7 @@ from svc.store.schema.tables import (
     KEYS,
     MANUAL,
     META,
+    RECOUNTS,
     REFUSALS,
     REMOVED_ENDPOINTS,
     SETTLEMENTS,
@@ -90,6 +92,7 @@ def toured(tmp_path_factory: pytest.TempPathFactory, engine: str) -> Toured:
         put(SETTLEMENTS, 1, 20454, value=Settlement(1, 2, 3, 4, 5, 6)),
         put(ERASURES, 1, b"A" * 20, value=0),
         put(ACCOUNT_ERASURES, 1, 7, value=b"user-8271"),
+        put(RECOUNTS, 1, value=Recount(bytes(16))),
         put(TEXT_ERASURES, 1, 1, 7, value=TextErasure("user-8271")),
         put(REMOVED_ENDPOINTS, 1, 2, value=b""),
         put(DELETED_VISITORS, 1, 9, value=1_767_225_600_000),

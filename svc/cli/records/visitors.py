@@ -51,7 +51,7 @@ _OF_ADDRESSES = ("ip_address", "country_code", "asn", "anonymity_network", "firs
 
 @click.group(cls=CommandGroup)
 def visitor() -> None:
-    """Show, list, export and erase visitors, and revoke the keys of their browsers."""
+    """Show, list, export and erase visitors; revoke browser keys."""
 
 
 visitor.add_command(export_visitor, "export")

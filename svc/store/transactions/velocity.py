@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from svc.domain.accounts.record import AccountRecord, PairEvent, first_record
 from svc.domain.accounts.signals import account_signals, may_show
@@ -26,7 +26,6 @@ from svc.domain.accounts.velocity import (
     kind_of,
 )
 from svc.domain.history.newcomers import Arrival, arrived, without
-from svc.domain.identification import Assessment
 from svc.domain.model import ENVIRONMENTS, Observation
 from svc.domain.records import Event
 from svc.store.schema.tables import ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
@@ -45,6 +44,9 @@ from svc.store.views.velocity import (
     row_key,
     row_keys,
 )
+
+if TYPE_CHECKING:  # commands load this module, and need no reader of reports
+    from svc.domain.identification import Assessment
 
 
 class Counted(NamedTuple):

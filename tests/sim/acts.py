@@ -271,7 +271,7 @@ class Acts:
         await trio.sleep(step.back_after_s)
         self._set_clock(-step.seconds)
         await trio.sleep(5)  # the service has seen it by then
-        self._machine.confirm_clock_if_behind()
+        self._machine.confirm_clock()
 
     def _set_clock(self, seconds: int) -> None:
         self._machine.offset_ms += seconds * 1000

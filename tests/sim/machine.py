@@ -21,7 +21,6 @@ import msgspec
 import trio
 
 from svc.actors.leader import Leadership
-from svc.actors.watch.clock import seconds_behind
 from svc.cli.serve.processes import LEADER_LOCK, ClockAtStart, clock_at_start, clock_obstacle
 from svc.config import Config
 from svc.domain.ids import DAY_MS
@@ -250,13 +249,11 @@ class Machine:
                 with suppress(StoreFullError):
                     self.store.write_now([partial(confirm_clock, now_ms=self.now_ms())], may_use_reserve=True)
 
-    def confirm_clock_if_behind(self) -> None:
-        """The operator who sets the clock right tells a running service so, where it is then behind the last write
-        (decisions 17.3).
+    def confirm_clock(self) -> None:
+        """As the operator does who has set the clock right: a service that was started while it was ahead, and stored
+        something then, would else wait for that time (decisions 17.3).
         """
-        if abs(self.offset_ms) >= DAY_MS or not self.up.is_set():
-            return
-        if seconds_behind(self.now_ms(), self.last_write_ms):
+        if abs(self.offset_ms) < DAY_MS and self.up.is_set():
             with suppress(StoreFullError):
                 self.store.write_now([partial(confirm_clock, now_ms=self.now_ms())], may_use_reserve=True)
 

@@ -278,7 +278,9 @@ async def test_no_label_identifies_a_client(tmp_path: Path):
     for said in (key, issued.id, visitor, PUBLIC_ADDRESS, ORIGIN, "127.0.0.1", "/api"):
         assert said not in found.text
     named = [line.partition("{")[0] for line in found.text.splitlines() if live.organization.id in line]
-    assert sorted(named) == ["svc_organization_share", "svc_organization_stored_bytes"], "the ten that hold most are named, there alone"
+    assert sorted(named) == ["svc_organization_share", "svc_organization_stored_bytes"], (
+        "the ten that hold most are named, there alone"
+    )
     pages = {operation_id(rule.endpoint) for rule in create_app(site, documentation, api=API).url_map.iter_rules()}
     assert found.labels("route") <= {route.operation_id for route in ROUTES} | pages | {UNKNOWN, PREFLIGHT}
     assert "getSdk" in found.labels("route")

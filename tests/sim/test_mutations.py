@@ -230,10 +230,10 @@ MUTATIONS: dict[str, tuple[Sabotage, Plan, str]] = {
         # Before its first attempt a process that has written nothing yet makes a commit: until then it is later.
         two_workers(
             HOOK,
+            Receive(at=0.5, hook=0, manner="500"),
             *FIRST_VISITS,
-            Receive(at=30, hook=0, manner="500"),
             LATER,
-            *(Identify(at=61 + device, org=0, device=device) for device in range(8)),
+            *(Identify(at=61 + 0.2 * device, org=0, device=device) for device in range(8)),
         ),
         "for no reason",
     ),

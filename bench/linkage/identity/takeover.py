@@ -51,12 +51,16 @@ AT_HOME, ON_THE_ROAD = "the owner afterwards at home: same id", "the owner after
 WITHOUT_KEY = "token and report copied, browser without a key: accepted from anywhere"
 WITH_KEY = "token and report copied, browser with a key: accepted from anywhere"
 KEEPS_WITH_KEY = "the owner with a key afterwards: same id"
+THIEFS_KEY = "a thief signs first, from the /24, with a token that has no key: accepted from anywhere"
+KEEPS_ID = "the owner who signs after that thief: same id"
 SIGNS_NO_TOKEN = "the owner signs; a copy at the owner's address without a token: accepted"
 SIGNS_ANY_TOKEN = "the owner signs; a copy at the owner's address with any token: accepted"
 
 AIMS: dict[str, Aim] = {
     AT_ADDRESS: at_most(0),
     NEARBY: at_most(0),
+    THIEFS_KEY: at_most(0),
+    KEEPS_ID: at_least(0.98),
     SIGNS_NO_TOKEN: at_most(0),
     SIGNS_ANY_TOKEN: at_most(0),
     AT_HOME: at_least(0.98),
@@ -81,6 +85,7 @@ def measure(seed: int, data: Path, stream: str, make: Recognizers | None = None)
                         _take_over(strangers.copy(), sent, random, counts, pace, visits, returns, nearby=nearby)
         for with_key in (False, True):
             _copy_token(strangers.copy(), sent, random, counts, with_key=with_key)
+        _sign_first(strangers.copy(), sent, random, counts)
         for days in (2, 15):
             _copy_at_home(strangers.copy(), sent, random, counts, days)
     return counts
@@ -162,3 +167,25 @@ def _copy_at_home(world: World, sent: Sent, random: Random, counts: Counts, days
                 accepted = answer.visitor == number and answer.confidence >= ACCEPTED
                 counts.add(case, accepted)
             counts.add_confidences(here)
+
+
+def _sign_first(world: World, sent: Sent, random: Random, counts: Counts) -> None:
+    """A token from before there were keys. A thief with token and report signs with its own key on four days, from the
+    owner's /24 and from elsewhere; the owner's browser, which has a key now, comes in between.
+    """
+    home = Visit("victim", sent, address(random), 0, token(random))
+    number: object = None
+    for day in range(6):
+        number = world.visit(home._replace(at_ms=START_MS + day * DAY_MS, token_is_new=day == 0)).visitor
+    thief = home._replace(browser="thief", key=OF_THIEF)
+    near = f"{home.ip.rpartition('.')[0]}.250"
+    for day in range(6, 10):
+        at_ms = START_MS + day * DAY_MS
+        for place, ip in enumerate((near, address(random))):
+            answer = world.visit(thief._replace(ip=ip, at_ms=at_ms + place * MINUTE_MS))
+            accepted = answer.visitor == number and answer.confidence >= ACCEPTED
+            if place:
+                counts.add(THIEFS_KEY, accepted)
+        owner = world.visit(home._replace(at_ms=at_ms + DAY_MS // 2, key=KEY))
+        counts.add(KEEPS_ID, owner.visitor == number)
+    counts.add_confidences(world)

@@ -69,6 +69,10 @@ after a clock that ran ahead.
 """
 
 
+STEP_MS = 1_000
+"""Two readings of one clock differ by less."""
+
+
 class RequestIds:
     """UUIDv7 (RFC 9562): 48 bits of Unix milliseconds, then a counter, then entropy.
 
@@ -136,6 +140,14 @@ class World:
     def real(cls) -> World:
         """Return the machine's own clock, entropy and threads."""
         return cls(wall_clock_ms, secrets.token_bytes, _on_a_thread, is_own_address)
+
+    def wall_time_of(self, at_ms: int) -> int:
+        """Return a recent time of `now_ms` as the machine's clock has it, in Unix ms: for what somebody else compares
+        with a clock of their own, such as a signature or a one-time code. The two differ for an hour after a large
+        step.
+        """
+        ahead_ms = self.wall_ms() - self.now_ms()
+        return at_ms + ahead_ms if abs(ahead_ms) > STEP_MS else at_ms
 
     def dated(self, now_ms: Callable[[], int]) -> World:
         """Return this world with another `now_ms`; everything else, the generator of ids included, is shared."""

@@ -59,11 +59,13 @@ class Sender:
     def __init__(self, transport: Transport, request: Callable[..., AttemptRequest]) -> None:
         self._transport, self._request = transport, request
 
-    async def post(self, claim: ClaimedDelivery, started_ms: int) -> Attempted:
-        """Return what came of one POST. A transport that breaks on one receiver fails that attempt alone."""
+    async def post(self, claim: ClaimedDelivery, signed_ms: int) -> Attempted:
+        """Return what came of one POST, signed for this time (Unix ms, by the machine's clock). A transport that breaks
+        on one receiver fails that attempt alone.
+        """
         began = trio.current_time()
         try:
-            sent = self._request(claim.endpoint, claim.key.event_id, claim.event, now_ms=started_ms)
+            sent = self._request(claim.endpoint, claim.key.event_id, claim.event, now_ms=signed_ms)
             return await self._transport.post(claim.endpoint.url, sent.body, sent.headers)
         except Exception:
             log.exception(

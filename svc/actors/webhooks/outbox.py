@@ -337,7 +337,7 @@ class Outbox:
         attempted: Attempted | None = None
         paused = claim.endpoint.status == "paused"
         with flight.scope:
-            attempted = None if paused else await self._sender.post(claim, started_ms)
+            attempted = None if paused else await self._sender.post(claim, self._world.wall_time_of(started_ms))
         if flight.is_lost:
             self._abandon(claim.queue, claim.key)
             return

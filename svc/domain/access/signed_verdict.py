@@ -95,12 +95,12 @@ def signing_key(key: bytes, organization_id: str, generation: int) -> SigningKey
     return SigningKey(private, jwk, base64url(protected))
 
 
-def signed_verdict(key: bytes, organization: Organization, verdict: Verdict, about: Submission) -> str:
+def signed_verdict(key: bytes, organization: Organization, verdict: Verdict, about: Submission, issued_ms: int) -> str:
     """Return a verdict about a submission in the compact serialization, by the organization's key in force. `key` as of
-    `verdict_key`.
+    `verdict_key`; `issued_ms`: when it was submitted (Unix ms), by the machine's clock.
     """
     signing = signing_key(key, organization.id, organization.verdict_key_generation)
-    issued_at = about.at_ms // 1000
+    issued_at = issued_ms // 1000
     claims = body_of(
         VerdictClaims,
         verdict,

@@ -210,7 +210,8 @@ def _whole(
     token = deferred.issue_token(services.deferred_key, request_id, caller.applied.id, caller.origin, at_ms)
     if to_sign is None:
         return identify_response(verdict, request_id, token)
-    signed = signed_verdict(services.verdict_key, caller.organization, verdict, to_sign)
+    issued_ms = services.world.wall_time_of(to_sign.at_ms)
+    signed = signed_verdict(services.verdict_key, caller.organization, verdict, to_sign, issued_ms)
     return identify_response(verdict, request_id, token, signed)
 
 

@@ -172,7 +172,7 @@ async def end(services: Services, call: Call) -> Refusal | Outcome | None:
         return _failed(call, NoIdentity("expired", "the browser has no such attempt of the last ten minutes"))
     named = msgspec.structs.asdict(call.query)
     response = {name: value for name, value in named.items() if value is not UNSET}
-    identity = await provider.identify(attempt, response, call.at_ms)
+    identity = await provider.identify(attempt, response, services.world.wall_time_of(call.at_ms))
     if isinstance(identity, NoIdentity):
         return _failed(call, identity)
     came = await _come_in(services, call, provider, identity, attempt)

@@ -55,15 +55,17 @@ async def sign_in_by_password(services: Services, call: Call, fields: PasswordFi
     if isinstance(hashed, Refusal):
         return hashed
 
+    code_ms = services.world.wall_time_of(call.at_ms)  # the authenticator has a clock of its own
+
     def find(snapshot: Snapshot) -> tuple[Proven, Entry] | Refusal:
-        proven = _proven(snapshot, services.passwords.key, email, hashed, fields, call.at_ms)
+        proven = _proven(snapshot, services.passwords.key, email, hashed, fields, code_ms)
         return proven if isinstance(proven, Refusal) else (proven, entry_of(services, call, snapshot, proven[:2]))
 
     found = await services.store.query(find)
     if isinstance(found, Refusal):
         return found
     proven, entry = found
-    job = partial(_come_in, proven=proven, key=services.passwords.key, now_ms=call.at_ms)
+    job = partial(_come_in, proven=proven, key=services.passwords.key, now_ms=call.at_ms, code_ms=code_ms)
     came = await enter(services, call, entry, job)
     return came if isinstance(came, Refusal) else entered(services, entry, came[1])
 
@@ -99,13 +101,13 @@ def _proven(
     return Proven(number, member, code)
 
 
-def _come_in(transaction: Transaction, proven: Proven, key: bytes, now_ms: int) -> Member | Refusal:
+def _come_in(transaction: Transaction, proven: Proven, key: bytes, now_ms: int, code_ms: int) -> Member | Refusal:
     """Record that the member has signed in and its code as used, if both are still as they were read."""
     number, before, code = proven
     member = find_member(transaction, number, before.id)
     if member is None or member.status != "active" or _ways_in(member) != _ways_in(before):
         return refused(MEMBER_REFUSED, "the member was changed meanwhile")
-    used = member if member.code_generation is None else use_code(member, key, code, now_ms)
+    used = member if member.code_generation is None else use_code(member, key, code, code_ms)
     if used is None:
         return refused(MEMBER_REFUSED, "the code was used meanwhile")
     came = msgspec.structs.replace(used, last_signed_in_at_ms=now_ms)

@@ -66,7 +66,7 @@ async def offer_codes(services: Services, call: Call) -> OfferedTotpBody | Refus
     hashed = await _hashed(services, call, whose.member, "" if body.password is UNSET else body.password)
     if isinstance(hashed, Refusal):
         return hashed
-    key = services.passwords.key
+    key, code_ms = services.passwords.key, services.world.wall_time_of(call.at_ms)
 
     def offer(transaction: Transaction) -> Member | Refusal:
         member = find_member(transaction, whose.number, whose.member.id)
@@ -74,7 +74,7 @@ async def offer_codes(services: Services, call: Call) -> OfferedTotpBody | Refus
             return Refusal("not_found")
         proven: Member | None = member if is_password(key, member.id, hashed, member.password) else None
         if body.code is not UNSET:
-            proven = use_code(member, key, body.code, call.at_ms)
+            proven = use_code(member, key, body.code, code_ms)
         if proven is None:
             return invalid("password" if body.code is UNSET else "code", "invalid_value")
         offered = msgspec.structs.replace(proven, offered_generation=member.offered_generation + 1)
@@ -97,6 +97,7 @@ async def confirm_codes(services: Services, call: Call) -> ConfirmedTotpBody | R
     whose = _whose(caller_of(call))
     if whose is None:
         return Refusal("not_found")
+    code_ms = services.world.wall_time_of(call.at_ms)  # the authenticator has a clock of its own
     key, codes = services.passwords.key, recovery_codes(services.world.entropy(RECOVERY_ENTROPY))
 
     def confirm(transaction: Transaction) -> MemberChange | Refusal:
@@ -104,7 +105,7 @@ async def confirm_codes(services: Services, call: Call) -> ConfirmedTotpBody | R
         if member is None or member.offered_generation == (member.code_generation or 0):
             return Refusal("not_found")
         secret = code_secret(key, member.id, member.offered_generation)
-        step = step_of_code(secret, body.code, call.at_ms, member.last_code)
+        step = step_of_code(secret, body.code, code_ms, member.last_code)
         if step is None:
             return invalid("code", "invalid_value")
         confirmed = msgspec.structs.replace(

@@ -61,6 +61,10 @@ JOINED_AT_LAST = "all of these pairs, on their last visits: joined"
 OFFICE = "twenty phones of one model behind one address: visitors"
 LATER = "every other visit: the phone's own id"
 STRANGERS = "every visit: the id of another phone"
+COPIED = "a phone's report and device id, without its token, from elsewhere: at 90 or more"
+COPIED_UNDER_A_WEB_KEY = "the same under a key of a web page: the phone's id"
+THEFTS = 200
+"""Phones whose report is copied, when everything else is over."""
 
 AIMS: dict[str, tuple[float, float]] = {
     **{event.value: (0.99, 1.0) for event in Event},
@@ -72,6 +76,8 @@ AIMS: dict[str, tuple[float, float]] = {
     OFFICE: (1.0, 1.0),
     LATER: (0.99, 1.0),
     STRANGERS: (0.0, 0.005),
+    COPIED: (0.0, 0.0),
+    COPIED_UNDER_A_WEB_KEY: (0.0, 0.0),
 }
 """Row of the table -> the least and the largest share that is good enough."""
 
@@ -258,6 +264,8 @@ class Fleet:
         for office in self.offices:
             visitors = {phone.numbers[0] for phone in office}
             self.figures.add(OFFICE, counts=len(visitors), of=len(office))
+        for phone in self._dice.sample([one for one in self.phones if one.tells_device_id], THEFTS):
+            self._steal(phone)
         return self.figures
 
     # What there is
@@ -377,6 +385,16 @@ class Fleet:
         if is_judged:
             self.figures.add(event.value, counts=seen.number == before[-1] if event in KEPT else seen.is_new)
 
+    def _steal(self, phone: Phone) -> None:
+        """A stranger sends what the phone's app sent, but for the token; nothing attests it."""
+        at_ms = START_MS + (DAYS + 1) * DAY_MS
+        copy = replace(phone, sends=DEVICE_ID, numbers=[])
+        for app, row in ((True, COPIED), (False, COPIED_UNDER_A_WEB_KEY)):
+            elsewhere = f"{self._dice.randrange(120, 125)}.{self._dice.randrange(256)}.{self._dice.randrange(256)}.7"
+            seen = self._seen(copy, elsewhere, at_ms, app=app)
+            is_phone = seen.number in phone.numbers
+            self.figures.add(row, counts=is_phone and (seen.confidence >= 90 or not app))
+
     def _is_judged(self, phone: Phone, event: Event) -> bool:
         """Whether what the app sends of token and device id can tell what the table expects."""
         if event is Event.REINSTALLED:
@@ -414,14 +432,17 @@ class Fleet:
         return self._dice.choice([other for other in MODELS if other.platform == model.platform and other != model])
 
     def _identify(self, phone: Phone, address: str, at_ms: int) -> Seen:
-        signals = phone.signals(at_ms)
-        facts = RequestFacts(ip=address, user_agent=phone.user_agent())
-        report = read_report(signals, facts)
-        seen = self._visit(extract(report, read_agent(facts, report), facts), at_ms)
+        seen = self._seen(phone, address, at_ms)
         owner = self._owners.setdefault(seen.number, phone)
         self.figures.add(STRANGERS, counts=owner is not phone and seen.number not in phone.numbers)
         phone.numbers.append(seen.number)
         return seen
+
+    def _seen(self, phone: Phone, address: str, at_ms: int, *, app: bool = True) -> Seen:
+        """`app`: whether a key and an origin of an app send it (decisions 18.5)."""
+        facts = RequestFacts(ip=address, user_agent=phone.user_agent())
+        report = read_report(phone.signals(at_ms), facts)
+        return self._visit(extract(report, read_agent(facts, report), facts, app=app), at_ms)
 
 
 def figures(seed: int) -> Figures:

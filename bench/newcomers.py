@@ -159,7 +159,7 @@ class Crowds:
             self._comes("offices", ip, laptop, first_s, 0.7, is_excepted=True)
 
     def _school(self, laptop: dict[str, Any]) -> None:
-        """A class of thirty, in the lesson in which it is told of the site, and the next classes a week apart."""
+        """A class of thirty that first opens the site in one lesson; the next classes follow a week apart."""
         ip = self._addresses.home("GB")
         for lesson in range(3):
             lesson_s = START_S + (1 + 7 * lesson) * DAY_S + 10 * HOUR_S

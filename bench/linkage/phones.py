@@ -46,7 +46,7 @@ class Event(Enum):
     REINSTALLED = "reinstalled: keeps its id"
     UPDATED = "system updated: keeps its id"
     CHANGED = "three settings changed at once: keeps its id"
-    BRIDGED = "the app is made anew on a bridge: keeps its id"
+    BRIDGED = "the app is rebuilt on a bridge: keeps its id"
     RESET = "Android reset to its factory state: a new visitor"
     REPLACED = "another Android phone gets the token by a backup: a new visitor"
 

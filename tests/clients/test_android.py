@@ -174,10 +174,10 @@ async def test_a_phone_is_identified_keeps_its_id_after_reinstallation_and_sends
                 while second is None:
                     second = await deferred_signals(live, secret, first["request_id"])
         assert second == {"sensors": "abc", "tier": "deferred", "version": 1}
-        async with phone(live.url, key, tmp_path / "anew") as installed:
-            anew = (await installed.identify(tag="t"))["response"]
+        async with phone(live.url, key, tmp_path / "reinstalled") as installed:
+            reinstalled = (await installed.identify(tag="t"))["response"]
         assert first["visitor_is_new"]
-        assert {again["visitor_id"], anew["visitor_id"]} == {first["visitor_id"]}
+        assert {again["visitor_id"], reinstalled["visitor_id"]} == {first["visitor_id"]}
         assert again["visitor_confidence"] == 100
         assert "triggers" not in first
         event = live.events()[0][1]

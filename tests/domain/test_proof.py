@@ -149,7 +149,7 @@ def test_a_proof_holds_for_one_origin():
     assert problem(signed, None) == "no_origin"
 
 
-def test_who_writes_the_json_anew_breaks_the_proof():
+def test_who_reserializes_the_json_breaks_the_proof():
     signed = KEY.signed(SIGNALS)
     assert problem(json.dumps(json.loads(signed)).encode()) == "signature"
     assert problem(compact(dict(sorted(json.loads(signed).items())))) == "signature"

@@ -27,7 +27,7 @@ def ids(platform: Platform, number: int) -> dict[str, str]:
 
 
 def reinstalled(platform: Platform, number: int) -> dict[str, str]:
-    """The same phone's after the maker's only app was removed and installed anew."""
+    """The same phone's after the maker's only app was removed and installed again."""
     other, own = ids(platform, number + 1_000), ids(platform, number)
     return own | ({"client_token": other["client_token"]} if platform == "android" else other | {
         "client_token": own["client_token"]

@@ -67,7 +67,7 @@ async def test_a_proxy_forwards_the_origin_and_the_proof_holds(live: Live):
     assert await proof_of_visit(live, server, from_a_server, {}, origin=None) == "no_origin"
 
 
-async def test_what_writes_the_json_anew_on_the_way_costs_the_proof(live: Live):
+async def test_a_proxy_that_reserializes_the_json_costs_the_proof(live: Live):
     key = live.issue()[1]
     signed = KEY.signed(signals(live))
     assert await proof_of_visit(live, key, json.dumps(json.loads(signed)).encode()) == "signature"

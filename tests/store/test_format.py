@@ -139,7 +139,7 @@ def rows_of(directory: Path) -> Iterator[tuple[str, bytes, bytes]]:
 
 
 def test_the_generated_parts_of_the_page_are_up_to_date():
-    assert written(TEXT) == TEXT, "write it anew: python -m tests.store.format_page"
+    assert written(TEXT) == TEXT, "write it again: python -m tests.store.format_page"
 
 
 def test_the_page_describes_the_version_that_this_program_writes():

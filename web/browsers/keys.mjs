@@ -272,8 +272,8 @@ await removed.close();
 await tell("after the loss", main);
 
 // A database without its store, in a browser that has a key, and in a fresh one.
-const anew = await browser.createBrowserContext();
-for (const [name, context] of [["broken store", main], ["broken store, fresh", anew]]) {
+const fresh = await browser.createBrowserContext();
+for (const [name, context] of [["broken store", main], ["broken store, fresh", fresh]]) {
   const page = await opened(context);
   await page.evaluate(async () => {
     const done = (request) => new Promise((resolve) => Object.assign(request, { onsuccess: () => resolve(request.result) }));
@@ -285,7 +285,7 @@ for (const [name, context] of [["broken store", main], ["broken store, fresh", a
   await tell(`${name}, again`, context);
   await tell(`${name}, third`, context);
 }
-await anew.close();
+await fresh.close();
 
 const cleared = await opened(main);
 const session = await cleared.createCDPSession();

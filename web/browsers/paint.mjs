@@ -3,7 +3,7 @@
  *
  *     node paint.mjs '{"service", "link", "rounds", "screens": {"name": "#/fragment"}}'
  *
- * `load`: from the navigation to the first paint, of the page that is loaded anew. `opened`: from the change of the fragment to the
+ * `load`: from the navigation to the first paint, of the page that is reloaded. `opened`: from the change of the fragment to the
  * frame in which the screen is whole and nothing is loading any more, as people go from screen to screen. `server`: of that, until the last
  * response of the service was there. `requests`: how many.
  */

@@ -202,7 +202,7 @@ await tell("cleared", main);
 await tell("global", main, { address: `${LOCAL}/global` });
 await tell("trusted types", main, { address: `${LOCAL}/trusted` });
 
-// A page that identifies at each step, and is never loaded anew.
+// A page that identifies at each step, and is never reloaded.
 const single = await newPage(main, LOCAL);
 let workers = 0;
 single.on("workercreated", () => (workers += 1));

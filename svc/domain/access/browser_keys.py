@@ -27,8 +27,8 @@ _REFRESHED_MS: Final = 30 * 24 * 3600 * 1000
 WINDOW: Final = 20
 """Signed reports of an origin that are remembered."""
 ENOUGH: Final = 18
-"""Of them so many must have been verified for a failure to mean something: else something on the site's way rewrites
-reports, and accuses everybody."""
+"""How many of them must have been verified for a failure to count. With fewer, a proxy of the site rewrites reports,
+and a failure would accuse every visitor."""
 NO_OUTCOMES: Final = 1
 """Of an origin without a signed report. The highest bit that is set is no outcome; those below are, the latest lowest:
 1 = verified."""

@@ -53,7 +53,7 @@ def visited(before: OriginHistory, *, carried: bool) -> OriginHistory:
 
 
 def expects_hints(history: OriginHistory) -> bool:
-    """Return whether so many visitors of the origin send client hints that one without them is none of them."""
+    """Return whether nearly all visitors of the origin send client hints: one without them is an exception."""
     return history.visits >= REMEMBERED and history.with_hints.bit_count() >= EXPECTED_FROM
 
 

@@ -61,7 +61,7 @@ RECENT_S = 1.0
 GIVE_UP_S = 4.0
 """After so long a group or a query fails that the database has not taken: clients give up after five seconds."""
 REHEARSAL_S = 2.0
-"""After so long a rehearsal is given up: what comes after it is tried anew."""
+"""After so long a rehearsal is given up: what comes after it is tried again."""
 FIRST_PAUSE_S = 0.02
 """Before the second attempt; doubled for each further one."""
 SERVING = Timeouts(statement_s=10.0, lock_s=5.0, idle_s=2.0, answer_s=12.0)

@@ -4,7 +4,7 @@ Nothing depends on when they run, or how far they get: an event is found in the 
 (`views/event_index.py`). Segments follow each other in the order of arrival. Large ones are older than all small ones,
 as they are made of the oldest small ones. An event that comes late, into the time of a segment, is put into that one.
 
-`rebuild` makes anew what follows from the events, their index and the counters of the hours, for an upgrade and `svc
+`rebuild` makes again what follows from the events, their index and the counters of the hours, for an upgrade and `svc
 store rebuild-indexes`. In memory are the digests of some thousand events and the counters of one organization.
 """
 

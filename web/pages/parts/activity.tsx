@@ -12,7 +12,7 @@ export interface About {
 
 const ACTIONS = ["sign_up", "log_in", "checkout"];
 
-/** `onAct` identifies anew, and throws with a message for people. */
+/** `onAct` identifies again, and throws with a message for people. */
 export function Activity({ event, onAct }: { event: Explained; onAct: (about: About) => Promise<Explained> }) {
   const form = useRef<HTMLFormElement>(null);
   const [isBusy, setBusy] = useState(false);

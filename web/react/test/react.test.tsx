@@ -51,7 +51,7 @@ test("the hook identifies when the component appears, with its tag", async () =>
   expect(sdk.identify).toHaveBeenCalledExactlyOnceWith({ tag: "signup" });
 });
 
-test("the account and the action are sent, and another account is identified anew", async () => {
+test("the account and the action are sent, and another account is identified again", async () => {
   const of = (accountId: string): ReactNode => (
     <SvcProvider apiKey="svc_pk_x">
       <Visitor accountId={accountId} action="log_in" tag="t" />

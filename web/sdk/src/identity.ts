@@ -161,7 +161,7 @@ export function forgetKey(name: string): Promise<boolean> {
 
 /**
  * The report of this moment as text, signed where there is a key. What is signed is this very text without its last
- * member, after the context, the origin and what the identification is about; so nobody may write it anew, or send it
+ * member, after the context, the origin and what the identification is about; so nobody may reserialize it, or send it
  * for another account.
  */
 export async function sealed(

@@ -6,7 +6,7 @@ export class Kept {
 
   /**
    * To be called before each report with what the browser says of itself at a glance: where that is another than before,
-   * as when it was zoomed or given another language, everything is asked anew.
+   * as when it was zoomed or given another language, everything is asked again.
    */
   begin(about: string): void {
     if (about !== this.about) this.answers.clear();

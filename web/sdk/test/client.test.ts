@@ -162,7 +162,7 @@ describe("a report", () => {
     expect(live.timing?.notes.join()).toContain("`test` needs a development key");
   });
 
-  test("is sent once: the next identification collects anew", async () => {
+  test("is sent once: the next identification collects again", async () => {
     await serving(IDENTIFIED);
     const client = loaded();
     await client.identify();
@@ -287,7 +287,7 @@ describe("errors", () => {
     expect(server?.received).toHaveLength(0);
   });
 
-  test("of the service have its code and id; the next call begins anew", async () => {
+  test("of the service have its code and id; the next call begins again", async () => {
     await serving(refusal(401, "unauthorized"), IDENTIFIED);
     const client = loaded();
     await expect(client.identify()).rejects.toMatchObject({

@@ -60,7 +60,7 @@ export interface VisitorState {
   forget(): Promise<void>;
 }
 
-/** Identifies the visitor, at once or when `identify` is called. Options may be a ref or a getter: a change identifies anew. */
+/** Identifies the visitor, at once or when `identify` is called. Options may be a ref or a getter: a change identifies again. */
 export function useVisitor(options: MaybeRefOrGetter<UseVisitorOptions> = {}): VisitorState {
   const client = inject(CLIENT, null);
   if (client === null) throw new Error("useVisitor() needs app.use(createSvc({ ... })).");

@@ -52,7 +52,7 @@ test("the composable identifies when the component appears, with its options", a
   expect(sdk.identify).toHaveBeenCalledExactlyOnceWith({ tag: "signup", action: "sign_up" });
 });
 
-test("another account is identified anew, the same one is not", async () => {
+test("another account is identified again, the same one is not", async () => {
   const account = ref<UseVisitorOptions>({ accountId: "a" });
   await show(() => ({ ...account.value, action: "log_in" }));
   account.value = { accountId: "a" };

@@ -1,7 +1,7 @@
 """What days add up to for performance, read again only where rows have changed (decisions 14.2).
 
 A window of 400 days has thousands of rows of hours and days. Adding them up takes ten times as long as reading their
-bytes, so sums are kept beside the bytes that they were made of, and made anew where these differ. Nothing has to tell
+bytes, so sums are kept beside the bytes that they were made of, and made again where these differ. Nothing has to tell
 this memory of a change, in whatever process it was made.
 """
 

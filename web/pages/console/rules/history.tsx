@@ -20,7 +20,7 @@ export function History({ audience, saved, onSaved }: { audience: string; saved:
   );
   const restore = async () => {
     const known = new Set(saved.rules.map(({ id }) => id));
-    // A rule that is gone is made anew: only those in force may be named by their ids.
+    // A rule that is gone is created again: only those in force may be named by their ids.
     const rules = restoring!.rules.map(({ id, ...rest }) => (known.has(id) ? { id, ...rest } : rest));
     onSaved(await api.manage<Ruleset>("PUT", "rules", { revision: saved.revision, rules }, { environment: audience }));
     setRestoring(undefined);

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import trio
 
-from svc.store.engine import Engine, StoreFullError, UnavailableError, Writer
+from svc.store.engine import Engine, StoreFullError, UnavailableError
 from svc.store.group import Group, Job, Write
 from svc.store.schema.codec import CorruptPageError
 from svc.store.schema.tables import TABLES
@@ -74,8 +74,8 @@ class LocalStore(Store):
     ) -> list[T | Exception]:
         """See `Store.write`."""
         handed_over_at = trio.current_time()
-        async with self._writing.held(urgent=urgent):
-            began_at, self.commit_since_s = trio.current_time(), self.elapsed_s()
+        async with self._turn(urgent=urgent):
+            began_at = trio.current_time()
             self._waits_s.observe(began_at - handed_over_at)
             self._groups.observe(len(writes))
             jobs = [each.job for each in writes]
@@ -85,7 +85,6 @@ class LocalStore(Store):
             except CorruptPageError:  # it ended the transaction of all
                 return [await self._write_alone(job, may_use_reserve=may_use_reserve) for job in jobs]
             finally:
-                self.commit_since_s = None
                 self._commits_s.observe(trio.current_time() - began_at)
 
     async def _write_group(self, jobs: Sequence[Job[T]], *, may_use_reserve: bool) -> list[T | Exception]:
@@ -107,17 +106,22 @@ class LocalStore(Store):
 
     async def probe(self) -> None:
         """See `Store.probe`."""
-        await self._in_turn(nothing)
+        async with self._turn(urgent=False):
+            await self._run_sync(partial(self.engine.write, nothing))
 
     async def _rehearse(self) -> None:
-        await self._in_turn(rehearsal)
-        self._refuse_if_lost()
+        """Before others that wait: a disk that is slow and busy must not keep it from being known to work."""
+        async with self._turn(urgent=True):
+            with self.health.attempt():
+                await self._run_sync(partial(self.engine.write, rehearsal))
+                self._refuse_if_lost()
 
-    async def _in_turn(self, job: Callable[[Writer], None]) -> None:
-        async with self._writing.held(urgent=False):
+    @asynccontextmanager
+    async def _turn(self, *, urgent: bool) -> AsyncGenerator[None]:
+        async with self._writing.held(urgent=urgent):
             self.commit_since_s = self.elapsed_s()
             try:
-                await self._run_sync(partial(self.engine.write, job))
+                yield
             finally:
                 self.commit_since_s = None
 

@@ -164,8 +164,7 @@ class Store(ABC):
         from what comes of it. Raises `EngineError` and `StoreFullError`.
         """
         try:
-            with self.health.attempt():
-                await self._rehearse()
+            await self._rehearse()
         except StoreFullError:
             self._full = True
             raise
@@ -173,7 +172,8 @@ class Store(ABC):
         self.health.note_rehearsed()
 
     @abstractmethod
-    async def _rehearse(self) -> None: ...
+    async def _rehearse(self) -> None:
+        """Do it; the attempt begins when it is its turn."""
 
     @abstractmethod
     def statistics(self) -> StoreStatistics:

@@ -175,7 +175,7 @@ class StoreWatch:
         store = self._store
         while True:
             await trio.sleep(INTERVAL_S)
-            if store.needs_rehearsal and store.commit_since_s is None and store.lost() is None:
+            if store.needs_rehearsal and store.lost() is None:
                 with suppress(UnavailableError, StoreFullError):  # the health of the store has noted it
                     await store.rehearse()
 

@@ -298,15 +298,16 @@ class PostgresqlStore(Store):
         await self._run_sync(partial(self.engine.write, nothing))
 
     async def _rehearse(self) -> None:
-        try:
-            with trio.move_on_after(REHEARSAL_S):
-                async with self._writers.wire() as wire:
-                    return await rehearse(wire)
-        except EngineError as error:
-            if isinstance(error, SqlError) and error.state == DISK_FULL:
-                raise StoreFullError(str(error)) from error
-            raise UnavailableError(str(error)) from error
-        raise UnavailableError(f"the database did not take a write for {REHEARSAL_S:g} seconds")
+        with self.health.attempt():
+            try:
+                with trio.move_on_after(REHEARSAL_S):
+                    async with self._writers.wire() as wire:
+                        return await rehearse(wire)
+            except EngineError as error:
+                if isinstance(error, SqlError) and error.state == DISK_FULL:
+                    raise StoreFullError(str(error)) from error
+                raise UnavailableError(str(error)) from error
+            raise UnavailableError(f"the database did not take a write for {REHEARSAL_S:g} seconds")
 
     async def measured(self) -> StoreSpace:
         """See `Store.measured`. Rows are the database's own estimates, but for those of open deliveries, of which a

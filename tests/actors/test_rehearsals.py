@@ -1,0 +1,62 @@
+"""When a write is rehearsed after one that failed (decisions 17.4): the watch over a real store on a slow disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+import trio
+
+from svc.actors.watch.clock import ServiceClock
+from svc.actors.watch.store import StoreWatch
+from svc.store.engine import EngineError
+from svc.store.local import LocalStore
+from svc.store.opening import open_store
+from svc.store.schema.tables import BALANCES
+from svc.store.store import Write
+from svc.workers.pulse import PulseBoard
+from tests.support.backup import put
+from tests.support.worlds import EPOCH_MS, inline
+
+T = TypeVar("T")
+
+
+class SlowDisk:
+    """Each commit takes 1.5 seconds; those that begin while `is_broken` fail."""
+
+    is_broken = False
+
+    async def run(self, function: Callable[[], T], /, **_: Any) -> T:
+        is_broken = self.is_broken
+        await trio.sleep(1.5)
+        if is_broken:
+            raise EngineError("EIO")
+        return function()
+
+
+async def test_a_busy_disk_does_not_put_off_a_rehearsal(tmp_path: Path, autojump_clock: Any):
+    """Changes follow each other without a pause, and prove nothing: others use other tables."""
+    disk = SlowDisk()
+    opened = open_store(tmp_path, inline, durable=False, map_bytes=16 << 20)
+    store = LocalStore(opened.engine, disk.run, lambda: EPOCH_MS, trio.current_time)
+    watch = StoreWatch(store, ServiceClock(lambda: EPOCH_MS, trio.current_time), PulseBoard(1), 0)
+
+    async def change() -> None:
+        while True:
+            await store.write([Write(put(BALANCES, 1, value=5), None)])
+
+    async with trio.open_nursery() as nursery:
+        disk.is_broken = True
+        with pytest.raises(EngineError):
+            await store.write([Write(put(BALANCES, 1, value=5), None)], urgent=True)
+        disk.is_broken = False
+        for _ in range(3):
+            nursery.start_soon(change)
+        nursery.start_soon(watch.run)
+        await trio.sleep(6)
+        assert not store.needs_rehearsal
+        assert watch.state() == "ok"
+        nursery.cancel_scope.cancel()
+    opened.close()

@@ -8,7 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from svc.domain.matching import blocks
-from svc.domain.matching.blocks import BlockKey, block_keys, token_key
+from svc.domain.matching.blocks import (
+    BlockKey,
+    attribute_keys,
+    exact_key,
+    network_key,
+    same_attribute_keys,
+    token_key,
+)
 from svc.domain.matching.tokens import told_apart
 
 if TYPE_CHECKING:
@@ -41,17 +48,20 @@ def keys_to_add(features: Features, visitor: Visitor, after: Visitor) -> list[Bl
     """Return the keys of the report under which this visitor does not stand yet, as far as its record tells: `visitor`
     is the one before this visit. Of token and device id those that the record has `after` it.
     """
-    standing: set[int] = set()
     same_class = visitor.family == features.family
-    if visitor.listed:
-        if features.exact in visitor.exact_hashes:
-            standing.add(blocks.EXACT)
-        if same_class and visitor.collector == features.collector:
-            standing |= blocks.same_attribute_keys(features.values, visitor.values)
-    if same_class and features.near_network in dict(visitor.networks):
-        standing.add(blocks.NETWORK)
-    known = [token_key(key) for key in features.keys if visitor.token(key) or after.token(key) is None]
-    return [key for key in block_keys(features) if key[0] not in standing and key not in known]
+    keys: list[BlockKey] = []
+    is_remembered = visitor.listed and features.exact in visitor.exact_hashes
+    if not is_remembered:
+        keys.append(exact_key(features.exact))
+    is_comparable = visitor.listed and same_class and visitor.collector == features.collector
+    if not is_comparable or features.values != visitor.values:  # most return as they were
+        standing = same_attribute_keys(features.values, visitor.values) if is_comparable else ()
+        covered = attribute_keys(features.family, features.collector, features.values)
+        keys += [key for key in covered if key[0] not in standing]
+    if not same_class or features.near_network not in dict(visitor.networks):
+        keys.append(network_key(features.family, features.near_network))
+    keys += [token_key(key) for key in features.keys if visitor.token(key) is None and after.token(key) is not None]
+    return keys
 
 
 def postings_of(keys: Iterable[BlockKey], weight: float, *, listed: bool) -> tuple[tuple[BlockKey, float], ...]:

@@ -25,7 +25,7 @@ from svc.domain.matching.parameters import (
 from svc.domain.matching.tokens import DAY_S, DEVICE, STRANGERS, Token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from svc.domain.matching.features import Features
 
@@ -236,15 +236,13 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             values, former = _follow(self.values, self.former, features.values)
         else:
             values, former = features.values, ()
-        networks, addresses = self.networks, self.addresses
         network = (features.near_network, features.wide_network)
-        known = dict(zip(networks, addresses, strict=True))
-        networks = _first(network, networks, NETWORKS)
+        known = dict(zip(self.networks, self.addresses, strict=True))
+        networks = _first(network, self.networks, NETWORKS)
         address = known.get(network, 0)
         if proven:
             address = features.address if address in (0, features.address) else VARIES
         known[network] = address
-        addresses = tuple(known[each] for each in networks)
         return Visitor(
             visitor_id=self.visitor_id,
             family=features.family,
@@ -262,7 +260,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             parent_probability=self.parent_probability,
             former=former,
             networks=networks,
-            addresses=addresses,
+            addresses=tuple(known[each] for each in networks),
             tokens=self._tokens_after(features, now_ms // 1000, at_proven_address=proven),
             exact_hashes=_first(features.exact, self.exact_hashes, EXACT_HASHES),
             listed=self.listed or now_ms // 1000 // DAY_S > self.first_seen_s // DAY_S,
@@ -435,9 +433,11 @@ def _first(item: _Item, others: tuple[_Item, ...], most: int) -> tuple[_Item, ..
 
 
 def _follow(
-    values: tuple[int, ...], former: tuple[tuple[int, int], ...], reported: Iterable[int]
+    values: tuple[int, ...], former: tuple[tuple[int, int], ...], reported: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
     """The template after a report, and the values it had before; what was not reported stays."""
+    if reported == values:
+        return values, former
     followed = list(values)
     remembered = list(former)
     for attribute, (old, new) in enumerate(zip(values, reported, strict=True)):

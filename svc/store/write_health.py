@@ -57,8 +57,9 @@ class WriteHealth:
         """Note that something failed that began then."""
         self.because = str(error)
         now_s = self._elapsed_s()
-        if self._failed_since_s is None:
-            self._failed_since_s = max(now_s if began_s is None else began_s, self._stored_s)
+        # One that began earlier may end later: a rehearsal beside it fails sooner.
+        since_s = max(now_s if began_s is None else began_s, self._stored_s)
+        self._failed_since_s = since_s if self._failed_since_s is None else min(self._failed_since_s, since_s)
         if self._is_on_probation:
             self._failed_since_s = min(self._failed_since_s, now_s - FAILING_S)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+import pytest
+
 from svc.store.engine import EngineError, UnavailableError
 from svc.store.group import LeaseEpoch, LeaseLostError
 from svc.store.write_health import FAILING_S, SUSPECT_S, WriteHealth
@@ -91,3 +93,16 @@ def test_a_lease_that_another_process_holds_is_no_failure():
     fail(writes, LeaseLostError([LeaseEpoch("keeper", 1)]))
     clock.advance(seconds=FAILING_S)
     assert not writes.needs_rehearsal()
+
+
+def test_an_attempt_that_ends_after_a_later_one_failed_counts_from_its_own_beginning():
+    """A rehearsal beside it is given up sooner."""
+    clock = SettableClock()
+    writes = health(clock)
+    with pytest.raises(EngineError), writes.attempt():
+        clock.advance(seconds=3)
+        fail(writes, AWAY)
+        clock.advance(seconds=1)
+        raise AWAY
+    clock.advance(seconds=FAILING_S - 4)
+    assert writes.is_failing()

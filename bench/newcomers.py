@@ -5,9 +5,9 @@ and of different devices), and the captures of real browsers that nobody drives.
 report, from one address or from 200, with more or less of it changed, in a young store and in one that knows the
 release; phones that are made up; windows that tools drive, with emptied storage each time; one key that signs for all.
 Everything runs through `svc replay`, in this process. What headers say is left out, as if a program sent those of the
-browser.
+browser. Of several seeds, scripts have the least and the greatest figure, people the sum.
 
-    python -m bench.newcomers [--seed 1] [--data ../shared/data] [--captures tests/captures/sdk-browsers.jsonl.gz]
+    python -m bench.newcomers [--seeds 1,7,13] [--data ../shared/data] [--captures tests/captures/sdk-browsers.jsonl.gz]
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from tests.support.proofs import BrowserKey, compact
 
 SIGNALS = ("storage_renewed", "key_shared", "proof_failed", "new_visitor_burst", "unseen_rendering")
 THRESHOLD, SCRIPTED = 30, 200
+NAMED = 4
+"""Signals that a row names, the most frequent."""
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 START_S = 1_767_225_600
 MADE_UP = {
@@ -264,28 +266,52 @@ def scripts(
     yield name, judged(signed)
 
 
+def span(figures: Sequence[float], form: str = "") -> str:
+    """Return the least and the greatest of the figures of all seeds; one figure where they are equal."""
+    shown = [format(figure, form) for figure in (min(figures), max(figures))]
+    return shown[0] if shown[0] == shown[1] else " to ".join(shown)
+
+
+def row_of_scripts(name: str, runs: Sequence[Judged]) -> str:
+    counted = [(run.fired[name], run.visits[name]) for run in runs]
+    names = Counter[str]()
+    for fired, _ in counted:
+        names.update(fired)
+    most = [name for name, _ in names.most_common() if name[0] != "("][:NAMED]
+    which = ", ".join(f"`{signal}` {span([fired[signal] for fired, _ in counted])}" for signal in most)
+    shares = (span([fired[what] / visits for fired, visits in counted], ".2f") for what in ("(medium)", "(any)"))
+    return f"| {name} | {span([fired['(new)'] for fired, _ in counted])} | {' | '.join(shares)} | {which} |"
+
+
+def row_of_people(group: str, runs: Sequence[Judged]) -> str:
+    visits = [run.visits[group] for run in runs]
+    fired = ([run.fired[group][signal] for run in runs] for signal in SIGNALS)
+    shares = (f"{sum(counts)} ({sum(counts) / sum(visits):.4f})" for counts in fired)
+    return f"| {group} | {sum(visits):,} | {' | '.join(shares)} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seeds", type=lambda text: [int(each) for each in text.split(",")], default=[1])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--captures", type=Path, default=Path("tests/captures/sdk-browsers.jsonl.gz"))
     parser.add_argument("--driven", type=Path, default=Path("tests/captures/automation-156.jsonl.gz"))
     arguments = parser.parse_args()
+    seeds: list[int] = arguments.seeds
     rows = [row for row in read_rows(arguments.captures) if row["kind"] == "normal"]
     print("| scripts | ids | at medium or more | with a signal | which |\n| --- | ---: | ---: | ---: | --- |")
     driven = [row for row in read_rows(arguments.driven) if row["tag"].endswith("/window")]
-    for name, run in scripts(rows, driven, arguments.seed):
-        fired, visits = run.fired[name], run.visits[name]
-        which = ", ".join(f"`{signal}` {count}" for signal, count in fired.most_common() if signal[0] != "(")
-        shown = (fired["(new)"], f"{fired['(medium)'] / visits:.2f}", f"{fired['(any)'] / visits:.2f}", which)
-        print(f"| {name} | {' | '.join(map(str, shown))} |", flush=True)
+    for each in zip(*(scripts(rows, driven, seed) for seed in seeds), strict=True):
+        print(row_of_scripts(each[0][0], [run for _, run in each]), flush=True)
     small = arguments.data / "linkage" / "small"
     print(f"\n| people | visits | {' | '.join(SIGNALS)} |\n| --- | ---: |{' ---: |' * len(SIGNALS)}")
-    crowds = Crowds(Random(f"crowds {arguments.seed}"), stream_reports(small))
-    for run in map(judged, (of_captures(rows), crowds.visits, of_stream(small))):
-        for group, visits in run.visits.items():
-            shares = (f"{run.fired[group][signal]} ({run.fired[group][signal] / visits:.4f})" for signal in SIGNALS)
-            print(f"| {group} | {visits:,} | {' | '.join(shares)} |", flush=True)
+    for same in (of_captures(rows), of_stream(small)):
+        run = judged(same)
+        for group in run.visits:
+            print(row_of_people(group, [run]), flush=True)
+    crowds = [judged(Crowds(Random(f"crowds {seed}"), stream_reports(small)).visits) for seed in seeds]
+    for group in sorted(crowds[0].visits):
+        print(row_of_people(group, crowds), flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ here reads a clock, a socket or a store.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 
@@ -197,12 +197,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The report says that it is a deferred one, which identify refuses (decisions 7.4)."""
 
 
+NO_HINTS: Final = ClientHints()
+
+
 class RequestHeaders(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The headers of a request that a verdict depends on, in the form in which they are archived. `None` = not sent."""
 
     user_agent: str | None = None
     accept_language: str | None = None
-    hints: ClientHints = ClientHints()
+    hints: ClientHints = NO_HINTS
     """From the `sec-ch-ua*` headers."""
     connection_os: str | None = None
     """The operating system that a trusted edge saw in the connection itself, in its own words."""

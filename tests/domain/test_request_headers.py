@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from svc.domain.model import RequestFacts
-from svc.domain.network.request_headers import RequestHeaders, archived_headers, facts_of, read_headers
+from svc.domain.model import ClientHints, RequestFacts
+from svc.domain.network.request_headers import RequestHeaders, _archived, archived_headers, facts_of, read_headers
 from svc.domain.useragent.hints import read_hints
 from tests.spec.responses import BROWSER
 
@@ -44,3 +44,13 @@ def test_headers_archived_by_earlier_versions_are_still_read():
     """The dictionary of the compression is part of the stored format."""
     stored = bytes.fromhex("4373757269518ebe859e210ef390cca8ad0500")
     assert read_headers(stored) == RequestHeaders(user_agent="curl/8.1", accept_language="en")
+
+
+def test_the_same_headers_are_the_same_bytes_whoever_sent_them_first():
+    """A browser without hints has an object of its own for them, which is equal to the default."""
+    sent = RequestFacts(ip="81.2.69.160", user_agent="A")
+    own = RequestFacts(ip="81.2.69.160", user_agent="A", hints=ClientHints())
+    _archived.cache_clear()
+    first = archived_headers(own)
+    _archived.cache_clear()
+    assert archived_headers(sent) == first

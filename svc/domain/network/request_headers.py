@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import msgspec
 
-from svc.domain.model import RequestFacts, RequestHeaders
+from svc.domain.model import NO_HINTS, RequestFacts, RequestHeaders
 
 _WINDOW_BITS = 12
 _DICTIONARY = (
@@ -38,7 +38,10 @@ _decoder = msgspec.json.Decoder(RequestHeaders)
 
 def archived_headers(facts: RequestFacts) -> bytes:
     """Return the headers of a request as they are archived, for `read_headers`. About 10 microseconds, for new ones."""
-    return _archived(RequestHeaders(**{name: getattr(facts, name) for name in RequestHeaders.__struct_fields__}))
+    said = {name: getattr(facts, name) for name in RequestHeaders.__struct_fields__}
+    if facts.hints == NO_HINTS:
+        said["hints"] = NO_HINTS  # an equal one would be written, and the cache does not tell them apart
+    return _archived(RequestHeaders(**said))
 
 
 @lru_cache(maxsize=2_048)  # most visitors of a site send what others have sent

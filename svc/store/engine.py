@@ -184,6 +184,14 @@ class Engine(Protocol):
         """
         ...
 
+    def note_commit(self) -> None:
+        """Write down which commit the store has reached, for whoever opens it next. Raises `OSError`."""
+        ...
+
+    def went_back(self) -> str | None:
+        """Return a sentence if the store is known to have reached a later commit than its last one."""
+        ...
+
     def why_stalled(self) -> str:
         """Return one line about the possible cause of a commit that has not finished."""
         ...

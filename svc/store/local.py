@@ -104,6 +104,10 @@ class LocalStore(Store):
             return error
         return outcome
 
+    async def note_commit(self) -> None:
+        """See `Store.note_commit`: in a thread, since the disk may hang."""
+        await self._run_sync(self.engine.note_commit)
+
     async def probe(self) -> None:
         """See `Store.probe`."""
         async with self._turn(urgent=False):

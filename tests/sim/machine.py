@@ -379,6 +379,8 @@ class Worker:
     async def _run_sync(self, function: Callable[[], T], /, **_: Any) -> T:
         machine = self._machine
         await trio.lowlevel.checkpoint_if_cancelled()
+        if getattr(function, "__func__", None) is LmdbEngine.note_commit:
+            return function()  # a small file, of which nothing depends
         with self._shielded():
             await trio.sleep(machine.chance.uniform(0.0002, machine.disk.slow_s))
             assert self._is_alive, "something outlived its process"

@@ -245,3 +245,14 @@ def test_records_of_timelines_that_nothing_needs_are_pruned(world: BackedUp):
     assert len(copied_up_to.listed(world.folder)) == 2
     snapshots.prune(world.folder, 1, following.timeline)
     assert record(world).timeline == following.timeline.hex()
+
+
+def test_a_store_that_ends_before_what_its_follower_copied_is_named(world: BackedUp):
+    """`svc check` and `svc doctor` compare with the follower's record, too: it is on another disk."""
+    with world.opened() as store, store.read() as snapshot:
+        following, newest = operations.recorded(snapshot), operations.newest(snapshot)
+    assert following is not None
+    assert copied_up_to.beyond(following, newest) is None
+    assert f"the store ends with batch {newest - 1}" in str(copied_up_to.beyond(following, newest - 1))
+    (world.folder / f"copied-{following.timeline.hex()}.json").unlink()
+    assert copied_up_to.beyond(following, newest - 1) is None

@@ -115,6 +115,7 @@ class StoreWatch:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._probe)
             nursery.start_soon(self._rehearse)
+            nursery.start_soon(self._note_commits)
             while True:
                 self._pulse.beat(self._index, self._store.elapsed_s(), self._store.commit_since_s)
                 await self.look_at_clock()
@@ -178,6 +179,13 @@ class StoreWatch:
             if store.needs_rehearsal and store.lost() is None:
                 with suppress(UnavailableError, StoreFullError):  # the health of the store has noted it
                     await store.rehearse()
+
+    async def _note_commits(self) -> None:
+        """Beside the store, so that an older file in its place is missed by the next start and by `svc check`."""
+        while True:
+            await trio.sleep(INTERVAL_S)
+            with suppress(OSError):  # without it less is known, and nothing is lost
+                await self._store.note_commit()
 
 
 MAINTENANCE_INTERVAL_S = 60.0

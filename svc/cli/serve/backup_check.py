@@ -17,6 +17,7 @@ from svc.store.transactions import operations
 
 LATE_S = 60
 """A follower that runs records every ten seconds how far it has copied."""
+RESTORE = "stop the service, keep the directory, and restore the backup (docs/backup.md)"
 NEXT_STEP = "start `svc backup --follow`, and read its log"
 
 
@@ -30,18 +31,20 @@ def backup(examined: Examined) -> Finding:
         return Finding("ok", "there is nothing to back up yet")
     try:
         with reading_directory(examined.directory, examined.config) as opened, opened.read() as snapshot:
-            following = operations.follower(snapshot)
-        return _of_follower(following, examined.world.now_ms())
+            following, newest = operations.follower(snapshot), operations.newest(snapshot)
+        return _of_follower(following, newest, examined.world.now_ms())
     except (OperatorError, EngineError, CorruptionError, OSError) as error:
         return Finding("warning", str(error), "run this command where the store and its backup can be read")
 
 
-def _of_follower(following: Following | None, now_ms: int) -> Finding:
+def _of_follower(following: Following | None, newest: int, now_ms: int) -> Finding:
     if following is None:
         return Finding("ok", "not continuous: `svc backup --follow` was not started on this store")
     if following.lost_at_ms is not None:
         says = f"nothing is copied since {timestamp(following.lost_at_ms)}: {following.lost_because}"
         return Finding("problem", says, NEXT_STEP)
+    if (problem := copied_up_to.beyond(following, newest)) is not None:
+        return Finding("problem", problem, RESTORE)
     copied = copied_up_to.of_timeline(Path(following.destination), following.timeline.hex())
     if copied is None:
         return Finding("warning", f"{following.destination} does not say how far it was copied", NEXT_STEP)

@@ -145,6 +145,9 @@ def _unusable_file(directory: Path, pepper: Path) -> Finding | None:
     return None
 
 
+FREE_SPACE = "raise map_gib, or delete archives with `svc org drop-documents`"
+
+
 def store(examined: Examined) -> Finding:
     """Check that the store is readable, belongs to this pepper and, if it is a local file, has free space. Return a
     problem if the pepper exists and the store does not.
@@ -156,7 +159,7 @@ def store(examined: Examined) -> Finding:
     try:
         pepper = find_pepper(directory, config.pepper_path(), with_store=not in_database)
         with reading_directory(directory, config) as opened, opened.read() as snapshot:
-            mark, used = snapshot.get(META, "pepper_mark"), opened.used_bytes
+            mark, used, went_back = snapshot.get(META, "pepper_mark"), opened.used_bytes, opened.went_back()
         own_mark = pepper_mark(pepper.read_bytes())
     except (OperatorError, EngineError, CorruptionError, OSError) as error:
         return _unread(error, in_database=in_database)
@@ -167,9 +170,9 @@ def store(examined: Examined) -> Finding:
         return _ok(f"{database_of(config)} responded in {took_ms:.0f} ms, {_size(used)} in use")
     share = used / config.map_bytes()
     says = f"readable, {_size(used)} of map_gib {config.map_gib:g} GiB in use"
-    if share > FULL_SHARE:
-        return _warning(says, "raise map_gib, or delete archives with `svc org drop-documents`")
-    return _ok(says)
+    if went_back is not None:
+        return _problem(went_back, "restore a backup (docs/backup.md), or go on with what is there")
+    return _warning(says, FREE_SPACE) if share > FULL_SHARE else _ok(says)
 
 
 def _without_store(directory: Path) -> Finding:

@@ -90,6 +90,8 @@ def serve_directory(
                 found.store.check_pages()
             else:
                 check.finish(found.store)
+            if (problem := found.store.went_back()) is not None:
+                log.critical("the store is older than it was", because=problem)
             if init:
                 initialize(found, world, config.region, as_json=as_json)
             keep_settings(found, config)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
 
@@ -14,14 +14,17 @@ from svc.cli.data_directory import database_of, reading_snapshot
 from svc.cli.help import examples
 from svc.cli.output import CommandError, directory_option, json_option, no_directory, settings, show, store_option
 from svc.cli.terminal import progress
-from svc.store.backup import snapshots
+from svc.domain.errors import OperatorError
+from svc.store.backup import copied_up_to, snapshots
 from svc.store.backup.move import copied_here
 from svc.store.check.verification import Verification, faults
 from svc.store.directory import find_pepper, pepper_mark
 from svc.store.inspection.reading import ReadOnlyStore, read_only, read_only_database
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.schema.tables import META
+from svc.store.snapshot import Snapshot
 from svc.store.steps import Steps
+from svc.store.transactions import operations
 
 SHOWN = 50
 """Violations printed; the rest is counted."""
@@ -68,7 +71,19 @@ def _check_directory(directory: Path, steps: Steps) -> tuple[list[str], int]:
     with opened as (store, sql_faults), store.read() as state:
         if state.get(META, "pepper_mark") not in (None, pepper_mark(pepper.read_bytes())):
             raise CommandError(f"{pepper} is not the pepper that this store's keys were made with")
-        return _shown_of(chain(faults(store, state, Verification.FULL, steps), sql_faults))
+        witnessed = (problem for problem in (store.went_back(), _not_copied(state)) if problem is not None)
+        return _shown_of(chain(witnessed, faults(store, state, Verification.FULL, steps), sql_faults))
+
+
+def _not_copied(state: Snapshot) -> str | None:
+    """Whether the follower of the store has copied more than the store has. Where its folder cannot be read nothing is
+    known.
+    """
+    following = operations.recorded(state)
+    if following is not None:
+        with suppress(OperatorError):
+            return copied_up_to.beyond(following, operations.newest(state))
+    return None
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from svc.store import durable_files
 from svc.store.backup import files
 from svc.store.directory import DirectoryError
 from svc.store.migrations import NewerStoreError
+from svc.store.schema.operation_log import Following
 
 INTERVAL_MS = 10_000
 FORMAT = 1
@@ -84,6 +85,19 @@ def listed(folder: Path) -> list[CopiedUpTo]:
 def of_timeline(folder: Path, timeline: str) -> CopiedUpTo | None:
     """Return the record of one timeline; `None` if there is none. Raises as `listed` does."""
     return next((copied for copied in listed(folder) if copied.timeline == timeline), None)
+
+
+def beyond(following: Following, newest: int) -> str | None:
+    """Return a sentence if the follower of a store has copied batches after `newest`, the store's last one; `None` if
+    not, or if its folder has no record. Raises as `listed` does.
+    """
+    copied = of_timeline(Path(following.destination), following.timeline.hex())
+    if copied is None or copied.sequence <= newest:
+        return None
+    return (
+        f"the store ends with batch {newest}, and batch {copied.sequence} was copied to {following.destination} before "
+        f"{timestamp(copied.at_ms)}: what was acknowledged between them is gone here, and `svc restore` has it"
+    )
 
 
 def _read(path: Path) -> CopiedUpTo:

@@ -24,6 +24,7 @@ from svc.store.engine import (
     StoreFullError,
     Writer,
 )
+from svc.store.lmdb import witness
 from svc.store.lmdb.environment import DEFAULT_MAP_BYTES, FILE, open_read_only, open_writable, write_failure
 from svc.store.lmdb.free_space import FreeSpace, disk_of, pages_in_use
 from svc.store.lmdb.holders import why_stalled
@@ -83,6 +84,7 @@ class LmdbEngine:
         self._identity, self._size = (found.st_dev, found.st_ino), found.st_size
         self._commit = 0
         """The last one that this process knows of."""
+        self._noted = 0
 
     @classmethod
     def open(
@@ -250,6 +252,18 @@ class LmdbEngine:
             return f"{self._file} was overwritten: it ends before commit {commit}, which was stored"
         self._commit = max(last, self._commit)
         return None
+
+    def note_commit(self) -> None:
+        """See `Engine.note_commit`. `lost` says which one it is: the same process asks it each second."""
+        commit = self._commit
+        if commit != self._noted and self.lost() is None:
+            witness.write(self._file.parent, commit)
+            self._noted = commit
+
+    def went_back(self) -> str | None:
+        """See `Engine.went_back`. Of a single file nothing is known."""
+        last = last_commit(self._descriptor, self._page_bytes)
+        return None if last is None else witness.went_back(self._file.parent, last)
 
     def why_stalled(self) -> str:
         """See `Engine.why_stalled`."""

@@ -23,6 +23,7 @@ from svc.store import durable_files
 from svc.store.backup.files import require_space
 from svc.store.directory import DirectoryError
 from svc.store.engine import CheckDepth, EngineError, InUseError, KeyRange
+from svc.store.lmdb import witness
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.environment import open_read_only
 from svc.store.lmdb.holders import sole_user
@@ -78,6 +79,7 @@ def _compact(store: Path, steps: Steps) -> Compacted:
             durable_files.sync(copy)
             rows = _verify(original, partial, steps)
         after = copy.stat()
+        witness.forget(store)  # its commits are counted from one again
         durable_files.rename(copy, file)
     except EngineError as error:
         raise DirectoryError(f"cannot compact {file}: {error}; the store is as it was") from error

@@ -13,6 +13,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from svc.actors.indexer import index
 from svc.actors.retention import Progress, sweep
 from svc.domain.accounts.velocity import SUBJECTS, account_digest
 from svc.domain.ids import first_id
@@ -46,6 +47,7 @@ from svc.store.transactions.velocity import MAX_COMPARED, MAX_SHARED
 from svc.store.views.webhooks import Registered
 from tests.store.test_identification import DAY_MS, EPOCH_MS, Shop
 from tests.store.test_identification_bounds import Counted
+from tests.support.effort import effort
 from tests.support.live import report
 from tests.support.outbox import outbox_world
 
@@ -216,7 +218,7 @@ class Commits:
         self.each.clear()
 
 
-MANY = 1_200
+MANY, VISITS = effort(1_200, 10_000), effort(220, 10_000)
 LIST = "lst_" + "a" * 20
 
 
@@ -224,7 +226,7 @@ def large(shop: Shop) -> Registered:
     """An organization with many rows of each kind that retention, a removal or a deletion takes out."""
     number, world = shop.number, shop.world
     endpoint = world.endpoint(number, "https://shop.example/hook", environment="test")
-    for at in range(220):
+    for at in range(VISITS):
         at_ms = EPOCH_MS + at * 1000
         fields: dict[str, Any] = {"at_ms": at_ms, "request_id": UUID(bytes=first_id(at_ms))}
         shop.visit(report(at), account_id=f"user-{at}", environment="development", notify=True, **fields)
@@ -256,7 +258,7 @@ async def test_no_commit_of_retention_or_of_a_removal_has_many_rows(
             nursery.start_soon(world.outbox.run)
             await trio.sleep(120)
             commits = Commits(world.store, monkeypatch)
-            for at in range(220):
+            for at in range(VISITS):
                 at_ms = world.now_ms + 2 * at + 1
                 fields: dict[str, Any] = {"at_ms": at_ms, "request_id": UUID(bytes=first_id(at_ms))}
                 shop.visit(report(at), environment="development", notify=True, **fields)
@@ -265,6 +267,7 @@ async def test_no_commit_of_retention_or_of_a_removal_has_many_rows(
             nursery.cancel_scope.cancel()
         commits.assert_bounded()
         assert shop.rows(DELIVERIES) == []
+        await index(world.store, world.now_ms + DAY_MS)
         for days in (40, 80):  # visitors go once their events are gone
             progress = Progress(0)
             await sweep(world.store, EPOCH_MS + days * DAY_MS, 30, progress, with_passes=True)

@@ -45,7 +45,7 @@ class OutboxWorld:
 
     def __init__(self, directory: Path, seed: int) -> None:
         self.world = sim_world(seed)
-        found = open_directory(directory, self.world.run_sync, self.world.entropy, durable=False, map_bytes=64 << 20)
+        found = open_directory(directory, self.world.run_sync, self.world.entropy, durable=False, map_bytes=1 << 30)
         self.store = found.store
         self.secrets_key = secrets_key(found.pepper)
         self.receivers = Receivers()

@@ -1,8 +1,10 @@
 """The indexer: puts events of the tail into segments, and small segments into large ones (ADR 63).
 
-Owns how long it rests. Receives no messages: it looks where the tail is long, soon after it had something to do and
-ever more rarely when not. Writes one segment in a transaction: a millisecond of work, or some twenty for a large one,
-which is done on the writer's thread. While it is blocked every query has its result as before, and takes longer.
+Owns how long it rests, and when it last looked for corrupt segments. Receives no messages: it looks where the tail is
+long, soon after it had something to do and ever more rarely when not. Writes one segment in a transaction: a
+millisecond of work, or some twenty for a large one, which is done on the writer's thread. While it is blocked every
+query has its result as before, and takes longer. Once an hour, and soon after a corrupt row was found anywhere, it
+looks through all segments and makes those again of which a row is corrupt (ADR 186).
 """
 
 from __future__ import annotations
@@ -15,7 +17,16 @@ import trio
 from svc.actors.watch.corruption import CorruptRows
 from svc.store.engine import UnavailableError
 from svc.store.schema.codec import CorruptionError
+from svc.store.schema.segments import Run
 from svc.store.store import Store, StoreFullError
+from svc.store.transactions.index_repair import (
+    BrokenSegment,
+    broken_segments,
+    events_of,
+    remains_of,
+    replace,
+    run_of,
+)
 from svc.store.transactions.indexing import mend_tail, poll, step
 from svc.store.views.event_index import Scope
 from svc.store.views.lookups import organizations
@@ -25,17 +36,27 @@ log = structlog.get_logger()
 
 SHORTEST_REST_S = 1.0
 LONGEST_REST_S = 30.0
+LOOK_S = 3600.0
+"""Between two looks through all segments."""
+LOOK_AGAIN_S = 60.0
+"""Between two looks where corrupt rows are found."""
 SETTLED_MS = 1000
 """Events arrive in order but for this: a segment is made of those before, so that it is written once."""
 
 
 async def run(store: Store, world: World, corrupt: CorruptRows | None = None) -> None:
     """Build the event index until cancelled. If the store takes no writes, log it and try again."""
-    rest_s = SHORTEST_REST_S
+    corrupt = corrupt or CorruptRows()
+    rest_s, looked_at, known = SHORTEST_REST_S, trio.current_time() - LOOK_S, 0
     while True:
         await trio.sleep(rest_s)
         try:
             steps = await index(store, world.now_ms() - SETTLED_MS, corrupt)
+            since_s = trio.current_time() - looked_at
+            if since_s >= LOOK_S or (since_s >= LOOK_AGAIN_S and corrupt.found.total() != known):
+                looked_at = trio.current_time()
+                steps += await repair(store, corrupt)
+                known = corrupt.found.total()
         except (StoreFullError, UnavailableError) as error:
             log.warning("indexing stopped: the store takes no writes", reason=str(error))
             steps = 0
@@ -59,6 +80,42 @@ async def index(store: Store, before_ms: int, corrupt: CorruptRows | None = None
         except CorruptionError as error:
             corrupt.note("indexing", number, error)
     return steps
+
+
+async def repair(store: Store, corrupt: CorruptRows) -> int:
+    """Make the segments of the index again of which a row is corrupt, and return how many. One that cannot be is noted
+    in `corrupt`. Raises as `index` does.
+    """
+    count = 0
+    start: bytes | None = b""
+    while start is not None:
+        broken, start = await store.query(partial(broken_segments, start=start))
+        for each in broken:
+            try:
+                count += await _repair(store, each)
+            except CorruptionError as error:
+                corrupt.note("index repair", each.scope.number, error)
+        await trio.lowlevel.checkpoint()
+    return count
+
+
+async def _repair(store: Store, broken: BrokenSegment) -> bool:
+    remains = await store.query(partial(remains_of, broken=broken))
+    if remains is None:
+        return False
+    runs: list[Run] = []
+    after, goes_on = None, True
+    while goes_on:
+        found, after = await store.query(partial(events_of, broken=broken, remains=remains, after=after))
+        runs.append(run_of(found))
+        goes_on = after is not None
+        await trio.lowlevel.checkpoint()
+    job = partial(replace, broken=broken, remains=remains, found=runs)
+    events = await store.write_one(job, broken.scope.number, may_use_reserve=True)
+    if events is None:
+        return False
+    log.warning("a corrupt segment of the index was made again", organization=broken.scope.number, events=events)
+    return True
 
 
 async def _index(store: Store, before_ms: int, corrupt: CorruptRows, of: int | None) -> int:

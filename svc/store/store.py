@@ -167,6 +167,7 @@ class Store(ABC):
             await self._rehearse()
         except StoreFullError:
             self._full = True
+            self.health.note_full()
             raise
         self._full = False
         self.health.note_rehearsed()

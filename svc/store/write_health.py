@@ -67,6 +67,12 @@ class WriteHealth:
         """Note that an identification was stored."""
         self._stored_s, self._failed_since_s, self._is_on_probation = self._elapsed_s(), None, False
 
+    def note_full(self) -> None:
+        """Note that a rehearsal was refused for want of space: what failed before is over, and `full` is a state of its
+        own.
+        """
+        self._failed_since_s = None
+
     def note_rehearsed(self) -> None:
         """Note that a rehearsal was stored."""
         was_failing = self.is_failing()

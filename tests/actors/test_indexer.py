@@ -14,11 +14,14 @@ import trio
 import trio.testing
 
 from svc.actors import indexer
-from svc.store.schema.tables import EVENT_TAIL
+from svc.actors.watch.corruption import CorruptRows
+from svc.store.engine import KeyRange, Writer
+from svc.store.schema.codec import CorruptionError
+from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions import indexing
-from svc.store.views.event_index import SLOTS, SMALL
+from svc.store.views.event_index import FIRST_PART, SLOTS, SMALL
 from svc.world import World
 from tests.store.test_event_index import faults, recorded, segments, some
 from tests.store.test_events import count_again, filled_store
@@ -105,3 +108,52 @@ async def test_a_step_that_fails_is_raised_and_changes_nothing(tmp_path: Path, m
         assert shape(store) == (9, 0, 0)
         monkeypatch.undo()
         assert await partial(indexer.index, store)(EPOCH_MS) == 0
+
+
+async def test_a_corrupt_segment_is_made_again_at_the_start_and_once_a_corrupt_row_was_found(
+    tmp_path: Path, autojump_clock: Any
+):
+    world, corrupt = world_at(EPOCH_MS + 10**6), CorruptRows()
+    with filled(tmp_path, *some(23, "staging")) as store:
+        await indexer.index(store, world.now_ms())
+        before = shape(store)
+        damage(store)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(indexer.run, store, world, corrupt)
+            await trio.sleep(indexer.SHORTEST_REST_S + 0.5)
+            assert faults(store) == []
+            damage(store)
+            await trio.sleep(indexer.LOOK_AGAIN_S + indexer.LONGEST_REST_S)
+            assert faults(store), "nobody has met it"
+            corrupt.note("listEvents", None, CorruptionError("a row of event_segments fails its check"))
+            await trio.sleep(indexer.LONGEST_REST_S)
+            assert faults(store) == []
+            nursery.cancel_scope.cancel()
+        assert shape(store) == before
+
+
+def damage(store: Store) -> None:
+    """Flip a bit of the postings of all large segments."""
+
+    def flip(writer: Writer) -> None:
+        unpack = EVENT_SEGMENTS.key.unpack
+        rows = [row for row in writer.range(KeyRange(EVENT_SEGMENTS.name)) if unpack(row[0])[2] >= FIRST_PART]
+        writer.put_many(EVENT_SEGMENTS.name, [(key, raw[:6] + bytes([raw[6] ^ 1]) + raw[7:]) for key, raw in rows])
+
+    store.engine.write(flip)
+
+
+async def test_a_segment_whose_events_are_not_found_by_their_ids_is_left_as_it_is(tmp_path: Path):
+    """The ids of these events are of 1970, and a segment without its slots would lose them."""
+    corrupt = CorruptRows()
+    with filled(tmp_path, *some(23, "staging")) as store:
+        await indexer.index(store, EPOCH_MS + 10**6)
+
+        def flip(writer: Writer) -> None:
+            (row,) = (row for row in writer.range(KeyRange(EVENT_SEGMENTS.name)) if row[0][5] == SMALL)
+            writer.put(EVENT_SEGMENTS.name, row[0], row[1][:6] + bytes([row[1][6] ^ 1]) + row[1][7:])
+
+        store.engine.write(flip)
+        assert await indexer.repair(store, corrupt) == 0
+        assert corrupt.found == {"index repair": 1}
+        assert faults(store)

@@ -104,3 +104,12 @@ def test_an_attempt_that_ends_after_a_later_one_failed_counts_from_its_own_begin
         raise AWAY
     clock.advance(seconds=FAILING_S - 4)
     assert writes.is_failing()
+
+
+def test_a_store_that_turns_out_to_be_full_is_not_called_failing():
+    clock = SettableClock()
+    writes = health(clock)
+    fail(writes, AWAY)
+    writes.note_full()
+    clock.advance(seconds=FAILING_S)
+    assert not writes.is_failing()

@@ -101,7 +101,7 @@ def step(transaction: Transaction, scope: Scope, before_ms: int) -> bool:
         runs = [read_run(transaction, scope, SMALL, upper) for upper in small]
         for upper in small:
             delete_run(transaction, scope, SMALL, upper)
-        _write(transaction, scope, joined(runs), small[-1], SLOTS)
+        write_cut(transaction, scope, joined(runs), small[-1], SLOTS)
     return bool(small)
 
 
@@ -172,10 +172,11 @@ def _take_in(transaction: Transaction, scope: Scope, events: Positions, run: Run
         assert row is not None
         runs.append(of_one(here, row))
         transaction.delete(EVENT_TAIL, *scope, *here)
-    _write(transaction, scope, joined(runs), upper, part)
+    write_cut(transaction, scope, joined(runs), upper, part)
 
 
-def _write(transaction: Transaction, scope: Scope, run: Run, upper: Position, part: int) -> None:
+def write_cut(transaction: Transaction, scope: Scope, run: Run, upper: Position, part: int) -> None:
+    """Write a segment, or several where it has grown too large; `upper` is the position in the key of the newest."""
     large = part == SLOTS
     most = EVENTS_A_LARGE if large and len(run) > MOST_IN_LARGE else MOST_IN_LARGE if large else MOST_IN_SMALL
     *before, last = cut(run, most) or [run]

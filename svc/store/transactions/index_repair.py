@@ -20,13 +20,14 @@ from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.indexing import write_cut
 from svc.store.views.event_index import (
+    FIRST,
     FIRST_PART,
     PARTS,
     SLOTS,
+    SMALL,
     Scope,
     delete_run,
     digests,
-    newest_below,
     scope_of,
 )
 from svc.store.views.events import event_if_readable
@@ -90,7 +91,7 @@ def remains_of(snapshot: Snapshot, broken: BrokenSegment) -> Remains | None:
                 rows[each] = row
     if not any(isinstance(row, str) for row in rows.values()):
         return None
-    lower = newest_below(snapshot, scope, upper)
+    lower = _newest_below(snapshot, scope, upper)
     own = rows.get(part)
     if isinstance(own, Segment):
         slots = Slots(own.slots)
@@ -181,6 +182,17 @@ def replace(transaction: Transaction, broken: BrokenSegment, remains: Remains, f
 def run_of(found: Sequence[Indexed]) -> Run:
     """Return a slice of events as a run."""
     return joined([of_one(*each) for each in found])
+
+
+def _newest_below(snapshot: Snapshot, scope: Scope, upper: Position) -> Position:
+    """Return the position up to which older segments than the one with this key have the events; `FIRST` if there is
+    none.
+    """
+    found = [FIRST]
+    for part in (SMALL, SLOTS):
+        keys = snapshot.scan_keys_reverse(EVENT_SEGMENTS, (*scope, part), (*scope, part, *upper))
+        found += [key[-2:] for key in islice(keys, 1)]
+    return max(found)
 
 
 def _parts(part: int) -> Iterator[int]:

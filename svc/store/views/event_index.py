@@ -236,17 +236,6 @@ def delete_run(transaction: Transaction, scope: Scope, part: int, upper: tuple[i
             transaction.delete(EVENT_SEGMENTS, *scope, each, *upper)
 
 
-def newest_below(snapshot: Snapshot, scope: Scope, upper: tuple[int, bytes]) -> tuple[int, bytes]:
-    """Return the position up to which older segments than the one with this key have the events; `FIRST` if there is
-    none.
-    """
-    found = [FIRST]
-    for part in (SMALL, SLOTS):
-        keys = snapshot.scan_keys_reverse(EVENT_SEGMENTS, (*scope, part), (*scope, part, *upper))
-        found += [key[-2:] for key in islice(keys, 1)]
-    return max(found)
-
-
 class Search:
     """Iterate over the positions of the events that have all of these digests, newest first: those below `beyond` and
     not below `oldest`. A corrupt row of the tail counts as having them.

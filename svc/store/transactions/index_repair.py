@@ -131,7 +131,7 @@ def _events_between(
     snapshot: Snapshot, broken: BrokenSegment, lower: Position, after: bytes | None
 ) -> tuple[list[Indexed], bytes | None]:
     """A slice of the events by their ids, which are as old as the events, but for an hour. One that cannot be read is
-    taken to have arrived when its id was made.
+    taken to have arrived when its id was made, and to be of this environment: it may be named in another, too.
     """
     scope, upper = broken.scope, broken.upper
     start = first_id(lower[0] - ID_AHEAD_MS) if after is None else after

@@ -16,7 +16,7 @@ from svc.domain.matching.decision import decide, reported_probability
 from svc.domain.matching.learned import calibration
 from svc.domain.matching.learned.calibration import FAR, HIDDEN, NEAR, UNKNOWN, WIDE, kind_of
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT, BLOCK_LENGTH, RECORDS_READ
-from svc.domain.matching.postings import keys_to_add, postings_of
+from svc.domain.matching.postings import keys_to_add
 from svc.domain.matching.visitor import first_record
 from svc.domain.model import Attribute
 from tests.domain.matching_world import (
@@ -654,22 +654,20 @@ def test_any_features_at_any_time_get_a_valid_result(visits: list[tuple[Features
 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(any_features, min_size=2, max_size=6), st.booleans())
-def test_a_visitor_is_added_under_every_key_where_it_does_not_stand_and_no_other(
-    reports: list[Features], listed: bool
-) -> None:
-    """`keys_to_add` computes no hash that it does not need; the rule is that of the blocks of all former reports."""
+def test_a_visitor_is_added_under_every_key_where_its_record_does_not_show_it(reports: list[Features], listed: bool):
+    """`keys_to_add` computes no hash that it does not need; here all are, and those that stand are left out."""
     visitor = first_record(reports[0], START_MS, listed=listed)
-    standing = {key for key in block_keys(reports[0]) if listed or key[0] in (blocks.NETWORK, blocks.TOKEN)}
     for report in reports[1:]:
         after = visitor.updated(report, START_MS)
-        wanted = {key for key in block_keys(report) if key[0] != blocks.TOKEN or after.token(_token_of(key, report))}
-        added = {key for key, _ in postings_of(keys_to_add(report, visitor, after), 1.0, listed=after.listed)}
-        own = {key for key in wanted if listed or key[0] in (blocks.NETWORK, blocks.TOKEN)}
-        assert own <= standing | added
-        assert added <= own
-        standing |= added
+        same_class = visitor.family == report.family
+        standing: set[int] = set()
+        if visitor.listed and report.exact in visitor.exact_hashes:
+            standing.add(blocks.EXACT)
+        if visitor.listed and same_class and visitor.collector == report.collector:
+            standing |= blocks.same_attribute_keys(report.values, visitor.values)
+        if same_class and any(near == report.near_network for near, _ in visitor.networks):
+            standing.add(blocks.NETWORK)
+        known = {token_key(key) for key in report.keys if visitor.token(key) or after.token(key) is None}
+        wanted = [key for key in block_keys(report) if key[0] not in standing and key not in known]
+        assert keys_to_add(report, visitor, after) == wanted
         visitor = after
-
-
-def _token_of(key: bytes, report: Features) -> int:
-    return next(each for each in report.keys if token_key(each) == key)

@@ -318,6 +318,8 @@ def test_every_file_is_documented_with_its_mode(released: Released, tmp_path: Pa
     with backed_up.opened() as store, backed_up.following(store) as follower:
         backed_up.commit(store)
         assert follower.step()
+        assert store.lost() is None
+        store.engine.note_commit()
     patterns = {path: re.compile(_pattern(path)) for path in FILES}
     met: set[str] = set()
     for root in (directory, backed_up.data, backed_up.folder):

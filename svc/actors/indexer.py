@@ -9,7 +9,9 @@ looks through all segments and makes those again of which a row is corrupt (ADR 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import TypeVar
 
 import structlog
 import trio
@@ -18,6 +20,7 @@ from svc.actors.watch.corruption import CorruptRows
 from svc.store.engine import UnavailableError
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.segments import Run
+from svc.store.snapshot import Snapshot
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.index_repair import (
     BrokenSegment,
@@ -34,8 +37,12 @@ from svc.world import World
 
 log = structlog.get_logger()
 
+T = TypeVar("T")
+
 SHORTEST_REST_S = 1.0
 LONGEST_REST_S = 30.0
+REST = 9.0
+"""A look at the segments has a tenth of the loop's time at most."""
 LOOK_S = 3600.0
 """Between two looks through all segments."""
 LOOK_AGAIN_S = 60.0
@@ -84,19 +91,27 @@ async def index(store: Store, before_ms: int, corrupt: CorruptRows | None = None
 
 async def repair(store: Store, corrupt: CorruptRows) -> int:
     """Make the segments of the index again of which a row is corrupt, and return how many. One that cannot be is noted
-    in `corrupt`. Raises as `index` does.
+    in `corrupt`. It reads a slice at a time and rests in between, since it may be the whole index, or the events of two
+    hours. Raises as `index` does.
     """
     count = 0
     start: bytes | None = b""
     while start is not None:
-        broken, start = await store.query(partial(broken_segments, start=start))
+        broken, start = await _read(store, partial(broken_segments, start=start))
         for each in broken:
             try:
                 count += await _repair(store, each)
             except CorruptionError as error:
                 corrupt.note("index repair", each.scope.number, error)
-        await trio.lowlevel.checkpoint()
     return count
+
+
+async def _read(store: Store, read: Callable[[Snapshot], T]) -> T:
+    """What was read, after a rest."""
+    began = trio.current_time()
+    found = await store.query(read)
+    await trio.sleep(REST * (trio.current_time() - began))
+    return found
 
 
 async def _repair(store: Store, broken: BrokenSegment) -> bool:
@@ -106,10 +121,9 @@ async def _repair(store: Store, broken: BrokenSegment) -> bool:
     runs: list[Run] = []
     after, goes_on = None, True
     while goes_on:
-        found, after = await store.query(partial(events_of, broken=broken, remains=remains, after=after))
+        found, after = await _read(store, partial(events_of, broken=broken, remains=remains, after=after))
         runs.append(run_of(found))
         goes_on = after is not None
-        await trio.lowlevel.checkpoint()
     job = partial(replace, broken=broken, remains=remains, found=runs)
     events = await store.write_one(job, broken.scope.number, may_use_reserve=True)
     if events is None:

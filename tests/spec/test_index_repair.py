@@ -15,6 +15,7 @@ import structlog
 from svc.actors.indexer import repair
 from svc.actors.watch.corruption import CorruptRows
 from svc.domain.events.feed import HOLD_MS
+from svc.domain.model import ENVIRONMENTS
 from svc.store.check.invariants import violations
 from svc.store.engine import KeyRange, Writer
 from svc.store.schema.tables import EVENT_SEGMENTS, EVENTS
@@ -28,6 +29,7 @@ from tests.spec.test_unreadable_events import corrupt, flipped, indexed, pages, 
 from tests.store.test_event_index import SMALLER
 from tests.support.live import Live
 
+HERE = ENVIRONMENTS.index("development")
 pytestmark = [pytest.mark.every_case, pytest.mark.usefixtures("engine")]
 
 
@@ -46,7 +48,7 @@ def damage(live: Live, part: int, place: int = 0) -> tuple[bytes, bytes]:
         rows = [
             (key, raw)
             for key, raw in reader.range(KeyRange(EVENT_SEGMENTS.name))
-            if EVENT_SEGMENTS.key.unpack(key)[2] == part
+            if EVENT_SEGMENTS.key.unpack(key)[1:3] == (HERE, part)
         ]
     key, raw = rows[place]
     engine.write(lambda writer: writer.put_many(EVENT_SEGMENTS.name, [(key, flipped(raw))]))
@@ -56,15 +58,17 @@ def damage(live: Live, part: int, place: int = 0) -> tuple[bytes, bytes]:
 def parts(live: Live) -> list[int]:
     """Of the postings of large segments those that there are."""
     with live.found.store.read() as snapshot:
-        found = {key[2] for key in snapshot.scan_keys(EVENT_SEGMENTS, ())}
+        found = {key[2] for key in snapshot.scan_keys(EVENT_SEGMENTS, ()) if key[1] == HERE}
     return sorted(part for part in found if part >= FIRST_PART)
 
 
-async def filled(live: Live, count: int = 28) -> tuple[list[str], str]:
-    """So many events, some with a tag of their own, in segments."""
+async def filled(live: Live, count: int = 28, *, elsewhere: bool = False) -> tuple[list[str], str]:
+    """So many events of five tags, in segments; `elsewhere`: and as many of another environment."""
     made: list[str] = []
     for at in range(count):
         made += await visits(live, 1, tag=f"tag-{at % 5}")
+        if elsewhere:
+            await visits(live, 1, environment="staging")
         live.clock.now_ms += 1000
     secret = secret_key(live)
     await indexed(live)
@@ -81,9 +85,11 @@ async def asked(live: Live, secret: str) -> list[list[dict[str, Any]]]:
     return [everything, feed, *[await pages(live, secret, limit=50, **each) for each in filters]]
 
 
+@pytest.mark.parametrize("elsewhere", [False, True])
 @pytest.mark.parametrize("what", ["small", "slots", "postings"])
-async def test_a_corrupt_segment_is_made_again_and_lists_are_what_they_were(live: Live, what: str):
-    _, secret = await filled(live)
+async def test_a_corrupt_segment_is_made_again_and_lists_are_what_they_were(live: Live, what: str, elsewhere: bool):
+    """Events of another environment lie between those that it had."""
+    _, secret = await filled(live, elsewhere=elsewhere)
     before = await asked(live, secret)
     damaged = [SMALL] if what == "small" else [SLOTS] if what == "slots" else parts(live)
     for part in damaged:

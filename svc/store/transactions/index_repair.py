@@ -143,7 +143,9 @@ def _events_between(
         count += 1
         readable = None if isinstance(event, CorruptionError) else event
         at_ms = made_at_ms(request_id) if readable is None else _place(readable, scope)
-        here = (at_ms or 0, request_id)
+        if at_ms is None:  # of another environment
+            continue
+        here = (at_ms, request_id)
         if lower < here <= upper and not snapshot.has(EVENT_TAIL, *scope, *here):
             found.append((here, Digests(()) if readable is None else digests(readable)))
     return found, (int.from_bytes(request_id) + 1).to_bytes(16) if count == EVENTS_A_SLICE else None

@@ -1,8 +1,8 @@
 """What a service that runs for long uses more of: memory, descriptors, threads, CPU of an identification, and its file.
 
 A real service with LMDB and a steady load: identifications of devices of which most return, and a consumer of the feed
-that asks every second. Each quarter of a minute everything is
-read; slopes are by least squares over the second half, in which caches are full.
+that asks every second. Every quarter of a minute everything is read; slopes are by least squares over the second half.
+In an hour all devices have come by then.
 
     python -m bench.soak [--minutes 60] [--rate 50] [--devices 3000]
 """

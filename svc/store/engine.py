@@ -185,11 +185,7 @@ class Engine(Protocol):
         ...
 
     def note_commit(self) -> None:
-        """Write down which commit the store has reached, for whoever opens it next. Raises `OSError`."""
-        ...
-
-    def went_back(self) -> str | None:
-        """Return a sentence if the store is known to have reached a later commit than its last one."""
+        """Record which commit the store has reached, for the next one who opens it. Raises `OSError`."""
         ...
 
     def why_stalled(self) -> str:

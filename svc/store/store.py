@@ -241,12 +241,8 @@ class Store(ABC):
         return self.engine.lost()
 
     async def note_commit(self) -> None:
-        """Write down which commit the store has reached, for whoever opens it next (ADR 184). Raises `OSError`."""
+        """Record which commit the store has reached, for the next one who opens it (ADR 184). Raises `OSError`."""
         self.engine.note_commit()
-
-    def went_back(self) -> str | None:
-        """Return a sentence if the store is known to have reached a later commit than its last one."""
-        return self.engine.went_back()
 
     def why_stalled(self) -> str:
         """Return one line about the possible cause of a commit that has not finished."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -9,17 +10,25 @@ import pytest
 import trio
 
 from svc.store.lmdb import witness
+from svc.store.lmdb.meta_pages import last_commit_of
 from tests.crash.test_failing_disk import identify
 from tests.support.acknowledged import shop
-from tests.support.process import Served, run, run_json
+from tests.support.process import Served, Started, run, run_json
+
+
+def witnessed(store: Path) -> int:
+    file = store / witness.WITNESS
+    return int(file.read_bytes()) if file.exists() else 0
 
 
 async def identified(directory: Path, key: str, count: int) -> Served:
-    """A service that was ended after it stored so many identifications, and had a second to write that down."""
+    """A service that was ended after it stored so many identifications and its witness said so."""
     server = await trio.to_thread.run_sync(Served, directory)
     for _ in range(count):
         assert await identify(server.port, key) == 200
-    await trio.sleep(2.5)
+    with trio.fail_after(30):
+        while witnessed(directory / "store") != last_commit_of(directory / "store" / "data.mdb"):  # noqa: ASYNC110
+            await trio.sleep(0.05)  # another process writes it
     assert server.terminate() == 0
     return server
 
@@ -54,23 +63,50 @@ async def test_a_store_that_is_compacted_has_not_gone_back(tmp_path: Path):
     data = tmp_path / "data"
     key = shop(data)
     await identified(data, key, 3)
-    assert (data / "store" / witness.FILE).exists()
+    assert (data / "store" / witness.WITNESS).exists()
     run_json("store", "compact", "--data", str(data))
     run("check", "--data", str(data))
     assert not (await identified(data, key, 1)).said("the store is older than it was")
 
 
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """One of a few commits, which no service has served."""
+    shop(tmp_path / "data")
+    return tmp_path / "data" / "store"
+
+
 @pytest.mark.parametrize("content", [b"", b"x" * 21, b"\0" * 21])
-def test_a_witness_that_cannot_be_read_says_nothing(content: bytes, tmp_path: Path):
-    (tmp_path / witness.FILE).write_bytes(content)
-    assert witness.went_back(tmp_path, 0) is None
+def test_a_witness_that_cannot_be_read_says_nothing(content: bytes, store: Path):
+    (store / witness.WITNESS).write_bytes(content)
+    assert witness.went_back(store) is None
 
 
-def test_a_witness_is_compared_with_the_last_commit(tmp_path: Path):
-    assert witness.went_back(tmp_path, 0) is None
-    witness.write(tmp_path, 1000)
+def test_a_witness_is_compared_with_the_last_commit(store: Path):
+    last = last_commit_of(store / "data.mdb")
+    assert last
+    assert witness.went_back(store) is None
+    witness.write(store, last + 1000)
+    witness.write(store, last)
+    assert witness.went_back(store) is None
+    witness.write(store, last + 1)
+    assert f"ends with commit {last}, and commit {last + 1} was stored" in str(witness.went_back(store))
+    witness.forget(store)
+    assert witness.went_back(store) is None
+
+
+def test_a_store_that_lacks_its_last_commit_alone_is_missed_by_the_start(store: Path):
+    """Opening it to serve commits, so that it is compared before."""
+    last = last_commit_of(store / "data.mdb")
+    assert last
+    witness.write(store, last + 1)
+    with Started(store.parent) as started:
+        (said,) = [line for line in map(json.loads, started.log) if line["event"] == "the store is older than it was"]
+    assert f"commit {last + 1} was stored" in said["because"]
+
+
+def test_a_store_that_is_missing_or_empty_has_not_gone_back(tmp_path: Path):
     witness.write(tmp_path, 7)
-    assert witness.went_back(tmp_path, 7) is None
-    assert "commit 7 was stored" in str(witness.went_back(tmp_path, 6))
-    witness.forget(tmp_path)
-    assert witness.went_back(tmp_path, 6) is None
+    assert witness.went_back(tmp_path) is None
+    (tmp_path / "data.mdb").touch()
+    assert witness.went_back(tmp_path) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from svc.store.backup import copied_up_to, snapshots
@@ -249,10 +250,29 @@ def test_records_of_timelines_that_nothing_needs_are_pruned(world: BackedUp):
 
 def test_a_store_that_ends_before_what_its_follower_copied_is_named(world: BackedUp):
     """`svc check` and `svc doctor` compare with the follower's record, too: it is on another disk."""
-    with world.opened() as store, store.read() as snapshot:
-        following, newest = operations.recorded(snapshot), operations.newest(snapshot)
-    assert following is not None
-    assert copied_up_to.beyond(following, newest) is None
-    assert f"the store ends with batch {newest - 1}" in str(copied_up_to.beyond(following, newest - 1))
-    (world.folder / f"copied-{following.timeline.hex()}.json").unlink()
-    assert copied_up_to.beyond(following, newest - 1) is None
+    with world.opened() as store:
+        with store.read() as snapshot:
+            following, end = operations.recorded(snapshot), operations.position(snapshot)
+        assert following is not None
+        assert end is not None
+        assert copied_up_to.beyond(following, store.read) is None
+        copied = record(world)
+        copied_up_to.write(world.folder, msgspec.structs.replace(copied, sequence=end.sequence + 1))
+        found = str(copied_up_to.beyond(following, store.read))
+        assert f"the store ends with batch {end.sequence}, and batch {end.sequence + 1} was copied" in found
+        former = msgspec.structs.replace(following, timeline=bytes(16))
+        copied_up_to.write(world.folder, msgspec.structs.replace(copied, timeline=bytes(16).hex(), sequence=10**6))
+        assert copied_up_to.beyond(former, store.read) is None, "it is followed anew by now"
+        (world.folder / f"copied-{copied.timeline}.json").unlink()
+        assert copied_up_to.beyond(following, store.read) is None
+
+
+def test_a_store_that_goes_on_while_it_is_compared_has_not_gone_back(world: BackedUp):
+    """The record is newer than the state that is checked, and not than the store."""
+    with world.opened() as store, world.following(store) as follower, store.read() as before:
+        following = operations.recorded(before)
+        assert following is not None
+        world.commit(store, 2)
+        assert follower.step(is_last=True)
+        assert record(world).sequence > operations.newest(before)
+        assert copied_up_to.beyond(following, store.read) is None

@@ -11,6 +11,7 @@ from svc.domain.timestamps import timestamp
 from svc.store.backup import copied_up_to
 from svc.store.directory import has_store
 from svc.store.engine import EngineError
+from svc.store.inspection.reading import ReadOnlyStore
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.operation_log import Following
 from svc.store.transactions import operations
@@ -30,20 +31,21 @@ def backup(examined: Examined) -> Finding:
     if not has_store(examined.directory):
         return Finding("ok", "there is nothing to back up yet")
     try:
-        with reading_directory(examined.directory, examined.config) as opened, opened.read() as snapshot:
-            following, newest = operations.follower(snapshot), operations.newest(snapshot)
-        return _of_follower(following, newest, examined.world.now_ms())
+        with reading_directory(examined.directory, examined.config) as opened:
+            with opened.read() as snapshot:
+                following = operations.follower(snapshot)
+            return _of_follower(following, opened, examined.world.now_ms())
     except (OperatorError, EngineError, CorruptionError, OSError) as error:
         return Finding("warning", str(error), "run this command where the store and its backup can be read")
 
 
-def _of_follower(following: Following | None, newest: int, now_ms: int) -> Finding:
+def _of_follower(following: Following | None, store: ReadOnlyStore, now_ms: int) -> Finding:
     if following is None:
         return Finding("ok", "not continuous: `svc backup --follow` was not started on this store")
     if following.lost_at_ms is not None:
         says = f"nothing is copied since {timestamp(following.lost_at_ms)}: {following.lost_because}"
         return Finding("problem", says, NEXT_STEP)
-    if (problem := copied_up_to.beyond(following, newest)) is not None:
+    if (problem := copied_up_to.beyond(following, store.read)) is not None:
         return Finding("problem", problem, RESTORE)
     copied = copied_up_to.of_timeline(Path(following.destination), following.timeline.hex())
     if copied is None:

@@ -53,6 +53,7 @@ from svc.store.directory import (
 )
 from svc.store.engine import EngineError
 from svc.store.inspection.reading import OlderFileError
+from svc.store.lmdb import witness
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import META
 from svc.store.serve_lock import holder_of
@@ -159,7 +160,7 @@ def store(examined: Examined) -> Finding:
     try:
         pepper = find_pepper(directory, config.pepper_path(), with_store=not in_database)
         with reading_directory(directory, config) as opened, opened.read() as snapshot:
-            mark, used, went_back = snapshot.get(META, "pepper_mark"), opened.used_bytes, opened.went_back()
+            mark, used = snapshot.get(META, "pepper_mark"), opened.used_bytes
         own_mark = pepper_mark(pepper.read_bytes())
     except (OperatorError, EngineError, CorruptionError, OSError) as error:
         return _unread(error, in_database=in_database)
@@ -170,7 +171,7 @@ def store(examined: Examined) -> Finding:
         return _ok(f"{database_of(config)} responded in {took_ms:.0f} ms, {_size(used)} in use")
     share = used / config.map_bytes()
     says = f"readable, {_size(used)} of map_gib {config.map_gib:g} GiB in use"
-    if went_back is not None:
+    if (went_back := witness.went_back(directory / "store")) is not None:
         return _problem(went_back, "restore a backup (docs/backup.md), or go on with what is there")
     return _warning(says, FREE_SPACE) if share > FULL_SHARE else _ok(says)
 

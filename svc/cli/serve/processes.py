@@ -34,6 +34,7 @@ from svc.service_parts import network_watch
 from svc.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for
 from svc.store.backup import files
 from svc.store.directory import last_write_ms
+from svc.store.lmdb import witness
 from svc.store.lmdb.holders import state_of
 from svc.store.opening import write_problem
 from svc.store.store import Store
@@ -77,6 +78,8 @@ def serve_directory(
     with locked_directory(directory, config, world, "svc serve", create=init, copy=copy, wait_s=wait_s):
         workers = config.worker_count(len(os.sched_getaffinity(0)))
         sockets = None
+        if (problem := witness.went_back(directory / "store")) is not None:  # before anything is committed
+            log.critical("the store is older than it was", because=problem)
         if trio.run(disk_obstacle, directory, config, world) is not None:
             sockets = sockets_for(config.bind, config.metrics_bind)
             waiting = partial(disk_obstacle, directory, config, world)
@@ -90,8 +93,6 @@ def serve_directory(
                 found.store.check_pages()
             else:
                 check.finish(found.store)
-            if (problem := found.store.went_back()) is not None:
-                log.critical("the store is older than it was", because=problem)
             if init:
                 initialize(found, world, config.region, as_json=as_json)
             keep_settings(found, config)

@@ -20,6 +20,7 @@ from svc.store.backup.move import copied_here
 from svc.store.check.verification import Verification, faults
 from svc.store.directory import find_pepper, pepper_mark
 from svc.store.inspection.reading import ReadOnlyStore, read_only, read_only_database
+from svc.store.lmdb import witness
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.schema.tables import META
 from svc.store.snapshot import Snapshot
@@ -71,18 +72,19 @@ def _check_directory(directory: Path, steps: Steps) -> tuple[list[str], int]:
     with opened as (store, sql_faults), store.read() as state:
         if state.get(META, "pepper_mark") not in (None, pepper_mark(pepper.read_bytes())):
             raise CommandError(f"{pepper} is not the pepper that this store's keys were made with")
-        witnessed = (problem for problem in (store.went_back(), _not_copied(state)) if problem is not None)
+        went_back = None if database is not None else witness.went_back(directory / "store")
+        witnessed = (problem for problem in (went_back, _not_copied(store, state)) if problem is not None)
         return _shown_of(chain(witnessed, faults(store, state, Verification.FULL, steps), sql_faults))
 
 
-def _not_copied(state: Snapshot) -> str | None:
+def _not_copied(store: ReadOnlyStore, state: Snapshot) -> str | None:
     """Whether the follower of the store has copied more than the store has. Where its folder cannot be read nothing is
     known.
     """
     following = operations.recorded(state)
     if following is not None:
         with suppress(OperatorError):
-            return copied_up_to.beyond(following, operations.newest(state))
+            return copied_up_to.beyond(following, store.read)
     return None
 
 

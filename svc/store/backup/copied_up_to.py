@@ -9,6 +9,8 @@ segments and never lacks what it names.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +22,8 @@ from svc.store.backup import files
 from svc.store.directory import DirectoryError
 from svc.store.migrations import NewerStoreError
 from svc.store.schema.operation_log import Following
+from svc.store.snapshot import Snapshot
+from svc.store.transactions import operations
 
 INTERVAL_MS = 10_000
 FORMAT = 1
@@ -87,16 +91,19 @@ def of_timeline(folder: Path, timeline: str) -> CopiedUpTo | None:
     return next((copied for copied in listed(folder) if copied.timeline == timeline), None)
 
 
-def beyond(following: Following, newest: int) -> str | None:
-    """Return a sentence if the follower of a store has copied batches after `newest`, the store's last one; `None` if
-    not, or if its folder has no record. Raises as `listed` does.
+def beyond(following: Following, read: Callable[[], AbstractContextManager[Snapshot]]) -> str | None:
+    """Return a sentence if the follower of a store has copied batches after the store's last one; `None` if not, or if
+    its folder has no record. `read`: takes a snapshot of the store, which may be in use, after the record was read.
+    Raises as `listed` does.
     """
     copied = of_timeline(Path(following.destination), following.timeline.hex())
-    if copied is None or copied.sequence <= newest:
+    with read() as snapshot:
+        end = operations.position(snapshot)
+    if copied is None or end is None or end.timeline != following.timeline or copied.sequence <= end.sequence:
         return None
     return (
-        f"the store ends with batch {newest}, and batch {copied.sequence} was copied to {following.destination} before "
-        f"{timestamp(copied.at_ms)}: what was acknowledged between them is gone here, and `svc restore` has it"
+        f"the store ends with batch {end.sequence}, and batch {copied.sequence} was copied to {following.destination} "
+        f"before {timestamp(copied.at_ms)}: what was acknowledged between them is gone here, and `svc restore` has it"
     )
 
 

@@ -48,10 +48,6 @@ class ReadOnlyStore:
             return [str(error)]
         return []
 
-    def went_back(self) -> str | None:
-        """Return a sentence if the store is known to have reached a later commit than its last one (ADR 184)."""
-        return self.engine.went_back()
-
     @property
     def used_bytes(self) -> int:
         """Bytes of all pages in use, free pages inside the file included; of a database, its size."""

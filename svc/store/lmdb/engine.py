@@ -260,11 +260,6 @@ class LmdbEngine:
             witness.write(self._file.parent, commit)
             self._noted = commit
 
-    def went_back(self) -> str | None:
-        """See `Engine.went_back`. Of a single file nothing is known."""
-        last = last_commit(self._descriptor, self._page_bytes)
-        return None if last is None else witness.went_back(self._file.parent, last)
-
     def why_stalled(self) -> str:
         """See `Engine.why_stalled`."""
         return why_stalled(self._file.with_name("lock.mdb"))

@@ -70,6 +70,13 @@ def last_commit(descriptor: int, page_bytes: int, pause: Callable[[float], None]
     return None
 
 
+def last_commit_of(file: Path) -> int | None:
+    """Return the same of a file that is not open. Raises `OSError`."""
+    with file.open("rb") as opened:
+        first = _meta(opened.read(_META.size))
+        return None if first is None else last_commit(opened.fileno(), first.page_bytes)
+
+
 def _follow(first: _Meta, second: _Meta) -> bool:
     return abs(first.commit - second.commit) == 1 or first.commit == second.commit == 0
 

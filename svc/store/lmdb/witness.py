@@ -1,22 +1,24 @@
 """The witness of a store that nobody has open: a file beside `data.mdb` that says which commit it had reached.
 
-A service writes it once a second while something is committed, without a sync: after a power failure it may lag behind
-the store, and is never ahead of what was durable. An older `data.mdb` that is copied over the present one leaves it
-there, while a folder that is restored has none (ADR 184).
+A service writes it once a second while something is committed, without a sync, so that it may lag behind the store. An
+older `data.mdb` that is copied over the present one leaves it there, while a folder that is restored has none (ADR
+184).
 """
 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 
-FILE = "last-commit"
+from svc.store.lmdb.environment import FILE
+from svc.store.lmdb.meta_pages import last_commit_of
+
+WITNESS = "last-commit"
 
 
 def write(store: Path, commit: int) -> None:
-    """Write down that the store in this folder has reached a commit. Raises `OSError`."""
-    descriptor = os.open(store / FILE, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    """Record that the store in this folder has reached a commit. Raises `OSError`."""
+    descriptor = os.open(store / WITNESS, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         os.pwrite(descriptor, b"%020d\n" % commit, 0)  # of one width: never half a number
     finally:
@@ -25,19 +27,21 @@ def write(store: Path, commit: int) -> None:
 
 def forget(store: Path) -> None:
     """Remove the witness, before a file with other numbers takes the store's place. Raises `OSError`."""
-    (store / FILE).unlink(missing_ok=True)
+    (store / WITNESS).unlink(missing_ok=True)
 
 
-def went_back(store: Path, commit: int) -> str | None:
-    """Return a sentence if the store in this folder, whose last commit is `commit`, is known to have reached a later
-    one; `None` if not, or if there is no witness that can be read.
+def went_back(store: Path) -> str | None:
+    """Return a sentence if the store in this folder is known to have reached a later commit than its last one; `None`
+    if not, or if that cannot be told. A service may run on it.
     """
-    reached = 0
-    with suppress(OSError, ValueError):
-        reached = int((store / FILE).read_bytes())
-    if commit >= reached:
+    try:
+        reached = int((store / WITNESS).read_bytes())  # first: what is read later is as new at least
+        last = last_commit_of(store / FILE)
+    except (OSError, ValueError):
+        return None
+    if last is None or last >= reached:
         return None
     return (
-        f"{store} ends with commit {commit}, and commit {reached} was stored: what was acknowledged between them is "
-        f"gone. If an older data.mdb was put there on purpose, delete {store / FILE}"
+        f"{store} ends with commit {last}, and commit {reached} was stored: what was acknowledged between them is "
+        f"gone. If an older data.mdb was put there on purpose, delete {store / WITNESS}"
     )

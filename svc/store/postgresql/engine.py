@@ -103,10 +103,6 @@ class PostgresqlEngine:
     def note_commit(self) -> None:
         """See `Engine.note_commit`: a database has a log of its own."""
 
-    def went_back(self) -> str | None:
-        """See `Engine.went_back`: a database does not start on files that are older than its log."""
-        return None
-
     def why_stalled(self) -> str:
         """See `Engine.why_stalled`."""
         return "the database does not respond"

@@ -12,6 +12,7 @@ from uuid import UUID
 import pytest
 import structlog
 
+from svc.actors import indexer
 from svc.actors.indexer import repair
 from svc.actors.watch.corruption import CorruptRows
 from svc.domain.events.feed import HOLD_MS
@@ -39,6 +40,7 @@ def _smaller(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(indexing, name, value)
     monkeypatch.setattr(index_repair, "ROWS_A_SLICE", 3)
     monkeypatch.setattr(index_repair, "EVENTS_A_SLICE", 5)
+    monkeypatch.setattr(indexer, "SHORTEST_REST_S", 3600.0)  # the service's own would be faster at times
 
 
 def damage(live: Live, part: int, place: int = 0) -> tuple[bytes, bytes]:

@@ -224,6 +224,16 @@ class Recording(Overlay):
             self._reads[table, key] = made.before
         return own[key]
 
+    def range(self, asked: KeyRange, /) -> Iterator[tuple[bytes, bytes]]:
+        """See `Reader.range`. As with `get`, a row in it that was updated counts as read: the state below may have been
+        read at several moments, and lack in the range what it had under the key (`postgresql/rows.py`).
+        """
+        table, first, beyond = asked.table, asked.first, asked.beyond
+        for (of, key), made in self._updates.items():
+            if of == table and key >= first and (beyond is None or key < beyond):
+                self._reads[of, key] = made.before
+        return super().range(asked)
+
     def _get_below(self, table: str, key: bytes) -> Raw:
         row_key = table, key
         raw = self._reads.get(row_key, _UNKNOWN)

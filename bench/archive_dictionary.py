@@ -1,6 +1,6 @@
 """The dictionaries of archived reports: makes them, and judges them on reports that they were not made of.
 
-    python -m bench.archive_dictionary make     writes them into svc/domain/data; their names go into its module
+    python -m bench.archive_dictionary make     writes them into svc/identify/data; their names go into its module
     python -m bench.archive_dictionary judge    bytes and CPU of an archive, with and without
 
 The long one is one report of the web SDK for each of three engines, from `tests/captures`; of the second and third what
@@ -27,7 +27,7 @@ import msgspec
 from isal import isal_zlib
 
 from bench.reports import device_report
-from svc.domain.events import archive
+from svc.identify.events import archive
 from tests.domain.test_report_native import android, iphone
 
 CAPTURES = Path(__file__).parents[1] / "tests/captures"

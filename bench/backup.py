@@ -36,17 +36,17 @@ from bench.events import A_COMMIT, DAY_MS, DAYS, REPORTS, WEIGHTS, event, record
 from bench.identify import Server, prepare, report_body
 from bench.load import CLIENTS, Measured, requests, run
 from bench.reports import device_report
-from svc.cli.records.organizations import create_organization
-from svc.domain.billing import LedgerEntry
-from svc.domain.events.archive import deflate
-from svc.domain.matching import Visitor
-from svc.domain.matching.parameters import ATTRIBUTE_COUNT
-from svc.domain.records import WeightsSnapshot
-from svc.domain.scoring.score import default_weights
-from svc.store.directory import open_directory
-from svc.store.schema.tables import VISITOR_COUNTS, VISITOR_IDS, VISITORS, WEIGHTS_SNAPSHOTS
-from svc.store.snapshot import Transaction
-from svc.store.transactions.billing.ledger import enter
+from svc.features.organizations.command import create_organization
+from svc.features.tables import VISITOR_COUNTS, VISITOR_IDS, VISITORS, WEIGHTS_SNAPSHOTS
+from svc.identify.events.archive import deflate
+from svc.identify.matching import Visitor
+from svc.identify.matching.parameters import ATTRIBUTE_COUNT
+from svc.identify.records import WeightsSnapshot
+from svc.identify.scoring.score import default_weights
+from svc.kernel.store.directory import open_directory
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.tenants.billing import LedgerEntry
+from svc.kernel.tenants.ledger_jobs import enter
 from svc.world import World, twenty_characters
 from tests.support.drill import Drill, Loss, TimedJournal, lose_the_node
 from tests.support.process import PROGRAM

@@ -10,8 +10,8 @@ import json
 from collections.abc import Callable, Sequence
 from random import Random
 
-from svc.domain.accounts.velocity import OTHERS, WINDOWS
-from svc.domain.rules.language import VARIABLES
+from svc.features.rules.language.language import VARIABLES
+from svc.identify.velocity.counts import OTHERS, WINDOWS
 
 STRINGS = [name for name, of in VARIABLES.items() if of == "string"]
 NUMBERS = [name for name, of in VARIABLES.items() if of == "int"]

@@ -26,24 +26,24 @@ from uuid import UUID
 from bench.identify import ENVIRONMENT, Server
 from bench.measures import quantile
 from bench.reports import device_report
-from svc.cli.records.keys import issue_key
-from svc.cli.records.organizations import create_organization
-from svc.domain.events.archive import deflate
-from svc.domain.events.hour_counts import sum_of
-from svc.domain.model import ENVIRONMENTS, EventSignal, EventTrigger, Level, Verdict
-from svc.domain.records import Document, Event, WeightsSnapshot
-from svc.domain.scoring.score import default_weights
-from svc.domain.timestamps import timestamp
-from svc.network_data.mmdb import COUNTRY_NAMES
-from svc.store.directory import open_directory
-from svc.store.inspection.reading import read_only
-from svc.store.schema.tables import DOCUMENTS, EVENTS, ORGANIZATIONS, TABLES, WEIGHTS_SNAPSHOTS
-from svc.store.snapshot import Transaction
-from svc.store.transactions.indexing import rebuild_indexes, step
-from svc.store.transactions.retention import EVENTS_A_STEP, expired_by_key
-from svc.store.views.event_index import Scope
-from svc.store.views.events import put_event
-from svc.store.views.hours import hours
+from svc.features.keys.command import issue_key
+from svc.features.organizations.command import create_organization
+from svc.features.retention.jobs import EVENTS_A_STEP, expired_by_key
+from svc.features.tables import DOCUMENTS, EVENTS, ORGANIZATIONS, TABLES, WEIGHTS_SNAPSHOTS
+from svc.identify.events.archive import deflate
+from svc.identify.events.hour_counts import sum_of
+from svc.identify.index.queries import Scope
+from svc.identify.indexing.jobs import rebuild_indexes, step
+from svc.identify.model import ENVIRONMENTS, EventSignal, EventTrigger, Level, Verdict
+from svc.identify.network_data.mmdb import COUNTRY_NAMES
+from svc.identify.queries.events import put_event
+from svc.identify.queries.hours import hours
+from svc.identify.records import Document, Event, WeightsSnapshot
+from svc.identify.scoring.score import default_weights
+from svc.kernel.store.directory import open_directory
+from svc.kernel.store.inspection.reading import read_only
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.values.timestamps import timestamp
 from svc.world import World, twenty_characters
 
 DAYS = 29

@@ -25,7 +25,7 @@ import trustme
 
 from bench.identify import report_body
 from bench.load import requests
-from svc.webhook_transport.resolver import system_lookup
+from svc.features.webhooks.transport.resolver import system_lookup
 from tests.support.receivers import HOSTILE, Play, never_reads
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

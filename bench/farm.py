@@ -33,9 +33,9 @@ from bench.reports import device_report
 from svc.cli.develop.replay import Into, Replayed, replay_into
 from svc.cli.develop.replay_report import Summary
 from svc.cli.develop.replay_store import Tried
-from svc.domain.network.facts import read_network
-from svc.domain.rules.ruleset import Rule
-from svc.network_data.lookup import BuiltInRanges, NetworkData
+from svc.features.rules.ruleset import Rule
+from svc.identify.network.facts import read_network
+from svc.identify.network_data.lookup import BuiltInRanges, NetworkData
 from tests.support.mmdb_writer import Tree
 
 PAGE = Path(__file__).parents[1] / "docs" / "rules.md"

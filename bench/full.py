@@ -30,9 +30,9 @@ from uuid import UUID
 import httpx
 import trio
 
-from svc.store.check.invariants import violations
-from svc.store.inspection.reading import read_only
-from svc.store.schema.tables import EVENTS, LEDGER, VISITOR_IDS
+from svc.features.invariants import violations
+from svc.features.tables import EVENTS, LEDGER, VISITOR_IDS
+from svc.kernel.store.inspection.reading import read_only
 from tests.support.live import ORIGIN, repeatable, report
 from tests.support.process import Served, run_json
 

@@ -23,25 +23,25 @@ import trio
 
 from bench.reports import device_report, submitted
 from bench.retention import EPOCH_MS, Everywhere
-from svc.domain.events.archive import deflate
-from svc.domain.identification import Submission, assess
-from svc.domain.ids import DAY_MS
-from svc.domain.matching import Statistics
-from svc.domain.model import RequestFacts
-from svc.domain.records import DeferredReport
-from svc.domain.webhooks.records import EndpointKey
-from svc.domain.webhooks.schedule import AttemptResult
-from svc.store.directory import Opened, open_directory
-from svc.store.inspection.reading import read_only
-from svc.store.schema import tables
-from svc.store.snapshot import Transaction
-from svc.store.transactions.billing.ledger import add_credit
-from svc.store.transactions.event_changes import supplement
-from svc.store.transactions.identification import Recorded, identify
-from svc.store.transactions.organizations import create_organization
-from svc.store.transactions.webhooks.deliveries import AttemptRecord, log_attempt
-from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
-from svc.store.views.webhooks import NoWork, next_delivery
+from svc.features import tables
+from svc.features.events.change_jobs import supplement
+from svc.features.webhooks.jobs.deliveries import AttemptRecord, log_attempt
+from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
+from svc.features.webhooks.queries import NoWork, next_delivery
+from svc.features.webhooks.records import EndpointKey
+from svc.features.webhooks.schedule import AttemptResult
+from svc.identify.events.archive import deflate
+from svc.identify.identification import Submission, assess
+from svc.identify.matching import Statistics
+from svc.identify.model import RequestFacts
+from svc.identify.recording.transaction import Recorded, identify
+from svc.identify.records import DeferredReport
+from svc.kernel.store.directory import Opened, open_directory
+from svc.kernel.store.inspection.reading import read_only
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.tenants.ledger_jobs import add_credit
+from svc.kernel.tenants.organization_jobs import create_organization
+from svc.kernel.values.ids import DAY_MS
 from svc.world import World
 
 BATCH = 64

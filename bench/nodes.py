@@ -36,13 +36,13 @@ from bench.load import Measured, run
 from bench.measures import cpu_s
 from bench.sdk_visits import SdkVisits
 from bench.workers import Running
-from svc.cli.records.keys import issue_key
-from svc.cli.records.organizations import create_organization
-from svc.config import Config
-from svc.store.directory import open_directory
-from svc.store.postgresql.connection.url import StoreUrl
-from svc.store.postgresql.connection.wire import Statement, Wire
-from svc.store.postgresql.engine import UNLIMITED
+from svc.features.keys.command import issue_key
+from svc.features.organizations.command import create_organization
+from svc.kernel.config import Config
+from svc.kernel.store.directory import open_directory
+from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.postgresql.connection.wire import Statement, Wire
+from svc.kernel.store.postgresql.engine import UNLIMITED
 from svc.world import World
 from tests.support.postgresql import Cluster
 from tests.support.process import Served

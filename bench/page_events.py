@@ -13,16 +13,16 @@ from itertools import islice
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from svc.domain.billing import LedgerEntry
-from svc.domain.events.hour_counts import HOUR_MS, NOTHING, HourCounts, sum_of
-from svc.domain.history.evidence import REPLAY_MEMORY_S, ReportFingerprint
-from svc.domain.model import EventSignal, EventTrigger, Verdict
-from svc.domain.network.facts import Country
-from svc.domain.records import Event
-from svc.store.schema.segments import Digests, Segment, joined, of_one, packed
-from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, LEDGER, REPORT_FINGERPRINTS, Table
-from svc.store.transactions.indexing import EVENTS_A_LARGE
-from svc.store.views.event_index import SLOTS, digests, part_of
+from svc.features.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, LEDGER, REPORT_FINGERPRINTS, Table
+from svc.identify.events.hour_counts import HOUR_MS, NOTHING, HourCounts, sum_of
+from svc.identify.history.evidence import REPLAY_MEMORY_S, ReportFingerprint
+from svc.identify.index.queries import SLOTS, digests, part_of
+from svc.identify.index.segments import Digests, Segment, joined, of_one, packed
+from svc.identify.indexing.jobs import EVENTS_A_LARGE
+from svc.identify.model import EventSignal, EventTrigger, Verdict
+from svc.identify.network.facts import Country
+from svc.identify.records import Event
+from svc.kernel.tenants.billing import LedgerEntry
 
 CYCLE = 49 * EVENTS_A_LARGE
 """Some 200,000: also those of one transaction."""

@@ -20,18 +20,7 @@ from zlib import crc32
 import msgspec
 
 from bench.page_events import CYCLE, PRICE, Arrived, Events, Rows, add_row, event, row
-from svc.domain.events.hour_counts import NOTHING, HourCounts, sum_of
-from svc.domain.history.evidence import AddressHistory, VisitorHistory
-from svc.domain.ids import DAY_MS
-from svc.domain.matching import EMPTY_BLOCK, Block, BlockKey, Features, block_keys
-from svc.domain.matching.blocks import TOKEN, token_key
-from svc.domain.matching.parameters import BLOCK_LENGTH
-from svc.domain.matching.tokens import CAME_BACK
-from svc.domain.matching.visitor import first_record
-from svc.domain.network.facts import Country, Known
-from svc.domain.records import Event, Idempotency
-from svc.network_data.mmdb import COUNTRY_NAMES
-from svc.store.schema.tables import (
+from svc.features.tables import (
     ADDRESS_HISTORY,
     BALANCES,
     BLOCKS,
@@ -41,8 +30,19 @@ from svc.store.schema.tables import (
     VISITOR_IDS,
     VISITORS,
 )
-from svc.store.snapshot import Transaction
-from svc.store.transactions.billing.holdings import add
+from svc.identify.events.hour_counts import NOTHING, HourCounts, sum_of
+from svc.identify.history.evidence import AddressHistory, VisitorHistory
+from svc.identify.matching import EMPTY_BLOCK, Block, BlockKey, Features, block_keys
+from svc.identify.matching.blocks import TOKEN, token_key
+from svc.identify.matching.parameters import BLOCK_LENGTH
+from svc.identify.matching.tokens import CAME_BACK
+from svc.identify.matching.visitor import first_record
+from svc.identify.network.facts import Country, Known
+from svc.identify.network_data.mmdb import COUNTRY_NAMES
+from svc.identify.records import Event, Idempotency
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.tenants.holding_jobs import add
+from svc.kernel.values.ids import DAY_MS
 from svc.world import visitor_id
 
 EPOCH_MS = 1_785_628_800_000 - 1_800_000

@@ -19,13 +19,13 @@ from typing import NamedTuple
 
 from bench.page_fill import DAYS, EPOCH_MS, Countries
 from bench.page_visits import Visits
-from svc.domain.identification import assess
-from svc.domain.ids import DAY_MS
-from svc.domain.matching import Statistics
-from svc.store.check.invariants import violations
-from svc.store.schema.tables import DOCUMENTS, TABLES
-from svc.store.snapshot import Snapshot
-from svc.store.transactions.identification import identify
+from svc.features.invariants import violations
+from svc.features.tables import DOCUMENTS, TABLES
+from svc.identify.identification import assess
+from svc.identify.matching import Statistics
+from svc.identify.recording.transaction import identify
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.ids import DAY_MS
 
 GROUP = 64
 

@@ -20,20 +20,20 @@ import lmdb
 from bench.page_events import Rows
 from bench.page_fill import EPOCH_MS, Countries, Filler, Plan
 from bench.reports import device_report, sdk_report, submitted
-from svc.domain.identification import Assessment, Submission, assess
-from svc.domain.ids import DAY_MS, ordered_digest
-from svc.domain.matching import Features, Statistics
-from svc.domain.model import RequestFacts
-from svc.store.directory import Opened, open_directory
-from svc.store.engine import Writer
-from svc.store.lmdb.engine import LmdbEngine
-from svc.store.schema.tables import VISITOR_COUNTS
-from svc.store.snapshot import Late, Transaction
-from svc.store.transactions.billing.ledger import add_credit
-from svc.store.transactions.identification import Recorded, identify
-from svc.store.transactions.indexing import step
-from svc.store.transactions.organizations import create_organization
-from svc.store.views.event_index import Scope
+from svc.features.tables import VISITOR_COUNTS
+from svc.identify.identification import Assessment, Submission, assess
+from svc.identify.index.queries import Scope
+from svc.identify.indexing.jobs import step
+from svc.identify.matching import Features, Statistics
+from svc.identify.model import RequestFacts
+from svc.identify.recording.transaction import Recorded, identify
+from svc.kernel.store.directory import Opened, open_directory
+from svc.kernel.store.engine import Writer
+from svc.kernel.store.lmdb.engine import LmdbEngine
+from svc.kernel.store.snapshot import Late, Transaction
+from svc.kernel.tenants.ledger_jobs import add_credit
+from svc.kernel.tenants.organization_jobs import create_organization
+from svc.kernel.values.ids import DAY_MS, ordered_digest
 from svc.world import World
 
 ORGANIZATION_ID = f"org_{'bench':0>20}"

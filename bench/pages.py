@@ -30,7 +30,7 @@ from bench.page_changes import PageChanges, Written, trees
 from bench.page_fill import Countries
 from bench.page_plot import Bar, Panel, draw
 from bench.page_visits import Visits
-from svc.domain.identification import assess
+from svc.identify.identification import assess
 
 TARGET_KB = 50
 TARGET_THROUGHPUT = 85

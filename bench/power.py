@@ -33,9 +33,8 @@ import trio
 
 from bench.apart import Apart, Ended
 from bench.disk import Record, compiled, losses, read_log
-from svc.store.check.invariants import violations
-from svc.store.directory import open_directory
-from svc.store.schema.tables import (
+from svc.features.invariants import violations
+from svc.features.tables import (
     DEFERRED_REPORTS,
     DOCUMENTS,
     EVENTS,
@@ -46,7 +45,8 @@ from svc.store.schema.tables import (
     TABLES,
     VISITOR_IDS,
 )
-from svc.store.transactions.billing.ledger import add_credit
+from svc.kernel.store.directory import open_directory
+from svc.kernel.tenants.ledger_jobs import add_credit
 from svc.world import World
 from tests.support.live import ORIGIN, repeatable, report
 from tests.support.process import PROGRAM, Served, run_json

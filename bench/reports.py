@@ -13,8 +13,8 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from svc.domain.identification import Submission
-from svc.domain.model import RequestFacts
+from svc.identify.identification import Submission
+from svc.identify.model import RequestFacts
 from svc.world import World, visitor_id
 
 CAPTURES = Path(__file__).parents[1] / "tests" / "captures"

@@ -23,16 +23,16 @@ import trio
 
 from bench.linkage.streams import client_token, read_stream
 from bench.reports import submitted
-from svc.domain.history.visitor_numbers import TAKEN_AT_ONCE, NextNumber, VisitorNumbers
-from svc.domain.identification import assess
-from svc.domain.matching import Statistics
-from svc.domain.model import RequestFacts
-from svc.store import hints
-from svc.store.group import Write
-from svc.store.postgresql.engine import PostgresqlEngine
-from svc.store.postgresql.store import PostgresqlStore
-from svc.store.schema.tables import TABLES
-from svc.store.transactions.identification import Recorded, identify
+from svc.features.tables import TABLES
+from svc.identify.history.visitor_numbers import TAKEN_AT_ONCE, NextNumber, VisitorNumbers
+from svc.identify.identification import assess
+from svc.identify.matching import Statistics
+from svc.identify.model import RequestFacts
+from svc.identify.recording import hints
+from svc.identify.recording.transaction import Recorded, identify
+from svc.kernel.store.group import Write
+from svc.kernel.store.postgresql.engine import PostgresqlEngine
+from svc.kernel.store.postgresql.store import PostgresqlStore
 from tests.store.postgresql.test_identified_by_nodes import AT_MS, WORLD, at_once, nodes
 from tests.support.live import report
 from tests.support.postgresql import Cluster

@@ -24,22 +24,22 @@ import structlog
 import trio
 
 from bench.reports import device_report, submitted
-from svc.actors.retention import sweep
-from svc.domain.events.archive import deflate
-from svc.domain.identification import Submission, assess
-from svc.domain.ids import DAY_MS
-from svc.domain.matching import Statistics
-from svc.domain.model import RequestFacts
-from svc.domain.records import DeferredReport
-from svc.store.directory import Opened, open_directory
-from svc.store.schema.tables import EVENTS
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.attestation import issue_challenge
-from svc.store.transactions.billing.ledger import add_credit
-from svc.store.transactions.event_changes import supplement
-from svc.store.transactions.identification import Recorded, identify
-from svc.store.transactions.organizations import create_organization
-from svc.store.transactions.retention import PASS_INTERVAL_MS
+from svc.features.events.change_jobs import supplement
+from svc.features.retention.jobs import PASS_INTERVAL_MS
+from svc.features.retention.retention import sweep
+from svc.features.tables import EVENTS
+from svc.identify.events.archive import deflate
+from svc.identify.identification import Submission, assess
+from svc.identify.matching import Statistics
+from svc.identify.model import RequestFacts
+from svc.identify.recording.attestation import issue_challenge
+from svc.identify.recording.transaction import Recorded, identify
+from svc.identify.records import DeferredReport
+from svc.kernel.store.directory import Opened, open_directory
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.ledger_jobs import add_credit
+from svc.kernel.tenants.organization_jobs import create_organization
+from svc.kernel.values.ids import DAY_MS
 from svc.world import World
 from tests.support.worlds import Everywhere
 

@@ -35,19 +35,19 @@ import trio
 
 from bench.apart import Apart
 from bench.retention import EPOCH_MS, Months
-from svc.cli.records.keys import issue_key
-from svc.domain.events.archive import deflate
-from svc.domain.events.listing import LEVELS, Filters, Listing
-from svc.domain.ids import DAY_MS
-from svc.store.check.invariants import violations
-from svc.store.directory import DirectoryError, Opened, open_directory
-from svc.store.engine import CheckDepth
-from svc.store.schema.codec import CorruptionError
-from svc.store.schema.tables import DOCUMENTS, EVENTS, TABLES
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.billing.holdings import counted, keep
-from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
-from svc.store.views import events
+from svc.features.invariants import violations
+from svc.features.keys.command import issue_key
+from svc.features.tables import DOCUMENTS, EVENTS, TABLES
+from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
+from svc.identify.events.archive import deflate
+from svc.identify.events.listing import LEVELS, Filters, Listing
+from svc.identify.queries import events
+from svc.kernel.store.directory import DirectoryError, Opened, open_directory
+from svc.kernel.store.engine import CheckDepth
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.holding_jobs import counted, keep
+from svc.kernel.values.ids import DAY_MS
 from svc.world import World
 
 PAGE = 4096

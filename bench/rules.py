@@ -2,7 +2,7 @@
 
 - `model`: conditions drawn from the grammar (`bench.condition_grammar`), asked about the largest events that there can
   be; how much of the CPU that its price stands for each took, and what the greatest rulesets that can be saved take of
-  an event. A search: what it finds beyond 1 is a fault of `svc.domain.rules.cost`.
+  an event. A search: what it finds beyond 1 is a fault of `svc.features.rules.language.cost`.
 - `events`: an evaluation of 0 to 100 ordinary rules.
 - `service`: twenty organizations on two workers preview the greatest ruleset over their events, save rulesets, add
   entries, or identify with it in force; an honest organization identifies beside them at a steady rate. Each attack is
@@ -36,12 +36,12 @@ from bench.identify import ENVIRONMENT, free_port, wait_for
 from bench.load import Client
 from bench.measures import quantile
 from bench.tenants import GIVE_UP_S, Target, honest, report, request
-from svc.domain.rules.checking import check_rules
-from svc.domain.rules.conditions import Condition, known
-from svc.domain.rules.cost import BUDGET, UNITS_A_MS
-from svc.domain.rules.evaluation import Evaluation, Values
-from svc.domain.rules.ruleset import Rule
-from svc.domain.scoring.signals import CATALOGUE
+from svc.features.rules.checking import check_rules
+from svc.features.rules.language.conditions import Condition, known
+from svc.features.rules.language.cost import BUDGET, UNITS_A_MS
+from svc.features.rules.language.evaluation import Evaluation, Values
+from svc.features.rules.ruleset import Rule
+from svc.identify.scoring.signals import CATALOGUE
 from tests.support.process import PROGRAM
 
 ORGANIZATIONS = 20

@@ -41,40 +41,40 @@ import trio
 
 from bench import reports
 from bench.reports import device_report, sdk_report
-from svc.actors.visitor_index import ClassKey, Frequencies
-from svc.cli.logs import set_up_logging
-from svc.cli.records.keys import issue_key
-from svc.cli.records.organizations import create_organization
 from svc.cli.serve.processes import tune_garbage_collection
-from svc.config import Config
-from svc.domain.access import deferred
-from svc.domain.access.proof import examine
-from svc.domain.attestation.claim import missing, read_attestation
-from svc.domain.attestation.trust import published_trust
-from svc.domain.detection import detect
-from svc.domain.events.archive import deflate
-from svc.domain.history.evidence import history_evidence
-from svc.domain.identification import Assessment, Identified, Submission
-from svc.domain.matching import Features, extract
-from svc.domain.model import RequestFacts
-from svc.domain.network.facts import read_network
-from svc.domain.network.request_headers import archived_headers
-from svc.domain.refusals import Refusal
-from svc.domain.report import read_report
-from svc.domain.useragent import read_agent
-from svc.http.api.identify import IDENTIFY, read_submission
-from svc.http.authentication import Caller
-from svc.http.body import decode, sdk_platform, unpack
-from svc.http.route import Call
-from svc.http.schema import IdentifyBody, identify_response
-from svc.http.traffic import Traffic
-from svc.http.visitor_facts import ConnectionHeaders, own_facts
-from svc.service import Service
-from svc.store.directory import Opened, open_directory
-from svc.store.local import LocalStore
-from svc.store.snapshot import Late, Transaction
-from svc.store.transactions.identification import Recorded, identify
-from svc.store.views.learned import PRODUCTION
+from svc.features.keys.command import issue_key
+from svc.features.organizations.command import create_organization
+from svc.identify.attestation.claim import missing, read_attestation
+from svc.identify.attestation.trust import published_trust
+from svc.identify.detection import detect
+from svc.identify.events.archive import deflate
+from svc.identify.history.evidence import history_evidence
+from svc.identify.identification import Assessment, Identified, Submission
+from svc.identify.keys import deferred
+from svc.identify.keys.proof import examine
+from svc.identify.matching import Features, extract
+from svc.identify.model import RequestFacts
+from svc.identify.network.facts import read_network
+from svc.identify.network.request_headers import archived_headers
+from svc.identify.pipeline.visitor_index import ClassKey, Frequencies
+from svc.identify.queries.learned import PRODUCTION
+from svc.identify.recording.transaction import Recorded, identify
+from svc.identify.report import read_report
+from svc.identify.routes import IDENTIFY, read_submission
+from svc.identify.useragent import read_agent
+from svc.kernel.cli.logs import set_up_logging
+from svc.kernel.config import Config
+from svc.kernel.http.body import decode, sdk_platform, unpack
+from svc.kernel.http.callers.authentication import Caller
+from svc.kernel.http.callers.visitor_facts import ConnectionHeaders, own_facts
+from svc.kernel.http.route import Call
+from svc.kernel.http.schema import IdentifyBody, identify_response
+from svc.kernel.http.traffic import Traffic
+from svc.kernel.store.directory import Opened, open_directory
+from svc.kernel.store.local import LocalStore
+from svc.kernel.store.snapshot import Late, Transaction
+from svc.kernel.values.refusals import Refusal
+from svc.serve.service import Service
 from svc.world import World
 from tests.support.proofs import BrowserKey, compact
 from tests.support.writes import writes
@@ -163,7 +163,7 @@ class Stages:
         return submission
 
     def _assess(self, submissions: list[Submission]) -> list[Assessment]:
-        """As `svc.domain.identification.assess`, one stage after the other."""
+        """As `svc.identify.identification.assess`, one stage after the other."""
         facts = [one.facts for one in submissions]
         signals, times = [one.signals for one in submissions], [one.at_ms for one in submissions]
         texts, platforms = [one.signals_json for one in submissions], [one.platform for one in submissions]

@@ -35,18 +35,18 @@ from bench.events import DAY_MS, event, fill, record
 from bench.identify import ENVIRONMENT
 from bench.nodes import DATABASE, server_cpu_of
 from bench.reports import device_report
-from svc.cli.records.exports.hourly import HOLD_MS, HOUR_MS
-from svc.domain.events.archive import deflate
-from svc.domain.records import Event, Organization
-from svc.domain.timestamps import read_timestamp, timestamp
-from svc.store.engine import Writer
-from svc.store.group import Write
-from svc.store.migrations import MIGRATIONS, migrate
-from svc.store.postgresql.engine import PostgresqlEngine
-from svc.store.postgresql.sql_installation import install
-from svc.store.postgresql.store import PostgresqlStore
-from svc.store.schema.tables import ORGANIZATIONS, TABLES
-from svc.store.snapshot import Transaction
+from svc.features.exports.hourly import HOLD_MS, HOUR_MS
+from svc.features.exports.sql_installation import install
+from svc.features.migrations import MIGRATIONS, migrate
+from svc.features.tables import ORGANIZATIONS, TABLES
+from svc.identify.events.archive import deflate
+from svc.identify.records import Event, Organization
+from svc.kernel.store.engine import Writer
+from svc.kernel.store.group import Write
+from svc.kernel.store.postgresql.engine import PostgresqlEngine
+from svc.kernel.store.postgresql.store import PostgresqlStore
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.values.timestamps import read_timestamp, timestamp
 from svc.world import World, twenty_characters
 from tests.support.event_columns import as_columns
 from tests.support.postgresql import Cluster

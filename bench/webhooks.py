@@ -27,28 +27,22 @@ import trio
 from bench.far_side import HOSTILE, Arrival, FarSide, far_side, look_up
 from bench.identify import prepare
 from bench.measures import memory_mib, quantile
-from svc.cli.logs import set_up_logging
-from svc.config import Config
-from svc.domain.webhooks.addresses import TargetPolicy
-from svc.domain.webhooks.queues import ORGANIZATION_SLOTS
-from svc.domain.webhooks.records import Transport
-from svc.http.server.server import open_listeners
-from svc.service import Service
-from svc.serving import listen
-from svc.store.directory import Opened, open_directory
-from svc.store.engine import Engine
-from svc.store.schema.tables import ATTEMPTS, DELIVERIES, WEBHOOK_EVENTS
-from svc.store.transactions.webhooks.endpoints import (
-    EndpointChange,
-    Issued,
-    NewEndpoint,
-    change_endpoint,
-    create_endpoint,
-)
-from svc.store.views.webhooks import Registered
-from svc.webhook_transport.connections import tls_context
-from svc.webhook_transport.resolver import SystemResolver
-from svc.webhook_transport.transport import DEADLINE_S, WebhookTransport
+from svc.features.tables import ATTEMPTS, DELIVERIES, WEBHOOK_EVENTS
+from svc.features.webhooks.addresses import TargetPolicy
+from svc.features.webhooks.jobs.endpoints import EndpointChange, Issued, NewEndpoint, change_endpoint, create_endpoint
+from svc.features.webhooks.queries import Registered
+from svc.features.webhooks.queues import ORGANIZATION_SLOTS
+from svc.features.webhooks.records import Transport
+from svc.features.webhooks.transport.connections import tls_context
+from svc.features.webhooks.transport.resolver import SystemResolver
+from svc.features.webhooks.transport.transport import DEADLINE_S, WebhookTransport
+from svc.kernel.cli.logs import set_up_logging
+from svc.kernel.config import Config
+from svc.kernel.http.server.server import open_listeners
+from svc.kernel.store.directory import Opened, open_directory
+from svc.kernel.store.engine import Engine
+from svc.serve.service import Service
+from svc.serve.serving import listen
 from svc.world import World
 from tests.support.due import Due
 from tests.support.engines import Watched, opening

@@ -26,10 +26,10 @@ from bench.identify import ENVIRONMENT, Server
 from bench.measures import quantile
 from bench.reports import sdk_report
 from bench.workplace_store import ORIGIN, Workplace
-from svc.domain.ids import DAY_MS
-from svc.domain.timestamps import timestamp
-from svc.store.inspection.reading import read_only
-from svc.store.schema.tables import EVENTS, LISTS, ORGANIZATIONS
+from svc.features.tables import EVENTS, LISTS, ORGANIZATIONS
+from svc.kernel.store.inspection.reading import read_only
+from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 from tests.support.chromium import browser
 from tests.support.process import run_json

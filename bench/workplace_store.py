@@ -19,31 +19,31 @@ from typing import Any
 import msgspec
 
 from bench.reports import device_report, submitted
-from svc.cli.records.organizations import create_organization
-from svc.domain.access.members import Member
-from svc.domain.access.roles import Role
-from svc.domain.identification import Submission, assess
-from svc.domain.ids import DAY_MS
-from svc.domain.matching import Statistics
-from svc.domain.model import ENVIRONMENTS, RequestFacts
-from svc.domain.network.addresses import Address, read_address
-from svc.domain.network.facts import AutonomousSystem, Country, Known, Range
-from svc.domain.records import Document, Event
-from svc.domain.rules.ruleset import Rule
-from svc.network_data.mmdb import COUNTRY_NAMES
-from svc.store.directory import Opened, open_directory
-from svc.store.schema.tables import DOCUMENTS, EVENTS, OPEN_REVIEWS
-from svc.store.snapshot import Transaction
-from svc.store.transactions.access.members import add_member
-from svc.store.transactions.identification import Recorded, identify
-from svc.store.transactions.indexing import rebuild_indexes, step
-from svc.store.transactions.labels.labels import LabelChange, label_request
-from svc.store.transactions.labels.reviews import Closing, add_note, close_review
-from svc.store.transactions.rules.lists import NewEntry, add_entries, create_list
-from svc.store.transactions.rules.rulesets import ruleset_in_force, save_rules
-from svc.store.views.event_index import Scope
-from svc.store.views.labels.reviews import find_review
-from svc.store.views.lists import named_list
+from svc.features.labels.jobs import LabelChange, label_request
+from svc.features.lists.jobs import NewEntry, add_entries, create_list
+from svc.features.lists.queries import named_list
+from svc.features.members.jobs import add_member
+from svc.features.organizations.command import create_organization
+from svc.features.reviews.jobs import Closing, add_note, close_review
+from svc.features.reviews.queries import find_review
+from svc.features.rules.jobs import ruleset_in_force, save_rules
+from svc.features.rules.ruleset import Rule
+from svc.features.tables import DOCUMENTS, EVENTS, OPEN_REVIEWS
+from svc.identify.identification import Submission, assess
+from svc.identify.index.queries import Scope
+from svc.identify.indexing.jobs import rebuild_indexes, step
+from svc.identify.matching import Statistics
+from svc.identify.model import ENVIRONMENTS, RequestFacts
+from svc.identify.network.facts import AutonomousSystem, Country, Known, Range
+from svc.identify.network_data.mmdb import COUNTRY_NAMES
+from svc.identify.recording.transaction import Recorded, identify
+from svc.identify.records import Document, Event
+from svc.kernel.access.members import Member
+from svc.kernel.access.roles import Role
+from svc.kernel.store.directory import Opened, open_directory
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.values.addresses import Address, read_address
+from svc.kernel.values.ids import DAY_MS
 from svc.world import World, twenty_characters
 
 BATCH = 64

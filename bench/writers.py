@@ -27,18 +27,18 @@ from typing import Any
 import trio
 
 from bench.reports import device_report, submission_of
-from svc.actors.visitor_index import ClassKey, Frequencies
-from svc.cli.records.keys import issue_key
-from svc.cli.records.organizations import create_organization
-from svc.config import Config
-from svc.domain.history.visitor_numbers import TAKEN_AT_ONCE, VisitorNumbers
-from svc.domain.identification import Assessment, Submission, assess
-from svc.network_data.lookup import BuiltInRanges
-from svc.store.check.invariants import violations
-from svc.store.directory import open_directory
-from svc.store.engine import Engine, Writer
-from svc.store.transactions.identification import Recorded, identify
-from svc.store.views.learned import PRODUCTION
+from svc.features.invariants import violations
+from svc.features.keys.command import issue_key
+from svc.features.organizations.command import create_organization
+from svc.identify.history.visitor_numbers import TAKEN_AT_ONCE, VisitorNumbers
+from svc.identify.identification import Assessment, Submission, assess
+from svc.identify.network_data.lookup import BuiltInRanges
+from svc.identify.pipeline.visitor_index import ClassKey, Frequencies
+from svc.identify.queries.learned import PRODUCTION
+from svc.identify.recording.transaction import Recorded, identify
+from svc.kernel.config import Config
+from svc.kernel.store.directory import open_directory
+from svc.kernel.store.engine import Engine, Writer
 from svc.world import World
 from tests.support.writes import writes
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from svc.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from tests.support.effort import LONG, effort
 from tests.support.postgresql import MISSING, Cluster, shared_cluster
 from tests.support.run_folder import run_folder

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import trio
 
-from svc.domain.events.export import COLUMNS
-from svc.domain.rules.ruleset import Rule
-from svc.store.transactions.rules.rulesets import save_rules
+from svc.features.exports.lines import COLUMNS
+from svc.features.rules.jobs import save_rules
+from svc.features.rules.ruleset import Rule
 from svc.world import World
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, visit
 from tests.support.live import Live, live_service, report

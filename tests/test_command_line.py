@@ -43,10 +43,10 @@ def test_commands_load_no_server_modules_and_a_service_on_lmdb_no_driver():
     code = """
 import sys
 import svc.cli.serve.config_check, svc.cli.store.data, svc.cli.develop.signals
-print(*sorted({"trio", "lmdb", "httpcore", "svc.store.schema.tables"} & set(sys.modules)))
+print(*sorted({"trio", "lmdb", "httpcore", "svc.features.tables"} & set(sys.modules)))
 from svc.cli.records import audit, keys, organizations
 from svc.cli.store import pepper, store
-print(*sorted({"quart", "hypercorn", "cryptography.x509", "ua_parser", "svc.service"} & set(sys.modules)))
+print(*sorted({"quart", "hypercorn", "cryptography.x509", "ua_parser", "svc.serve.service"} & set(sys.modules)))
 import svc.cli.serve.processes
 print(*sorted({"psycopg"} & set(sys.modules)))
 """

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from svc.cli.serve.config_check import mistakes
-from svc.config import Config, ConfigError
-from svc.config_loading import as_toml, load
+from svc.kernel.config import Config, ConfigError
+from svc.kernel.config_loading import as_toml, load
 
 
 def test_without_a_file_and_variables_the_defaults_apply():

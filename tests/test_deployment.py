@@ -25,9 +25,9 @@ import pytest
 import yaml
 
 from svc.cli import program as svc_program
-from svc.config import Config
-from svc.config_loading import NOT_SETTINGS, PREFIX, load
-from svc.service import DRAIN_MARGIN_S
+from svc.kernel.config import Config
+from svc.kernel.config_loading import NOT_SETTINGS, PREFIX, load
+from svc.serve.service import DRAIN_MARGIN_S
 from tests.spec.test_first_start import SERVICE_LINKS
 from tests.support.process import PROGRAM
 from tests.test_installation import instructions, pinned

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 import yaml
 
-from svc.cli.data_directory import database_of
-from svc.config import Config
-from svc.config_loading import NOT_SETTINGS, PREFIX, load
+from svc.kernel.cli.data_directory import database_of
+from svc.kernel.config import Config
+from svc.kernel.config_loading import NOT_SETTINGS, PREFIX, load
 from tests.spec.test_first_start import SERVICE_LINKS
 from tests.support.postgresql import Cluster
 from tests.support.process import PROGRAM

@@ -28,15 +28,15 @@ import trio
 
 from bench.farm import CASES, read_recipes
 from svc.cli import program
-from svc.config import Config
-from svc.config_loading import load
-from svc.domain.model import RequestFacts
-from svc.domain.report import read_report
-from svc.domain.report.native import FLAGS
-from svc.domain.scoring.signals import CATALOGUE
-from svc.domain.webhooks.envelope import Envelope
-from svc.http.pages.app import create_app, documentation, paths, site
-from svc.http.routes import API, ROUTES
+from svc.features.routes import API, ROUTES
+from svc.features.webhooks.content.envelope import Envelope
+from svc.identify.model import RequestFacts
+from svc.identify.report import read_report
+from svc.identify.report.native import FLAGS
+from svc.identify.scoring.signals import CATALOGUE
+from svc.kernel.config import Config
+from svc.kernel.config_loading import load
+from svc.kernel.http.pages.app import create_app, documentation, paths, site
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.support.live import ORIGIN, Live, live_service, report
 from tests.support.ports import free_port

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from svc.cli.store.early_integrity_check import EarlyIntegrityCheck
-from svc.store.directory import open_directory
-from svc.store.lmdb.engine import LmdbEngine
-from svc.store.local import LocalStore
-from svc.store.migrations import MIGRATIONS
-from svc.store.opening import open_store
-from svc.store.schema.codec import CorruptionError
+from svc.features.migrations import MIGRATIONS
+from svc.kernel.store.directory import open_directory
+from svc.kernel.store.lmdb.engine import LmdbEngine
+from svc.kernel.store.local import LocalStore
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.schema.codec import CorruptionError
 from tests.support.worlds import inline
 
 PAGE = 4096

@@ -13,8 +13,8 @@ import click
 import pytest
 
 from svc.cli import program
-from svc.http.openapi import document as openapi
-from svc.http.routes import API
+from svc.features.routes import API
+from svc.kernel.http.openapi import document as openapi
 from tools.docs import DOCS, ROOT
 
 OTHER_MEANINGS = {

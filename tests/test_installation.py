@@ -17,9 +17,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from svc.cli import program
-from svc.config import Config
-from svc.config_loading import NOT_SETTINGS, SERVICE_LINK
-from svc.service import DRAIN_MARGIN_S
+from svc.kernel.config import Config
+from svc.kernel.config_loading import NOT_SETTINGS, SERVICE_LINK
+from svc.serve.service import DRAIN_MARGIN_S
 
 ROOT = Path(__file__).parents[1]
 UNIT = ROOT / "ops" / "svc.service"
@@ -72,7 +72,10 @@ def test_systemd_accepts_the_unit_and_rates_its_exposure_low(tmp_path: Path):
     copy = tmp_path / "svc.service"
     copy.write_text(UNIT.read_text().replace("/opt/svc/bin/svc", shutil.which("true") or "/bin/true"))
     verified = subprocess.run([analyze, "verify", "--man=no", str(copy)], capture_output=True, text=True, check=False)
-    assert (verified.returncode, [line for line in verified.stderr.splitlines() if "svc.service" in line]) == (0, [])
+    assert (verified.returncode, [line for line in verified.stderr.splitlines() if "svc.service" in line]) == (
+        0,
+        [],
+    )
     told = subprocess.run(
         [analyze, "security", "--offline=true", "--no-pager", str(UNIT)], capture_output=True, text=True, check=False
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from svc.config import Config
+from svc.kernel.config import Config
 from tests.support.ports import free_port
 from tests.support.process import ENVIRONMENT, Served, run, run_json, start
 

@@ -16,8 +16,8 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from svc.http.pages.app import SITE
-from svc.metrics.registry import METRICS
+from svc.kernel.http.pages.app import SITE
+from svc.serve.metrics.registry import METRICS
 from tests.support.live import Live, live_service
 from tests.support.promtool import promtool
 from tests.test_docs import block

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.store.directory import open_directory
+from svc.kernel.store.directory import open_directory
 from svc.world import World
 from tests.support.ports import free_port
 from tests.support.process import ENVIRONMENT, PROGRAM, Served, finish, read_until, start

@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from svc.cli.records.keys import issue_key
-from svc.cli.records.organizations import create_organization
-from svc.http.pages.app import sdk_version
-from svc.store.directory import open_directory
+from svc.features.keys.command import issue_key
+from svc.features.organizations.command import create_organization
+from svc.kernel.http.pages.app import sdk_version
+from svc.kernel.store.directory import open_directory
 from svc.world import World
 from tests.support.certificates import Files
 from tests.support.live import ORIGIN, USER_AGENT, report

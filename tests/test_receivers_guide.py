@@ -23,10 +23,10 @@ from uuid import UUID
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from svc.cli.develop.webhook_forwarding import verify_delivery
-from svc.domain.webhooks.envelope import seal
-from svc.domain.webhooks.records import EVENT_TYPES, TransportError
-from svc.domain.webhooks.signature import signed_headers, standard_secret
+from svc.features.webhooks.commands.forwarding import verify_delivery
+from svc.features.webhooks.content.envelope import seal
+from svc.features.webhooks.content.signature import signed_headers, standard_secret
+from svc.features.webhooks.records import EVENT_TYPES, TransportError
 from tests.support.receivers import THANKS, Responder, receiver
 from tests.webhook_transport.loopback import NAME, Authority, Names, sending
 

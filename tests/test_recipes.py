@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from svc.config_loading import load
+from svc.kernel.config_loading import load
 from tests.test_docs import DOCS, FENCED, ROOT, block
 from tools.words import GENERATED
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from svc.domain.webhooks.partitions import PARTITIONS
-from svc.store.postgresql.connection.url import StoreUrl
+from svc.features.webhooks.partitions import PARTITIONS
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from tests.spec.test_nodes import metrics
 from tests.store.postgresql.nodes import until
 from tests.support.due import Due, certified
@@ -24,7 +24,9 @@ from tests.support.postgresql import Cluster
 from tests.support.process import Served, run
 from tests.support.receivers import THANKS, Responder, receiver
 
-NEVER_LOOKING = "import svc.cli; from svc.actors.webhooks import outbox; outbox.POLL_INTERVAL_S = 10**9; svc.cli.main()"
+NEVER_LOOKING = (
+    "import svc.cli; from svc.features.webhooks.sending import outbox; outbox.POLL_INTERVAL_S = 10**9; svc.cli.main()"
+)
 PROGRAM = [sys.executable, "-c", NEVER_LOOKING]
 LIMIT_S = 60
 

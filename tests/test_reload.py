@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from svc.cli.serve.reload import WHILE_RUNNING
-from svc.config import Config
-from svc.store.directory import open_directory
+from svc.kernel.config import Config
+from svc.kernel.store.directory import open_directory
 from svc.world import World
 from tests.support.certificates import Files
 from tests.support.process import Served

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from svc.cli.data_directory import opened_directory
-from svc.config import Config
-from svc.store.schema.tables import WEBHOOK_EVENTS
-from svc.store.transactions.webhooks.endpoints import Issued, NewEndpoint, create_endpoint
-from svc.store.views.lookups import accounts
+from svc.features.tables import WEBHOOK_EVENTS
+from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint
+from svc.kernel.cli.data_directory import opened_directory
+from svc.kernel.config import Config
+from svc.kernel.tenants.queries import accounts
 from svc.world import World
 from tests.spec.commands import Ran, Run, runner
 from tests.spec.responses import DRIVEN, TOO_LITTLE

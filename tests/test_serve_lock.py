@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from svc.store.directory import DirectoryError, open_directory
-from svc.store.schema.tables import TABLES
-from svc.store.serve_lock import NAME, DirectoryInUseError, sole_process
+from svc.features.tables import TABLES
+from svc.kernel.store.directory import DirectoryError, open_directory
+from svc.kernel.store.serve_lock import NAME, DirectoryInUseError, sole_process
 from svc.world import World
 from tests.support.process import PROGRAM, Served, run
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.store.directory import open_directory
+from svc.kernel.store.directory import open_directory
 from svc.world import World
 from tests.support.certificates import Files
 from tests.support.process import Served, run

@@ -11,7 +11,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.ids import is_visitor_id
+from svc.kernel.values.ids import is_visitor_id
 from svc.world import LETTERS_AND_DIGITS, LONGEST_LEAD_MS, RequestIds, Undisturbed, World, twenty_characters, visitor_id
 from tests.support.worlds import EPOCH_MS, seeded_entropy
 

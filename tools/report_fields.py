@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from svc.domain.model import Attribute
-from svc.domain.report import native
-from svc.domain.report.any_report import IN_ANY_REPORT
-from svc.domain.report.canonical import FOLLOWING
-from svc.domain.report.reader import ADAPTERS
-from svc.domain.report.table import Field
+from svc.identify.model import Attribute
+from svc.identify.report import native
+from svc.identify.report.any_report import IN_ANY_REPORT
+from svc.identify.report.canonical import FOLLOWING
+from svc.identify.report.reader import ADAPTERS
+from svc.identify.report.table import Field
 
 
 class FieldRow(NamedTuple):

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from svc.domain.model import PLATFORMS
-from svc.domain.scoring.explanations import EVIDENCE
-from svc.domain.scoring.score import DEFAULT_THRESHOLD
-from svc.domain.scoring.signals import CATALOGUE, MAX_WEIGHT, Signal
+from svc.identify.model import PLATFORMS
+from svc.identify.scoring.explanations import EVIDENCE
+from svc.identify.scoring.score import DEFAULT_THRESHOLD
+from svc.identify.scoring.signals import CATALOGUE, MAX_WEIGHT, Signal
 
 
 def page() -> str:

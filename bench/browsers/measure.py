@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bench.linkage.tables import Table
-from svc.domain.detection import detect
-from svc.domain.detection.graphics import is_software_renderer
-from svc.domain.model import Network, Observation, RequestFacts
-from svc.domain.network.request_headers import read_fetch_metadata
-from svc.domain.report import read_report
-from svc.domain.useragent import read_agent
-from svc.domain.useragent.hints import read_hints
+from svc.identify.detection import detect
+from svc.identify.detection.graphics import is_software_renderer
+from svc.identify.model import Network, Observation, RequestFacts
+from svc.identify.network.request_headers import read_fetch_metadata
+from svc.identify.report import read_report
+from svc.identify.useragent import read_agent
+from svc.identify.useragent.hints import read_hints
 from tests.support.process import PROGRAM
 
 Shape = Literal["libraries", "probes", "sdk"]

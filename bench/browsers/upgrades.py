@@ -34,8 +34,8 @@ from bench.browsers.server import Collector
 from bench.linkage.judge import Answer
 from bench.linkage.service import replay
 from bench.linkage.streams import replay_line
-from svc.domain.model import Attribute, RequestFacts
-from svc.domain.report import read_report
+from svc.identify.model import Attribute, RequestFacts
+from svc.identify.report import read_report
 
 PACKAGE = "@sparticuz/chromium"
 SCRIPT = Path(__file__).with_suffix(".mjs")

@@ -19,13 +19,13 @@ from typing import Any, Literal
 
 from bench.linkage.tables import Table
 from bench.reports import submitted
-from svc.domain.detection import detect
-from svc.domain.identification import assess
-from svc.domain.model import Agent, Network, Observation, Report, RequestFacts
-from svc.domain.report import read_report
-from svc.domain.scoring.score import default_profile, score
-from svc.domain.useragent import read_agent
-from svc.domain.useragent.hints import read_hints
+from svc.identify.detection import detect
+from svc.identify.identification import assess
+from svc.identify.model import Agent, Network, Observation, Report, RequestFacts
+from svc.identify.report import read_report
+from svc.identify.scoring.score import default_profile, score
+from svc.identify.useragent import read_agent
+from svc.identify.useragent.hints import read_hints
 from svc.world import World
 
 Kind = Literal["automated", "plain"]

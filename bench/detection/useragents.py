@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.linkage.tables import Table
-from svc.domain.model import Agent, Report, RequestFacts
-from svc.domain.useragent import agent as parser_of_agents
-from svc.domain.useragent import read_agent, read_hints
+from svc.identify.model import Agent, Report, RequestFacts
+from svc.identify.useragent import agent as parser_of_agents
+from svc.identify.useragent import read_agent, read_hints
 
 PAGE = Path(__file__).parents[2] / "docs" / "internals" / "useragents.md"
 NOT_PEOPLES = ("library", "feed reader")

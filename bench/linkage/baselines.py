@@ -16,9 +16,9 @@ from blake3 import blake3
 
 from bench.linkage.judge import DAY_S, Answer
 from bench.linkage.streams import Request
-from svc.domain.model import Attribute, RequestFacts
-from svc.domain.report import read_report
-from svc.domain.useragent import read_agent
+from svc.identify.model import Attribute, RequestFacts
+from svc.identify.report import read_report
+from svc.identify.useragent import read_agent
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from bench.linkage.inprocess import UncalibratedDecision, answers
 from bench.linkage.streams import Stream, read_stream
-from svc.domain.matching import parameters
-from svc.domain.matching.learned.calibration import KINDS, logit
+from svc.identify.matching import parameters
+from svc.identify.matching.learned.calibration import KINDS, logit
 
 STREAMS = ("small", "every-7-days")
 PULL = 20.0

@@ -11,7 +11,7 @@ from itertools import accumulate
 from random import Random
 from typing import NamedTuple, TypeVar
 
-from svc.domain.model import Agent, Attribute, Report, RequestFacts
+from svc.identify.model import Agent, Attribute, Report, RequestFacts
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ def _pick(chance: Random, values: Sequence[T]) -> T:
 
 
 class Reported(NamedTuple):
-    """What `svc.domain.matching.extract` takes."""
+    """What `svc.identify.matching.extract` takes."""
 
     report: Report
     agent: Agent

@@ -15,15 +15,15 @@ import msgspec
 
 from bench.linkage.judge import Answer
 from bench.linkage.streams import ORIGIN, Request, Stream, client_token
-from svc.domain.history.evidence import ADDRESS_UPDATES, LOOKALIKES, REPLAY_MEMORY_S, VISITOR_UPDATES
-from svc.domain.matching import Features, Recognition, extract, match_visitor
-from svc.domain.matching.features import hash64
-from svc.domain.matching.recognition import likeliest_visitor
-from svc.domain.model import Agent, Network, Report, RequestFacts
-from svc.domain.network.facts import read_network
-from svc.domain.report import read_report
-from svc.domain.useragent import read_agent
-from svc.network_data.lookup import BuiltInRanges, NetworkData
+from svc.identify.history.evidence import ADDRESS_UPDATES, LOOKALIKES, REPLAY_MEMORY_S, VISITOR_UPDATES
+from svc.identify.matching import Features, Recognition, extract, match_visitor
+from svc.identify.matching.features import hash64
+from svc.identify.matching.recognition import likeliest_visitor
+from svc.identify.model import Agent, Network, Report, RequestFacts
+from svc.identify.network.facts import read_network
+from svc.identify.network_data.lookup import BuiltInRanges, NetworkData
+from svc.identify.report import read_report
+from svc.identify.useragent import read_agent
 from tests.domain.matching_world import DAY_MS, Organization
 
 _NOT_JUDGED = ("token", "doubted_token", "unidentifiable")

@@ -23,10 +23,10 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from bench.linkage.tables import Table
-from svc.domain.matching import extract
-from svc.domain.model import RequestFacts
-from svc.domain.report import read_report
-from svc.domain.useragent import read_agent
+from svc.identify.matching import extract
+from svc.identify.model import RequestFacts
+from svc.identify.report import read_report
+from svc.identify.useragent import read_agent
 from tests.domain.matching_world import DAY_MS, START_MS, Organization, Seen
 
 PHONES = 1_000

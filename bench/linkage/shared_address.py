@@ -24,12 +24,12 @@ from bench.linkage.inprocess import Extraction, answers
 from bench.linkage.ladder import BETWEEN_DEVICES, START, read_ladder
 from bench.linkage.streams import Request, Stream, Visit
 from bench.linkage.tables import Table
-from svc.domain.matching import Features, extract
-from svc.domain.matching.features import hash32, hash64
-from svc.domain.model import Attribute, RequestFacts
-from svc.domain.report import read_report
-from svc.domain.useragent import read_agent
-from svc.domain.useragent.hints import read_hints
+from svc.identify.matching import Features, extract
+from svc.identify.matching.features import hash32, hash64
+from svc.identify.model import Attribute, RequestFacts
+from svc.identify.report import read_report
+from svc.identify.useragent import read_agent
+from svc.identify.useragent.hints import read_hints
 
 SHARED_ADDRESS = "81.2.69.142"
 PACES = {

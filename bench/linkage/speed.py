@@ -22,12 +22,12 @@ from typing import NamedTuple
 import trio
 
 from bench.linkage.devices import Reported, device
-from svc.domain.matching import Statistics, extract, match_visitor
-from svc.store.opening import open_store
-from svc.store.schema.tables import BLOCKS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
-from svc.store.snapshot import Transaction
-from svc.store.store import Store
-from svc.store.transactions.identification import VisitorTables
+from svc.features.tables import BLOCKS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
+from svc.identify.matching import Statistics, extract, match_visitor
+from svc.identify.recording.transaction import VisitorTables
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.store import Store
 from svc.world import twenty_characters
 
 ORGANIZATION = 1

@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 
 from bench.linkage.streams import Stream, client_token, read_stream
 from bench.linkage.tables import Table
-from svc.domain.matching import Features, extract, match_visitor
-from svc.domain.model import RequestFacts
-from svc.domain.report import read_report
-from svc.domain.useragent import read_agent
+from svc.identify.matching import Features, extract, match_visitor
+from svc.identify.model import RequestFacts
+from svc.identify.report import read_report
+from svc.identify.useragent import read_agent
 from tests.domain.matching_world import DAY_MS, START_MS, Organization
 
 STREAMS = ("small", "small-hard")

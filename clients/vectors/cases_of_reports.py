@@ -8,8 +8,8 @@ from typing import Any
 from canonical import canonical, digest
 from reporting import signals
 
-from svc.domain.model import RequestFacts
-from svc.domain.report import read_report
+from svc.identify.model import RequestFacts
+from svc.identify.report import read_report
 
 NONCE = "019b8e9c-4f00-7a3e-9b64-5c1d2e3f4a5b"
 COLLECTED_AT = 1_772_359_200_000

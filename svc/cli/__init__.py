@@ -18,8 +18,8 @@ import click
 from click.shell_completion import CompletionItem
 
 import svc
-from svc.cli.help import clearer, examples
-from svc.domain.errors import NO_SPACE, OperatorError
+from svc.kernel.cli.help import clearer, examples
+from svc.kernel.values.errors import NO_SPACE, OperatorError
 
 _STANDARD_INPUT, _STANDARD_OUTPUT, _STANDARD_ERROR = range(3)
 
@@ -28,7 +28,7 @@ class CommandLocation(NamedTuple):
     """Where a command is defined, so that it can be listed without importing it."""
 
     module: str
-    """Below `svc.cli`; the command has its own name there."""
+    """Below `svc`; the command has its own name there."""
     summary: str
     """Its line in `svc --help`."""
     attribute: str = ""
@@ -37,51 +37,53 @@ class CommandLocation(NamedTuple):
 
 SECTIONS: dict[str, dict[str, CommandLocation]] = {
     "Get started": {
-        "dev": CommandLocation("develop.dev", "Start a development service from nothing."),
-        "doctor": CommandLocation("serve.doctor", "Check that a service can run, or runs, here."),
-        "completion": CommandLocation("help", "Print the completion script of a shell."),
+        "dev": CommandLocation("cli.develop.dev", "Start a development service from nothing."),
+        "doctor": CommandLocation("cli.serve.doctor", "Check that a service can run, or runs, here."),
+        "completion": CommandLocation("kernel.cli.help", "Print the completion script of a shell."),
     },
     "Run the service": {
-        "serve": CommandLocation("serve.serve", "Run the service."),
-        "config": CommandLocation("serve.config_check", "Check the settings."),
-        "data": CommandLocation("store.data", "Show and update network databases and lists."),
+        "serve": CommandLocation("cli.serve.serve", "Run the service."),
+        "config": CommandLocation("cli.serve.config_check", "Check the settings."),
+        "data": CommandLocation("cli.store.data", "Show and update network databases and lists."),
     },
     "Read and export": {
-        "events": CommandLocation("records.events", "List, explain and follow identifications."),
-        "visitor": CommandLocation("records.visitors", "Show, list, export and erase visitors; revoke browser keys."),
-        "account": CommandLocation("records.accounts", "Show, list and erase accounts of an organization."),
-        "export": CommandLocation("records.export", "Write events or a visitor to a file."),
-        "signals": CommandLocation("develop.signals", "List every signal with its weights."),
-        "replay": CommandLocation("develop.replay", "Run a file of reports through the pipeline."),
+        "events": CommandLocation("features.events.command", "List, explain and follow identifications."),
+        "visitor": CommandLocation(
+            "features.visitors.command", "Show, list, export and erase visitors; revoke browser keys."
+        ),
+        "account": CommandLocation("features.accounts.command", "Show, list and erase accounts of an organization."),
+        "export": CommandLocation("features.exports.command", "Write events or a visitor to a file."),
+        "signals": CommandLocation("cli.develop.signals", "List every signal with its weights."),
+        "replay": CommandLocation("cli.develop.replay", "Run a file of reports through the pipeline."),
     },
     "Manage access": {
-        "org": CommandLocation("records.organizations", "Manage organizations, credit, billing and limits."),
-        "rule": CommandLocation("records.rules.rulesets", "Show, export and set rules."),
-        "key": CommandLocation("records.keys", "Issue, list and revoke API keys."),
-        "member": CommandLocation("records.people.members", "Invite and manage people who sign in to the console."),
-        "console": CommandLocation("records.people.console", "Sign in to the console."),
-        "list": CommandLocation("records.rules.lists", "Manage lists of visitors, accounts and addresses.", "lists"),
+        "org": CommandLocation("features.organizations.command", "Manage organizations, credit, billing and limits."),
+        "rule": CommandLocation("features.rules.command", "Show, export and set rules."),
+        "key": CommandLocation("features.keys.command", "Issue, list and revoke API keys."),
+        "member": CommandLocation("features.members.command", "Invite and manage people who sign in to the console."),
+        "console": CommandLocation("features.members.console_command", "Sign in to the console."),
+        "list": CommandLocation("features.lists.command", "Manage lists of visitors, accounts and addresses.", "lists"),
         "webhook": CommandLocation(
-            "develop.webhooks", "List endpoints; receive, verify and recover webhook deliveries."
+            "features.webhooks.commands.webhook", "List endpoints; receive, verify and recover webhook deliveries."
         ),
-        "label": CommandLocation("records.labels", "Import what identifications turned out to be."),
-        "weights": CommandLocation("records.labels", "Suggest weights from labels."),
-        "audit": CommandLocation("records.audit", "Show who changed what, when and from where."),
+        "label": CommandLocation("features.labels.command", "Import what identifications turned out to be."),
+        "weights": CommandLocation("features.labels.command", "Suggest weights from labels."),
+        "audit": CommandLocation("features.audit.command", "Show who changed what, when and from where."),
     },
     "Maintain the store": {
-        "backup": CommandLocation("store.backup", "Take a verified snapshot of a data directory."),
-        "restore": CommandLocation("store.backup", "Make a data directory from a backup."),
-        "check": CommandLocation("store.check", "Check every invariant of a store or a snapshot."),
-        "inspect": CommandLocation("store.inspect", "Look into a store or a snapshot, read-only."),
-        "store": CommandLocation("store.store", "Compact a store, or move it to another engine."),
-        "sql": CommandLocation("store.sql", "Keep events in a table for SQL, on PostgreSQL."),
-        "retention": CommandLocation("records.retention", "Confirm the clock that retention goes by."),
-        "pepper": CommandLocation("store.pepper", "Replace the pepper, which ends every key."),
+        "backup": CommandLocation("cli.store.backup", "Take a verified snapshot of a data directory."),
+        "restore": CommandLocation("cli.store.backup", "Make a data directory from a backup."),
+        "check": CommandLocation("cli.store.check", "Check every invariant of a store or a snapshot."),
+        "inspect": CommandLocation("cli.store.inspect", "Look into a store or a snapshot, read-only."),
+        "store": CommandLocation("cli.store.store", "Compact a store, or move it to another engine."),
+        "sql": CommandLocation("features.exports.sql_command", "Keep events in a table for SQL, on PostgreSQL."),
+        "retention": CommandLocation("features.retention.command", "Confirm the clock that retention goes by."),
+        "pepper": CommandLocation("cli.store.pepper", "Replace the pepper, which ends every key."),
     },
     "Documentation": {
-        "docs": CommandLocation("develop.docs", "Serve the documentation on this machine."),
-        "openapi": CommandLocation("develop.documents", "Print the OpenAPI document."),
-        "collection": CommandLocation("develop.documents", "Print the request collection for API tools."),
+        "docs": CommandLocation("cli.develop.docs", "Serve the documentation on this machine."),
+        "openapi": CommandLocation("cli.develop.documents", "Print the OpenAPI document."),
+        "collection": CommandLocation("cli.develop.documents", "Print the request collection for API tools."),
     },
 }
 """The commands in the sections of `svc --help`, in this order."""
@@ -97,7 +99,7 @@ class LazyCommands(MutableMapping[str, click.Command]):
     def __getitem__(self, name: str) -> click.Command:
         if name not in self._loaded:
             module, _, attribute = COMMANDS[name]
-            self._loaded[name] = getattr(import_module(f"svc.cli.{module}"), attribute or name)
+            self._loaded[name] = getattr(import_module(f"svc.{module}"), attribute or name)
         return self._loaded[name]
 
     def __setitem__(self, name: str, command: click.Command) -> None:
@@ -250,6 +252,6 @@ def _fail(line: str, status: int) -> NoReturn:
 
 def _log_to_standard_error() -> None:
     """Before any command, and not for callers within the process, who have their own logging."""
-    from svc.cli.logs import set_up_logging  # noqa: PLC0415  only for a command that runs
+    from svc.kernel.cli.logs import set_up_logging  # noqa: PLC0415  only for a command that runs
 
     set_up_logging()

@@ -13,15 +13,15 @@ import pytest
 import trio
 import trio.testing
 
-from svc.actors import indexer
-from svc.actors.watch.corruption import CorruptRows
-from svc.store.engine import KeyRange, Writer
-from svc.store.schema.codec import CorruptionError
-from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL
-from svc.store.snapshot import Transaction
-from svc.store.store import Store, StoreFullError
-from svc.store.transactions import indexing
-from svc.store.views.event_index import FIRST_PART, SLOTS, SMALL
+from svc.features.tables import EVENT_SEGMENTS, EVENT_TAIL
+from svc.identify.index.queries import FIRST_PART, SLOTS, SMALL
+from svc.identify.indexing import indexer
+from svc.identify.indexing import jobs as indexing
+from svc.kernel.store.engine import KeyRange, Writer
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.store import Store, StoreFullError
+from svc.kernel.work.watch.corruption import CorruptRows
 from svc.world import World
 from tests.store.test_event_index import faults, recorded, segments, some
 from tests.store.test_events import count_again, filled_store

@@ -5,8 +5,8 @@ from __future__ import annotations
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from svc.actors import leader
-from svc.actors.leader import INTERVAL_S, Leadership
+from svc.kernel.work import leader
+from svc.kernel.work.leader import INTERVAL_S, Leadership
 
 
 class Work:

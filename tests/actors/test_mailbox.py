@@ -2,8 +2,8 @@ import pytest
 import trio
 from trio.testing import assert_checkpoints, assert_no_checkpoints, wait_all_tasks_blocked
 
-from svc.actors import mailbox
-from svc.actors.mailbox import GATHER_S, SLICE_S, Mailbox, OverloadedError, Reply
+from svc.kernel.work import mailbox
+from svc.kernel.work.mailbox import GATHER_S, SLICE_S, Mailbox, OverloadedError, Reply
 
 
 async def test_an_offer_to_a_full_mailbox_is_rejected_at_once():

@@ -9,12 +9,12 @@ import pytest
 import structlog
 import trio
 
-from svc.actors.watch.store import BEHIND_MS, MAINTENANCE_INTERVAL_S, maintain
-from svc.store.opening import open_store
-from svc.store.schema.operation_log import Following
-from svc.store.schema.tables import BALANCES
-from svc.store.store import Store
-from svc.store.transactions import operations
+from svc.features.tables import BALANCES
+from svc.kernel.store import operations
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.schema.operation_log import Following
+from svc.kernel.store.store import Store
+from svc.kernel.work.watch.store import BEHIND_MS, MAINTENANCE_INTERVAL_S, maintain
 from tests.support.backup import put
 from tests.support.worlds import inline
 

@@ -14,13 +14,13 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.actors.webhooks.outbox import BRING_FORWARD_S, POLL_INTERVAL_S, Outbox
-from svc.domain.refusals import Refusal
-from svc.domain.webhooks.queues import BACKLOG_OVER
-from svc.domain.webhooks.records import Attempted
-from svc.store.store import StoreFullError
-from svc.store.transactions.webhooks.endpoints import Queued, queue_test
-from svc.store.views.webhooks import Registered, find_endpoint
+from svc.features.webhooks.jobs.endpoints import Queued, queue_test
+from svc.features.webhooks.queries import Registered, find_endpoint
+from svc.features.webhooks.queues import BACKLOG_OVER
+from svc.features.webhooks.records import Attempted
+from svc.features.webhooks.sending.outbox import BRING_FORWARD_S, POLL_INTERVAL_S, Outbox
+from svc.kernel.store.store import StoreFullError
+from svc.kernel.values.refusals import Refusal
 from tests.support.effort import effort
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.receivers import DOWN, OK, Post, always

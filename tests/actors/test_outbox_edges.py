@@ -12,15 +12,15 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.actors.webhooks.outbox import BATCH, DRAIN_S, LATE_S, POLL_INTERVAL_S, QUEUES_PER_POLL, SWEEP_ROWS
-from svc.actors.webhooks.patience import RETRY_S
-from svc.domain.webhooks.records import Attempted
-from svc.domain.webhooks.schedule import STEPS_MS
-from svc.store.engine import UnavailableError
-from svc.store.schema.tables import ATTEMPTS, DELIVERIES, ENDPOINTS, REMOVED_ENDPOINTS
-from svc.store.store import StoreFullError
-from svc.store.transactions.webhooks.endpoints import Queued, queue_redelivery, queue_test
-from svc.store.views.webhooks import Registered
+from svc.features.tables import ATTEMPTS, DELIVERIES, ENDPOINTS, REMOVED_ENDPOINTS
+from svc.features.webhooks.jobs.endpoints import Queued, queue_redelivery, queue_test
+from svc.features.webhooks.queries import Registered
+from svc.features.webhooks.records import Attempted
+from svc.features.webhooks.schedule import STEPS_MS
+from svc.features.webhooks.sending.outbox import BATCH, DRAIN_S, LATE_S, POLL_INTERVAL_S, QUEUES_PER_POLL, SWEEP_ROWS
+from svc.features.webhooks.sending.patience import RETRY_S
+from svc.kernel.store.engine import UnavailableError
+from svc.kernel.store.store import StoreFullError
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.receivers import DOWN, OK, always
 from tests.support.worlds import EPOCH_MS

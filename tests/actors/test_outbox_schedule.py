@@ -14,13 +14,13 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.actors.webhooks.outbox import POLL_INTERVAL_S
-from svc.domain.ids import first_id
-from svc.domain.webhooks.queues import BACKLOG_OVER
-from svc.domain.webhooks.records import Attempted
-from svc.domain.webhooks.schedule import JITTER, STEPS_MS
-from svc.store.transactions.webhooks.deliveries import recover_deliveries
-from svc.store.views.webhooks import Registered, failed_in
+from svc.features.webhooks.jobs.deliveries import recover_deliveries
+from svc.features.webhooks.queries import Registered, failed_in
+from svc.features.webhooks.queues import BACKLOG_OVER
+from svc.features.webhooks.records import Attempted
+from svc.features.webhooks.schedule import JITTER, STEPS_MS
+from svc.features.webhooks.sending.outbox import POLL_INTERVAL_S
+from svc.kernel.values.ids import first_id
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.receivers import DOWN, OK, always
 from tests.support.worlds import EPOCH_MS

@@ -13,18 +13,18 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from svc.actors.mailbox import SLICE_S, Mailbox, OverloadedError, Reply
-from svc.actors.messages import Admitted, Failed, Identify, PipelineResult
-from svc.actors.pipeline import Pipeline, run_admission
-from svc.domain.identification import Identified, Submission
-from svc.domain.limits.ratelimit import LimitShares
-from svc.domain.model import RequestFacts
-from svc.domain.network.addresses import Address
-from svc.domain.network.facts import Range
-from svc.store.directory import Opened, open_directory
-from svc.store.engine import EngineError, StoreFullError
-from svc.store.schema.tables import EVENTS, VISITOR_COUNTS, VISITORS
-from svc.store.transactions.organizations import create_organization
+from svc.features.tables import EVENTS, VISITOR_COUNTS, VISITORS
+from svc.identify.identification import Identified, Submission
+from svc.identify.model import RequestFacts
+from svc.identify.network.facts import Range
+from svc.identify.pipeline.messages import Admitted, Failed, Identify, PipelineResult
+from svc.identify.pipeline.pipeline import Pipeline, run_admission
+from svc.kernel.limits.ratelimit import LimitShares
+from svc.kernel.store.directory import Opened, open_directory
+from svc.kernel.store.engine import EngineError, StoreFullError
+from svc.kernel.tenants.organization_jobs import create_organization
+from svc.kernel.values.addresses import Address
+from svc.kernel.work.mailbox import SLICE_S, Mailbox, OverloadedError, Reply
 from svc.world import World
 from tests.support.live import PUBLIC_ADDRESS, report
 from tests.support.worlds import HeldThreads

@@ -12,10 +12,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.actors.refusal_log import RefusalLog
-from svc.domain.webhooks.refused import RefusedRequest
-from svc.store.engine import UnavailableError
-from svc.store.store import StoreFullError
+from svc.features.webhooks.refused import RefusedRequest
+from svc.features.webhooks.sending.refusal_log import RefusalLog
+from svc.kernel.store.engine import UnavailableError
+from svc.kernel.store.store import StoreFullError
 from tests.support.outbox import OutboxWorld, outbox_world
 
 URL = "https://receiver.example/"

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 import pytest
 import trio
 
-from svc.actors.watch.clock import ServiceClock
-from svc.actors.watch.store import StoreWatch
-from svc.store.engine import EngineError
-from svc.store.local import LocalStore
-from svc.store.opening import open_store
-from svc.store.schema.tables import BALANCES
-from svc.store.store import Write
-from svc.workers.pulse import PulseBoard
+from svc.features.tables import BALANCES
+from svc.kernel.store.engine import EngineError
+from svc.kernel.store.local import LocalStore
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.store import Write
+from svc.kernel.work.watch.clock import ServiceClock
+from svc.kernel.work.watch.store import StoreWatch
+from svc.kernel.workers.pulse import PulseBoard
 from tests.support.backup import put
 from tests.support.worlds import EPOCH_MS, inline
 

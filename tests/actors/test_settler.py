@@ -9,13 +9,13 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.actors.settler import INTERVAL_S, run, settle_all
-from svc.actors.watch.clock import ClockWatch
-from svc.domain.billing import SETTLED_AFTER_MS, Settlement
-from svc.domain.ids import DAY_MS
-from svc.store.schema.tables import SETTLEMENTS
-from svc.store.store import StoreFullError
-from svc.store.transactions.billing.settlement import LINES_A_STEP
+from svc.features.billing.jobs import LINES_A_STEP
+from svc.features.billing.settler import INTERVAL_S, run, settle_all
+from svc.features.tables import SETTLEMENTS
+from svc.kernel.store.store import StoreFullError
+from svc.kernel.tenants.billing import SETTLED_AFTER_MS, Settlement
+from svc.kernel.values.ids import DAY_MS
+from svc.kernel.work.watch.clock import ClockWatch
 from tests.store.test_ledger import FIRST_DAY, Books
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS

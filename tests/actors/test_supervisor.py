@@ -4,8 +4,8 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from svc.actors.supervisor import supervise
-from svc.store.engine import UnavailableError
+from svc.kernel.store.engine import UnavailableError
+from svc.kernel.work.supervisor import supervise
 
 
 class Flaky:

@@ -14,26 +14,26 @@ import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from svc.actors import visitor_index
-from svc.actors.counters import IdentificationCounters
-from svc.actors.mailbox import Mailbox, Reply
-from svc.actors.messages import Admission, Admitted, Assessed, Failed, PipelineResult
-from svc.actors.visitor_index import ClassKey, Frequencies, VisitorIndex
-from svc.domain.identification import Duplicate, Identified, Refused, assess
-from svc.domain.matching import Statistics, StatisticsUpdate
-from svc.domain.matching.learned.statistics import CLASSES, StatisticsRows
-from svc.domain.refusals import Refusal
-from svc.domain.webhooks.records import EndpointKey
-from svc.store.directory import Opened
-from svc.store.postgresql.connection.wire import Statement, Wire
-from svc.store.schema.operation_log import Following, unpack_batch
-from svc.store.schema.tables import EVENTS, STATISTICS
-from svc.store.store import StoreFullError
-from svc.store.transactions import operations
-from svc.store.transactions.identification import Recorded
-from svc.store.transactions.organizations import create_organization
-from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
-from svc.store.views.learned import OTHERS, PRODUCTION, SHARED, scope_of
+from svc.features.tables import EVENTS, STATISTICS
+from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
+from svc.features.webhooks.records import EndpointKey
+from svc.identify.identification import Duplicate, Identified, Refused, assess
+from svc.identify.matching import Statistics, StatisticsUpdate
+from svc.identify.matching.learned.statistics import CLASSES, StatisticsRows
+from svc.identify.pipeline import visitor_index
+from svc.identify.pipeline.counters import IdentificationCounters
+from svc.identify.pipeline.messages import Admission, Admitted, Assessed, Failed, PipelineResult
+from svc.identify.pipeline.visitor_index import ClassKey, Frequencies, VisitorIndex
+from svc.identify.queries.learned import OTHERS, PRODUCTION, SHARED, scope_of
+from svc.identify.recording.transaction import Recorded
+from svc.kernel.store import operations
+from svc.kernel.store.directory import Opened
+from svc.kernel.store.postgresql.connection.wire import Statement, Wire
+from svc.kernel.store.schema.operation_log import Following, unpack_batch
+from svc.kernel.store.store import StoreFullError
+from svc.kernel.tenants.organization_jobs import create_organization
+from svc.kernel.values.refusals import Refusal
+from svc.kernel.work.mailbox import Mailbox, Reply
 from svc.world import World
 from tests.actors.test_pipeline import open_store, submission
 from tests.domain.matching_world import features_of

@@ -33,7 +33,7 @@ from bench.linkage.tables import (
 )
 from bench.linkage.theft import Count, features_of, theft_tables, through_fingerprintjs, without_hard_attributes
 from bench.linkage.theft import measure as measure_thefts
-from svc.domain.model import Attribute
+from svc.identify.model import Attribute
 
 # ---- the judge
 

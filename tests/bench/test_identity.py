@@ -29,8 +29,8 @@ from bench.linkage.identity.world import (
     of_capture,
 )
 from bench.linkage.judge import Answer
-from svc.domain.model import RequestFacts, RequestHeaders
-from svc.domain.useragent.hints import read_hints
+from svc.identify.model import RequestFacts, RequestHeaders
+from svc.identify.useragent.hints import read_hints
 
 NOWHERE = Path("nowhere")
 

@@ -17,8 +17,8 @@ from bench.linkage.phones import (
     Fleet,
     figures,
 )
-from svc.domain.model import RequestFacts
-from svc.domain.report import read_report
+from svc.identify.model import RequestFacts
+from svc.identify.report import read_report
 from tests.domain.matching_world import START_MS, Organization
 
 

@@ -8,7 +8,7 @@ import re
 import pytest
 from svc_client import AsyncClient, Client
 
-from svc.http.routes import API
+from svc.features.routes import API
 from tools.client_code import files, python_type, typescript_type
 from tools.client_document import DOCUMENT, ROOT, operations, snake
 from tools.client_go import exported, go_type

@@ -12,8 +12,8 @@ import pytest
 import trio
 from svc_client import ApiError, Checked, Client, Problem
 
-from svc.domain.webhooks.envelope import seal
-from svc.domain.webhooks.signature import signed_headers
+from svc.features.webhooks.content.envelope import seal
+from svc.features.webhooks.content.signature import signed_headers
 from tests.clients.conftest import Library
 from tests.spec.subscriber import URL, subscribing
 from tests.spec.test_proven_visits import Browser

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from svc.domain.attestation import challenge
-from svc.domain.model import RequestFacts
-from svc.domain.refusals import CATALOGUE
-from svc.domain.report import read_report
-from svc.domain.report.native import ARCHIVED
+from svc.identify.attestation import challenge
+from svc.identify.model import RequestFacts
+from svc.identify.report import read_report
+from svc.identify.report.native import ARCHIVED
+from svc.kernel.values.refusals import CATALOGUE
 from tests.clients.vectors import FOLDER, KINDS, LEAST, cases, reference
 
 SERVICE_CODES = set(CATALOGUE)

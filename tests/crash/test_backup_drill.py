@@ -12,8 +12,8 @@ from uuid import UUID
 import pytest
 import trio
 
-from svc.domain.ids import made_at_ms
-from svc.domain.timestamps import read_timestamp, timestamp
+from svc.kernel.values.ids import made_at_ms
+from svc.kernel.values.timestamps import read_timestamp, timestamp
 from tests.support.drill import Drill, Following, TimedJournal, lose_the_node, requests_in, under_load
 from tests.support.process import Served, run, run_json
 

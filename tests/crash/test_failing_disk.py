@@ -14,7 +14,7 @@ import httpx
 import pytest
 import trio
 
-from svc.store.directory import open_directory
+from svc.kernel.store.directory import open_directory
 from svc.world import World
 from tests.crash.disk import disk_library
 from tests.support.acknowledged import shop

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from bench.full import Ballast, Full, Limit, Outcome, small_disk
-from svc.store.engine import CheckDepth
-from svc.store.opening import open_store
-from svc.store.schema.tables import STATISTICS
-from svc.store.store import StoreFullError
+from svc.features.tables import STATISTICS
+from svc.kernel.store.engine import CheckDepth
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.store import StoreFullError
 from svc.world import World
 
 MIB = 1 << 20

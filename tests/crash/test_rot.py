@@ -13,9 +13,9 @@ import msgspec
 import pytest
 
 from bench.rot import TURNS, examine, judge, make
-from svc.store.directory import open_directory
-from svc.store.schema.tables import EVENTS
-from svc.store.snapshot import Transaction
+from svc.features.tables import EVENTS
+from svc.kernel.store.directory import open_directory
+from svc.kernel.store.snapshot import Transaction
 from svc.world import World
 
 NOTICED = ("refused at the start", "error instead of an answer", "told by the check")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from svc.domain.webhooks.queues import ORGANIZATION_SLOTS
+from svc.features.webhooks.queues import ORGANIZATION_SLOTS
 from tests.spec.test_nodes import metrics
 from tests.store.postgresql.nodes import until
 from tests.support.due import ORGANIZATION_ID, Due, certified

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from svc.store.lmdb import witness
-from svc.store.lmdb.meta_pages import last_commit_of
+from svc.kernel.store.lmdb import witness
+from svc.kernel.store.lmdb.meta_pages import last_commit_of
 from tests.crash.test_failing_disk import identify
 from tests.support.acknowledged import shop
 from tests.support.process import Served, Started, run, run_json

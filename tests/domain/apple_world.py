@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from svc.domain.attestation.app_attest import NONCE_EXTENSION
-from svc.domain.attestation.trust import AppleTrust, apps_by_digest
+from svc.identify.attestation.app_attest import NONCE_EXTENSION
+from svc.identify.attestation.trust import AppleTrust, apps_by_digest
 from tests.domain.attestation_world import CHALLENGE, certificate, key
 
 APP = "A1B2C3D4E5.com.example.shop"

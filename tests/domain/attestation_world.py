@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID, ObjectIdentifier
 
-from svc.domain.attestation.key_attestation import ATTESTATION_EXTENSION, KeyDescription, verify_chain
-from svc.domain.attestation.trust import Trust, public_key
+from svc.identify.attestation.key_attestation import ATTESTATION_EXTENSION, KeyDescription, verify_chain
+from svc.identify.attestation.trust import Trust, public_key
 
 CHALLENGE = bytes(range(32))
 NOW_MS = 1_767_225_600_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from svc.domain.matching import Block, Features, Recognition, Statistics, Visitor, extract, match_visitor
-from svc.domain.matching.blocks import EMPTY_BLOCK, BlockKey
-from svc.domain.model import Agent, Attribute, Report, RequestFacts
+from svc.identify.matching import Block, Features, Recognition, Statistics, Visitor, extract, match_visitor
+from svc.identify.matching.blocks import EMPTY_BLOCK, BlockKey
+from svc.identify.model import Agent, Attribute, Report, RequestFacts
 
 START_MS = 1_790_000_000_000
 MINUTE_MS = 60_000

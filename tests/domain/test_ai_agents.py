@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from svc.domain.useragent.crawlers import find_program
+from svc.identify.useragent.crawlers import find_program
 
 OF_AI = {"training", "search", "assistant", "agent", "coding", "data"}
 NOT_HERE = {

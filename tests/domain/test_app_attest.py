@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc.domain.attestation.app_attest import (
+from svc.identify.attestation.app_attest import (
     Assertion,
     NewKey,
     failures_of,
@@ -24,8 +24,8 @@ from svc.domain.attestation.app_attest import (
     updated,
     verify_attestation,
 )
-from svc.domain.attestation.attested_key import AttestationResult, AttestedKey
-from svc.domain.attestation.authenticator_data import (
+from svc.identify.attestation.attested_key import AttestationResult, AttestedKey
+from svc.identify.attestation.authenticator_data import (
     MAX_DEPTH,
     MAX_ITEMS,
     AttestedCredential,
@@ -35,8 +35,8 @@ from svc.domain.attestation.authenticator_data import (
     read_attestation_data,
     read_item,
 )
-from svc.domain.attestation.claim import Attestation, missing, read_attestation, result
-from svc.domain.attestation.trust import AppleTrust, Trust, apps_by_digest, published_trust, read_apple_roots
+from svc.identify.attestation.claim import Attestation, missing, read_attestation, result
+from svc.identify.attestation.trust import AppleTrust, Trust, apps_by_digest, published_trust, read_apple_roots
 from tests.domain import attestation_world
 from tests.domain.apple_world import (
     APP,

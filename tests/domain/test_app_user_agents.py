@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from svc.domain.detection import detect
-from svc.domain.model import Network, Observation, Platform, Report, RequestFacts
-from svc.domain.report import read_report
-from svc.domain.useragent import read_agent
+from svc.identify.detection import detect
+from svc.identify.model import Network, Observation, Platform, Report, RequestFacts
+from svc.identify.report import read_report
+from svc.identify.useragent import read_agent
 
 NOWHERE = Network(state="unavailable", reason="private_address")
 

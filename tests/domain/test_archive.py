@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import archive_dictionary
-from svc.domain.events import archive
-from svc.domain.events.archive import DICTIONARIES, LONG, LONG_BYTES, SHORT, deflate, inflate
+from svc.identify.events import archive
+from svc.identify.events.archive import DICTIONARIES, LONG, LONG_BYTES, SHORT, deflate, inflate
 from tests.domain.test_report_native import ANDROID_ID, VENDOR_ID
 
 REPORTS = archive_dictionary.judged()

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc.domain.attestation.challenge import (
+from svc.identify.attestation.challenge import (
     LIFETIME_MS,
     Challenge,
     as_text,
@@ -24,8 +24,8 @@ from svc.domain.attestation.challenge import (
     periods_to_search,
     refusal,
 )
-from svc.domain.attestation.claim import Attestation, observe, read_attestation, verify_claims
-from svc.domain.attestation.key_attestation import (
+from svc.identify.attestation.claim import Attestation, observe, read_attestation, verify_claims
+from svc.identify.attestation.key_attestation import (
     ATTESTATION_EXTENSION,
     MAX_CERTIFICATES,
     ApplicationId,
@@ -36,9 +36,9 @@ from svc.domain.attestation.key_attestation import (
     SecurityLevel,
     read_key_description,
 )
-from svc.domain.attestation.trust import Trust, published_trust, read_revoked, read_roots
-from svc.domain.identification import Submission, assess
-from svc.domain.model import PLATFORMS, Platform, RequestFacts
+from svc.identify.attestation.trust import Trust, published_trust, read_revoked, read_roots
+from svc.identify.identification import Submission, assess
+from svc.identify.model import PLATFORMS, Platform, RequestFacts
 from tests.domain.attestation_world import (
     APP,
     CHALLENGE,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.access.audit import AUDIT_MS, LONGEST_TEXT, RECORDED, WITHHELD, asked
-from svc.domain.ids import DAY_MS
+from svc.kernel.access.audit import AUDIT_MS, LONGEST_TEXT, RECORDED, WITHHELD, asked
+from svc.kernel.values.ids import DAY_MS
 
 
 def test_known_names_are_recorded_with_their_values():

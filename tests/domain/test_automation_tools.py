@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from bench.browsers.pack import read_rows
-from svc.domain.detection import detect
-from svc.domain.model import Network, RequestFacts
-from svc.domain.report import read_report
-from svc.domain.useragent import read_agent
-from svc.domain.useragent.hints import read_hints
+from svc.identify.detection import detect
+from svc.identify.model import Network, RequestFacts
+from svc.identify.report import read_report
+from svc.identify.useragent import read_agent
+from svc.identify.useragent.hints import read_hints
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 FILES = {

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 from msgspec import UNSET, UnsetType
 
-from svc.domain.bodies import record_of
-from svc.domain.events.event_row import EventBody
-from svc.domain.events.export import COLUMNS
-from svc.domain.records import EVENT_FIELDS
+from svc.features.exports.lines import COLUMNS
+from svc.identify.events.event_row import EventBody
+from svc.identify.records import EVENT_FIELDS
+from svc.kernel.values.struct_fields import record_of
 
 
 class Asked(msgspec.Struct, frozen=True):

@@ -12,11 +12,11 @@ import pytest
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
 from bench.condition_grammar import conditions
-from svc.domain.network.addresses import read_address
-from svc.domain.rules.conditions import compiled, known
-from svc.domain.rules.cost import BUDGET
-from svc.domain.rules.evaluation import Evaluation, Values
-from svc.domain.rules.language import MAX_LENGTH, VARIABLES, ConditionError, declared
+from svc.features.rules.language.conditions import compiled, known
+from svc.features.rules.language.cost import BUDGET
+from svc.features.rules.language.evaluation import Evaluation, Values
+from svc.features.rules.language.language import MAX_LENGTH, VARIABLES, ConditionError, declared
+from svc.kernel.values.addresses import read_address
 from tests.support.effort import LONG
 
 WINDOWS = {"1h": 1, "24h": 2, "30d": 7}

@@ -7,8 +7,8 @@ import random
 import msgspec
 import pytest
 
-from svc.domain.events.hour_counts import NOTHING, SCORE_BUCKETS, HourCounts, score_bucket, sum_of
-from svc.domain.records import Event
+from svc.identify.events.hour_counts import NOTHING, SCORE_BUCKETS, HourCounts, score_bucket, sum_of
+from svc.identify.records import Event
 from tests.store.test_events import event, fired
 from tests.support.worlds import EPOCH_MS
 

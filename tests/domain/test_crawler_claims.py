@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from svc.domain.detection import detect, visitor_kind
-from svc.domain.identification import Submission, assess
-from svc.domain.model import Agent, Network, Report, RequestFacts
+from svc.identify.detection import detect, visitor_kind
+from svc.identify.identification import Submission, assess
+from svc.identify.model import Agent, Network, Report, RequestFacts
 
 BINGBOT = Agent(program="bingbot", crawler="search_crawler", operator="Bingbot")
 PUBLISHED = Network(state="enriched", crawler_of="Bingbot", asn_name="Bingbot")

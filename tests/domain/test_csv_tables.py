@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.cli.output import CommandError
-from svc.cli.records.rules.lists import read_csv
-from svc.domain.csv_tables import SEPARATORS, CsvError, Form, read_table
-from svc.domain.timestamps import read_timestamp
+from svc.features.lists.command import read_csv
+from svc.kernel.cli.output import CommandError
+from svc.kernel.values.csv_tables import SEPARATORS, CsvError, Form, read_table
+from svc.kernel.values.timestamps import read_timestamp
 
 VECTORS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "csv_tables.json").read_bytes())
 """The console reads the same ones (`web/pages/test/workplace.test.ts`)."""

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.access.deferred import issue_token, open_token, report_digest, signing_key
+from svc.identify.keys.deferred import issue_token, open_token, report_digest, signing_key
 
 KEY = signing_key(b"p" * 32)
 REQUEST = UUID("0198a1b2-c3d4-7000-8000-000000000001")

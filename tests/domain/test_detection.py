@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from svc.domain.detection import detect, visitor_kind
-from svc.domain.model import (
+from svc.identify.detection import detect, visitor_kind
+from svc.identify.model import (
     Agent,
     Attribute,
     Claims,
@@ -20,8 +20,8 @@ from svc.domain.model import (
     Report,
     RequestFacts,
 )
-from svc.domain.scoring.score import default_profile, score
-from svc.domain.scoring.signals import CATALOGUE, CATALOGUE_ORDER
+from svc.identify.scoring.score import default_profile, score
+from svc.identify.scoring.signals import CATALOGUE, CATALOGUE_ORDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

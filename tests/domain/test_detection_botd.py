@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.detection import botd, detect
-from svc.domain.detection.findings import Findings
-from svc.domain.model import Agent, Network, Report, RequestFacts
+from svc.identify.detection import botd, detect
+from svc.identify.detection.findings import Findings
+from svc.identify.model import Agent, Network, Report, RequestFacts
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.domain.detection import detect
-from svc.domain.detection.tampering import V8_MATHS
-from svc.domain.model import Agent, Attribute, Claims, ClientHints, Network, Observation, Report, RequestFacts
+from svc.identify.detection import detect
+from svc.identify.detection.tampering import V8_MATHS
+from svc.identify.model import Agent, Attribute, Claims, ClientHints, Network, Observation, Report, RequestFacts
 
 KHTML = "AppleWebKit/537.36 (KHTML, like Gecko)"
 WINDOWS = f"Mozilla/5.0 (Windows NT 10.0; Win64; x64) {KHTML} Chrome/140.0.0.0 Safari/537.36"

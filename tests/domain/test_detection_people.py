@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.domain.model import Claims, ClientHints
+from svc.identify.model import Claims, ClientHints
 from tests.domain.test_detection_drivers import ANDROID, DIRECT3D, FIREFOX, KHTML, LINUX, SWIFTSHADER, WINDOWS, look
 
 NVIDIA = "ANGLE (NVIDIA, NVIDIA GeForce RTX 3060/PCIe/SSE2, OpenGL 4.5.0)"

@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from svc.domain.report.native import usable_device_id
+from svc.identify.report.native import usable_device_id
 
 SHARED = [
     # Made by the system of every device of some makers, or by nobody.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.limits.eviction import REQUEST_GRACE_S, IdleConnection, client_prefix, eviction_order
+from svc.kernel.limits.eviction import REQUEST_GRACE_S, IdleConnection, client_prefix, eviction_order
 
 NOW_S = 100.0
 

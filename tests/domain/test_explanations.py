@@ -9,9 +9,9 @@ from typing import Any, get_args
 import pytest
 
 from bench.browsers.measure import SHAPES, Shape
-from svc.domain.matching.decision import Linkage
-from svc.domain.model import Observation
-from svc.domain.scoring.explanations import (
+from svc.identify.matching.decision import Linkage
+from svc.identify.model import Observation
+from svc.identify.scoring.explanations import (
     CHANGES,
     LINKAGE,
     REASONS,
@@ -20,7 +20,7 @@ from svc.domain.scoring.explanations import (
     linkage_text,
     reason_text,
 )
-from svc.domain.scoring.signals import EVIDENCE
+from svc.identify.scoring.signals import EVIDENCE
 from tests.domain.test_detection_both_ways import BOTH_WAYS
 from tests.domain.test_real_browsers import captures
 from tests.support.evidence_names import Module, evidence_names, keyword_values, recorded_names, returned_names
@@ -29,13 +29,13 @@ from tests.support.evidence_names import Module, evidence_names, keyword_values,
 @pytest.mark.slow
 def test_every_evidence_name_has_a_sentence_and_every_sentence_a_name():
     names = evidence_names()
-    assert names - set(EVIDENCE) == set(), "add a sentence for each to svc/domain/data/signals.toml"
+    assert names - set(EVIDENCE) == set(), "add a sentence for each to svc/identify/data/signals.toml"
     assert set(EVIDENCE) - names == set(), "no check records these"
 
 
 @pytest.mark.slow
 def test_every_change_outcome_and_reason_has_a_phrase_and_every_phrase_a_name():
-    assert set(CHANGES) == returned_names("svc.domain.matching.changes", "changes")
+    assert set(CHANGES) == returned_names("svc.identify.matching.changes", "changes")
     assert set(LINKAGE) == {*get_args(Linkage), "replayed", "split_from"}
     assert set(REASONS) == keyword_values("Network", "reason")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from svc.domain.access.browser_keys import MAX_TOKENS, NO_OUTCOMES, Shared, Use, used, usually_verify, with_outcome
-from svc.domain.accounts.velocity import EMPTY, MOST
-from svc.domain.history.newcomers import Arrival, arrived, renewals, without
-from svc.domain.matching.learned.renderings import MAX_RELEASES, MAX_VALUES, Renderings, learn, unseen
-from svc.domain.model import Attribute
+from svc.identify.history.newcomers import Arrival, arrived, renewals, without
+from svc.identify.keys.browser_keys import MAX_TOKENS, NO_OUTCOMES, Shared, Use, used, usually_verify, with_outcome
+from svc.identify.matching.learned.renderings import MAX_RELEASES, MAX_VALUES, Renderings, learn, unseen
+from svc.identify.model import Attribute
+from svc.identify.velocity.counts import EMPTY, MOST
 from tests.domain.matching_world import features_of
 
 

@@ -10,17 +10,17 @@ from typing import Any, get_args
 
 import pytest
 
-from svc.domain.detection import detect
-from svc.domain.model import HeaderContext, Network, RequestFacts
-from svc.domain.network.request_headers import (
+from svc.identify.detection import detect
+from svc.identify.model import HeaderContext, Network, RequestFacts
+from svc.identify.network.request_headers import (
     archived_headers,
     facts_of,
     is_of_a_script,
     read_fetch_metadata,
     read_headers,
 )
-from svc.domain.report import read_report
-from svc.domain.useragent import read_agent, read_hints
+from svc.identify.report import read_report
+from svc.identify.useragent import read_agent, read_hints
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 DATA = Path(__file__).parents[3] / "shared/data"

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.histogram import GROUPS, REQUEST_S, WAIT_S, Histogram
+from svc.kernel.values.histogram import GROUPS, REQUEST_S, WAIT_S, Histogram
 
 
 def test_a_value_counts_in_the_first_bucket_whose_bound_it_does_not_exceed():

@@ -10,7 +10,7 @@ from blake3 import blake3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.history.evidence import (
+from svc.identify.history.evidence import (
     DAY_S,
     ENOUGH_DEVICES,
     HOUR_S,
@@ -40,9 +40,9 @@ from svc.domain.history.evidence import (
     with_lookalike,
     with_shared_address,
 )
-from svc.domain.matching import Statistics, StatisticsUpdate
-from svc.domain.model import Attribute, Claims, Network, Observation, Report
-from svc.domain.network.timezones import country_of_zone
+from svc.identify.matching import Statistics, StatisticsUpdate
+from svc.identify.model import Attribute, Claims, Network, Observation, Report
+from svc.identify.network.timezones import country_of_zone
 from tests.domain.matching_world import DESKTOP_VALUES, features_of
 
 NOW_MS = 1_767_268_800_000

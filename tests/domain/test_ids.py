@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.ids import first_id, is_visitor_id, made_at_ms
+from svc.kernel.values.ids import first_id, is_visitor_id, made_at_ms
 from svc.world import RequestIds
 
 times = st.integers(0, 2**48 - 2)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.events.listing import (
+from svc.identify.events.listing import (
     Asked,
     CursorScope,
     Filters,
@@ -19,9 +19,9 @@ from svc.domain.events.listing import (
     read_listing,
     read_window,
 )
-from svc.domain.records import RETENTION_MS
-from svc.domain.refusals import Detail, Refusal
-from svc.domain.timestamps import read_timestamp
+from svc.identify.records import RETENTION_MS
+from svc.kernel.values.refusals import Detail, Refusal
+from svc.kernel.values.timestamps import read_timestamp
 from tests.support.worlds import EPOCH_MS
 
 NOW = EPOCH_MS

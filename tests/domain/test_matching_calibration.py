@@ -8,9 +8,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.matching import Statistics, StatisticsUpdate
-from svc.domain.matching.learned.calibration import KINDS, calibrated
-from svc.domain.matching.parameters import CAUTION
+from svc.identify.matching import Statistics, StatisticsUpdate
+from svc.identify.matching.learned.calibration import KINDS, calibrated
+from svc.identify.matching.parameters import CAUTION
 from tests.domain.matching_world import features_of
 
 kinds = st.integers(0, KINDS - 1)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from svc.domain.matching import Features, extract
-from svc.domain.model import RequestFacts
-from svc.domain.report import read_report
-from svc.domain.useragent import read_agent
+from svc.identify.matching import Features, extract
+from svc.identify.model import RequestFacts
+from svc.identify.report import read_report
+from svc.identify.useragent import read_agent
 from tests.domain.matching_world import DAY_MS, MINUTE_MS, START_MS, Organization
 
 pytestmark = pytest.mark.slow

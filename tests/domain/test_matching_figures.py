@@ -8,20 +8,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.domain.matching import Features, Statistics, StatisticsUpdate, extract, features, match_visitor
-from svc.domain.matching.blocks import Block, block_keys, token_key
-from svc.domain.matching.decision import decide
-from svc.domain.matching.learned.statistics import HARDWARE
-from svc.domain.matching.parameters import (
+from svc.identify.matching import Features, Statistics, StatisticsUpdate, extract, features, match_visitor
+from svc.identify.matching.blocks import Block, block_keys, token_key
+from svc.identify.matching.decision import decide
+from svc.identify.matching.learned.statistics import HARDWARE
+from svc.identify.matching.parameters import (
     ATTRIBUTE_COUNT,
     PRIOR_DEVICES,
     PRIOR_FREQUENCY,
     PRIOR_HARDWARE,
     RETURN_RATE_MEMORY,
 )
-from svc.domain.matching.tokens import STRANGERS
-from svc.domain.matching.visitor import first_record
-from svc.domain.model import Attribute, Report, RequestFacts
+from svc.identify.matching.tokens import STRANGERS
+from svc.identify.matching.visitor import first_record
+from svc.identify.model import Attribute, Report, RequestFacts
 from tests.domain.matching_world import (
     CHROME,
     DAY_MS,

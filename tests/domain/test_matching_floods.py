@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from svc.domain.matching import blocks
-from svc.domain.matching.visitor import Visitor
+from svc.identify.matching import blocks
+from svc.identify.matching.visitor import Visitor
 from tests.domain.matching_world import DAY_MS, DESKTOP_VALUES, START_MS, Organization, Seen, features_of, other_device
 
 HOME, ELSEWHERE, FLOOD = "81.2.69.142", "151.101.3.10", "203.0.113.9"

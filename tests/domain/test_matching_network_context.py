@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from svc.domain.matching import Statistics, StatisticsUpdate, extract, match_visitor, parameters
-from svc.domain.matching.blocks import NETWORK
-from svc.domain.matching.decision import decide
-from svc.domain.matching.learned import calibration
-from svc.domain.matching.visitor import first_record
-from svc.domain.model import Agent, Attribute, Network, Report, RequestFacts
+from svc.identify.matching import Statistics, StatisticsUpdate, extract, match_visitor, parameters
+from svc.identify.matching.blocks import NETWORK
+from svc.identify.matching.decision import decide
+from svc.identify.matching.learned import calibration
+from svc.identify.matching.visitor import first_record
+from svc.identify.model import Agent, Attribute, Network, Report, RequestFacts
 from tests.domain.matching_world import (
     CHROME,
     DAY_MS,

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.matching import Block, Features, Statistics, StatisticsUpdate, Visitor, extract
-from svc.domain.matching.blocks import (
+from svc.features.tables import BLOCKS
+from svc.identify.matching import Block, Features, Statistics, StatisticsUpdate, Visitor, extract
+from svc.identify.matching.blocks import (
     BLOCK_LENGTH,
     COVERED,
     EVERYTHING,
@@ -22,15 +23,14 @@ from svc.domain.matching.blocks import (
     exact_key,
     same_attribute_keys,
 )
-from svc.domain.matching.changes import releases_between
-from svc.domain.matching.features import networks, sketch
-from svc.domain.matching.learned.statistics import CLASSES, COMMON_VALUES
-from svc.domain.matching.parameters import ATTRIBUTE_COUNT
-from svc.domain.matching.tokens import TOKENS, KeyProbation, Token
-from svc.domain.matching.visitor import EXACT_HASHES, FORMER_VALUES, NETWORKS, first_record
-from svc.domain.model import Agent, Attribute, Claims, Report, RequestFacts
-from svc.store.schema.codec import CorruptionError
-from svc.store.schema.tables import BLOCKS
+from svc.identify.matching.changes import releases_between
+from svc.identify.matching.features import networks, sketch
+from svc.identify.matching.learned.statistics import CLASSES, COMMON_VALUES
+from svc.identify.matching.parameters import ATTRIBUTE_COUNT
+from svc.identify.matching.tokens import TOKENS, KeyProbation, Token
+from svc.identify.matching.visitor import EXACT_HASHES, FORMER_VALUES, NETWORKS, first_record
+from svc.identify.model import Agent, Attribute, Claims, Report, RequestFacts
+from svc.kernel.store.schema.codec import CorruptionError
 from tests.domain.matching_world import (
     CHROME,
     DESKTOP_VALUES,

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.domain.matching import Features, extract
-from svc.domain.model import RequestFacts
-from svc.domain.report import read_report
-from svc.domain.useragent import read_agent
+from svc.identify.matching import Features, extract
+from svc.identify.model import RequestFacts
+from svc.identify.report import read_report
+from svc.identify.useragent import read_agent
 from tests.domain.matching_world import DAY_MS, START_MS, Organization
 from tests.domain.test_report_native import android, iphone
 

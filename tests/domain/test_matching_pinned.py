@@ -15,11 +15,11 @@ from typing import Any
 
 import msgspec
 
-from svc.domain.matching import Features, extract
-from svc.domain.matching.blocks import EXACT, TOKEN, block_keys
-from svc.domain.matching.decision import decide
-from svc.domain.matching.learned.statistics import StatisticsRows
-from svc.domain.model import Agent, Attribute, Network, Report, RequestFacts
+from svc.identify.matching import Features, extract
+from svc.identify.matching.blocks import EXACT, TOKEN, block_keys
+from svc.identify.matching.decision import decide
+from svc.identify.matching.learned.statistics import StatisticsRows
+from svc.identify.model import Agent, Attribute, Network, Report, RequestFacts
 from tests.domain.matching_world import (
     CHROME,
     DAY_MS,

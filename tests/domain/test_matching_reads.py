@@ -5,14 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from svc.domain.matching import Block, Features, Statistics, match_visitor, parameters
-from svc.domain.matching.blocks import HARDWARE, NETWORK, block_keys
-from svc.domain.matching.chance import ALL_AGREE, BIT
-from svc.domain.matching.comparison import compare
-from svc.domain.matching.decision import decide
-from svc.domain.matching.parameters import ATTRIBUTE_COUNT
-from svc.domain.matching.visitor import first_record
-from svc.domain.model import Attribute
+from svc.identify.matching import Block, Features, Statistics, match_visitor, parameters
+from svc.identify.matching.blocks import HARDWARE, NETWORK, block_keys
+from svc.identify.matching.chance import ALL_AGREE, BIT
+from svc.identify.matching.comparison import compare
+from svc.identify.matching.decision import decide
+from svc.identify.matching.parameters import ATTRIBUTE_COUNT
+from svc.identify.matching.visitor import first_record
+from svc.identify.model import Attribute
 from tests.domain.matching_world import (
     CHROME,
     DAY_MS,

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.domain.matching import Block, Features, StatisticsUpdate, features
-from svc.domain.matching.blocks import EXACT, token_key
-from svc.domain.matching.chance import ALL_AGREE, BIT, Chance
-from svc.domain.matching.changes import releases_between
-from svc.domain.matching.decision import by_token, rank
-from svc.domain.matching.features import hash32, hash64, networks, sketch
-from svc.domain.matching.learned.calibration import FAR, NEAR, SURROUNDINGS, WIDE, calibrated, kind_of
-from svc.domain.matching.learned.statistics import HARDWARE, LOCALE, Statistics
-from svc.domain.matching.parameters import (
+from svc.identify.matching import Block, Features, StatisticsUpdate, features
+from svc.identify.matching.blocks import EXACT, token_key
+from svc.identify.matching.chance import ALL_AGREE, BIT, Chance
+from svc.identify.matching.changes import releases_between
+from svc.identify.matching.decision import by_token, rank
+from svc.identify.matching.features import hash32, hash64, networks, sketch
+from svc.identify.matching.learned.calibration import FAR, NEAR, SURROUNDINGS, WIDE, calibrated, kind_of
+from svc.identify.matching.learned.statistics import HARDWARE, LOCALE, Statistics
+from svc.identify.matching.parameters import (
     AGREEMENT_WEIGHT,
     CALIBRATION,
     LIKENESS_WITHIN,
@@ -24,9 +24,9 @@ from svc.domain.matching.parameters import (
     RECORDS_SCORED,
     UNSEEN_TWINS,
 )
-from svc.domain.matching.tokens import CAME_BACK
-from svc.domain.matching.visitor import NOWHERE, Visitor, first_record
-from svc.domain.model import Attribute
+from svc.identify.matching.tokens import CAME_BACK
+from svc.identify.matching.visitor import NOWHERE, Visitor, first_record
+from svc.identify.model import Attribute
 from tests.domain.matching_world import START_MS, features_of, other_device
 
 TOKEN = "t0ken-of-the-first-browser"

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.domain.matching import tokens as of_tokens
-from svc.domain.matching.blocks import token_key
-from svc.domain.matching.tokens import RENEWED
+from svc.identify.matching import tokens as of_tokens
+from svc.identify.matching.blocks import token_key
+from svc.identify.matching.tokens import RENEWED
 from tests.domain.matching_world import Seen, other_device
 from tests.domain.test_matching_tokens import (
     ELSEWHERE,

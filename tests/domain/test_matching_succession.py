@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from svc.domain.matching import Recognition, Statistics, StatisticsUpdate
-from svc.domain.matching.tokens import STRANGERS, TOKENS
+from svc.identify.matching import Recognition, Statistics, StatisticsUpdate
+from svc.identify.matching.tokens import STRANGERS, TOKENS
 from tests.domain.matching_world import DAY_MS, MINUTE_MS
 from tests.domain.test_matching_tokens import ELSEWHERE, FORUM, HOME, NEIGHBOR, World, browser
 

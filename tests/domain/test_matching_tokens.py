@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.matching import Statistics, StatisticsUpdate, Visitor, blocks, match_visitor, parameters
-from svc.domain.matching import tokens as of_tokens
-from svc.domain.matching.blocks import block_keys, exact_key, token_key
-from svc.domain.matching.features import Features
-from svc.domain.matching.parameters import ATTRIBUTE_COUNT, RECORDS_READ
-from svc.domain.matching.tokens import DEVICE, IN_DOUBT, STRANGERS, TOKENS, UNKNOWN_ORIGIN, Token
-from svc.domain.matching.visitor import first_record
-from svc.domain.model import Attribute
+from svc.identify.matching import Statistics, StatisticsUpdate, Visitor, blocks, match_visitor, parameters
+from svc.identify.matching import tokens as of_tokens
+from svc.identify.matching.blocks import block_keys, exact_key, token_key
+from svc.identify.matching.features import Features
+from svc.identify.matching.parameters import ATTRIBUTE_COUNT, RECORDS_READ
+from svc.identify.matching.tokens import DEVICE, IN_DOUBT, STRANGERS, TOKENS, UNKNOWN_ORIGIN, Token
+from svc.identify.matching.visitor import first_record
+from svc.identify.model import Attribute
 from tests.domain.matching_world import (
     DAY_MS,
     DESKTOP_VALUES,

@@ -5,16 +5,16 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from svc.domain.matching import match_visitor
-from svc.domain.matching.blocks import token_key
-from svc.domain.matching.decision import decide
-from svc.domain.matching.learned import calibration
-from svc.domain.matching.learned.calibration import NEAR, SURROUNDINGS, WIDE
-from svc.domain.matching.parameters import PROBATION_DAYS
-from svc.domain.matching.recognition import likeliest_visitor
-from svc.domain.matching.tokens import IN_DOUBT, STRANGERS
-from svc.domain.matching.visitor import VARIES, Visitor
-from svc.domain.model import Attribute
+from svc.identify.matching import match_visitor
+from svc.identify.matching.blocks import token_key
+from svc.identify.matching.decision import decide
+from svc.identify.matching.learned import calibration
+from svc.identify.matching.learned.calibration import NEAR, SURROUNDINGS, WIDE
+from svc.identify.matching.parameters import PROBATION_DAYS
+from svc.identify.matching.recognition import likeliest_visitor
+from svc.identify.matching.tokens import IN_DOUBT, STRANGERS
+from svc.identify.matching.visitor import VARIES, Visitor
+from svc.identify.model import Attribute
 from tests.domain.matching_world import DAY_MS, DESKTOP_VALUES, START_MS, Organization, features_of, other_device
 
 OWN, OTHER = "token-of-the-owner-01234", "token-of-the-other-device"

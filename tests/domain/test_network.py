@@ -2,8 +2,16 @@
 
 import pytest
 
-from svc.domain.network.addresses import Address
-from svc.domain.network.facts import AutonomousSystem, Country, Known, Range, all_ranges, kind_of_network, read_network
+from svc.identify.network.facts import (
+    AutonomousSystem,
+    Country,
+    Known,
+    Range,
+    all_ranges,
+    kind_of_network,
+    read_network,
+)
+from svc.kernel.values.addresses import Address
 
 
 class Finding:

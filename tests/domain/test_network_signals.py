@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from svc.domain.detection import detect
-from svc.domain.model import Agent, Network, Platform, Report, RequestFacts
-from svc.domain.scoring.score import default_profile, score
+from svc.identify.detection import detect
+from svc.identify.model import Agent, Network, Platform, Report, RequestFacts
+from svc.identify.scoring.score import default_profile, score
 
 
 def fired(network: Network, platform: Platform = "web") -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from svc.domain.history.origins import (
+from svc.identify.history.origins import (
     EXPECTED_FROM,
     REMEMBERED,
     OriginHistory,
@@ -16,7 +16,7 @@ from svc.domain.history.origins import (
     visited,
     without_missing_hints,
 )
-from svc.domain.model import Claims, ClientHints, Observation, Report, RequestFacts
+from svc.identify.model import Claims, ClientHints, Observation, Report, RequestFacts
 
 BRANDS = ClientHints(brands=(("Chromium", "137"),))
 NONE = ClientHints()

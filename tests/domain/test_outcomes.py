@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.ids import made_at_ms
-from svc.domain.labels.outcomes import Facts, Outcome, OutcomeSegment, merged
-from svc.domain.labels.performance import KINDS, DayOutcomes, Performance, wilson
-from svc.domain.model import LABELS
+from svc.features.labels.outcomes import Facts, Outcome, OutcomeSegment, merged
+from svc.features.labels.performance import KINDS, DayOutcomes, Performance, wilson
+from svc.identify.model import LABELS
+from svc.kernel.values.ids import made_at_ms
 from tests.support.worlds import EPOCH_MS
 
 FACTS = st.builds(

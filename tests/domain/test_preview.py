@@ -10,9 +10,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.model import EventSignal, Observation, Verdict
-from svc.domain.records import Document, Event
-from svc.domain.scoring.preview import (
+from svc.features.weights.preview import (
     MOST_EXAMPLES,
     LevelCounts,
     Preview,
@@ -21,8 +19,10 @@ from svc.domain.scoring.preview import (
     WeightsPreview,
     observed,
 )
-from svc.domain.scoring.score import Score, Weights, default_profile, score
-from svc.domain.scoring.signals import MAX_WEIGHT, signal_names
+from svc.identify.model import EventSignal, Observation, Verdict
+from svc.identify.records import Document, Event
+from svc.identify.scoring.score import Score, Weights, default_profile, score
+from svc.identify.scoring.signals import MAX_WEIGHT, signal_names
 
 NOW = default_profile("web")
 SIGNALS = signal_names("web")

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from svc.domain.access.proof import WINDOW_MS, Proof, Subject, archived_proof, examine, signed_text
-from svc.domain.encodings import base64url
-from svc.domain.history.evidence import REPLAY_MEMORY_S
-from svc.domain.model import Report, RequestFacts
-from svc.domain.report import read_report
+from svc.identify.history.evidence import REPLAY_MEMORY_S
+from svc.identify.keys.proof import WINDOW_MS, Proof, Subject, archived_proof, examine, signed_text
+from svc.identify.model import Report, RequestFacts
+from svc.identify.report import read_report
+from svc.kernel.values.encodings import base64url
 from tests.clients.vectors import cases
 from tests.support.proofs import BrowserKey, compact
 

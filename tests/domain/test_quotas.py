@@ -5,9 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.billing import IDENTIFIABLE_MICROS, UNIDENTIFIABLE_MICROS, LedgerEntry, Usage, counters
-from svc.domain.ids import DAY_MS
-from svc.domain.limits.quotas import (
+from svc.kernel.limits.quotas import (
     PAGE_BYTES,
     Holding,
     Quotas,
@@ -17,6 +15,8 @@ from svc.domain.limits.quotas import (
     row_bytes,
     seconds_to_midnight,
 )
+from svc.kernel.tenants.billing import IDENTIFIABLE_MICROS, UNIDENTIFIABLE_MICROS, LedgerEntry, Usage, counters
+from svc.kernel.values.ids import DAY_MS
 
 CAPACITY = 1 << 20
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.limits.ratelimit import (
+from svc.kernel.limits.ratelimit import (
     MOST_ADDRESSES,
     Bucket,
     BucketName,

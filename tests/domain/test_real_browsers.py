@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from bench.browsers.measure import SHAPES, Capture, Shape, false_signals, is_found, read_captures
-from svc.domain.matching import extract
-from svc.domain.report import read_report
-from svc.domain.useragent import read_agent
+from svc.identify.matching import extract
+from svc.identify.report import read_report
+from svc.identify.useragent import read_agent
 from tests.domain.matching_world import MINUTE_MS, START_MS, Organization
 
 FILE = Path(__file__).parents[1] / "captures" / "real-browsers.jsonl.gz"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.access.credentials import KEY_KINDS, issue_secret, prefix, redact
-from svc.domain.model import ENVIRONMENTS
-from svc.domain.webhooks.signature import signing_secret
+from svc.features.webhooks.content.signature import signing_secret
+from svc.identify.model import ENVIRONMENTS
+from svc.kernel.access.credentials import KEY_KINDS, issue_secret, prefix, redact
 
 ENTROPY = st.binary(min_size=32, max_size=32)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.history.evidence import (
+from svc.identify.history.evidence import (
     DAY_S,
     ENOUGH_DEVICES,
     PLACES,
@@ -16,10 +16,10 @@ from svc.domain.history.evidence import (
     new_place,
     with_unusual_handshake,
 )
-from svc.domain.history.repeated_reports import CAME_BACK_S, WINDOW_S, alike_key, repeated_report
-from svc.domain.matching import Features, Statistics, StatisticsUpdate, Visitor
-from svc.domain.matching.blocks import block_keys, exact_key
-from svc.domain.matching.learned.return_intervals import (
+from svc.identify.history.repeated_reports import CAME_BACK_S, WINDOW_S, alike_key, repeated_report
+from svc.identify.matching import Features, Statistics, StatisticsUpdate, Visitor
+from svc.identify.matching.blocks import block_keys, exact_key
+from svc.identify.matching.learned.return_intervals import (
     ENOUGH,
     FADING,
     FINGERPRINTS,
@@ -28,8 +28,8 @@ from svc.domain.matching.learned.return_intervals import (
     is_unusual,
     learn_handshake,
 )
-from svc.domain.matching.visitor import first_record
-from svc.domain.model import Attribute, Observation
+from svc.identify.matching.visitor import first_record
+from svc.identify.model import Attribute, Observation
 from tests.domain.matching_world import DESKTOP_VALUES, features_of, other_device
 
 NOW_S = 1_767_268_800

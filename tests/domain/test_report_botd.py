@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from svc.domain.model import RequestFacts
-from svc.domain.report import read_report
+from svc.identify.model import RequestFacts
+from svc.identify.report import read_report
 
 FACTS = RequestFacts(ip="192.0.2.1")
 COMPONENTS: dict[str, Any] = {

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from svc.domain.model import Attribute, Claims
-from svc.domain.report.any_report import IN_ANY_REPORT
-from svc.domain.report.canonical import FOLLOWING
-from svc.domain.report.fpscanner import STANDARD_PLUGINS_HASH
-from svc.domain.report.native import ARCHIVED, FLAGS, TABLE
-from svc.domain.report.reader import ADAPTERS
-from svc.domain.report.table import Adapter, Field, FieldTable, fields
+from svc.identify.model import Attribute, Claims
+from svc.identify.report.any_report import IN_ANY_REPORT
+from svc.identify.report.canonical import FOLLOWING
+from svc.identify.report.fpscanner import STANDARD_PLUGINS_HASH
+from svc.identify.report.native import ARCHIVED, FLAGS, TABLE
+from svc.identify.report.reader import ADAPTERS
+from svc.identify.report.table import Adapter, Field, FieldTable, fields
 from tests.domain.test_report_fingerprintjs import components
 from tests.domain.test_report_hostile import APP, PROBES, SECTIONS, TREE, places, replaced
 from tests.domain.test_report_plain import plain

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from svc.domain.model import Attribute, RequestFacts
-from svc.domain.report import read_report
+from svc.identify.model import Attribute, RequestFacts
+from svc.identify.report import read_report
 
 FACTS = RequestFacts(ip="192.0.2.1")
 VALUES: dict[str, Any] = {

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from svc.domain.detection import detect
-from svc.domain.model import Agent, Attribute, Network, Observation, RequestFacts
-from svc.domain.report import read_report
-from svc.domain.report.fpscanner import STANDARD_PLUGINS_HASH
-from svc.domain.report.masks import STANDARD_PLUGINS
+from svc.identify.detection import detect
+from svc.identify.model import Agent, Attribute, Network, Observation, RequestFacts
+from svc.identify.report import read_report
+from svc.identify.report.fpscanner import STANDARD_PLUGINS_HASH
+from svc.identify.report.masks import STANDARD_PLUGINS
 
 FACTS = RequestFacts(ip="192.0.2.1")
 NOWHERE = Network(state="unavailable", reason="private_address")

@@ -15,14 +15,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from svc.domain.detection import detect
-from svc.domain.model import PLATFORMS, Agent, ClientHints, Network, Report, RequestFacts
-from svc.domain.report import fpscanner, native, read_report, thumbmark
-from svc.domain.report.fingerprintjs import KNOWN
-from svc.domain.report.plain import READ_HERE
-from svc.domain.report.values import MOST_FIGURES, figures
-from svc.domain.scoring.signals import CATALOGUE
-from svc.domain.useragent import read_agent
+from svc.identify.detection import detect
+from svc.identify.model import PLATFORMS, Agent, ClientHints, Network, Report, RequestFacts
+from svc.identify.report import fpscanner, native, read_report, thumbmark
+from svc.identify.report.fingerprintjs import KNOWN
+from svc.identify.report.plain import READ_HERE
+from svc.identify.report.values import MOST_FIGURES, figures
+from svc.identify.scoring.signals import CATALOGUE
+from svc.identify.useragent import read_agent
 from tests.support.effort import effort
 
 FACTS = RequestFacts(ip="192.0.2.1", user_agent="Mozilla/5.0")

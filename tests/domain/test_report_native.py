@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from svc.domain.matching import extract
-from svc.domain.model import Attribute, RequestFacts
-from svc.domain.report import read_report
-from svc.domain.useragent import read_agent
+from svc.identify.matching import extract
+from svc.identify.model import Attribute, RequestFacts
+from svc.identify.report import read_report
+from svc.identify.useragent import read_agent
 
 FACTS = RequestFacts(ip="192.0.2.1")
 VENDOR_ID = "8C5E2F0A-1B7D-4E39-9A66-2D0C4B8F1E73"

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from svc.domain.model import Attribute, ClientHints, RequestFacts
-from svc.domain.report import read_report
-from svc.domain.report.any_report import IN_ANY_REPORT
-from svc.domain.report.canonical import canonical_gpu, time_zone
-from svc.domain.report.masks import STANDARD_PLUGINS
+from svc.identify.model import Attribute, ClientHints, RequestFacts
+from svc.identify.report import read_report
+from svc.identify.report.any_report import IN_ANY_REPORT
+from svc.identify.report.canonical import canonical_gpu, time_zone
+from svc.identify.report.masks import STANDARD_PLUGINS
 
 FACTS = RequestFacts(ip="192.0.2.1")
 CHROME = (

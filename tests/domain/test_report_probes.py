@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from svc.domain.detection import detect
-from svc.domain.model import Agent, Attribute, Network, Observation, RequestFacts
-from svc.domain.report import read_report
+from svc.identify.detection import detect
+from svc.identify.model import Agent, Attribute, Network, Observation, RequestFacts
+from svc.identify.report import read_report
 
 CHROME = (
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/144.0.0.0 Safari/537.36"

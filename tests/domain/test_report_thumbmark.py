@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from svc.domain.matching import extract
-from svc.domain.model import Attribute, ClientHints, RequestFacts
-from svc.domain.report import read_report
-from svc.domain.report.masks import STANDARD_PLUGINS
-from svc.domain.useragent import read_agent
+from svc.identify.matching import extract
+from svc.identify.model import Attribute, ClientHints, RequestFacts
+from svc.identify.report import read_report
+from svc.identify.report.masks import STANDARD_PLUGINS
+from svc.identify.useragent import read_agent
 
 FACTS = RequestFacts(ip="192.0.2.1")
 CHROME = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from svc.domain.model import ClientHints, RequestFacts
-from svc.domain.network.request_headers import RequestHeaders, _archived, archived_headers, facts_of, read_headers
-from svc.domain.useragent.hints import read_hints
+from svc.identify.model import ClientHints, RequestFacts
+from svc.identify.network.request_headers import RequestHeaders, _archived, archived_headers, facts_of, read_headers
+from svc.identify.useragent.hints import read_hints
 from tests.spec.responses import BROWSER
 
 CHROME = {

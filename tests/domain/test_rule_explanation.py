@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from bench.condition_grammar import conditions
-from svc.domain.rules.conditions import compiled
-from svc.domain.rules.cost import BUDGET
-from svc.domain.rules.evaluation import Evaluation, Values
-from svc.domain.rules.explanation import LONGEST_VALUE, Operand, Term, explain, shown, written
-from svc.domain.rules.language import checked_tree
-from svc.domain.rules.tree import Node, Type
+from svc.features.rules.explanation import LONGEST_VALUE, Operand, Term, explain, shown, written
+from svc.features.rules.language.conditions import compiled
+from svc.features.rules.language.cost import BUDGET
+from svc.features.rules.language.evaluation import Evaluation, Values
+from svc.features.rules.language.language import checked_tree
+from svc.features.rules.language.tree import Node, Type
 
 VALUES: dict[str, Any] = {
     "score": 40,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.model import PLATFORMS, EventSignal, EventTrigger, Level, Observation, Platform
-from svc.domain.scoring.score import Score, Weights, default_profile, group_triggers, in_force, level_of, score
-from svc.domain.scoring.signals import CATALOGUE, default_weights
+from svc.identify.model import PLATFORMS, EventSignal, EventTrigger, Level, Observation, Platform
+from svc.identify.scoring.score import Score, Weights, default_profile, group_triggers, in_force, level_of, score
+from svc.identify.scoring.signals import CATALOGUE, default_weights
 
 
 def seen(*signals: str, confidence: Level = "medium") -> list[Observation]:

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from bench.browsers.pack import read_rows
-from svc.domain.detection import detect, visitor_kind
-from svc.domain.detection.graphics import is_software_renderer
-from svc.domain.model import Network, VisitorKind
-from svc.domain.report import read_report
-from svc.domain.useragent import read_agent
+from svc.identify.detection import detect, visitor_kind
+from svc.identify.detection.graphics import is_software_renderer
+from svc.identify.model import Network, VisitorKind
+from svc.identify.report import read_report
+from svc.identify.useragent import read_agent
 from tests.domain.test_automation_tools import facts_of
 
 FILE = Path(__file__).parents[1] / "captures" / "sdk-browsers.jsonl.gz"

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from bench.browsers.upgrades import DEVICES, RELEASE, SHARED_ADDRESS, Where, address, read
-from svc.domain.detection import detect
-from svc.domain.matching import Features, extract
-from svc.domain.model import Attribute, Network, Report, RequestFacts
-from svc.domain.report import read_report
-from svc.domain.useragent import read_agent
-from svc.domain.useragent.hints import read_hints
+from svc.identify.detection import detect
+from svc.identify.matching import Features, extract
+from svc.identify.model import Attribute, Network, Report, RequestFacts
+from svc.identify.report import read_report
+from svc.identify.useragent import read_agent
+from svc.identify.useragent.hints import read_hints
 from tests.domain.matching_world import DAY_MS, MINUTE_MS, START_MS, Organization
 
 pytestmark = pytest.mark.slow

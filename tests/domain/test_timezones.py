@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from svc.domain.network.timezones import country_of_zone, zone_fits_country
+from svc.identify.network.timezones import country_of_zone, zone_fits_country
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_the_time_zone_data_of_the_machine_is_not_read():
     """With a search path that leads nowhere, as on a machine without time zones."""
     code = (
         "import zoneinfo; zoneinfo.reset_tzpath(['/nowhere'])\n"
-        "from svc.domain.network.timezones import zone_fits_country\n"
+        "from svc.identify.network.timezones import zone_fits_country\n"
         "opened = []\n"
         "import sys; sys.addaudithook(lambda event, given: event == 'open' and opened.append(str(given[0])))\n"
         "assert zone_fits_country('Europe/Vienna', 'DE')\n"

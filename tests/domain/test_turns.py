@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.limits.turns import Turns
+from svc.kernel.limits.turns import Turns
 
 OWNERS = st.sampled_from("abcd")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from svc.domain.model import Agent, Claims, ClientHints, Report, RequestFacts
-from svc.domain.useragent import read_agent, read_hints
+from svc.identify.model import Agent, Claims, ClientHints, Report, RequestFacts
+from svc.identify.useragent import read_agent, read_hints
 
 WINDOWS_CHROME = (
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/137.0.0.0 Safari/537.36"
@@ -186,8 +186,8 @@ def test_a_crawler_has_a_name_a_kind_and_an_operator(text: str, name: str, kind:
 def test_operators_have_the_names_of_their_ranges_or_sources():
     from iporigin import dataset_info
 
-    from svc.domain.useragent.crawlers import _known
-    from svc.network_data.sources import SOURCES
+    from svc.identify.network_data.sources import SOURCES
+    from svc.identify.useragent.crawlers import _known
 
     operators = {program.operator for program in _known()[0] if program.operator}
     kept = {source.file.removeprefix("crawler-").removesuffix(".txt") for source in SOURCES}

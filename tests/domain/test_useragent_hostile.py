@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.model import Agent, Claims, ClientHints, Report, RequestFacts
-from svc.domain.useragent import read_agent, read_hints
-from svc.domain.useragent.agent import CACHED_AGENTS, _read
+from svc.identify.model import Agent, Claims, ClientHints, Report, RequestFacts
+from svc.identify.useragent import read_agent, read_hints
+from svc.identify.useragent.agent import CACHED_AGENTS, _read
 
 SLOWEST_S = 0.02
 NO_HINTS = ClientHints()

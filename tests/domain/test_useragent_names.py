@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from svc.domain.model import Agent, ClientHints, Report, RequestFacts
-from svc.domain.useragent import read_agent
+from svc.identify.model import Agent, ClientHints, Report, RequestFacts
+from svc.identify.useragent import read_agent
 
 CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/137.0.0.0"
 NO_HINTS = ClientHints()

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from svc.domain.webhooks.partitions import PARTITIONS, above_part, part_of, partition_of
-from svc.domain.webhooks.queues import ENDPOINT_SLOTS, ORGANIZATION_SLOTS, organization_slots
-from svc.domain.webhooks.records import EndpointKey
+from svc.features.webhooks.partitions import PARTITIONS, above_part, part_of, partition_of
+from svc.features.webhooks.queues import ENDPOINT_SLOTS, ORGANIZATION_SLOTS, organization_slots
+from svc.features.webhooks.records import EndpointKey
 
 
 def test_the_share_of_an_endpoint_never_changes():

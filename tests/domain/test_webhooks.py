@@ -15,13 +15,10 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from svc.domain.events.event_row import event_row
-from svc.domain.model import EventSignal, EventTrigger, Verdict
-from svc.domain.records import Event
-from svc.domain.timestamps import timestamp
-from svc.domain.webhooks.envelope import derived_event_id, identification_event_id, seal
-from svc.domain.webhooks.payloads import suspect
-from svc.domain.webhooks.records import (
+from svc.features.webhooks.content.envelope import derived_event_id, identification_event_id, seal
+from svc.features.webhooks.content.payloads import suspect
+from svc.features.webhooks.content.signature import secrets_in_force, secrets_key, signed_headers, signing_secret
+from svc.features.webhooks.records import (
     DELIVERY_KINDS,
     EVENT_TYPES,
     AttemptError,
@@ -32,8 +29,8 @@ from svc.domain.webhooks.records import (
     Health,
     webhook_environment,
 )
-from svc.domain.webhooks.refused import NOTIFIABLE, Refusals, RefusedRequest, note, notify
-from svc.domain.webhooks.schedule import (
+from svc.features.webhooks.refused import NOTIFIABLE, Refusals, RefusedRequest, note, notify
+from svc.features.webhooks.schedule import (
     DELIVERY_TRANSITIONS,
     ENDPOINT_TRANSITIONS,
     STEPS_MS,
@@ -42,7 +39,10 @@ from svc.domain.webhooks.schedule import (
     classify_result,
     jittered,
 )
-from svc.domain.webhooks.signature import secrets_in_force, secrets_key, signed_headers, signing_secret
+from svc.identify.events.event_row import event_row
+from svc.identify.model import EventSignal, EventTrigger, Verdict
+from svc.identify.records import Event
+from svc.kernel.values.timestamps import timestamp
 
 AT_MS = 1_767_225_600_000
 REQUEST_ID = UUID("019b76da-a800-7752-8079-3cdead0412c1")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from svc.domain.webhooks.queues import DeliveryScheduler
-from svc.domain.webhooks.records import DeliveryKey, EndpointKey
+from svc.features.webhooks.queues import DeliveryScheduler
+from svc.features.webhooks.records import DeliveryKey, EndpointKey
 
 KEY, OTHER = EndpointKey(1, 1), EndpointKey(1, 2)
 DELIVERY = DeliveryKey(bytes(16), "auto")

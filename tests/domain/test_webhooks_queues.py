@@ -7,7 +7,7 @@ from collections import Counter, deque
 import msgspec
 import pytest
 
-from svc.domain.webhooks.queues import (
+from svc.features.webhooks.queues import (
     FAILING_SLOTS,
     MAX_PROBE_MS,
     ORGANIZATION_SLOTS,
@@ -20,8 +20,8 @@ from svc.domain.webhooks.queues import (
     is_failing,
     probe_after_ms,
 )
-from svc.domain.webhooks.records import DeliveryKey, Endpoint, EndpointKey, Health
-from svc.domain.webhooks.schedule import AttemptResult
+from svc.features.webhooks.records import DeliveryKey, Endpoint, EndpointKey, Health
+from svc.features.webhooks.schedule import AttemptResult
 
 ENDPOINT = Endpoint(
     id="whk_1",

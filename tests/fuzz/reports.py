@@ -8,11 +8,11 @@ import msgspec
 from hypothesis import strategies as st
 
 from bench.detection.hostile import BOTD, SECTION_KEYS
-from svc.domain.events.archive import inflate
-from svc.domain.identification import Assessment, Submission, assess
-from svc.domain.model import RequestFacts
-from svc.domain.report import fingerprintjs, fpscanner, native, plain, thumbmark
-from svc.domain.scoring.signals import CATALOGUE, EVIDENCE
+from svc.identify.events.archive import inflate
+from svc.identify.identification import Assessment, Submission, assess
+from svc.identify.model import RequestFacts
+from svc.identify.report import fingerprintjs, fpscanner, native, plain, thumbmark
+from svc.identify.scoring.signals import CATALOGUE, EVIDENCE
 from tests.domain.test_report_hostile import APP, CONTEXT, PROBES, SECTIONS, TREE
 from tests.fuzz.target import Target, json_values, scalars
 from tests.fuzz.texts import AGENTS, NOW_MS, REQUEST_ID

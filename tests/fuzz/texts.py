@@ -10,22 +10,22 @@ from uuid import UUID
 import msgspec
 from hypothesis import strategies as st
 
-from svc.domain.access import deferred
-from svc.domain.access.credentials import Credential, issue_secret, parse
-from svc.domain.cursor import read_cursor, write_cursor
-from svc.domain.events.listing import Asked, CursorScope, Listing, read_listing
-from svc.domain.model import Agent, ClientHints, Report, RequestFacts
-from svc.domain.network.addresses import client_address, is_trusted, parse_ip
-from svc.domain.network.origins import MAX_LENGTH, normalize_origin, normalize_pattern, origin_allowed
-from svc.domain.records import RETENTION_MS
-from svc.domain.refusals import Refusal
-from svc.domain.timestamps import read_timestamp, timestamp
-from svc.domain.useragent import read_agent, read_hints
-from svc.domain.webhooks.addresses import MAX_URL_LENGTH, TargetPolicy, addresses_to_dial, read_target
-from svc.domain.webhooks.addresses import Target as WebhookTarget
-from svc.http.query import read_query
-from svc.http.routes import PATHS, RouteMatch
-from svc.http.schema import ListEventsQuery
+from svc.features.routes import PATHS, RouteMatch
+from svc.features.webhooks.addresses import MAX_URL_LENGTH, TargetPolicy, addresses_to_dial, read_target
+from svc.features.webhooks.addresses import Target as WebhookTarget
+from svc.identify.events.listing import Asked, CursorScope, Listing, read_listing
+from svc.identify.keys import deferred
+from svc.identify.model import Agent, ClientHints, Report, RequestFacts
+from svc.identify.records import RETENTION_MS
+from svc.identify.useragent import read_agent, read_hints
+from svc.kernel.access.credentials import Credential, issue_secret, parse
+from svc.kernel.http.query import read_query
+from svc.kernel.http.schema import ListEventsQuery
+from svc.kernel.values.addresses import client_address, is_trusted, parse_ip
+from svc.kernel.values.cursor import read_cursor, write_cursor
+from svc.kernel.values.origins import MAX_LENGTH, normalize_origin, normalize_pattern, origin_allowed
+from svc.kernel.values.refusals import Refusal
+from svc.kernel.values.timestamps import read_timestamp, timestamp
 from tests.fuzz.target import AWKWARD_TEXT, Target, mutated, mutated_text
 
 NOW_MS = 1_767_225_600_000

@@ -6,7 +6,7 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from svc.http.limits import LongReads
+from svc.kernel.http.callers.limits import LongReads
 
 BUSY, OTHER = 1, 2
 

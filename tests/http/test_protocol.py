@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.http.server.http1 import MOST_CHUNK_LINE_BYTES, MOST_CHUNKS, MOST_FIELDS, HttpProtocol, Phase
-from svc.http.server.messages import (
+from svc.kernel.http.server.http1 import MOST_CHUNK_LINE_BYTES, MOST_CHUNKS, MOST_FIELDS, HttpProtocol, Phase
+from svc.kernel.http.server.messages import (
     BodyPart,
     EndOfRequest,
     HttpEvent,

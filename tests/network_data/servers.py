@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import trustme
 
-from svc.webhook_transport.connections import tls_context
+from svc.features.webhooks.transport.connections import tls_context
 
 
 class Page(NamedTuple):

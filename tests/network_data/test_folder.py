@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from svc.domain.network.facts import Known, Range, read_network
-from svc.network_data.folder import LIST_KINDS, NOTHING, FilesInUse, read_folder
-from svc.network_data.lookup import BuiltInRanges, NetworkData
-from svc.network_data.mmdb import Database
+from svc.identify.network.facts import Known, Range, read_network
+from svc.identify.network_data.folder import LIST_KINDS, NOTHING, FilesInUse, read_folder
+from svc.identify.network_data.lookup import BuiltInRanges, NetworkData
+from svc.identify.network_data.mmdb import Database
 from tests.support.mmdb_writer import Tree
 
 IP = ip_address("81.2.69.160")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.network_data import NetworkFileError
-from svc.network_data.lists import AddressSet, crowded_networks, read_as_numbers, read_list, read_servers
+from svc.identify.network_data import NetworkFileError
+from svc.identify.network_data.lists import AddressSet, crowded_networks, read_as_numbers, read_list, read_servers
 
 
 def holds(listed: AddressSet, *addresses: str) -> list[bool]:

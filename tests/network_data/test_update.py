@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from svc.network_data import fetch as fetching
-from svc.network_data.fetch import FetchError, check_url, fetch
-from svc.network_data.folder import read_folder, read_source
-from svc.network_data.kept import FolderError, kept_files, locked_folder, put
-from svc.network_data.sources import BY_NAME, SOURCES, Source, addresses, whole
-from svc.network_data.update import Mirror, Publishers, UpdateError, UpdateOutcome, origin_of, update, wanted
-from svc.webhook_transport.connections import tls_context
+from svc.features.webhooks.transport.connections import tls_context
+from svc.identify.network_data import fetch as fetching
+from svc.identify.network_data.fetch import FetchError, check_url, fetch
+from svc.identify.network_data.folder import read_folder, read_source
+from svc.identify.network_data.kept import FolderError, kept_files, locked_folder, put
+from svc.identify.network_data.sources import BY_NAME, SOURCES, Source, addresses, whole
+from svc.identify.network_data.update import Mirror, Publishers, UpdateError, UpdateOutcome, origin_of, update, wanted
 from tests.network_data.servers import Page, Publisher, connect_proxy
 from tests.support.mmdb_writer import Tree
 
@@ -293,7 +293,7 @@ def test_a_killed_update_leaves_a_valid_file_which_the_next_one_replaces(publish
     before = (folder / "tor-exits.txt").read_bytes()
     code = f"""
 import os, pathlib
-from svc.network_data import kept
+from svc.identify.network_data import kept
 take_name, left = pathlib.Path.replace, [{step}]
 def dying(path, target):
     left[0] -= 1

@@ -8,9 +8,9 @@ from uuid import UUID
 import msgspec
 import trio
 
-from svc.domain.ids import DAY_MS, made_at_ms
-from svc.store.schema.tables import DEFERRED_REPORTS, EVENTS
-from svc.store.snapshot import Snapshot
+from svc.features.tables import DEFERRED_REPORTS, EVENTS
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.ids import DAY_MS, made_at_ms
 from tests.sim.client import Response, request
 from tests.sim.machine import Machine
 from tests.sim.model import ATTEMPT_S, Asked, Seen, is_over

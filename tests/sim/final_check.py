@@ -12,12 +12,9 @@ from uuid import UUID
 import msgspec
 import trio
 
-from svc.domain.billing import Usage
-from svc.domain.ids import DAY_MS, made_at_ms
-from svc.domain.records import Event
-from svc.domain.timestamps import timestamp
-from svc.store.check.invariants import violations
-from svc.store.schema.tables import (
+from svc.features.billing.jobs import statement
+from svc.features.invariants import violations
+from svc.features.tables import (
     ATTEMPTS,
     BALANCES,
     DELIVERIES,
@@ -28,9 +25,12 @@ from svc.store.schema.tables import (
     SETTLEMENTS,
     WEBHOOK_EVENTS,
 )
-from svc.store.snapshot import Snapshot
-from svc.store.transactions.billing.holdings import holding
-from svc.store.transactions.billing.settlement import statement
+from svc.identify.records import Event
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.tenants.billing import Usage
+from svc.kernel.tenants.holding_jobs import holding
+from svc.kernel.values.ids import DAY_MS, made_at_ms
+from svc.kernel.values.timestamps import timestamp
 from svc.world import LONGEST_LEAD_MS
 from tests.sim.client import request, talk
 from tests.sim.model import (

@@ -13,9 +13,9 @@ from uuid import UUID
 
 import trio
 
-from svc.domain.webhooks.signature import secrets_key, signing_secret
-from svc.store.schema.tables import DELIVERIES
-from svc.store.views.webhooks import Registered, endpoints_of
+from svc.features.tables import DELIVERIES
+from svc.features.webhooks.content.signature import secrets_key, signing_secret
+from svc.features.webhooks.queries import Registered, endpoints_of
 from tests.sim.afterwards import AGAIN_S
 from tests.sim.client import Response
 from tests.sim.machine import Machine

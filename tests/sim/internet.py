@@ -113,7 +113,7 @@ class Internet(httpcore.AsyncNetworkBackend):
             wire.cut()
 
     async def resolve(self, host: str, /) -> tuple[str, ...]:
-        """As `svc.webhook_transport.resolver.Resolver`."""
+        """As `svc.features.webhooks.transport.resolver.Resolver`."""
         found = self.hosts[host]
         await trio.sleep(self.chance.uniform(0.0001, 0.05))
         match found.naming:

@@ -17,8 +17,8 @@ from uuid import UUID
 import msgspec
 import trio
 
-from svc.domain.ids import DAY_MS, made_at_ms
-from svc.domain.webhooks.envelope import without_account
+from svc.features.webhooks.content.envelope import without_account
+from svc.kernel.values.ids import DAY_MS, made_at_ms
 from tests.sim.client import Response
 from tests.sim.internet import Post, Receipt
 from tests.support.worlds import EPOCH_MS

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from svc.domain.webhooks.records import EVENT_TYPES, LIVE_ONLY
+from svc.features.webhooks.records import EVENT_TYPES, LIVE_ONLY
 from tests.sim.internet import MANNERS, NAMINGS, Manner, Naming
 
 HOUR_S = 3600.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from svc.store.engine import KeyRange, Reader, after_prefix
-from svc.store.schema.tables import Table
-from svc.store.snapshot import Snapshot
-from svc.store.steps import Steps
+from svc.features.tables import Table
+from svc.kernel.store.engine import KeyRange, Reader, after_prefix
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.store.steps import Steps
 
 V = TypeVar("V")
 

@@ -26,10 +26,10 @@ import structlog
 import trio
 import trio.testing
 
-from svc.actors import leader
-from svc.actors.watch import store as store_watch
-from svc.store.check.invariants import RULES, violations
-from svc.store.schema.tables import DUE, TABLES
+from svc.features.invariants import RULES, violations
+from svc.features.tables import DUE, TABLES
+from svc.kernel.work import leader
+from svc.kernel.work.watch import store as store_watch
 from tests.sim import final_check
 from tests.sim.acts import Acts
 from tests.sim.internet import Internet, Post, Receipt

@@ -13,11 +13,10 @@ from uuid import UUID
 import pytest
 
 from svc import world
-from svc.actors.watch.clock import ClockWatch, ServiceClock
 from svc.cli.serve import processes
-from svc.domain.rules.ruleset import NOTHING_DECIDED
-from svc.domain.webhooks.records import Attempted, Transport
-from svc.store.schema.tables import (
+from svc.features.rules import jobs as rulesets
+from svc.features.rules.ruleset import NOTHING_DECIDED
+from svc.features.tables import (
     ACCOUNTS,
     CHALLENGES,
     DELIVERIES,
@@ -38,8 +37,9 @@ from svc.store.schema.tables import (
     WEBHOOK_EVENTS,
     Table,
 )
-from svc.store.transactions import identification
-from svc.store.transactions.rules import rulesets
+from svc.features.webhooks.records import Attempted, Transport
+from svc.identify.recording import transaction as identification
+from svc.kernel.work.watch.clock import ClockWatch, ServiceClock
 from tests.sim.machine import Sabotage
 from tests.sim.plan import (
     FAR_S,

@@ -6,9 +6,9 @@ from typing import Any
 
 import httpx
 
-from svc.domain.access.credentials import ApiKey
-from svc.domain.records import Organization
-from svc.store.views.lookups import keys_of
+from svc.identify.records import Organization
+from svc.kernel.access.credentials import ApiKey
+from svc.kernel.tenants.queries import keys_of
 from tests.support.live import Live
 
 MANAGEMENT = "/api/v1/management"

@@ -17,7 +17,8 @@ import pytest
 import structlog
 import trio
 
-from svc.cli import logs, main
+from svc.cli import main
+from svc.kernel.cli import logs
 from tests.support.live import settings_of
 from tests.support.process import finish
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx
 
-from svc.cli.records.people.console import make_link
-from svc.store.schema.tables import CONSOLE_LINKS, SESSIONS, Table
+from svc.features.members.console_command import make_link
+from svc.features.tables import CONSOLE_LINKS, SESSIONS, Table
 from tests.support.live import Live
 
 SESSION = "/console/session"

@@ -6,12 +6,12 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from svc.domain.access.credentials import digest
-from svc.domain.access.members import INVITATION_MS, MEMBER_PREFIX, Member
-from svc.domain.access.sessions import new_token
-from svc.domain.records import Organization
-from svc.store.transactions.access.members import invite
-from svc.store.views.members import find_member
+from svc.features.members.jobs import invite
+from svc.features.members.queries import find_member
+from svc.identify.records import Organization
+from svc.kernel.access.credentials import digest
+from svc.kernel.access.members import INVITATION_MS, MEMBER_PREFIX, Member
+from svc.kernel.access.sessions import new_token
 from svc.world import twenty_characters
 from tests.spec.console_browser import Browser
 from tests.support.live import Live

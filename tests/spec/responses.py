@@ -11,7 +11,7 @@ from uuid import UUID
 
 import httpx
 
-from svc.store.schema.tables import KEYS, ORGANIZATIONS
+from svc.features.tables import KEYS, ORGANIZATIONS
 from tests.support.live import PUBLIC_ADDRESS, SCRIPTED, USER_AGENT, Live, report
 
 IDENTIFY = "/api/v1/identify"

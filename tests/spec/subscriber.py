@@ -15,8 +15,8 @@ import httpx
 import trio
 import trio.testing
 
-from svc.domain.webhooks.records import Attempted, EndpointKey
-from svc.store.views.webhooks import queues_with_work
+from svc.features.webhooks.queries import queues_with_work
+from svc.features.webhooks.records import Attempted, EndpointKey
 from tests.spec.automation import Automation
 from tests.support.live import PUBLIC_ADDRESS, Live, live_service
 from tests.support.receivers import OK, Post, Receivers, always

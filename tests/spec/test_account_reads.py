@@ -13,13 +13,13 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from svc.actors.retention import sweep
-from svc.domain.accounts.velocity import account_digest
-from svc.http.api import accounts as account_reads
-from svc.store.check.invariants import violations
-from svc.store.schema.tables import ACCOUNT_ERASURES, VELOCITY, WEBHOOK_EVENTS
-from svc.store.transactions.erasure.accounts import EVENTS_A_STEP, erase_account
-from svc.store.views import subjects
+from svc.features.accounts import queries as subjects
+from svc.features.accounts import routes as account_reads
+from svc.features.erasure.accounts import EVENTS_A_STEP, erase_account
+from svc.features.invariants import violations
+from svc.features.retention.retention import sweep
+from svc.features.tables import ACCOUNT_ERASURES, VELOCITY, WEBHOOK_EVENTS
+from svc.identify.velocity.counts import account_digest
 from svc.world import World
 from tests.spec.commands import run_beside
 from tests.spec.responses import DRIVEN, IDENTIFY, PROGRAM, TOO_LITTLE, assert_error, assert_invalid, visit

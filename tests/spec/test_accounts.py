@@ -8,14 +8,14 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from svc.actors.retention import Progress, sweep
-from svc.domain.accounts.record import MAX_VISITORS, AccountRecord
-from svc.domain.accounts.velocity import LONGEST_S
-from svc.domain.events.hour_counts import HOUR_MS
-from svc.store.check.invariants import violations
-from svc.store.inspection.visitor_rows import VisitorRows
-from svc.store.schema.tables import ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
-from svc.store.transactions.rules.rulesets import facts_now
+from svc.features.invariants import violations
+from svc.features.retention.retention import Progress, sweep
+from svc.features.rules.jobs import facts_now
+from svc.features.tables import ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
+from svc.features.visitors.rows import VisitorRows
+from svc.identify.events.hour_counts import HOUR_MS
+from svc.identify.velocity.counts import LONGEST_S
+from svc.identify.velocity.record import MAX_VISITORS, AccountRecord
 from tests.spec.automation import Automation
 from tests.spec.responses import IDENTIFY, assert_error, visit
 from tests.support.live import ORIGIN, Live, report

@@ -11,12 +11,12 @@ from uuid import UUID
 
 import pytest
 
-from svc.config import Config, ConfigError
-from svc.config_loading import load
-from svc.domain.attestation.attested_key import MAX_KEYS_OF_VISITOR, AttestedKey
-from svc.domain.attestation.trust import published_trust
-from svc.service_parts import read_trust
-from svc.store.schema.tables import ATTESTED_KEYS, DOCUMENTS, VISITOR_KEYS
+from svc.features.tables import ATTESTED_KEYS, DOCUMENTS, VISITOR_KEYS
+from svc.identify.attestation.attested_key import MAX_KEYS_OF_VISITOR, AttestedKey
+from svc.identify.attestation.trust import published_trust
+from svc.kernel.config import Config, ConfigError
+from svc.kernel.config_loading import load
+from svc.serve.service_parts import read_trust
 from tests.domain.apple_world import APP, DEVELOPMENT, EXTENSIONS_OF_IOS_27, Device, write_roots
 from tests.domain.test_report_native import iphone
 from tests.spec.automation import Automation

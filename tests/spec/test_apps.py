@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.domain.model import Platform
-from svc.domain.scoring.signals import CATALOGUE
-from svc.domain.scoring.weights import StoredWeights, WeightsChange
-from svc.store.schema.tables import WEIGHTS
-from svc.store.transactions.weights import save_weights
+from svc.features.tables import WEIGHTS
+from svc.features.weights.jobs import save_weights
+from svc.identify.model import Platform
+from svc.identify.scoring.signals import CATALOGUE
+from svc.identify.scoring.weights import StoredWeights, WeightsChange
 from tests.spec.responses import IDENTIFY
 from tests.support.live import PUBLIC_ADDRESS, Live
 

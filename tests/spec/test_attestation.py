@@ -15,13 +15,13 @@ import trio
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from svc.config import Config, ConfigError
-from svc.config_loading import load
-from svc.domain.attestation.challenge import LIFETIME_MS
-from svc.service_parts import read_trust
-from svc.store.schema.tables import CHALLENGES, DOCUMENTS, STATISTICS
-from svc.store.snapshot import Transaction
-from svc.store.store import StoreFullError
+from svc.features.tables import CHALLENGES, DOCUMENTS, STATISTICS
+from svc.identify.attestation.challenge import LIFETIME_MS
+from svc.kernel.config import Config, ConfigError
+from svc.kernel.config_loading import load
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.store import StoreFullError
+from svc.serve.service_parts import read_trust
 from tests.domain.attestation_world import APP, SIGNER, attested, batch, chain, described, leaf, root
 from tests.spec.responses import TIMESTAMP, assert_error, assert_request_id, nothing_stored
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report

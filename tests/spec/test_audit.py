@@ -13,15 +13,15 @@ import msgspec
 import pytest
 import trio.testing
 
-from svc.domain.access.audit import AUDIT_MS, RECORDED, WITHHELD
-from svc.domain.ids import DAY_MS
-from svc.domain.limits.quotas import seconds_to_midnight
-from svc.domain.model import PLATFORMS
-from svc.http import limits as audit_budget
-from svc.http.route import Route
-from svc.http.routes import ROUTES
-from svc.store.transactions.erasure import visitors
-from svc.store.views.audit import AuditMatch, Sought, newest
+from svc.features.audit.queries import AuditMatch, Sought, newest
+from svc.features.erasure import visitors
+from svc.features.routes import ROUTES
+from svc.identify.model import PLATFORMS
+from svc.kernel.access.audit import AUDIT_MS, RECORDED, WITHHELD
+from svc.kernel.http.callers import limits as audit_budget
+from svc.kernel.http.route import Route
+from svc.kernel.limits.quotas import seconds_to_midnight
+from svc.kernel.values.ids import DAY_MS
 from tests.spec.automation import Automation, stored_keys
 from tests.spec.people import add_member
 from tests.spec.responses import assert_error, visit
@@ -321,7 +321,7 @@ async def test_reading_leaves_no_record_though_it_updates_the_last_use_of_the_ke
 
 
 def last_used(live: Live, automation: Automation) -> int | None:
-    from svc.store.views.lookups import find_key_of
+    from svc.kernel.tenants.queries import find_key_of
 
     with live.found.store.read() as snapshot:
         key = find_key_of(snapshot, automation.organization.number, automation.key.id, ("management",))

@@ -18,16 +18,16 @@ import pytest
 import structlog.testing
 import trio
 
-from svc.domain.access.credentials import parse
-from svc.domain.rules.lists import StoredList
-from svc.http.limits import OPEN_READS_PER_S
-from svc.http.route import Route
-from svc.http.routes import ROUTES
-from svc.store.snapshot import Transaction
-from svc.store.transactions.rules.lists import create_list, delete_list
-from svc.store.transactions.webhooks.endpoints import Issued, NewEndpoint, create_endpoint, remove_endpoint
-from svc.store.views.lists import named_list
-from svc.store.views.webhooks import endpoints_of
+from svc.features.lists.jobs import create_list, delete_list
+from svc.features.lists.lists import StoredList
+from svc.features.lists.queries import named_list
+from svc.features.routes import ROUTES
+from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint, remove_endpoint
+from svc.features.webhooks.queries import endpoints_of
+from svc.kernel.access.credentials import parse
+from svc.kernel.http.callers.limits import OPEN_READS_PER_S
+from svc.kernel.http.route import Route
+from svc.kernel.store.snapshot import Transaction
 from svc.world import twenty_characters
 from tests.spec.console_browser import Browser
 from tests.spec.people import add_member, came_in

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from svc.cli.terminal import progress
-from svc.store.schema.tables import BALANCES
+from svc.features.tables import BALANCES
+from svc.kernel.cli.terminal import progress
 from svc.world import World
 from tests.spec.commands import Run, run_beside
 from tests.spec.console_browser import SESSION, Browser, link, links, sessions, signed_in

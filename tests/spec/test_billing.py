@@ -12,12 +12,12 @@ from uuid import UUID
 
 import pytest
 
-from svc.domain.billing import BILLING_STATUSES, LedgerEntry
-from svc.domain.ids import first_id
-from svc.domain.records import Organization
-from svc.store.schema.tables import LEDGER
-from svc.store.transactions import organizations
-from svc.store.transactions.billing import ledger
+from svc.features.tables import LEDGER
+from svc.identify.records import Organization
+from svc.kernel.tenants import ledger_jobs as ledger
+from svc.kernel.tenants import organization_jobs as organizations
+from svc.kernel.tenants.billing import BILLING_STATUSES, LedgerEntry
+from svc.kernel.values.ids import first_id
 from svc.world import World
 from tests.spec.commands import Run
 from tests.spec.responses import BROWSER, TIMESTAMP, TOO_LITTLE, assert_error, forward, nothing_stored, visit

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from svc.domain.timestamps import timestamp
-from svc.store.transactions import revoked_keys
+from svc.features.browser_keys import jobs as revoked_keys
+from svc.kernel.values.timestamps import timestamp
 from tests.spec.automation import Automation
 from tests.spec.commands import run_beside
 from tests.spec.responses import assert_error

@@ -13,15 +13,15 @@ import pytest
 
 from svc.cli.serve.doctor import chat_links, links_of
 from svc.cli.serve.health_checks import Examined
-from svc.config import Config, ConfigError
-from svc.config_loading import load
-from svc.domain.webhooks.chat import DESCRIBED
-from svc.domain.webhooks.envelope import seal
-from svc.domain.webhooks.payloads import BillingStatusChanged, DailySettled, RefusedIdentification
-from svc.domain.webhooks.records import EVENT_TYPES, Attempted, Endpoint
-from svc.domain.webhooks.signature import attempt_request
-from svc.store.schema.tables import WEBHOOK_EVENTS
-from svc.store.transactions.webhooks.endpoints import queue_sample
+from svc.features.tables import WEBHOOK_EVENTS
+from svc.features.webhooks.content.chat import DESCRIBED
+from svc.features.webhooks.content.envelope import seal
+from svc.features.webhooks.content.payloads import BillingStatusChanged, DailySettled, RefusedIdentification
+from svc.features.webhooks.content.signature import attempt_request
+from svc.features.webhooks.jobs.endpoints import queue_sample
+from svc.features.webhooks.records import EVENT_TYPES, Attempted, Endpoint
+from svc.kernel.config import Config, ConfigError
+from svc.kernel.config_loading import load
 from tests.spec.commands import Run
 from tests.spec.responses import assert_error, assert_invalid, nothing_stored
 from tests.spec.subscriber import COMPLETED, HOOKS, URL, Subscriber, subscribing

@@ -8,20 +8,20 @@ from uuid import UUID
 
 import pytest
 
-from svc.actors.retention import Progress, sweep_if_believed
-from svc.actors.settler import settle_all
-from svc.actors.watch.clock import ClockWatch
-from svc.domain.access.sessions import new_session
-from svc.domain.billing import Usage
-from svc.domain.ids import DAY_MS, MAX_LEAD_MS, made_at_ms
-from svc.store.check.invariants import violations
-from svc.store.schema.tables import SETTLEMENTS
-from svc.store.transactions.access.keys import counted_keys
-from svc.store.transactions.billing.holdings import holding
-from svc.store.transactions.billing.settlement import statement
-from svc.store.transactions.erasure.visitors import erase_visitor
-from svc.store.transactions.retention import confirm_clock
-from svc.store.views.lookups import balance, find_sdk_key
+from svc.features.billing.jobs import statement
+from svc.features.billing.settler import settle_all
+from svc.features.erasure.visitors import erase_visitor
+from svc.features.invariants import violations
+from svc.features.retention.jobs import confirm_clock
+from svc.features.retention.retention import Progress, sweep_if_believed
+from svc.features.tables import SETTLEMENTS
+from svc.kernel.access.key_jobs import counted_keys
+from svc.kernel.access.sessions import new_session
+from svc.kernel.tenants.billing import Usage
+from svc.kernel.tenants.holding_jobs import holding
+from svc.kernel.tenants.queries import balance, find_sdk_key
+from svc.kernel.values.ids import DAY_MS, MAX_LEAD_MS, made_at_ms
+from svc.kernel.work.watch.clock import ClockWatch
 from svc.world import LONGEST_LEAD_MS
 from tests.spec.responses import visit
 from tests.spec.test_management_keys import SDK, Automation

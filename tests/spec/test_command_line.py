@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from svc.domain.billing import BILLING_STATUSES
+from svc.kernel.tenants.billing import BILLING_STATUSES
 from tests.spec.commands import Run, place_of
 from tests.spec.responses import TIMESTAMP
 from tests.support.live import bytes_of, opened

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from svc.cli.serve.config_check import mistakes, usable
-from svc.config import Config, ConfigError
-from svc.config_loading import as_toml, load
+from svc.kernel.config import Config, ConfigError
+from svc.kernel.config_loading import as_toml, load
 from tests.spec.commands import Run
 
 pytestmark = pytest.mark.only_on("lmdb", "it opens no store")

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from svc.actors.settler import settle_all
-from svc.domain.access.audit import Actor, AuditRecord
-from svc.http.console import accounts as endpoints
-from svc.store.schema.tables import AUDIT
-from svc.store.transactions.billing import ledger
+from svc.features.billing import console_routes as endpoints
+from svc.features.billing.settler import settle_all
+from svc.features.tables import AUDIT
+from svc.kernel.access.audit import Actor, AuditRecord
+from svc.kernel.tenants import ledger_jobs as ledger
 from tests.spec.automation import Automation
 from tests.spec.console import Console
 from tests.spec.responses import TOO_LITTLE, assert_invalid, visit

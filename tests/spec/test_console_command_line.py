@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from svc.domain.access.sessions import MOST_LINKS
+from svc.kernel.access.sessions import MOST_LINKS
 from tests.spec.commands import Run
 
 TOKEN = re.compile(r"svc_cl_[0-9A-Za-z]{43}_[0-9A-Za-z]{20}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from svc.store.transactions.erasure import organizations as removal
+from svc.features.erasure import organizations as removal
 from tests.spec.automation import Automation
 from tests.spec.console import UNKNOWN, Console
 from tests.spec.responses import DRIVEN, assert_error, visit

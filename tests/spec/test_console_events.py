@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.domain.records import Event
-from svc.http.console import statistics
-from svc.store.schema.tables import EVENTS
-from svc.store.snapshot import Transaction
-from svc.store.transactions.billing.holdings import counted, holding, keep
-from svc.store.views.events import put_event
+from svc.features.statistics import routes as statistics
+from svc.features.tables import EVENTS
+from svc.identify.queries.events import put_event
+from svc.identify.records import Event
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.tenants.holding_jobs import counted, holding, keep
 from tests.spec.automation import Automation
 from tests.spec.console import Console
 from tests.spec.responses import DRIVEN, HEADLESS, TOO_LITTLE, assert_error, assert_invalid, visit

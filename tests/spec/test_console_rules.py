@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from svc.domain.records import RETENTION_MS
+from svc.identify.records import RETENTION_MS
 from tests.spec.console import UNKNOWN, Console
 from tests.spec.console_browser import API
 from tests.spec.people import came_in

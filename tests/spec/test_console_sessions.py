@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from svc.domain.access.sessions import IDLE_MS, MOST_LINKS, MOST_SESSIONS, SESSION_MS
-from svc.store.schema.tables import CONSOLE_LINKS, SESSIONS
-from svc.store.transactions.erasure.organizations import remove_organization
-from svc.store.views.lookups import keys_of
+from svc.features.erasure.organizations import remove_organization
+from svc.features.tables import CONSOLE_LINKS, SESSIONS
+from svc.kernel.access.sessions import IDLE_MS, MOST_LINKS, MOST_SESSIONS, SESSION_MS
+from svc.kernel.tenants.queries import keys_of
 from tests.spec.console_browser import API, PROXIED, SESSION, Browser, link, links, rows, sessions, signed_in
 from tests.spec.responses import assert_error, nothing_stored
 from tests.spec.test_retention import swept

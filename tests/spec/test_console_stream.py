@@ -12,10 +12,10 @@ from uuid import UUID
 import pytest
 import trio
 
-from svc.actors.live import EVENTS_HELD, MOST_VIEWERS, LiveHub
-from svc.domain.events.listing import EVERYTHING
-from svc.http.api import events
-from svc.http.console.stream import HEARTBEAT_S, MOST_RESUMED
+from svc.features.events import routes as events
+from svc.features.events.live import EVENTS_HELD, MOST_VIEWERS, LiveHub
+from svc.features.events.stream_routes import HEARTBEAT_S, MOST_RESUMED
+from svc.identify.events.listing import EVERYTHING
 from tests.spec.console_browser import API, SESSION, Browser, signed_in
 from tests.spec.people import came_in
 from tests.spec.responses import DRIVEN, assert_error, visit

@@ -7,7 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
-from svc.http.console import links, subjects
+from svc.features.accounts import console_routes as subjects
+from svc.features.accounts import link_routes as links
 from tests.spec.console import NOBODY, UNKNOWN, Console
 from tests.spec.responses import HEADLESS, TOO_LITTLE, assert_error, assert_invalid
 from tests.spec.test_account_reads import act

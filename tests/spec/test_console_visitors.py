@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from svc.domain.timestamps import timestamp
-from svc.http.console import visitors as endpoints
-from svc.store.transactions import indexing
-from svc.store.transactions.erasure import organizations as removal
-from svc.store.views import visitors as visitor_views
-from svc.store.views.event_index import Scope
+from svc.features.erasure import organizations as removal
+from svc.features.visitors import console_routes as endpoints
+from svc.features.visitors import queries as visitor_views
+from svc.identify.index.queries import Scope
+from svc.identify.indexing import jobs as indexing
+from svc.kernel.values.timestamps import timestamp
 from tests.spec.automation import Automation
 from tests.spec.console import NOBODY, Console
 from tests.spec.responses import TOO_LITTLE, assert_error, assert_invalid, visit

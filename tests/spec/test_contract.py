@@ -22,7 +22,7 @@ from zlib import crc32
 import pytest
 import trio
 
-from svc.http.routes import API
+from svc.features.routes import API
 from tests.spec.automation import Automation
 from tests.spec.commands import ROOT
 from tests.spec.subscriber import Names

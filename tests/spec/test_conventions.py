@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import trio
 
-from svc.store.schema.tables import ORGANIZATIONS
-from svc.store.views.lookups import organization
+from svc.features.tables import ORGANIZATIONS
+from svc.kernel.tenants.queries import organization
 from tests.spec.responses import (
     BROWSER,
     IDENTIFY,

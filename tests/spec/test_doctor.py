@@ -18,17 +18,17 @@ from svc.cli.develop.replay_store import put_weights
 from svc.cli.serve import health_checks
 from svc.cli.serve.doctor import idle_lists_of, recounts_of, rules_of, shares_of, spellings_of, weights_of
 from svc.cli.serve.health_checks import Examined, Finding
-from svc.config import Config
-from svc.domain.accounts.names import folded
-from svc.domain.limits.quotas import EVENT_BYTES, Holding
-from svc.domain.rules.lists import first_list_id
-from svc.domain.rules.ruleset import Rule
-from svc.domain.scoring.signals import default_weights
-from svc.domain.scoring.weights import StoredWeights
-from svc.store.installation import ServedLimits, record_limits
-from svc.store.transactions.billing.holdings import keep
-from svc.store.transactions.recount import begin, step
-from svc.store.transactions.rules.rulesets import save_rules
+from svc.features.accounts.recount_jobs import begin, step
+from svc.features.lists.lists import first_list_id
+from svc.features.rules.jobs import save_rules
+from svc.features.rules.ruleset import Rule
+from svc.identify.scoring.signals import default_weights
+from svc.identify.scoring.weights import StoredWeights
+from svc.identify.velocity.names import folded
+from svc.kernel.config import Config
+from svc.kernel.limits.quotas import EVENT_BYTES, Holding
+from svc.kernel.store.installation import ServedLimits, record_limits
+from svc.kernel.tenants.holding_jobs import keep
 from svc.world import World
 from tests.spec.automation import Automation
 from tests.spec.commands import Run

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.actors.retention import sweep
-from svc.domain.events.archive import inflate
-from svc.store.check.invariants import violations
-from svc.store.schema.tables import (
+from svc.features.erasure.visitors import EVENTS_A_STEP, erase_visitor
+from svc.features.invariants import violations
+from svc.features.retention.retention import sweep
+from svc.features.tables import (
     ADDRESS_HISTORY,
     BLOCKS,
     DELETED_VISITORS,
@@ -26,8 +26,8 @@ from svc.store.schema.tables import (
     VISITOR_HISTORY,
     WEBHOOK_EVENTS,
 )
-from svc.store.transactions.erasure.visitors import EVENTS_A_STEP, erase_visitor
-from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
+from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
+from svc.identify.events.archive import inflate
 from tests.spec.automation import Automation
 from tests.spec.commands import Run, run_beside
 from tests.spec.responses import DRIVEN, TOO_LITTLE, assert_error, nothing_stored, visit

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from svc.actors.retention import sweep
-from svc.store.schema.tables import TEXT_ERASURES
-from svc.store.transactions.erasure.accounts import erase_account
-from svc.store.transactions.erasure.texts import MASKED_A_STEP, ROWS_A_STEP
-from svc.store.transactions.rules.lists import NewEntry, add_entries
-from svc.store.views.lists import named_list
+from svc.features.erasure.accounts import erase_account
+from svc.features.erasure.texts import MASKED_A_STEP, ROWS_A_STEP
+from svc.features.lists.jobs import NewEntry, add_entries
+from svc.features.lists.queries import named_list
+from svc.features.retention.retention import sweep
+from svc.features.tables import TEXT_ERASURES
 from tests.spec.automation import Automation
 from tests.spec.commands import run_beside
 from tests.spec.responses import visit

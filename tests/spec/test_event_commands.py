@@ -16,23 +16,23 @@ from typing import Any, NamedTuple
 import pytest
 import trio
 
-from svc.cli.records import event_source
-from svc.cli.records.event_source import Wanted
-from svc.cli.records.events import LATE_MS, follow_arrivals
-from svc.domain.events.export import FILE_COLUMNS
-from svc.domain.events.listing import Filters
-from svc.domain.rules.ruleset import Rule
-from svc.domain.scoring.explanations import evidence_text
-from svc.store.inspection.inspection import show_key
-from svc.store.inspection.visitor_rows import unread
-from svc.store.overlay import Overlay
-from svc.store.schema.table import NotPersonal
-from svc.store.schema.tables import TABLES
-from svc.store.snapshot import Transaction
-from svc.store.transactions.erasure.visitors import continue_erasure, erase_visitor
-from svc.store.transactions.rules.rulesets import save_rules
-from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
-from svc.store.views.events import put_event
+from svc.features.erasure.visitors import continue_erasure, erase_visitor
+from svc.features.events import source as event_source
+from svc.features.events.command import LATE_MS, follow_arrivals
+from svc.features.events.source import Wanted
+from svc.features.exports.lines import FILE_COLUMNS
+from svc.features.rules.jobs import save_rules
+from svc.features.rules.ruleset import Rule
+from svc.features.tables import TABLES
+from svc.features.visitors.rows import unread
+from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
+from svc.identify.events.listing import Filters
+from svc.identify.queries.events import put_event
+from svc.identify.scoring.explanations import evidence_text
+from svc.kernel.store.inspection.inspection import show_key
+from svc.kernel.store.overlay import Overlay
+from svc.kernel.store.schema.table import NotPersonal
+from svc.kernel.store.snapshot import Transaction
 from svc.world import World
 from tests.domain.test_preview import event
 from tests.spec.commands import Ran, Run, run_beside

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from svc.actors.retention import sweep
 from svc.cli.serve.config_check import mistakes
-from svc.config import Config, ConfigError
-from svc.config_loading import load
-from svc.domain.ids import DAY_MS
-from svc.domain.timestamps import timestamp
-from svc.store.schema.tables import DELIVERIES, DOCUMENTS, EVENTS, HOURS, VELOCITY, VISITORS, WEBHOOK_EVENTS
+from svc.features.retention.retention import sweep
+from svc.features.tables import DELIVERIES, DOCUMENTS, EVENTS, HOURS, VELOCITY, VISITORS, WEBHOOK_EVENTS
+from svc.kernel.config import Config, ConfigError
+from svc.kernel.config_loading import load
+from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 from tests.spec.automation import Automation
 from tests.spec.commands import Run

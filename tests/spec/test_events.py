@@ -11,15 +11,15 @@ import httpx
 import msgspec
 import pytest
 
-from svc.domain.records import RETENTION_MS, Document
-from svc.domain.scoring.score import default_weights
-from svc.domain.scoring.weights import WeightsChange
-from svc.domain.timestamps import timestamp
-from svc.store.schema import tables
-from svc.store.schema.tables import DOCUMENTS
-from svc.store.snapshot import Transaction
-from svc.store.transactions.weights import save_weights
-from svc.store.views import lookups
+from svc.features import tables
+from svc.features.tables import DOCUMENTS
+from svc.features.weights.jobs import save_weights
+from svc.identify.records import RETENTION_MS, Document
+from svc.identify.scoring.score import default_weights
+from svc.identify.scoring.weights import WeightsChange
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.tenants import queries as lookups
+from svc.kernel.values.timestamps import timestamp
 from tests.spec.responses import (
     DRIVEN,
     HEADLESS,

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from svc.domain.access.browser_keys import BrowserKey as KeyRecord
-from svc.domain.model import Platform
-from svc.store.schema.tables import BROWSER_KEYS, VELOCITY
+from svc.features.tables import BROWSER_KEYS, VELOCITY
+from svc.identify.keys.browser_keys import BrowserKey as KeyRecord
+from svc.identify.model import Platform
 from tests.spec.responses import BROWSER
 from tests.spec.test_apps import App
 from tests.spec.test_proven_visits import Browser, fired

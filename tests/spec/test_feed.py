@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from svc.domain.events.feed import HOLD_MS, NOT_WITH_ORDER
-from svc.domain.events.listing import FILTERS
-from svc.domain.ids import DAY_MS
-from svc.domain.timestamps import timestamp
+from svc.features.feed.feed import HOLD_MS, NOT_WITH_ORDER
+from svc.identify.events.listing import FILTERS
+from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.timestamps import timestamp
 from tests.spec.automation import Automation
 from tests.spec.commands import run_beside
 from tests.spec.responses import assert_error, assert_invalid, visit

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from svc.domain.records import RETENTION_MS
-from svc.domain.timestamps import timestamp
-from svc.http.api import events
-from svc.store.check.invariants import violations
-from svc.store.schema.tables import HOURS
+from svc.features.events import routes as events
+from svc.features.invariants import violations
+from svc.features.tables import HOURS
+from svc.identify.records import RETENTION_MS
+from svc.kernel.values.timestamps import timestamp
 from tests.spec.automation import Automation
 from tests.spec.responses import DRIVEN, assert_error, assert_invalid, visit
 from tests.spec.test_events import HOUR_MS, get, listed, secret_key, visits

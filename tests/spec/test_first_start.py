@@ -13,14 +13,14 @@ import msgspec
 import pytest
 
 from svc.cli.store.initialize import initialize
-from svc.config import Config, ConfigError
-from svc.config_loading import load
-from svc.store.inspection.reading import read_only
-from svc.store.installation import derive_region, region_of
-from svc.store.maintenance.upgrade import upgrade
-from svc.store.migrations import MIGRATIONS
-from svc.store.opening import open_store
-from svc.store.schema.tables import KEYS, META
+from svc.features.migrations import MIGRATIONS
+from svc.features.tables import KEYS, META
+from svc.kernel.config import Config, ConfigError
+from svc.kernel.config_loading import load
+from svc.kernel.store.inspection.reading import read_only
+from svc.kernel.store.installation import derive_region, region_of
+from svc.kernel.store.maintenance.upgrade import upgrade
+from svc.kernel.store.opening import open_store
 from svc.world import World
 from tests.spec.commands import Run
 from tests.store.release import RELEASED, unpack

@@ -8,10 +8,10 @@ from uuid import UUID
 
 import pytest
 
-from svc.domain.network.request_headers import read_headers
-from svc.domain.timestamps import timestamp
-from svc.domain.useragent import read_hints
-from svc.store.schema.tables import DOCUMENTS
+from svc.features.tables import DOCUMENTS
+from svc.identify.network.request_headers import read_headers
+from svc.identify.useragent import read_hints
+from svc.kernel.values.timestamps import timestamp
 from tests.spec.responses import BROWSER, DRIVEN, assert_error, forward, nothing_stored, visit
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, SCRIPTED, USER_AGENT, Live, live_service, report
 from tests.support.worlds import EPOCH_MS

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import svc
-from svc.network_data.lookup import BuiltInRanges
+from svc.identify.network_data.lookup import BuiltInRanges
 from tests.spec.responses import assert_error, visit
 from tests.spec.subscriber import URL, Subscriber, subscribing
 from tests.support.live import Live, live_service

@@ -13,11 +13,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from svc.domain.records import Organization
-from svc.store.engine import KeyRange
-from svc.store.schema.codec import CorruptionError
-from svc.store.schema.table import Table
-from svc.store.schema.tables import (
+from svc.features.tables import (
     ACCOUNT_NUMBER_COUNTS,
     BALANCES,
     EVENT_TAIL,
@@ -30,6 +26,10 @@ from svc.store.schema.tables import (
     REVIEWS,
     VISITOR_COUNTS,
 )
+from svc.identify.records import Organization
+from svc.kernel.store.engine import KeyRange
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.schema.table import Table
 from tests.spec.automation import MANAGEMENT, Automation
 from tests.spec.responses import BROWSER, assert_error
 from tests.support.live import ORIGIN, Live, report

@@ -14,9 +14,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from svc.store.engine import KeyRange
-from svc.store.schema.table import Table
-from svc.store.schema.tables import (
+from svc.features.tables import (
     ATTEMPTS,
     DEFERRED_REPORTS,
     DELIVERIES,
@@ -30,7 +28,9 @@ from svc.store.schema.tables import (
     VISITORS,
     WEBHOOK_EVENTS,
 )
-from svc.store.store import Store
+from svc.kernel.store.engine import KeyRange
+from svc.kernel.store.schema.table import Table
+from svc.kernel.store.store import Store
 from tests.spec.automation import Automation
 from tests.spec.console import Console
 from tests.spec.responses import BROWSER, assert_error

@@ -11,10 +11,10 @@ import pytest
 import trio
 import trio.testing
 
-from svc.domain.access import deferred
-from svc.domain.events.archive import inflate
-from svc.store.schema.tables import VISITOR_IDS
-from svc.store.views import lookups
+from svc.features.tables import VISITOR_IDS
+from svc.identify.events.archive import inflate
+from svc.identify.keys import deferred
+from svc.kernel.tenants import queries as lookups
 from tests.spec.responses import (
     BROWSER,
     DRIVEN,

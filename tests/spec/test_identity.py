@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from svc.store.check.invariants import violations
-from svc.store.schema.tables import BLOCKS, STATISTICS, VISITOR_IDS, VISITORS
+from svc.features.invariants import violations
+from svc.features.tables import BLOCKS, STATISTICS, VISITOR_IDS, VISITORS
 from svc.world import World
 from tests.spec.automation import Automation
 from tests.spec.commands import run_beside

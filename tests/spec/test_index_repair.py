@@ -12,18 +12,19 @@ from uuid import UUID
 import pytest
 import structlog
 
-from svc.actors import indexer
-from svc.actors.indexer import repair
-from svc.actors.watch.corruption import CorruptRows
-from svc.domain.events.feed import HOLD_MS
-from svc.domain.model import ENVIRONMENTS
-from svc.store.check.invariants import violations
-from svc.store.engine import KeyRange, Writer
-from svc.store.schema.tables import EVENT_SEGMENTS, EVENTS
-from svc.store.store import Store
-from svc.store.transactions import index_repair, indexing
-from svc.store.transactions.erasure.visitors import purge_event
-from svc.store.views.event_index import FIRST_PART, SLOTS, SMALL, digests, part_of
+from svc.features.erasure.visitors import purge_event
+from svc.features.feed.feed import HOLD_MS
+from svc.features.invariants import violations
+from svc.features.tables import EVENT_SEGMENTS, EVENTS
+from svc.identify.index.queries import FIRST_PART, SLOTS, SMALL, digests, part_of
+from svc.identify.indexing import indexer
+from svc.identify.indexing import jobs as indexing
+from svc.identify.indexing import repair_jobs as index_repair
+from svc.identify.indexing.indexer import repair
+from svc.identify.model import ENVIRONMENTS
+from svc.kernel.store.engine import KeyRange, Writer
+from svc.kernel.store.store import Store
+from svc.kernel.work.watch.corruption import CorruptRows
 from tests.spec.responses import assert_error
 from tests.spec.test_events import get, secret_key, visits
 from tests.spec.test_unreadable_events import corrupt, flipped, indexed, pages, unreadable

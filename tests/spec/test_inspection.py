@@ -14,18 +14,7 @@ from zlib import crc32
 import pytest
 import trio
 
-from svc.domain.accounts.recount import Recount
-from svc.domain.billing import Settlement
-from svc.domain.records import TextErasure
-from svc.domain.webhooks.records import DeliveryKey, WebhookEvent
-from svc.domain.webhooks.refused import Refusals
-from svc.store.backup import snapshots
-from svc.store.check.verification import Verification
-from svc.store.inspection import inspection
-from svc.store.inspection.inspection import read_key
-from svc.store.inspection.reading import ReadOnlyStore, read_only
-from svc.store.schema.operation_log import Following
-from svc.store.schema.tables import (
+from svc.features.tables import (
     ACCOUNT_ERASURES,
     BLOCKS,
     CHALLENGES,
@@ -44,9 +33,20 @@ from svc.store.schema.tables import (
     WEBHOOK_EVENTS,
     Table,
 )
-from svc.store.steps import QUIET
-from svc.store.store import Store
-from svc.store.transactions import operations
+from svc.features.webhooks.records import DeliveryKey, WebhookEvent
+from svc.features.webhooks.refused import Refusals
+from svc.identify.records import TextErasure
+from svc.identify.velocity.recount import Recount
+from svc.kernel.store import operations
+from svc.kernel.store.backup import snapshots
+from svc.kernel.store.check.verification import Verification
+from svc.kernel.store.inspection import inspection
+from svc.kernel.store.inspection.inspection import read_key
+from svc.kernel.store.inspection.reading import ReadOnlyStore, read_only
+from svc.kernel.store.schema.operation_log import Following
+from svc.kernel.store.steps import QUIET
+from svc.kernel.store.store import Store
+from svc.kernel.tenants.billing import Settlement
 from svc.world import World
 from tests.spec.commands import Ran, Run, run_beside
 from tests.store.release import populate

@@ -17,16 +17,16 @@ from uuid import UUID
 import httpx
 import pytest
 
-from svc.actors.indexer import index
-from svc.actors.retention import Progress, sweep
-from svc.actors.settler import settle_all
-from svc.actors.watch.corruption import CorruptRows
 from svc.cli.serve.processes import clock_at_start
-from svc.http.routes import API
-from svc.store.engine import KeyRange
-from svc.store.schema.table import Table
-from svc.store.schema.tables import DOCUMENTS, EVENTS, META, STATISTICS, TABLES, WEIGHTS_SNAPSHOTS
-from svc.store.store import Store
+from svc.features.billing.settler import settle_all
+from svc.features.retention.retention import Progress, sweep
+from svc.features.routes import API
+from svc.features.tables import DOCUMENTS, EVENTS, META, STATISTICS, TABLES, WEIGHTS_SNAPSHOTS
+from svc.identify.indexing.indexer import index
+from svc.kernel.store.engine import KeyRange
+from svc.kernel.store.schema.table import Table
+from svc.kernel.store.store import Store
+from svc.kernel.work.watch.corruption import CorruptRows
 from tests.spec.automation import Automation
 from tests.spec.responses import assert_error, visit
 from tests.spec.subscriber import COMPLETED, URL

@@ -12,10 +12,10 @@ import httpx
 import pytest
 import trio
 
-from svc.cli.output import CommandError
-from svc.cli.records.keys import read_origins
-from svc.domain.access.credentials import KEY_KINDS
-from svc.store.views.lookups import keys_of
+from svc.features.keys.command import read_origins
+from svc.kernel.access.credentials import KEY_KINDS
+from svc.kernel.cli.output import CommandError
+from svc.kernel.tenants.queries import keys_of
 from tests.spec.responses import BROWSER, IDENTIFY, assert_error, forward, nothing_stored, post, visit
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, mistyped, report
 from tests.support.worlds import HeldThreads

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from svc.actors.retention import Progress, sweep
-from svc.store.check.invariants import violations
-from svc.store.schema.tables import EVENTS, NUMBERED_ACCOUNTS, OUTCOME_DAYS, OUTCOMES, SUBJECT_LABELS
-from svc.store.views.labels.labels import find_outcome
+from svc.features.invariants import violations
+from svc.features.labels.queries import find_outcome
+from svc.features.retention.retention import Progress, sweep
+from svc.features.tables import EVENTS, NUMBERED_ACCOUNTS, OUTCOME_DAYS, OUTCOMES, SUBJECT_LABELS
 from tests.spec.responses import HEADLESS, TOO_LITTLE, assert_error, visit
 from tests.spec.test_accounts import act, event_of, patch
 from tests.support.live import Live, report

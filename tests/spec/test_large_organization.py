@@ -13,14 +13,14 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
-from svc.domain.model import Label
-from svc.domain.records import Event
-from svc.http.route import CONSOLE, Route
-from svc.http.routes import ROUTES
-from svc.store.snapshot import Transaction
-from svc.store.transactions.billing.holdings import add
-from svc.store.transactions.labels.labels import LabelChange, label_request
-from svc.store.views.events import put_event
+from svc.features.labels.jobs import LabelChange, label_request
+from svc.features.routes import ROUTES
+from svc.identify.model import Label
+from svc.identify.queries.events import put_event
+from svc.identify.records import Event
+from svc.kernel.http.route import CONSOLE, Route
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.tenants.holding_jobs import add
 from tests.spec.automation import Automation
 from tests.spec.responses import HEADLESS, visit
 from tests.support.live import Live, report

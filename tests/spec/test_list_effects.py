@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from svc.domain.rules.ruleset import FIRST
-from svc.domain.timestamps import timestamp
+from svc.features.rules.ruleset import FIRST
+from svc.kernel.values.timestamps import timestamp
 from tests.spec.automation import Automation
 from tests.spec.commands import run_beside
 from tests.spec.console import Console

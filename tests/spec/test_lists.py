@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from svc.actors.retention import sweep
-from svc.domain.rules.lists import FIRST_LISTS, MOST_AT_ONCE, MOST_ENTRIES
-from svc.store.check.invariants import violations
-from svc.store.schema.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
-from svc.store.transactions.rules import lists as transactions
-from svc.store.transactions.rules.lists import ENTRIES_A_STEP, NewEntry
-from svc.store.views.lists import contains, list_names, named_list
+from svc.features.invariants import violations
+from svc.features.lists import jobs as transactions
+from svc.features.lists.jobs import ENTRIES_A_STEP, NewEntry
+from svc.features.lists.lists import FIRST_LISTS, MOST_AT_ONCE, MOST_ENTRIES
+from svc.features.lists.queries import contains, list_names, named_list
+from svc.features.retention.retention import sweep
+from svc.features.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
 from tests.spec.automation import Automation
 from tests.spec.commands import Run, run_beside
 from tests.spec.responses import assert_error, assert_invalid, visit

@@ -12,11 +12,11 @@ import pytest
 import trio
 import trio.testing
 
-from svc.cli.output import CommandError
-from svc.domain.access.credentials import ApiKey
-from svc.http.management.keys import KEYS_AT_ONCE
-from svc.store.schema.tables import KEYS
-from svc.store.views import lookups
+from svc.features.keys.routes import KEYS_AT_ONCE
+from svc.features.tables import KEYS
+from svc.kernel.access.credentials import ApiKey
+from svc.kernel.cli.output import CommandError
+from svc.kernel.tenants import queries as lookups
 from tests.spec.automation import MANAGEMENT, Automation, stored_keys
 from tests.spec.responses import BROWSER, assert_error, assert_invalid, nothing_stored, visit
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service

@@ -13,12 +13,12 @@ import httpx
 import pytest
 import trio
 
-from svc.domain.access.one_time_codes import STEP_S, code_at, code_secret
-from svc.domain.access.passwords import sign_in_key
-from svc.domain.access.sessions import IDLE_MS
-from svc.http.limits import ACCOUNT_SIGN_INS, MOST_WAITING_PASSWORDS
-from svc.store.backup.restore import end_all
-from svc.store.schema.tables import INVITATIONS, MEMBERS, SESSIONS
+from svc.features.members.sign_in.one_time_codes import STEP_S, code_at, code_secret
+from svc.features.members.sign_in.passwords import sign_in_key
+from svc.features.tables import INVITATIONS, MEMBERS, SESSIONS
+from svc.kernel.access.sessions import IDLE_MS
+from svc.kernel.http.callers.limits import ACCOUNT_SIGN_INS, MOST_WAITING_PASSWORDS
+from svc.kernel.store.backup.restore import end_all
 from svc.world import Undisturbed, World
 from tests.spec.console_browser import API, SESSION, Browser, link, rows, signed_in
 from tests.spec.people import PASSWORD, add_member, came_in, invited, stored
@@ -329,7 +329,7 @@ async def test_no_session_and_no_invitation_comes_back_with_a_backup(live: Live)
 
 async def test_without_the_pepper_no_password_can_be_tried(live: Live):
     """What is stored does not follow from address, password and row alone."""
-    from svc.domain.access.passwords import is_password, password_hash
+    from svc.features.members.sign_in.passwords import is_password, password_hash
 
     await came_in(live, email=ADA)
     (member,) = rows(live, MEMBERS)
@@ -339,7 +339,7 @@ async def test_without_the_pepper_no_password_can_be_tried(live: Live):
 
 
 async def test_an_open_live_screen_counts_as_use(live: Live):
-    from svc.http.change import note_open_stream
+    from svc.kernel.http.change import note_open_stream
 
     browser = await came_in(live)
     caller = await _caller(live, browser)
@@ -355,8 +355,8 @@ async def test_an_open_live_screen_counts_as_use(live: Live):
 
 async def _caller(live: Live, browser: Browser) -> Any:
     """The caller of the browser's session, as a route sees it."""
-    from svc.http.authentication import AuthRequest
-    from svc.http.sessions import authenticate_session, read_site
+    from svc.kernel.http.callers.authentication import AuthRequest
+    from svc.kernel.http.callers.sessions import authenticate_session, read_site
 
     policy = live.service.services.policy
     headers = {"host": f"127.0.0.1:{live.port}", "cookie": f"{browser.name}={browser.cookie}"}

@@ -12,14 +12,14 @@ import pytest
 import trio
 from prometheus_client.parser import text_string_to_metric_families
 
-from svc.actors.counters import band
-from svc.actors.retention import Progress, sweep
-from svc.domain.refusals import CATALOGUE
-from svc.domain.scoring.signals import CATALOGUE as SIGNAL_NAMES
-from svc.http.pages.app import create_app, documentation, operation_id, site
-from svc.http.routes import API, ROUTES
-from svc.http.traffic import GONE, PREFLIGHT, UNKNOWN
-from svc.store.schema.tables import EVENTS, TABLES
+from svc.features.retention.retention import Progress, sweep
+from svc.features.routes import API, ROUTES
+from svc.features.tables import EVENTS, TABLES
+from svc.identify.pipeline.counters import band
+from svc.identify.scoring.signals import CATALOGUE as SIGNAL_NAMES
+from svc.kernel.http.pages.app import create_app, documentation, operation_id, site
+from svc.kernel.http.traffic import GONE, PREFLIGHT, UNKNOWN
+from svc.kernel.values.refusals import CATALOGUE
 from tests.spec.responses import assert_error, visit
 from tests.spec.subscriber import subscribing
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report

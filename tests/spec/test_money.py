@@ -12,18 +12,18 @@ import structlog
 import trio
 import trio.lowlevel
 
-from svc.actors.watch.corruption import CorruptRows
-from svc.actors.watch.credit import CreditWatch
-from svc.cli.data_directory import opened_directory
-from svc.cli.records.organizations import create_organization
 from svc.cli.serve.doctor import finding_of
 from svc.cli.store.upgrade import upgrade_where_needed
-from svc.config import Config
-from svc.domain.ids import DAY_MS
-from svc.domain.records import Organization
-from svc.store.transactions import organizations
-from svc.store.transactions.erasure.visitors import erase_visitor
-from svc.store.views import lookups
+from svc.features.billing.credit_watch import CreditWatch
+from svc.features.erasure.visitors import erase_visitor
+from svc.features.organizations.command import create_organization
+from svc.identify.records import Organization
+from svc.kernel.cli.data_directory import opened_directory
+from svc.kernel.config import Config
+from svc.kernel.tenants import organization_jobs as organizations
+from svc.kernel.tenants import queries as lookups
+from svc.kernel.values.ids import DAY_MS
+from svc.kernel.work.watch.corruption import CorruptRows
 from svc.world import World
 from tests.spec.commands import Run
 from tests.spec.console import Console

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from svc.store.migrations import MIGRATIONS
-from svc.store.postgresql.connection.url import store_url
-from svc.store.postgresql.connection.wire import Statement, Wire
+from svc.features.migrations import MIGRATIONS
+from svc.kernel.store.postgresql.connection.url import store_url
+from svc.kernel.store.postgresql.connection.wire import Statement, Wire
 from tests.spec.commands import Run
 from tests.support.acknowledged import shop
 from tests.support.decided_elsewhere import ACCOUNT, assert_changes_are_in_force_on_the_other
@@ -311,7 +311,7 @@ def forget_nodes(url: str) -> None:
 
 
 NEWER = (
-    "import svc.store.migrations as known; known.MIGRATIONS += (lambda transaction: None,); "
+    "import svc.features.migrations as known; known.MIGRATIONS += (lambda transaction: None,); "
     "import svc.cli; svc.cli.main()"
 )
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from svc.store.postgresql.connection.url import StoreUrl
-from svc.store.postgresql.connection.wire import Statement, Timeouts, Wire
+from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.postgresql.connection.wire import Statement, Timeouts, Wire
 from tests.spec.test_nodes import identify, metrics, ready, serving
 from tests.support.acknowledged import shop
 from tests.support.pgbouncer import Pooling, pgbouncer, program

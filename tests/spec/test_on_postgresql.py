@@ -13,9 +13,9 @@ import pytest
 import trio
 from psycopg import pq
 
-from svc.store.directory import Opened
-from svc.store.postgresql import store as serving
-from svc.store.transactions.access.keys import replace_origins
+from svc.kernel.access.key_jobs import replace_origins
+from svc.kernel.store.directory import Opened
+from svc.kernel.store.postgresql import store as serving
 from svc.world import World
 from tests.spec.responses import assert_error
 from tests.spec.subscriber import subscribing

@@ -16,15 +16,15 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from svc.cli.records.organizations import create_organization
-from svc.config import Config, ConfigError
-from svc.domain.access.openid import ATTEMPT_MS, LEEWAY_MS, LONGEST_PAGE, read_roles, role_of
-from svc.domain.ids import DAY_MS
-from svc.http.members import by_openid
-from svc.openid import asking
-from svc.openid import provider as provider_module
-from svc.service_parts import openid_provider
-from svc.store.schema.tables import MEMBERS, SESSIONS
+from svc.features.members.provider import asking
+from svc.features.members.provider import provider as provider_module
+from svc.features.members.sign_in import openid_routes as by_openid
+from svc.features.members.sign_in.openid import ATTEMPT_MS, LEEWAY_MS, LONGEST_PAGE, read_roles, role_of
+from svc.features.organizations.command import create_organization
+from svc.features.tables import MEMBERS, SESSIONS
+from svc.kernel.config import Config, ConfigError
+from svc.kernel.values.ids import DAY_MS
+from svc.serve.service_parts import openid_provider
 from svc.world import World
 from tests.spec.console_browser import API, SESSION, Browser, rows, signed_in
 from tests.spec.people import add_member

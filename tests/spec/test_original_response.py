@@ -10,8 +10,8 @@ import httpx
 import pytest
 import trio
 
-from svc.store.schema.tables import EVENTS
-from svc.store.transactions import organizations
+from svc.features.tables import EVENTS
+from svc.kernel.tenants import organization_jobs as organizations
 from tests.spec.responses import (
     BROWSER,
     DRIVEN,

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import trio
 
-from svc.cli.records.exports.hourly import HOLD_MS, HOUR_MS
-from svc.domain.events.columns import FILE_KINDS
-from svc.domain.timestamps import timestamp
+from svc.features.exports.columns import FILE_KINDS
+from svc.features.exports.hourly import HOLD_MS, HOUR_MS
+from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 from tests.spec.commands import ROOT, Run, run_beside
 from tests.spec.responses import DRIVEN, PROGRAM, TOO_LITTLE, visit

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from svc.domain.labels.performance import wilson
+from svc.features.labels.performance import wilson
 from tests.spec.automation import Automation
 from tests.spec.responses import HEADLESS, assert_error
 from tests.spec.test_accounts import act, patch

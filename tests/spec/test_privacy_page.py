@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import trio
 
-from svc.config import Config
-from svc.domain.access.audit import AUDIT_MS
-from svc.domain.ids import DAY_MS
-from svc.domain.labels.outcomes import OUTCOME_MS
+from svc.features.labels.outcomes import OUTCOME_MS
+from svc.kernel.access.audit import AUDIT_MS
+from svc.kernel.config import Config
+from svc.kernel.values.ids import DAY_MS
 from tests.spec.commands import Run
 from tests.spec.test_event_commands import OTHER_PLACE, populate
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from svc.domain.access.proof import WINDOW_MS
+from svc.identify.keys.proof import WINDOW_MS
 from tests.spec.responses import BROWSER, visit
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, report
 from tests.support.proofs import BrowserKey, compact, send

@@ -14,8 +14,8 @@ import pytest
 import trio
 from svc_client import AsyncClient, Client, Expected
 
-from svc.domain.access.proof import NO_SUBJECT, Subject
-from svc.domain.model import ProofVersion
+from svc.identify.keys.proof import NO_SUBJECT, Subject
+from svc.identify.model import ProofVersion
 from tests.spec.responses import BROWSER
 from tests.spec.subscriber import subscribing
 from tests.spec.test_signed_verdicts import claims, published

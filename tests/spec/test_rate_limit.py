@@ -9,10 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from svc.cli.records.organizations import create_organization
-from svc.domain.billing import IDENTIFIABLE_MICROS
-from svc.domain.ids import DAY_MS
-from svc.store.transactions import organizations
+from svc.features.organizations.command import create_organization
+from svc.kernel.tenants import organization_jobs as organizations
+from svc.kernel.tenants.billing import IDENTIFIABLE_MICROS
+from svc.kernel.values.ids import DAY_MS
 from tests.spec.responses import BROWSER, assert_error, forward, nothing_stored, post, visit
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service
 

@@ -12,19 +12,11 @@ import trio
 import trio.testing
 
 from bench.retention import Months
-from svc.actors import retention
-from svc.actors.retention import sweep
-from svc.actors.watch.clock import ClockWatch
-from svc.domain.attestation.challenge import period
-from svc.domain.history.evidence import DAY_S, REPLAY_MEMORY_S
-from svc.domain.ids import DAY_MS
-from svc.domain.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, RetentionPass
-from svc.domain.webhooks.payloads import EndpointTest
-from svc.domain.webhooks.records import DeliveryKey
-from svc.domain.webhooks.schedule import AttemptResult
-from svc.store.check.invariants import violations
-from svc.store.directory import open_directory
-from svc.store.schema.tables import (
+from svc.features.invariants import violations
+from svc.features.retention import retention
+from svc.features.retention.jobs import EVENTS_A_STEP, ROWS_A_STEP, expired_by_key, passes, stale_accounts
+from svc.features.retention.retention import sweep
+from svc.features.tables import (
     ACCOUNTS,
     ADDRESS_HISTORY,
     ATTEMPT_COUNTS,
@@ -55,14 +47,22 @@ from svc.store.schema.tables import (
     WEBHOOK_EVENTS,
     WEIGHTS,
 )
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.attestation import issue_challenge
-from svc.store.transactions.organizations import create_organization
-from svc.store.transactions.retention import EVENTS_A_STEP, ROWS_A_STEP, expired_by_key, passes, stale_accounts
-from svc.store.transactions.webhooks.deliveries import AttemptRecord, enqueue, log_attempt
-from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
-from svc.store.views.lookups import keys_of
-from svc.store.views.webhooks import endpoints_of
+from svc.features.webhooks.content.payloads import EndpointTest
+from svc.features.webhooks.jobs.deliveries import AttemptRecord, enqueue, log_attempt
+from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
+from svc.features.webhooks.queries import endpoints_of
+from svc.features.webhooks.records import DeliveryKey
+from svc.features.webhooks.schedule import AttemptResult
+from svc.identify.attestation.challenge import period
+from svc.identify.history.evidence import DAY_S, REPLAY_MEMORY_S
+from svc.identify.recording.attestation import issue_challenge
+from svc.identify.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, RetentionPass
+from svc.kernel.store.directory import open_directory
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.organization_jobs import create_organization
+from svc.kernel.tenants.queries import keys_of
+from svc.kernel.values.ids import DAY_MS
+from svc.kernel.work.watch.clock import ClockWatch
 from tests.spec.responses import assert_error, visit
 from tests.spec.test_erasure import identified, marked, tell_later
 from tests.support.effort import effort

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import trio
 
-from svc.domain.model import PLATFORMS
-from svc.domain.scoring.signals import CATALOGUE, default_weights
-from svc.domain.scoring.weights import StoredWeights
-from svc.store.schema.tables import WEIGHTS
-from svc.store.views.lookups import weights_key
+from svc.features.tables import WEIGHTS
+from svc.identify.model import PLATFORMS
+from svc.identify.scoring.signals import CATALOGUE, default_weights
+from svc.identify.scoring.weights import StoredWeights
+from svc.kernel.tenants.queries import weights_key
 from tests.spec.automation import Automation
 from tests.spec.responses import DRIVEN, assert_error, assert_invalid, nothing_stored, visit
 from tests.support.live import ORIGIN, Live, report

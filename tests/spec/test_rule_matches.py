@@ -15,17 +15,17 @@ import pytest
 import trio
 from svc_client import AsyncClient
 
-from svc.actors.retention import sweep
-from svc.domain.model import ENVIRONMENTS, Decision, ShadowMatch
-from svc.domain.records import RETENTION_MS
-from svc.store.check.invariants import violations
-from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL
-from svc.store.snapshot import Transaction
-from svc.store.store import Store
-from svc.store.transactions.billing.holdings import counted, keep
-from svc.store.transactions.indexing import step
-from svc.store.views.event_index import Scope
-from svc.store.views.events import put_event
+from svc.features.invariants import violations
+from svc.features.retention.retention import sweep
+from svc.features.tables import EVENT_SEGMENTS, EVENT_TAIL
+from svc.identify.index.queries import Scope
+from svc.identify.indexing.jobs import step
+from svc.identify.model import ENVIRONMENTS, Decision, ShadowMatch
+from svc.identify.queries.events import put_event
+from svc.identify.records import RETENTION_MS
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.store import Store
+from svc.kernel.tenants.holding_jobs import counted, keep
 from svc.world import World
 from tests.spec.automation import Automation
 from tests.spec.commands import Run

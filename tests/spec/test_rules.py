@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from svc.domain.rules.conditions import known
-from svc.domain.rules.ruleset import Rule
-from svc.store.transactions.rules.rulesets import decide_event, save_rules
+from svc.features.rules.jobs import decide_event, save_rules
+from svc.features.rules.language.conditions import known
+from svc.features.rules.ruleset import Rule
 from tests.spec.commands import Run
 from tests.spec.responses import assert_error, visit
 from tests.spec.test_accounts import act, event_of
@@ -481,7 +481,7 @@ async def test_a_preview_is_over_the_newest_events_of_all_environments_of_its_ki
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ):
     """Events of staging, which are older, do not take the place of those of development."""
-    monkeypatch.setattr("svc.http.management.rules.MAX_PREVIEWED", 4)
+    monkeypatch.setattr("svc.features.rules.routes.MAX_PREVIEWED", 4)
     keys = {name: shop.live.issue(environment=name)[1] for name in ("staging", "development")}
     for name in ("staging", "staging", "staging", "development", "staging", "development"):
         await act(shop.live, keys[name])
@@ -526,7 +526,7 @@ async def test_rules_are_compiled_before_the_transaction_that_others_share(shop:
         found.append(known.cache_info().currsize >= len(rules))
         return decide_event(transaction, number, facts)
 
-    monkeypatch.setattr("svc.store.transactions.identification.decide_event", noted)
+    monkeypatch.setattr("svc.identify.recording.transaction.decide_event", noted)
     await act(shop.live, shop.public)
     assert found
     assert all(found)

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from svc.domain.model import Platform
-from svc.domain.refusals import Refusal
-from svc.domain.scoring.signals import default_weights
-from svc.domain.scoring.weights import StoredWeights, WeightsChange
-from svc.store.schema.tables import WEIGHTS_SNAPSHOTS
-from svc.store.transactions.weights import restore_weights, save_weights
+from svc.features.tables import WEIGHTS_SNAPSHOTS
+from svc.features.weights.jobs import restore_weights, save_weights
+from svc.identify.model import Platform
+from svc.identify.scoring.signals import default_weights
+from svc.identify.scoring.weights import StoredWeights, WeightsChange
+from svc.kernel.values.refusals import Refusal
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, PROGRAM, forward, visit
 from tests.support.live import ORIGIN, USER_AGENT, Live, report
 

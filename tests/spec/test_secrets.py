@@ -16,8 +16,8 @@ from typing import Any
 import httpx
 import pytest
 
-from svc.domain.events.archive import inflate
-from svc.store.schema.tables import DOCUMENTS, TABLES
+from svc.features.tables import DOCUMENTS, TABLES
+from svc.identify.events.archive import inflate
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, mistyped, opened, options_of, report, settings_of
 from tests.support.process import PROGRAM, Served, run, run_json
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow(15)
 
 FAULTY = """
 import svc.cli
-from svc.http import exchange
+from svc.kernel.http import exchange
 
 read = exchange.read_query
 

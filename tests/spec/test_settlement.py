@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.actors.settler import settle_all
-from svc.domain.billing import OVERDUE_MS, Settlement, Usage
-from svc.domain.ids import DAY_MS
-from svc.store.check.invariants import violations
-from svc.store.schema.tables import BILLING_CHANGES, ORGANIZATIONS, SETTLEMENTS, WEBHOOK_EVENTS
-from svc.store.transactions.billing.ledger import add_credit
-from svc.store.transactions.billing.settlement import LINES_A_STEP, block_overdue, due_day, settle
-from svc.store.transactions.organizations import Author
-from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
+from svc.features.billing.jobs import LINES_A_STEP, block_overdue, due_day, settle
+from svc.features.billing.settler import settle_all
+from svc.features.invariants import violations
+from svc.features.tables import BILLING_CHANGES, ORGANIZATIONS, SETTLEMENTS, WEBHOOK_EVENTS
+from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
+from svc.kernel.tenants.billing import OVERDUE_MS, Settlement, Usage
+from svc.kernel.tenants.ledger_jobs import add_credit
+from svc.kernel.tenants.organization_jobs import Author
+from svc.kernel.values.ids import DAY_MS
 from tests.spec.responses import TOO_LITTLE, assert_error, visit
 from tests.support.live import Live, report
 from tests.support.worlds import EPOCH_MS

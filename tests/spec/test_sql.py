@@ -13,11 +13,11 @@ import pytest
 import trio
 from psycopg import pq
 
-from svc.actors.retention import sweep
-from svc.domain.ids import DAY_MS
-from svc.domain.rules.ruleset import Rule
-from svc.domain.timestamps import read_timestamp, timestamp
-from svc.store.transactions.rules.rulesets import save_rules
+from svc.features.retention.retention import sweep
+from svc.features.rules.jobs import save_rules
+from svc.features.rules.ruleset import Rule
+from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.timestamps import read_timestamp, timestamp
 from tests.spec.automation import Automation
 from tests.spec.commands import ROOT, Ran, run_beside
 from tests.spec.responses import BROWSER, DRIVEN, PROGRAM, TOO_LITTLE, visit

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from svc.actors.retention import sweep
-from svc.store.check.invariants import violations
-from svc.store.schema.tables import DOCUMENTS, EVENTS, HOLDINGS, REPORT_FINGERPRINTS, TABLES
-from svc.store.transactions.billing.holdings import holding
-from svc.store.transactions.erasure import organizations as removal
+from svc.features.erasure import organizations as removal
+from svc.features.invariants import violations
+from svc.features.retention.retention import sweep
+from svc.features.tables import DOCUMENTS, EVENTS, HOLDINGS, REPORT_FINGERPRINTS, TABLES
+from svc.kernel.tenants.holding_jobs import holding
 from tests.spec.automation import Automation
 from tests.spec.commands import Run
 from tests.spec.responses import BROWSER, assert_error, visit
@@ -220,9 +220,9 @@ def count_beside(snapshot: Any, table: Any, number: int) -> int:
 
 async def test_a_request_in_progress_when_its_organization_is_removed_is_refused(live: Live):
     """Decisions 10: nothing is added to a removed organization."""
-    from svc.actors.mailbox import Reply
-    from svc.actors.messages import Identify, PipelineResult
-    from svc.domain.identification import Refused
+    from svc.identify.identification import Refused
+    from svc.identify.pipeline.messages import Identify, PipelineResult
+    from svc.kernel.work.mailbox import Reply
     from tests.actors.test_pipeline import submission
 
     organization = live.new_organization()

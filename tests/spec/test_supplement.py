@@ -16,13 +16,13 @@ import pytest
 import trio
 import trio.testing
 
-from svc.domain.access import deferred
-from svc.domain.events.archive import inflate
-from svc.store.schema.tables import DEFERRED_REPORTS, HOLDINGS, STATISTICS
-from svc.store.snapshot import Transaction
-from svc.store.store import StoreFullError
-from svc.store.transactions.erasure.visitors import purge_event
-from svc.store.views import lookups
+from svc.features.erasure.visitors import purge_event
+from svc.features.tables import DEFERRED_REPORTS, HOLDINGS, STATISTICS
+from svc.identify.events.archive import inflate
+from svc.identify.keys import deferred
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.store import StoreFullError
+from svc.kernel.tenants import queries as lookups
 from tests.spec.responses import (
     BROWSER,
     assert_error,

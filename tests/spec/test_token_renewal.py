@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from svc.domain.access.proof import Subject
+from svc.identify.keys.proof import Subject
 from tests.spec.test_proven_visits import ELSEWHERE, ORIGIN, Browser, fired
 from tests.support.live import PUBLIC_ADDRESS, Live
 from tests.support.proofs import BrowserKey

@@ -11,7 +11,7 @@ import structlog
 import trio
 from structlog.contextvars import merge_contextvars
 
-from svc.store.schema.tables import EVENTS, WEBHOOK_EVENTS
+from svc.features.tables import EVENTS, WEBHOOK_EVENTS
 from tests.spec.subscriber import Subscriber, subscribing
 from tests.support.live import ORIGIN, Live
 from tests.support.receivers import Post

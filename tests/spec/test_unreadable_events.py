@@ -15,12 +15,12 @@ from uuid import UUID
 import pytest
 import trio
 
-from svc.actors.indexer import index
-from svc.actors.retention import Progress, sweep
-from svc.domain.events.feed import HOLD_MS
-from svc.domain.ids import DAY_MS, made_at_ms
-from svc.domain.timestamps import timestamp
-from svc.store.schema.tables import AUDIT, DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS, Table
+from svc.features.feed.feed import HOLD_MS
+from svc.features.retention.retention import Progress, sweep
+from svc.features.tables import AUDIT, DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS, Table
+from svc.identify.indexing.indexer import index
+from svc.kernel.values.ids import DAY_MS, made_at_ms
+from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 from tests.spec.commands import Ran, run_beside
 from tests.spec.console import Console

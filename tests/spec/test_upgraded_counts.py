@@ -13,19 +13,19 @@ import msgspec
 import pytest
 
 import svc
-from svc.actors import recounter
-from svc.actors.recounter import RecountProgress
-from svc.actors.watch.clock import ClockWatch
-from svc.actors.watch.corruption import CorruptRows
-from svc.domain.accounts.velocity import LONGEST_S, WINDOWS, kind_of
-from svc.domain.ids import first_id
-from svc.domain.timestamps import timestamp
-from svc.store.check.invariants import violations
-from svc.store.maintenance.upgrade import upgrade
-from svc.store.schema.tables import ACCOUNTS, EVENTS, RECOUNTS, VELOCITY, VISITOR_IDS
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions import recount
-from svc.store.views.velocity import party_of, row_of
+from svc.features.accounts import recount_jobs as recount
+from svc.features.accounts import recounter
+from svc.features.accounts.recounter import RecountProgress
+from svc.features.invariants import violations
+from svc.features.tables import ACCOUNTS, EVENTS, RECOUNTS, VELOCITY, VISITOR_IDS
+from svc.identify.queries.velocity import party_of, row_of
+from svc.identify.velocity.counts import LONGEST_S, WINDOWS, kind_of
+from svc.kernel.store.maintenance.upgrade import upgrade
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.values.ids import first_id
+from svc.kernel.values.timestamps import timestamp
+from svc.kernel.work.watch.clock import ClockWatch
+from svc.kernel.work.watch.corruption import CorruptRows
 from svc.world import World
 from tests.spec.automation import Automation
 from tests.spec.responses import visit

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from svc.actors.retention import Progress, sweep
-from svc.domain.records import Event
-from svc.domain.scoring.signals import CATALOGUE
-from svc.http.pages import app as pages
-from svc.http.pages.try_page import MOST_VISITS, TryKeyError
+from svc.features.events.try_routes import MOST_VISITS, TryKeyError
+from svc.features.retention.retention import Progress, sweep
+from svc.identify.records import Event
+from svc.identify.scoring.signals import CATALOGUE
+from svc.kernel.http.pages import app as pages
 from tests.spec.responses import BROWSER, DRIVEN, assert_error, visit
 from tests.support.live import ORIGIN, Live, live_service, report
 

@@ -16,8 +16,8 @@ import trio
 import trio.testing
 import trustme
 
-from svc.domain.webhooks.records import Attempted
-from svc.http.management import webhooks as routes
+from svc.features.webhooks import routes
+from svc.features.webhooks.records import Attempted
 from tests.spec.automation import Automation
 from tests.spec.responses import assert_error, assert_invalid, assert_request_id, nothing_stored
 from tests.spec.subscriber import COMPLETED, GONE, HOOKS, URL, Subscriber, subscribing

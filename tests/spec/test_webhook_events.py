@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import trio
 
-from svc.domain.scoring.weights import WeightsChange
-from svc.domain.webhooks.records import Attempted, WebhookEnvironment
-from svc.store.transactions.webhooks.endpoints import Issued, NewEndpoint, create_endpoint
-from svc.store.transactions.weights import save_weights
+from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint
+from svc.features.webhooks.records import Attempted, WebhookEnvironment
+from svc.features.weights.jobs import save_weights
+from svc.identify.scoring.weights import WeightsChange
 from tests.support.live import Live, live_service, mistyped, report
 
 pytestmark = pytest.mark.usefixtures("engine")

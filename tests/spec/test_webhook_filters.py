@@ -11,15 +11,15 @@ from uuid import UUID
 import httpx
 import pytest
 
-from svc.domain.events.hour_counts import HOUR_MS
-from svc.domain.ids import DAY_MS
-from svc.domain.scoring.weights import WeightsChange
-from svc.domain.webhooks.payloads import FILTERED
-from svc.domain.webhooks.records import EVENT_TYPES, EventType
-from svc.store.schema.tables import DELIVERIES, EVENTS, WEBHOOK_EVENTS
-from svc.store.transactions.rules.rulesets import facts_now
-from svc.store.transactions.webhooks.deliveries import enqueue, enqueue_about
-from svc.store.transactions.weights import save_weights
+from svc.features.rules.jobs import facts_now
+from svc.features.tables import DELIVERIES, EVENTS, WEBHOOK_EVENTS
+from svc.features.webhooks.content.payloads import FILTERED
+from svc.features.webhooks.jobs.deliveries import enqueue, enqueue_about
+from svc.features.webhooks.records import EVENT_TYPES, EventType
+from svc.features.weights.jobs import save_weights
+from svc.identify.events.hour_counts import HOUR_MS
+from svc.identify.scoring.weights import WeightsChange
+from svc.kernel.values.ids import DAY_MS
 from tests.spec.responses import assert_error, assert_invalid, nothing_stored
 from tests.spec.subscriber import COMPLETED, URL, Subscriber, subscribing
 from tests.support.live import report

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from svc.cli.develop.dev_service import DevService
-from svc.cli.develop.webhook_forwarding import verify_delivery
-from svc.domain.refusals import CATALOGUE
-from svc.domain.webhooks.records import EVENT_TYPES
+from svc.features.webhooks.commands.forwarding import verify_delivery
+from svc.features.webhooks.records import EVENT_TYPES
+from svc.kernel.cli.dev_service import DevService
+from svc.kernel.values.refusals import CATALOGUE
 from svc.world import World
 from tests.spec.commands import Run
 from tests.support.development import Dev, development_service, running

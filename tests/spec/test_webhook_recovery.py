@@ -9,15 +9,15 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from svc.actors.webhooks import outbox
-from svc.domain.timestamps import timestamp
-from svc.domain.webhooks.records import Attempted, EndpointKey
-from svc.domain.webhooks.schedule import AttemptResult
-from svc.store.schema.tables import DELIVERIES
-from svc.store.store import Store
-from svc.store.transactions.webhooks.deliveries import AttemptRecord, enqueue, log_attempt
-from svc.store.transactions.webhooks.endpoints import EndpointChange, NewEndpoint, change_endpoint, create_endpoint
-from svc.store.views.webhooks import ClaimedDelivery, next_delivery
+from svc.features.tables import DELIVERIES
+from svc.features.webhooks.jobs.deliveries import AttemptRecord, enqueue, log_attempt
+from svc.features.webhooks.jobs.endpoints import EndpointChange, NewEndpoint, change_endpoint, create_endpoint
+from svc.features.webhooks.queries import ClaimedDelivery, next_delivery
+from svc.features.webhooks.records import Attempted, EndpointKey
+from svc.features.webhooks.schedule import AttemptResult
+from svc.features.webhooks.sending import outbox
+from svc.kernel.store.store import Store
+from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 from tests.spec.commands import Run, place_of, run_beside
 from tests.support.live import live_service, opened

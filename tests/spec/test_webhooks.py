@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import trio
 
-from svc.store.transactions.webhooks import endpoints as webhook_endpoints
+from svc.features.webhooks.jobs import endpoints as webhook_endpoints
 from tests.spec.automation import Automation
 from tests.spec.responses import assert_error, assert_invalid, nothing_stored
 from tests.spec.subscriber import COMPLETED, HOOKS, URL, Subscriber, subscribing

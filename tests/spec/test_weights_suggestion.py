@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from svc.domain.labels import suggestion as fitting
-from svc.http.management.labels import suggestion as over_http
-from svc.store.schema.tables import WEIGHTS
+from svc.features.labels import suggestion as fitting
+from svc.features.labels import suggestion_routes as over_http
+from svc.features.tables import WEIGHTS
 from tests.spec.automation import Automation
 from tests.spec.commands import Ran, run_beside
 from tests.spec.responses import HEADLESS, PROGRAM, assert_error
@@ -149,7 +149,7 @@ async def test_fewer_than_50_of_either_label_are_refused_with_both_counts(shop: 
 @pytest.mark.slow(8)
 async def test_without_the_extra_it_is_said_what_to_install(shop: Shop, monkeypatch: pytest.MonkeyPatch):
     await judged(shop)
-    monkeypatch.setattr("svc.http.management.labels.suggestion.is_installed", lambda: False)
+    monkeypatch.setattr("svc.features.labels.suggestion_routes.is_installed", lambda: False)
     message = assert_error(await shop.admin("GET", "/risk-weights/web/suggestion"), 409, "analysis_missing")
     assert "svc-visitor-id[analysis]" in message
 

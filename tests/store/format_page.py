@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from svc.domain.ids import DAY_MS
-from svc.store.schema.table import (
+from svc.features.tables import TABLES
+from svc.kernel.store.schema.table import (
     Aged,
     ErasedBy,
     ErasedByKey,
@@ -25,7 +25,7 @@ from svc.store.schema.table import (
     Until,
     With,
 )
-from svc.store.schema.tables import TABLES
+from svc.kernel.values.ids import DAY_MS
 from tests.store.schema import schema
 
 PAGE = Path(__file__).parents[2] / "docs/internals/format.md"

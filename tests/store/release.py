@@ -21,14 +21,14 @@ import trio
 import trio.testing
 
 import svc
-from svc.actors.retention import sweep
-from svc.domain.ids import DAY_MS
-from svc.domain.rules.lists import first_list_id
-from svc.store.inspection.reading import read_only
-from svc.store.migrations import MIGRATIONS
-from svc.store.schema.tables import TABLES
-from svc.store.transactions.billing.settlement import close_day
-from svc.store.transactions.labels.reviews import add_note
+from svc.features.billing.jobs import close_day
+from svc.features.lists.lists import first_list_id
+from svc.features.migrations import MIGRATIONS
+from svc.features.retention.retention import sweep
+from svc.features.reviews.jobs import add_note
+from svc.features.tables import TABLES
+from svc.kernel.store.inspection.reading import read_only
+from svc.kernel.values.ids import DAY_MS
 from tests.domain import apple_world
 from tests.domain.test_report_native import iphone
 from tests.spec.automation import Automation

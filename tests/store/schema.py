@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from svc.domain.model import ENVIRONMENTS, PLATFORMS
-from svc.domain.webhooks.records import DELIVERY_KINDS, WEBHOOK_ENVIRONMENTS
-from svc.store.schema.codec import TEXT_LAYOUT, Flattened, Key, Layout, Record
-from svc.store.schema.tables import META, TABLES
+from svc.features.tables import META, TABLES
+from svc.features.webhooks.records import DELIVERY_KINDS, WEBHOOK_ENVIRONMENTS
+from svc.identify.model import ENVIRONMENTS, PLATFORMS
+from svc.kernel.store.schema.codec import TEXT_LAYOUT, Flattened, Key, Layout, Record
 
 
 def schema() -> dict[str, Any]:

@@ -8,20 +8,13 @@ from typing import Any
 
 import pytest
 
-from svc.domain.accounts.record import (
-    DAY_S,
-    MAX_VISITORS,
-    AccountRecord,
-    KnownVisitor,
-    PairEvent,
-    first_record,
-)
-from svc.domain.accounts.velocity import OTHERS, SUBJECTS
-from svc.store.check.invariants import violations
-from svc.store.schema.tables import ACCOUNTS, EVENTS, VELOCITY
-from svc.store.snapshot import Transaction
-from svc.store.transactions.account_records import build_records
-from svc.store.transactions.velocity import keep_record
+from svc.features.accounts.record_jobs import build_records
+from svc.features.invariants import violations
+from svc.features.tables import ACCOUNTS, EVENTS, VELOCITY
+from svc.identify.recording.velocity import keep_record
+from svc.identify.velocity.counts import OTHERS, SUBJECTS
+from svc.identify.velocity.record import DAY_S, MAX_VISITORS, AccountRecord, KnownVisitor, PairEvent, first_record
+from svc.kernel.store.snapshot import Transaction
 from tests.spec.responses import visit
 from tests.support.live import Live, live_service, report
 

@@ -13,16 +13,16 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from svc.domain.access.audit import AUDIT_MS, Actor, AuditRecord
-from svc.domain.ids import first_id
-from svc.store.directory import open_directory
-from svc.store.schema.codec import Record
-from svc.store.schema.tables import AUDIT, PAST_DUE
-from svc.store.snapshot import Transaction
-from svc.store.store import Store
-from svc.store.transactions.organizations import audited, create_organization
-from svc.store.transactions.retention import ROWS_A_STEP, expired_by_key
-from svc.store.views.audit import Sought, newest
+from svc.features.audit.queries import Sought, newest
+from svc.features.retention.jobs import ROWS_A_STEP, expired_by_key
+from svc.features.tables import AUDIT, PAST_DUE
+from svc.kernel.access.audit import AUDIT_MS, Actor, AuditRecord
+from svc.kernel.store.directory import open_directory
+from svc.kernel.store.schema.codec import Record
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.store import Store
+from svc.kernel.tenants.organization_jobs import audited, create_organization
+from svc.kernel.values.ids import first_id
 from svc.world import World
 from tests.store.test_invariants import found_in
 from tests.support.worlds import EPOCH_MS
@@ -185,8 +185,8 @@ def test_the_log_is_written_and_deleted_in_one_place_each():
         if isinstance(node, ast.ImportFrom) and "AUDIT" in {alias.name for alias in node.names}
     }
     assert naming == {
-        "svc/store/transactions/organizations.py",
-        "svc/store/views/audit.py",
-        "svc/store/check/invariants.py",
-        "svc/store/inspection/inspection.py",
+        "svc/kernel/tenants/organization_jobs.py",
+        "svc/features/audit/queries.py",
+        "svc/features/invariants.py",
+        "svc/kernel/store/inspection/inspection.py",
     }

@@ -11,15 +11,19 @@ from zlib import crc32
 
 import pytest
 
-from svc.cli.records.keys import fresh_key
-from svc.domain.access.credentials import digest
-from svc.domain.access.sessions import ConsoleLink, new_session
-from svc.domain.timestamps import timestamp
-from svc.store.backup import segments, snapshots
-from svc.store.backup.files import exclusive
-from svc.store.backup.follower import Follower, NotResumed, Resumed, resume
-from svc.store.backup.restore import LossError
-from svc.store.backup.segments import (
+from svc.features.keys.command import fresh_key
+from svc.features.migrations import MIGRATIONS, NewerStoreError
+from svc.features.tables import BALANCES, LEDGER, META, ORGANIZATIONS
+from svc.kernel.access.credentials import digest
+from svc.kernel.access.key_jobs import store_key
+from svc.kernel.access.session_jobs import begin_session, put_link
+from svc.kernel.access.sessions import ConsoleLink, new_session
+from svc.kernel.store import operations
+from svc.kernel.store.backup import segments, snapshots
+from svc.kernel.store.backup.files import exclusive
+from svc.kernel.store.backup.follower import Follower, NotResumed, Resumed, resume
+from svc.kernel.store.backup.restore import LossError
+from svc.kernel.store.backup.segments import (
     CorruptBackupError,
     SegmentFile,
     SegmentRecord,
@@ -28,22 +32,18 @@ from svc.store.backup.segments import (
     listed,
     records,
 )
-from svc.store.check.verification import Verification
-from svc.store.directory import DirectoryError
-from svc.store.engine import KeyRange
-from svc.store.engine import Writer as EngineWriter
-from svc.store.migrations import MIGRATIONS, NewerStoreError
-from svc.store.opening import open_store
-from svc.store.schema.codec import CorruptionError
-from svc.store.schema.operation_log import Batch, pack_batch
-from svc.store.schema.table import Table
-from svc.store.schema.tables import BALANCES, LEDGER, META, ORGANIZATIONS
-from svc.store.snapshot import Transaction
-from svc.store.store import Store
-from svc.store.transactions import operations
-from svc.store.transactions.access.keys import store_key
-from svc.store.transactions.access.sessions import begin_session, put_link
-from svc.store.transactions.organizations import create_organization
+from svc.kernel.store.check.verification import Verification
+from svc.kernel.store.directory import DirectoryError
+from svc.kernel.store.engine import KeyRange
+from svc.kernel.store.engine import Writer as EngineWriter
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.schema.operation_log import Batch, pack_batch
+from svc.kernel.store.schema.table import Table
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.store import Store
+from svc.kernel.tenants.organization_jobs import create_organization
+from svc.kernel.values.timestamps import timestamp
 from tests.support.backup import BackedUp, put, recorded, recorded_batches, rows_of
 
 TIMELINE = b"t" * 16
@@ -618,7 +618,11 @@ def test_a_log_that_leads_to_a_newer_store_is_rejected(world: BackedUp, tmp_path
 def test_an_older_snapshot_is_upgraded(world: BackedUp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     taken = world.snapshot()
     later = (*MIGRATIONS, lambda transaction: None)
-    for module in ("svc.store.opening", "svc.store.inspection.reading", "svc.store.backup.restore"):
+    for module in (
+        "svc.kernel.store.opening",
+        "svc.kernel.store.inspection.reading",
+        "svc.kernel.store.backup.restore",
+    ):
         monkeypatch.setattr(f"{module}.MIGRATIONS", later)
     assert open_store.__kwdefaults__ is not None
     monkeypatch.setitem(open_store.__kwdefaults__, "migrations", later)

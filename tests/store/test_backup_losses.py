@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from svc.store.backup import copied_up_to, snapshots
-from svc.store.backup.follower import Follower, NotResumed, Resumed, resume
-from svc.store.backup.restore import LossError
-from svc.store.backup.segments import SegmentFile, listed
-from svc.store.directory import DirectoryError
-from svc.store.migrations import NewerStoreError
-from svc.store.transactions import operations
+from svc.features.migrations import NewerStoreError
+from svc.kernel.store import operations
+from svc.kernel.store.backup import copied_up_to, snapshots
+from svc.kernel.store.backup.follower import Follower, NotResumed, Resumed, resume
+from svc.kernel.store.backup.restore import LossError
+from svc.kernel.store.backup.segments import SegmentFile, listed
+from svc.kernel.store.directory import DirectoryError
 from tests.support.backup import BackedUp, recorded
 
 HOURS = 3

@@ -13,16 +13,15 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.actors.indexer import index
-from svc.actors.retention import Progress, sweep
-from svc.domain.accounts.velocity import SUBJECTS, account_digest
-from svc.domain.ids import first_id
-from svc.domain.labels.reviews import Subject
-from svc.domain.model import RequestFacts
-from svc.domain.records import Idempotency
-from svc.domain.refusals import Refusal
-from svc.store.lmdb.transaction import LmdbWriter
-from svc.store.schema.tables import (
+from svc.features.erasure.accounts import continue_account_erasure, erase_account
+from svc.features.erasure.organizations import continue_removal, remove_organization
+from svc.features.erasure.visitors import continue_erasure, erase_visitor
+from svc.features.events.change_jobs import change_event
+from svc.features.lists.jobs import NewEntry, add_entries, continue_deletion, create_list, delete_list
+from svc.features.retention.retention import Progress, sweep
+from svc.features.reviews.jobs import Closing, close_review, open_review
+from svc.features.reviews.reviews import Subject
+from svc.features.tables import (
     ACCOUNTS,
     ATTEMPTS,
     DELETED_VISITORS,
@@ -35,16 +34,17 @@ from svc.store.schema.tables import (
     VELOCITY,
     VISITORS,
 )
-from svc.store.snapshot import Transaction
-from svc.store.store import Store
-from svc.store.transactions.erasure.accounts import continue_account_erasure, erase_account
-from svc.store.transactions.erasure.organizations import continue_removal, remove_organization
-from svc.store.transactions.erasure.visitors import continue_erasure, erase_visitor
-from svc.store.transactions.event_changes import change_event
-from svc.store.transactions.labels.reviews import Closing, close_review, open_review
-from svc.store.transactions.rules.lists import NewEntry, add_entries, continue_deletion, create_list, delete_list
-from svc.store.transactions.velocity import MAX_COMPARED, MAX_SHARED
-from svc.store.views.webhooks import Registered
+from svc.features.webhooks.queries import Registered
+from svc.identify.indexing.indexer import index
+from svc.identify.model import RequestFacts
+from svc.identify.recording.velocity import MAX_COMPARED, MAX_SHARED
+from svc.identify.records import Idempotency
+from svc.identify.velocity.counts import SUBJECTS, account_digest
+from svc.kernel.store.lmdb.transaction import LmdbWriter
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.store import Store
+from svc.kernel.values.ids import first_id
+from svc.kernel.values.refusals import Refusal
 from tests.store.test_identification import DAY_MS, EPOCH_MS, Shop
 from tests.store.test_identification_bounds import Counted
 from tests.support.effort import effort

@@ -10,15 +10,15 @@ from uuid import UUID
 
 import pytest
 
-from svc.store.directory import DirectoryError, open_directory
-from svc.store.engine import CheckDepth
-from svc.store.maintenance import compact as compacting
-from svc.store.maintenance.compact import PARTIAL, Compacted, compact
-from svc.store.opening import open_store
-from svc.store.schema.codec import CorruptionError
-from svc.store.schema.tables import BALANCES, DOCUMENTS, STATISTICS
-from svc.store.steps import QUIET, Steps
-from svc.store.store import Store
+from svc.features.tables import BALANCES, DOCUMENTS, STATISTICS
+from svc.kernel.store.directory import DirectoryError, open_directory
+from svc.kernel.store.engine import CheckDepth
+from svc.kernel.store.maintenance import compact as compacting
+from svc.kernel.store.maintenance.compact import PARTIAL, Compacted, compact
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.steps import QUIET, Steps
+from svc.kernel.store.store import Store
 from svc.world import World
 from tests.spec.automation import Automation
 from tests.spec.test_erasure import identified, marked, tell_later

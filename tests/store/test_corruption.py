@@ -19,18 +19,18 @@ import lmdb
 import pytest
 
 from bench.rot import PAGE, structure
-from svc.store.directory import DirectoryError
-from svc.store.engine import CheckDepth, EngineError
-from svc.store.group import Write
-from svc.store.inspection.reading import read_only
-from svc.store.lmdb.meta_pages import check_meta_pages
-from svc.store.lmdb.pages import check_pages
-from svc.store.migrations import MIGRATIONS
-from svc.store.opening import open_store
-from svc.store.schema.codec import CorruptionError, CorruptPageError
-from svc.store.schema.tables import BALANCES, META, STATISTICS, TABLES, VISITOR_IDS
-from svc.store.snapshot import Transaction
-from svc.store.store import Store
+from svc.features.migrations import MIGRATIONS
+from svc.features.tables import BALANCES, META, STATISTICS, TABLES, VISITOR_IDS
+from svc.kernel.store.directory import DirectoryError
+from svc.kernel.store.engine import CheckDepth, EngineError
+from svc.kernel.store.group import Write
+from svc.kernel.store.inspection.reading import read_only
+from svc.kernel.store.lmdb.meta_pages import check_meta_pages
+from svc.kernel.store.lmdb.pages import check_pages
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.schema.codec import CorruptionError, CorruptPageError
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.store import Store
 from tests.support.process import run
 from tests.support.worlds import inline
 

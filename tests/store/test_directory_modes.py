@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.store.directory import DirectoryError, Opened, open_directory, risky_modes
+from svc.kernel.store.directory import DirectoryError, Opened, open_directory, risky_modes
 from svc.world import World
 
 PEPPER = b"p" * 32

@@ -1,4 +1,4 @@
-"""The contract of an engine (`svc/store/engine.py`): every engine of the store passes this file.
+"""The contract of an engine (`svc/kernel/store/engine.py`): every engine of the store passes this file.
 
 A new engine is one more line in `tests/support/every_engine.py`.
 """
@@ -25,8 +25,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from svc.store.engine import CheckDepth, Engine, KeyRange, MissingTableError, Reader, Writer, after_prefix
-from svc.store.schema.codec import MAX_KEY_BYTES
+from svc.kernel.store.engine import CheckDepth, Engine, KeyRange, MissingTableError, Reader, Writer, after_prefix
+from svc.kernel.store.schema.codec import MAX_KEY_BYTES
 from tests.support.effort import effort
 from tests.support.every_engine import OpenAt, every_engine, examples_of, lmdb
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from svc.domain.billing import BillingChange
-from svc.domain.matching import Block
-from svc.domain.records import Idempotency
-from svc.store.schema.tables import BILLING_CHANGES, BLOCKS, DELETED_VISITORS, ERASED_EVENTS, IDEMPOTENCY, PAST_DUE
-from svc.store.snapshot import Transaction
+from svc.features.tables import BILLING_CHANGES, BLOCKS, DELETED_VISITORS, ERASED_EVENTS, IDEMPOTENCY, PAST_DUE
+from svc.identify.matching import Block
+from svc.identify.records import Idempotency
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.tenants.billing import BillingChange
 from tests.store.test_invariants import found_in
 
 Job = Callable[[Transaction], None]

@@ -16,19 +16,19 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from svc.domain.events.listing import FACETS, Filters, Listing, Position
-from svc.domain.model import Decision, ShadowMatch
-from svc.domain.records import Event
-from svc.store.check.invariants import violations
-from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.store import Store
-from svc.store.transactions import indexing
-from svc.store.transactions.erasure.visitors import events_of, purge_event
-from svc.store.transactions.indexing import poll, step
-from svc.store.views.event_index import SLOTS, SMALL, Scope, digests, scope_of
-from svc.store.views.events import event_page, positions, read
-from svc.store.views.visitors import neighbors, visitors_with
+from svc.features.erasure.visitors import events_of, purge_event
+from svc.features.invariants import violations
+from svc.features.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
+from svc.features.visitors.queries import neighbors, visitors_with
+from svc.identify.events.listing import FACETS, Filters, Listing, Position
+from svc.identify.index.queries import SLOTS, SMALL, Scope, digests, scope_of
+from svc.identify.indexing import jobs as indexing
+from svc.identify.indexing.jobs import poll, step
+from svc.identify.model import Decision, ShadowMatch
+from svc.identify.queries.events import event_page, positions, read
+from svc.identify.records import Event
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.store import Store
 from tests.store.test_events import (
     ADDRESSES,
     TAGS,

@@ -12,18 +12,18 @@ from uuid import UUID
 
 import pytest
 
-from svc.domain.events.listing import KINDS, LEVELS, Listing
-from svc.domain.model import ENVIRONMENTS, EventSignal, Verdict
-from svc.domain.records import RETENTION_MS, DeferredReport, Document, Event, WeightsSnapshot
-from svc.store.check.invariants import violations
-from svc.store.directory import open_directory
-from svc.store.schema.tables import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS, WEIGHTS_SNAPSHOTS
-from svc.store.snapshot import Transaction
-from svc.store.store import Store
-from svc.store.transactions.billing.holdings import counted, keep
-from svc.store.transactions.organizations import create_organization
-from svc.store.views.event_index import digests
-from svc.store.views.events import event_by_request, put_event
+from svc.features.invariants import violations
+from svc.features.tables import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS, WEIGHTS_SNAPSHOTS
+from svc.identify.events.listing import KINDS, LEVELS, Listing
+from svc.identify.index.queries import digests
+from svc.identify.model import ENVIRONMENTS, EventSignal, Verdict
+from svc.identify.queries.events import event_by_request, put_event
+from svc.identify.records import RETENTION_MS, DeferredReport, Document, Event, WeightsSnapshot
+from svc.kernel.store.directory import open_directory
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.store import Store
+from svc.kernel.tenants.holding_jobs import counted, keep
+from svc.kernel.tenants.organization_jobs import create_organization
 from svc.world import World
 from tests.support.worlds import EPOCH_MS
 

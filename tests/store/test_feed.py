@@ -19,22 +19,22 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from svc.domain.events.feed import AHEAD_MS, BEGINNING, HOLD_MS, STEP_MS, Ahead, Feed
-from svc.domain.events.listing import Filters, Listing, Position
-from svc.domain.records import Event
-from svc.store import feed_pages
-from svc.store.check.invariants import violations
-from svc.store.feed_pages import FeedPages
-from svc.store.schema.tables import EVENTS, FEED_CLOSED, LATE_EVENTS
-from svc.store.snapshot import Transaction
-from svc.store.store import Store
-from svc.store.transactions import indexing
-from svc.store.transactions.erasure.visitors import purge_event
-from svc.store.transactions.feed import close
-from svc.store.transactions.indexing import rebuild
-from svc.store.views import feed as feeds
-from svc.store.views.event_index import Scope
-from svc.store.views.events import event_page, rewrite_event
+from svc.features.erasure.visitors import purge_event
+from svc.features.feed import pages as feed_pages
+from svc.features.feed import queries as feeds
+from svc.features.feed.feed import AHEAD_MS, BEGINNING, HOLD_MS, STEP_MS, Ahead, Feed
+from svc.features.feed.jobs import close
+from svc.features.feed.pages import FeedPages
+from svc.features.invariants import violations
+from svc.features.tables import EVENTS, FEED_CLOSED, LATE_EVENTS
+from svc.identify.events.listing import Filters, Listing, Position
+from svc.identify.index.queries import Scope
+from svc.identify.indexing import jobs as indexing
+from svc.identify.indexing.jobs import rebuild
+from svc.identify.queries.events import event_page, rewrite_event
+from svc.identify.records import Event
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.store import Store
 from tests.store.test_event_index import SMALLER, indexed
 from tests.store.test_events import count_again, event, filled_store, record
 from tests.store.test_filters import some_filters

@@ -13,17 +13,17 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from svc.domain.events.listing import EVERYTHING, FACETS, KINDS, LEVELS, Filters, Listing, Position
-from svc.domain.model import ENVIRONMENTS, Decision, ShadowMatch
-from svc.domain.records import Event
-from svc.store.check.invariants import violations
-from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.store import Store
-from svc.store.transactions.indexing import step
-from svc.store.views import event_index
-from svc.store.views.event_index import SEGMENT_KEYS, digest_of
-from svc.store.views.events import EventMatch, event_page, positions, read
+from svc.features.invariants import violations
+from svc.features.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
+from svc.identify.events.listing import EVERYTHING, FACETS, KINDS, LEVELS, Filters, Listing, Position
+from svc.identify.index import queries as event_index
+from svc.identify.index.queries import SEGMENT_KEYS, digest_of
+from svc.identify.indexing.jobs import step
+from svc.identify.model import ENVIRONMENTS, Decision, ShadowMatch
+from svc.identify.queries.events import EventMatch, event_page, positions, read
+from svc.identify.records import Event
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.store import Store
 from tests.store.test_events import ADDRESSES, SIGNALS, TAGS, VISITORS, event, filled_store, fired, uuid
 from tests.support.worlds import EPOCH_MS
 

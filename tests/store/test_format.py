@@ -18,21 +18,21 @@ import msgspec
 import pytest
 from blake3 import blake3
 
-from svc.domain.accounts.velocity import VelocityRow
-from svc.domain.events.listing import LEVELS
-from svc.domain.labels.outcomes import Outcome
-from svc.domain.matching import Visitor
-from svc.domain.matching.tokens import Token
-from svc.domain.matching.visitor import first_record
-from svc.domain.webhooks.records import DELIVERY_KINDS
-from svc.store.backup import files
-from svc.store.engine import KeyRange
-from svc.store.inspection.reading import read_only
-from svc.store.lmdb.engine import LmdbEngine
-from svc.store.maintenance.upgrade import upgrade
-from svc.store.migrations import MIGRATIONS
-from svc.store.schema.tables import BLOCKS, KEYS, META, TABLES, VELOCITY, VISITORS
-from svc.store.serve_lock import sole_process
+from svc.features.labels.outcomes import Outcome
+from svc.features.migrations import MIGRATIONS
+from svc.features.tables import BLOCKS, KEYS, META, TABLES, VELOCITY, VISITORS
+from svc.features.webhooks.records import DELIVERY_KINDS
+from svc.identify.events.listing import LEVELS
+from svc.identify.matching import Visitor
+from svc.identify.matching.tokens import Token
+from svc.identify.matching.visitor import first_record
+from svc.identify.velocity.counts import VelocityRow
+from svc.kernel.store.backup import files
+from svc.kernel.store.engine import KeyRange
+from svc.kernel.store.inspection.reading import read_only
+from svc.kernel.store.lmdb.engine import LmdbEngine
+from svc.kernel.store.maintenance.upgrade import upgrade
+from svc.kernel.store.serve_lock import sole_process
 from svc.world import World
 from tests.domain.matching_world import START_MS, features_of
 from tests.store.format_page import PAGE, written

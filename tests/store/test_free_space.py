@@ -14,17 +14,17 @@ import trio
 from trio.testing import MockClock
 
 from bench.retention import Months
-from svc.actors.retention import sweep
-from svc.domain.ids import DAY_MS
-from svc.store.check.invariants import violations
-from svc.store.lmdb.engine import LmdbEngine
-from svc.store.lmdb.free_space import FreeSpace
-from svc.store.opening import open_store
-from svc.store.schema.tables import BALANCES, DOCUMENTS, EVENTS, STATISTICS
-from svc.store.snapshot import Transaction
-from svc.store.store import Store, StoreFullError
-from svc.store.transactions.attestation import issue_challenge
-from svc.store.transactions.erasure.visitors import erase_visitor
+from svc.features.erasure.visitors import erase_visitor
+from svc.features.invariants import violations
+from svc.features.retention.retention import sweep
+from svc.features.tables import BALANCES, DOCUMENTS, EVENTS, STATISTICS
+from svc.identify.recording.attestation import issue_challenge
+from svc.kernel.store.lmdb.engine import LmdbEngine
+from svc.kernel.store.lmdb.free_space import FreeSpace
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.store import Store, StoreFullError
+from svc.kernel.values.ids import DAY_MS
 from tests.support.worlds import inline
 
 MIB = 1 << 20

@@ -18,12 +18,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule, run_state_machine_as_test
 
-from svc.store.engine import Engine, KeyRange
-from svc.store.group import Group, Job, Settled, write_changes
-from svc.store.schema.codec import Key, Signed
-from svc.store.schema.key_parts import U32
-from svc.store.schema.table import FOR_EVER, NOT_PERSONAL, Table
-from svc.store.snapshot import Late, Snapshot, Transaction
+from svc.kernel.store.engine import Engine, KeyRange
+from svc.kernel.store.group import Group, Job, Settled, write_changes
+from svc.kernel.store.schema.codec import Key, Signed
+from svc.kernel.store.schema.key_parts import U32
+from svc.kernel.store.schema.table import FOR_EVER, NOT_PERSONAL, Table
+from svc.kernel.store.snapshot import Late, Snapshot, Transaction
 from tests.support.effort import effort
 from tests.support.every_engine import OpenAt, every_engine, examples_of
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from svc.domain.events.hour_counts import HOUR_MS, NOTHING, HourCounts
-from svc.domain.model import ENVIRONMENTS
-from svc.store.check.invariants import violations
-from svc.store.schema.tables import HOURS
-from svc.store.snapshot import Transaction
-from svc.store.transactions.erasure.visitors import purge_event
-from svc.store.views.hours import hours
+from svc.features.erasure.visitors import purge_event
+from svc.features.invariants import violations
+from svc.features.tables import HOURS
+from svc.identify.events.hour_counts import HOUR_MS, NOTHING, HourCounts
+from svc.identify.model import ENVIRONMENTS
+from svc.identify.queries.hours import hours
+from svc.kernel.store.snapshot import Transaction
 from tests.store.test_events import count_again, event, filled_store, uuid
 from tests.support.worlds import EPOCH_MS
 

@@ -11,18 +11,8 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from svc.domain.attestation.attested_key import MAX_KEYS_OF_VISITOR, AttestedKey
-from svc.domain.attestation.claim import Attestation
-from svc.domain.identification import Identified, Submission, assess
-from svc.domain.ids import first_id
-from svc.domain.matching import Recognition, Statistics
-from svc.domain.matching.blocks import exact_key, token_key
-from svc.domain.matching.tokens import STRANGERS
-from svc.domain.model import RequestFacts
-from svc.domain.records import Event
-from svc.domain.scoring.weights import WeightsChange
-from svc.store.check.invariants import violations
-from svc.store.schema.tables import (
+from svc.features.invariants import violations
+from svc.features.tables import (
     ATTESTED_KEYS,
     BLOCKS,
     DELETED_VISITORS,
@@ -36,13 +26,23 @@ from svc.store.schema.tables import (
     VISITORS,
     WEIGHTS_SNAPSHOTS,
 )
-from svc.store.snapshot import Transaction
-from svc.store.transactions.attestation import keep_key
-from svc.store.transactions.billing import ledger
-from svc.store.transactions.identification import Recorded, identify
-from svc.store.transactions.visitors import VisitorTables
-from svc.store.transactions.weights import save_weights
-from svc.store.views.lookups import balance
+from svc.features.weights.jobs import save_weights
+from svc.identify.attestation.attested_key import MAX_KEYS_OF_VISITOR, AttestedKey
+from svc.identify.attestation.claim import Attestation
+from svc.identify.identification import Identified, Submission, assess
+from svc.identify.matching import Recognition, Statistics
+from svc.identify.matching.blocks import exact_key, token_key
+from svc.identify.matching.tokens import STRANGERS
+from svc.identify.model import RequestFacts
+from svc.identify.recording.attestation import keep_key
+from svc.identify.recording.transaction import Recorded, identify
+from svc.identify.recording.visitors import VisitorTables
+from svc.identify.records import Event
+from svc.identify.scoring.weights import WeightsChange
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.tenants import ledger_jobs as ledger
+from svc.kernel.tenants.queries import balance
+from svc.kernel.values.ids import first_id
 from tests.store.test_identification_bounds import Counted
 from tests.support.live import report
 from tests.support.outbox import OutboxWorld, outbox_world

@@ -12,18 +12,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.domain.history.evidence import LOOKALIKES, SAMPLED_VISITORS
-from svc.domain.history.repeated_reports import READ
-from svc.domain.identification import Identified, Submission, assess
-from svc.domain.matching import Statistics
-from svc.domain.model import RequestFacts
-from svc.domain.network.facts import Country, Known
-from svc.domain.rules.lists import first_list_id
-from svc.domain.rules.ruleset import Rule
-from svc.domain.scoring.weights import WeightsChange
-from svc.store.check.invariants import violations
-from svc.store.directory import open_directory
-from svc.store.schema.tables import (
+from svc.features.invariants import violations
+from svc.features.lists.jobs import NewEntry, add_entries
+from svc.features.lists.lists import first_list_id
+from svc.features.rules.jobs import save_rules
+from svc.features.rules.ruleset import Rule
+from svc.features.tables import (
     ACCOUNTS,
     ADDRESS_HISTORY,
     BLOCKS,
@@ -48,14 +42,20 @@ from svc.store.schema.tables import (
     WEBHOOK_EVENTS,
     WEIGHTS,
 )
-from svc.store.snapshot import Transaction
-from svc.store.transactions.billing.ledger import add_credit
-from svc.store.transactions.identification import Recorded, identify
-from svc.store.transactions.organizations import create_organization
-from svc.store.transactions.rules.lists import NewEntry, add_entries
-from svc.store.transactions.rules.rulesets import save_rules
-from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
-from svc.store.transactions.weights import save_weights
+from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
+from svc.features.weights.jobs import save_weights
+from svc.identify.history.evidence import LOOKALIKES, SAMPLED_VISITORS
+from svc.identify.history.repeated_reports import READ
+from svc.identify.identification import Identified, Submission, assess
+from svc.identify.matching import Statistics
+from svc.identify.model import RequestFacts
+from svc.identify.network.facts import Country, Known
+from svc.identify.recording.transaction import Recorded, identify
+from svc.identify.scoring.weights import WeightsChange
+from svc.kernel.store.directory import open_directory
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.tenants.ledger_jobs import add_credit
+from svc.kernel.tenants.organization_jobs import create_organization
 from svc.world import World, twenty_characters
 from tests.support.live import report
 from tests.support.worlds import Everywhere

@@ -12,17 +12,8 @@ import msgspec
 import pytest
 
 from bench.retention import Months
-from svc.domain.attestation.attested_key import AttestedKey, VisitorKeys
-from svc.domain.history.evidence import VisitorHistory
-from svc.domain.limits.quotas import ActiveKeys
-from svc.domain.matching import EMPTY_BLOCK
-from svc.domain.matching.blocks import token_key
-from svc.domain.matching.tokens import DEVICE, STRANGERS, UNKNOWN_ORIGIN, Token
-from svc.domain.scoring.score import default_profile
-from svc.domain.scoring.weights import StoredWeights, WeightsChange, changed
-from svc.store.check.invariants import repeated, violations
-from svc.store.directory import open_directory
-from svc.store.schema.tables import (  # fmt: skip
+from svc.features.invariants import repeated, violations
+from svc.features.tables import (  # fmt: skip
     ATTESTED_KEYS,
     BALANCES,
     BLOCKS,
@@ -44,11 +35,20 @@ from svc.store.schema.tables import (  # fmt: skip
     WEIGHTS,
     Table,
 )
-from svc.store.snapshot import Transaction
-from svc.store.steps import Steps
-from svc.store.store import Store
-from svc.store.transactions.organizations import create_organization
-from svc.store.transactions.weights import restore_weights, save_weights
+from svc.features.weights.jobs import restore_weights, save_weights
+from svc.identify.attestation.attested_key import AttestedKey, VisitorKeys
+from svc.identify.history.evidence import VisitorHistory
+from svc.identify.matching import EMPTY_BLOCK
+from svc.identify.matching.blocks import token_key
+from svc.identify.matching.tokens import DEVICE, STRANGERS, UNKNOWN_ORIGIN, Token
+from svc.identify.scoring.score import default_profile
+from svc.identify.scoring.weights import StoredWeights, WeightsChange, changed
+from svc.kernel.limits.quotas import ActiveKeys
+from svc.kernel.store.directory import open_directory
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.steps import Steps
+from svc.kernel.store.store import Store
+from svc.kernel.tenants.organization_jobs import create_organization
 from svc.world import World
 from tests.support.backup import put
 
@@ -120,7 +120,7 @@ class Heard(Steps):
 @pytest.mark.slow
 def test_progress_is_measured_by_rows_counted_in_advance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A rule that reads more or fewer tables than it says would leave the bar short, or run past its end."""
-    monkeypatch.setattr("svc.store.snapshot.ROWS_A_STEP", 1)
+    monkeypatch.setattr("svc.kernel.store.snapshot.ROWS_A_STEP", 1)
     months, heard = Months(tmp_path, visits_an_hour=1), Heard()
     for _ in range(40):
         months.visit()

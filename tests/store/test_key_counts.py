@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from svc.domain.access.credentials import ApiKey
-from svc.domain.ids import DAY_MS
-from svc.domain.limits.quotas import ActiveKeys, Holding
-from svc.domain.refusals import Refusal
-from svc.store.check.invariants import violations
-from svc.store.migrations import MIGRATIONS
-from svc.store.opening import open_store
-from svc.store.schema.tables import HOLDINGS
-from svc.store.snapshot import Transaction
-from svc.store.store import Store
-from svc.store.transactions.access.keys import counted_keys, issue_key, purge_key, revoke_all_keys, revoke_key
-from svc.store.transactions.billing.holdings import holding
-from svc.store.transactions.organizations import create_organization
-from svc.store.views.lookups import keys_of
+from svc.features.invariants import violations
+from svc.features.migrations import MIGRATIONS
+from svc.features.tables import HOLDINGS
+from svc.kernel.access.credentials import ApiKey
+from svc.kernel.access.key_jobs import counted_keys, issue_key, purge_key, revoke_all_keys, revoke_key
+from svc.kernel.limits.quotas import ActiveKeys, Holding
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.store import Store
+from svc.kernel.tenants.holding_jobs import holding
+from svc.kernel.tenants.organization_jobs import create_organization
+from svc.kernel.tenants.queries import keys_of
+from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.refusals import Refusal
 from svc.world import World
 from tests.support.effort import effort
 from tests.support.worlds import EPOCH_MS

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from svc.store.lmdb.engine import LmdbEngine
+from svc.kernel.store.lmdb.engine import LmdbEngine
 
 PAGE = 4096
 PAGES = 5_000

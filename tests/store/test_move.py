@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from svc.store.backup.move import LEFT_BEHIND, MoveError, move
-from svc.store.check.invariants import violations
-from svc.store.engine import Engine, KeyRange, Writer
-from svc.store.inspection.reading import read_only, read_only_database
-from svc.store.lmdb.engine import LmdbEngine
-from svc.store.local import LocalStore
-from svc.store.opening import open_store
-from svc.store.postgresql.engine import PostgresqlEngine
-from svc.store.schema.codec import CorruptionError
-from svc.store.schema.operation_log import Following
-from svc.store.schema.tables import META, TABLES, VISITORS
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions import operations
+from svc.features.invariants import violations
+from svc.features.tables import META, TABLES, VISITORS
+from svc.kernel.store import operations
+from svc.kernel.store.backup.move import LEFT_BEHIND, MoveError, move
+from svc.kernel.store.engine import Engine, KeyRange, Writer
+from svc.kernel.store.inspection.reading import read_only, read_only_database
+from svc.kernel.store.lmdb.engine import LmdbEngine
+from svc.kernel.store.local import LocalStore
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.postgresql.engine import PostgresqlEngine
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.schema.operation_log import Following
+from svc.kernel.store.snapshot import Snapshot, Transaction
 from tests.store.release import RELEASED, unpack
 from tests.support.engines import Watched, Wrapped
 from tests.support.postgresql import Cluster

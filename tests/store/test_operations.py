@@ -10,14 +10,14 @@ from blake3 import blake3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc.store.check.invariants import violations
-from svc.store.migrations import MIGRATIONS
-from svc.store.opening import open_store
-from svc.store.schema.operation_log import Batch, Changes, Following, batch_time_ms, pack_batch, unpack_batch
-from svc.store.schema.tables import BALANCES, META, OPERATIONS, STATISTICS
-from svc.store.snapshot import Transaction
-from svc.store.store import Store, StoreFullError
-from svc.store.transactions import operations
+from svc.features.invariants import violations
+from svc.features.migrations import MIGRATIONS
+from svc.features.tables import BALANCES, META, OPERATIONS, STATISTICS
+from svc.kernel.store import operations
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.schema.operation_log import Batch, Changes, Following, batch_time_ms, pack_batch, unpack_batch
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.store import Store, StoreFullError
 from tests.support.backup import put, recorded, rows_of
 from tests.support.worlds import inline
 

@@ -12,16 +12,30 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from svc.domain.ids import DAY_MS, first_id
-from svc.domain.limits.quotas import Holding
-from svc.domain.records import Idempotency, RetentionPass
-from svc.store.check import invariants
-from svc.store.inspection.inspection import of_visitor
-from svc.store.inspection.reading import ReadOnlyStore
-from svc.store.schema import tables
-from svc.store.schema.codec import Key, Opaque, Record
-from svc.store.schema.key_parts import DAY, TEXT, U32, UUID_V7, VISITOR_ID
-from svc.store.schema.table import (
+from svc.features import invariants, tables
+from svc.features.erasure import policies
+from svc.features.retention import jobs as retention
+from svc.features.reviews.queries import subject_stem
+from svc.features.tables import (
+    ADDRESS_HISTORY,
+    AUDIT,
+    CHALLENGES,
+    EVENTS,
+    NOTES,
+    ORIGIN_PROOFS,
+    OUTCOMES,
+    REPORT_FINGERPRINTS,
+    TABLES,
+    VELOCITY,
+    VISITOR_HISTORY,
+)
+from svc.identify.records import Idempotency, RetentionPass
+from svc.kernel.limits.quotas import Holding
+from svc.kernel.store.inspection.inspection import of_visitor
+from svc.kernel.store.inspection.reading import ReadOnlyStore
+from svc.kernel.store.schema.codec import Key, Opaque, Record
+from svc.kernel.store.schema.key_parts import DAY, TEXT, U32, UUID_V7, VISITOR_ID
+from svc.kernel.store.schema.table import (
     FOR_EVER,
     NOT_PERSONAL,
     Aged,
@@ -36,23 +50,8 @@ from svc.store.schema.table import (
     With,
     declared,
 )
-from svc.store.schema.tables import (
-    ADDRESS_HISTORY,
-    AUDIT,
-    CHALLENGES,
-    EVENTS,
-    NOTES,
-    ORIGIN_PROOFS,
-    OUTCOMES,
-    REPORT_FINGERPRINTS,
-    TABLES,
-    VELOCITY,
-    VISITOR_HISTORY,
-)
-from svc.store.snapshot import Transaction
-from svc.store.transactions import retention
-from svc.store.transactions.erasure import policies
-from svc.store.views.labels.reviews import subject_stem
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.values.ids import DAY_MS, first_id
 from tests.spec.automation import Automation
 from tests.support.live import live_service, report
 from tests.support.serving_postgresql import faults
@@ -145,7 +144,7 @@ async def test_rows_of_a_visitor_in_a_new_table_are_erased_as_declared(tmp_path:
         Table("names", Key(organization=U32, visitor_id=VISITOR_ID), Opaque(), FOR_EVER, ErasedByKey("visitor_id")),
         Table("remarks", NOTES.key, Opaque(), FOR_EVER, ErasedByKey("subject")),
     ]
-    monkeypatch.setattr("svc.store.opening.TABLES", (*TABLES, *added))
+    monkeypatch.setattr("svc.kernel.store.opening.TABLES", (*TABLES, *added))
     monkeypatch.setattr(policies, "ERASED_BY_KEY", policies.by_key((*TABLES, *added)))
     async with live_service(tmp_path) as live:
         _, public = live.issue()

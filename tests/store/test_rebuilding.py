@@ -11,16 +11,16 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from svc.domain.events.hour_counts import HOUR_MS
-from svc.domain.records import Event
-from svc.store.check.invariants import violations
-from svc.store.schema.codec import CorruptionError
-from svc.store.schema.operation_log import Following
-from svc.store.schema.tables import EVENT_TAIL, EVENTS, HOURS
-from svc.store.snapshot import Transaction
-from svc.store.store import Store
-from svc.store.transactions import operations
-from svc.store.transactions.indexing import INDEX, Rebuilt, rebuild
+from svc.features.invariants import violations
+from svc.features.tables import EVENT_TAIL, EVENTS, HOURS
+from svc.identify.events.hour_counts import HOUR_MS
+from svc.identify.indexing.jobs import INDEX, Rebuilt, rebuild
+from svc.identify.records import Event
+from svc.kernel.store import operations
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.schema.operation_log import Following
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.store import Store
 from tests.store.test_events import count_again, event, filled_store, uuid
 from tests.support.process import run, run_json
 from tests.support.worlds import EPOCH_MS

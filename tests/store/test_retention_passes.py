@@ -18,12 +18,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from svc.actors.retention import sweep
-from svc.domain.ids import DAY_MS
-from svc.domain.matching import Visitor
-from svc.domain.records import IDEMPOTENCY_MS, Idempotency
-from svc.store.directory import open_directory
-from svc.store.schema.tables import (
+from svc.features.retention.jobs import BLOCKS_INTERVAL_MS, LOOKS_A_STEP, PASS_INTERVAL_MS
+from svc.features.retention.retention import sweep
+from svc.features.tables import (
     BLOCKS,
     DELETED_VISITORS,
     IDEMPOTENCY,
@@ -33,11 +30,14 @@ from svc.store.schema.tables import (
     VISITOR_IDS,
     VISITORS,
 )
-from svc.store.snapshot import Transaction
-from svc.store.store import Store
-from svc.store.transactions.billing.holdings import add
-from svc.store.transactions.organizations import create_organization
-from svc.store.transactions.retention import BLOCKS_INTERVAL_MS, LOOKS_A_STEP, PASS_INTERVAL_MS
+from svc.identify.matching import Visitor
+from svc.identify.records import IDEMPOTENCY_MS, Idempotency
+from svc.kernel.store.directory import open_directory
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.store import Store
+from svc.kernel.tenants.holding_jobs import add
+from svc.kernel.tenants.organization_jobs import create_organization
+from svc.kernel.values.ids import DAY_MS
 from tests.support.counted_store import CountedStore
 from tests.support.worlds import EPOCH_MS, inline, seeded_entropy
 

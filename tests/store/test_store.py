@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import trio
 
-from svc.store.migrations import MIGRATIONS, NewerStoreError
-from svc.store.opening import open_store
-from svc.store.schema.tables import BALANCES, META, STATISTICS
-from svc.store.snapshot import Transaction
-from svc.store.store import StoreFullError
+from svc.features.migrations import MIGRATIONS, NewerStoreError
+from svc.features.tables import BALANCES, META, STATISTICS
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.store import StoreFullError
 from svc.world import Undisturbed, World
 from tests.support.engines import Wrapped, opening
 from tests.support.worlds import HeldThreads, inline

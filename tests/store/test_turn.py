@@ -5,7 +5,7 @@ from __future__ import annotations
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from svc.store.local import WriteTurn
+from svc.kernel.store.local import WriteTurn
 
 
 async def test_an_urgent_write_goes_first_and_no_write_starves():

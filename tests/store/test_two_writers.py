@@ -14,23 +14,23 @@ import trio
 
 from bench.reports import submitted
 from bench.writers import GROUP, measure
-from svc.domain.history.visitor_numbers import ANY_NUMBER, NextNumber, VisitorNumbers
-from svc.domain.identification import Duplicate, Identified, Refused, Submission, assess
-from svc.domain.limits.quotas import Quotas
-from svc.domain.matching import Statistics
-from svc.domain.model import RequestFacts
-from svc.store.check.invariants import violations
-from svc.store.directory import Opened, open_directory
-from svc.store.engine import CheckDepth
-from svc.store.lmdb.engine import LmdbEngine
-from svc.store.local import LocalStore
-from svc.store.schema.operation_log import Following, unpack_batch
-from svc.store.schema.tables import BALANCES, EVENTS, FOLLOWING, META, OPERATIONS, TABLES, VISITOR_COUNTS, VISITORS
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions import operations
-from svc.store.transactions.billing.ledger import add_credit
-from svc.store.transactions.identification import Recorded, identify
-from svc.store.transactions.organizations import create_organization
+from svc.features.invariants import violations
+from svc.features.tables import BALANCES, EVENTS, FOLLOWING, META, OPERATIONS, TABLES, VISITOR_COUNTS, VISITORS
+from svc.identify.history.visitor_numbers import ANY_NUMBER, NextNumber, VisitorNumbers
+from svc.identify.identification import Duplicate, Identified, Refused, Submission, assess
+from svc.identify.matching import Statistics
+from svc.identify.model import RequestFacts
+from svc.identify.recording.transaction import Recorded, identify
+from svc.kernel.limits.quotas import Quotas
+from svc.kernel.store import operations
+from svc.kernel.store.directory import Opened, open_directory
+from svc.kernel.store.engine import CheckDepth
+from svc.kernel.store.lmdb.engine import LmdbEngine
+from svc.kernel.store.local import LocalStore
+from svc.kernel.store.schema.operation_log import Following, unpack_batch
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.ledger_jobs import add_credit
+from svc.kernel.tenants.organization_jobs import create_organization
 from svc.world import World
 from tests.support.every_engine import Place, every_place
 from tests.support.live import report

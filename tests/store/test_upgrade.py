@@ -14,21 +14,21 @@ import msgspec
 import pytest
 
 import svc
-from svc.domain.matching import Statistics, StatisticsUpdate
-from svc.store.backup import snapshots
-from svc.store.backup.restore import Restoring, restore
-from svc.store.check.verification import Verification
-from svc.store.directory import DirectoryError, open_directory
-from svc.store.maintenance import upgrade as upgrading
-from svc.store.maintenance.upgrade import FOLDER, Upgraded, upgrade
-from svc.store.migrations import MIGRATIONS, Migration, NewerStoreError, OlderStoreError
-from svc.store.opening import open_store
-from svc.store.schema.codec import Opaque
-from svc.store.schema.tables import BALANCES, META, STATISTICS
-from svc.store.snapshot import Transaction
-from svc.store.steps import QUIET
-from svc.store.store import StoreFullError
-from svc.store.views.learned import PRODUCTION, load_class, load_statistics
+from svc.features.migrations import MIGRATIONS, Migration, NewerStoreError, OlderStoreError
+from svc.features.tables import BALANCES, META, STATISTICS
+from svc.identify.matching import Statistics, StatisticsUpdate
+from svc.identify.queries.learned import PRODUCTION, load_class, load_statistics
+from svc.kernel.store.backup import snapshots
+from svc.kernel.store.backup.restore import Restoring, restore
+from svc.kernel.store.check.verification import Verification
+from svc.kernel.store.directory import DirectoryError, open_directory
+from svc.kernel.store.maintenance import upgrade as upgrading
+from svc.kernel.store.maintenance.upgrade import FOLDER, Upgraded, upgrade
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.schema.codec import Opaque
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.steps import QUIET
+from svc.kernel.store.store import StoreFullError
 from svc.world import World
 from tests.domain.matching_world import features_of
 from tests.store.release import RELEASED, unpack
@@ -192,7 +192,7 @@ def test_a_newer_store_is_rejected_and_no_table_is_created_in_it(data: Path, mon
         with pytest.raises(NewerStoreError, match="run the newer program"):
             open_it(data)
     added = replace(BALANCES, name="later_table")
-    monkeypatch.setattr("svc.store.opening.TABLES", (META, added))
+    monkeypatch.setattr("svc.kernel.store.opening.TABLES", (META, added))
     with pytest.raises(NewerStoreError):
         open_directory(data, WORLD.run_sync, WORLD.entropy, map_bytes=MAP_BYTES)
     assert file.read_bytes() == before

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from svc.domain.events.listing import Filters
-from svc.domain.matching import Visitor
-from svc.domain.model import ENVIRONMENTS
-from svc.store.schema.tables import EVENT_TAIL, EVENTS, VISITOR_IDS, VISITORS
-from svc.store.snapshot import Transaction
-from svc.store.views.visitors import MOST_LOOKED_AT, Sighting, find_visitor, visitors, visitors_with
+from svc.features.tables import EVENT_TAIL, EVENTS, VISITOR_IDS, VISITORS
+from svc.features.visitors.queries import MOST_LOOKED_AT, Sighting, find_visitor, visitors, visitors_with
+from svc.identify.events.listing import Filters
+from svc.identify.matching import Visitor
+from svc.identify.model import ENVIRONMENTS
+from svc.kernel.store.snapshot import Transaction
 from tests.store.test_events import ADDRESSES, TAGS, event, filled_store, uuid
 from tests.store.test_events import VISITORS as IDS
 from tests.store.test_filters import Counted

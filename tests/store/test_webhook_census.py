@@ -6,11 +6,11 @@ from pathlib import Path
 
 import trio
 
-from svc.domain.webhooks.queues import OUTAGE_FAILURES
-from svc.domain.webhooks.records import EndpointKey, Health
-from svc.metrics.usage import ENDPOINTS_A_STEP, count_usage
-from svc.store.schema.tables import ENDPOINT_HEALTH, ENDPOINTS
-from svc.store.views.webhooks import endpoint_overviews
+from svc.features.tables import ENDPOINT_HEALTH, ENDPOINTS
+from svc.features.webhooks.queries import endpoint_overviews
+from svc.features.webhooks.queues import OUTAGE_FAILURES
+from svc.features.webhooks.records import EndpointKey, Health
+from svc.serve.metrics.usage import ENDPOINTS_A_STEP, count_usage
 from tests.support.outbox import OutboxWorld, outbox_world
 
 URL = "https://receiver.example/"

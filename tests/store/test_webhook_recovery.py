@@ -6,17 +6,19 @@ from functools import partial
 from pathlib import Path
 from uuid import UUID
 
-from svc.domain.ids import DAY_MS, first_id
-from svc.domain.webhooks.records import HISTORY_MS, Delivery, DeliveryKey, EndpointKey
-from svc.domain.webhooks.schedule import AttemptResult
-from svc.store.transactions.webhooks.deliveries import (
-    AttemptRecord,
-    log_attempt,
-    purge_webhook_event,
-    recover_deliveries,
+from svc.features.webhooks.jobs.deliveries import AttemptRecord, log_attempt, purge_webhook_event, recover_deliveries
+from svc.features.webhooks.jobs.endpoints import queue_redelivery
+from svc.features.webhooks.queries import (
+    ClaimedDelivery,
+    NoWork,
+    Registered,
+    endpoint_anywhere,
+    failed_in,
+    next_delivery,
 )
-from svc.store.transactions.webhooks.endpoints import queue_redelivery
-from svc.store.views.webhooks import ClaimedDelivery, NoWork, Registered, endpoint_anywhere, failed_in, next_delivery
+from svc.features.webhooks.records import HISTORY_MS, Delivery, DeliveryKey, EndpointKey
+from svc.features.webhooks.schedule import AttemptResult
+from svc.kernel.values.ids import DAY_MS, first_id
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS
 

@@ -8,13 +8,10 @@ from uuid import UUID
 
 import pytest
 
-from svc.domain.refusals import Refusal
-from svc.domain.webhooks.records import DeliveryKey, EndpointKey, Health
-from svc.domain.webhooks.schedule import AttemptResult
-from svc.store.schema.tables import ATTEMPT_COUNTS, ENDPOINT_HEALTH, MANUAL
-from svc.store.transactions.webhooks.deliveries import AttemptRecord, log_attempt, purge_webhook_event
-from svc.store.transactions.webhooks.endpoints import Issued, Queued, queue_redelivery, queue_test, rotate_secret
-from svc.store.views.webhooks import (
+from svc.features.tables import ATTEMPT_COUNTS, ENDPOINT_HEALTH, MANUAL
+from svc.features.webhooks.jobs.deliveries import AttemptRecord, log_attempt, purge_webhook_event
+from svc.features.webhooks.jobs.endpoints import Issued, Queued, queue_redelivery, queue_test, rotate_secret
+from svc.features.webhooks.queries import (
     LEAP_AFTER,
     LEAPS,
     ClaimedDelivery,
@@ -28,6 +25,9 @@ from svc.store.views.webhooks import (
     next_delivery,
     queues_with_work,
 )
+from svc.features.webhooks.records import DeliveryKey, EndpointKey, Health
+from svc.features.webhooks.schedule import AttemptResult
+from svc.kernel.values.refusals import Refusal
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS
 

@@ -10,19 +10,7 @@ from typing import Any
 
 import pytest
 
-from svc.domain.refusals import Refusal
-from svc.domain.webhooks.envelope import identification_event_id
-from svc.domain.webhooks.records import (
-    AttemptCount,
-    Delivery,
-    DeliveryKey,
-    EndpointKey,
-    Health,
-)
-from svc.domain.webhooks.refused import RefusedRequest
-from svc.domain.webhooks.schedule import AttemptResult
-from svc.store.schema.codec import Record
-from svc.store.schema.tables import (
+from svc.features.tables import (
     ATTEMPT_COUNTS,
     ATTEMPTS,
     DELIVERIES,
@@ -34,8 +22,8 @@ from svc.store.schema.tables import (
     REMOVED_ENDPOINTS,
     WEBHOOK_EVENTS,
 )
-from svc.store.snapshot import Transaction
-from svc.store.transactions.webhooks.deliveries import (
+from svc.features.webhooks.content.envelope import identification_event_id
+from svc.features.webhooks.jobs.deliveries import (
     AttemptOutcome,
     AttemptRecord,
     enqueue,
@@ -43,12 +31,9 @@ from svc.store.transactions.webhooks.deliveries import (
     log_attempt,
     sweep_removed,
 )
-from svc.store.transactions.webhooks.endpoints import (
-    Queued,
-    queue_test,
-)
-from svc.store.transactions.webhooks.refusals import Notified, note_refusal, notify_refusals
-from svc.store.views.webhooks import (
+from svc.features.webhooks.jobs.endpoints import Queued, queue_test
+from svc.features.webhooks.jobs.refusals import Notified, note_refusal, notify_refusals
+from svc.features.webhooks.queries import (
     ClaimedDelivery,
     NoWork,
     Registered,
@@ -56,6 +41,12 @@ from svc.store.views.webhooks import (
     first_removed,
     next_delivery,
 )
+from svc.features.webhooks.records import AttemptCount, Delivery, DeliveryKey, EndpointKey, Health
+from svc.features.webhooks.refused import RefusedRequest
+from svc.features.webhooks.schedule import AttemptResult
+from svc.kernel.store.schema.codec import Record
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.values.refusals import Refusal
 from tests.support.outbox import EVENT, OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from svc.store.engine import EngineError, UnavailableError
-from svc.store.group import LeaseEpoch, LeaseLostError
-from svc.store.write_health import FAILING_S, SUSPECT_S, WriteHealth
+from svc.kernel.store.engine import EngineError, UnavailableError
+from svc.kernel.store.group import LeaseEpoch, LeaseLostError
+from svc.kernel.store.write_health import FAILING_S, SUSPECT_S, WriteHealth
 from tests.support.worlds import SettableClock
 
 

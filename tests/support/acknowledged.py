@@ -17,9 +17,9 @@ from uuid import UUID
 
 import trio
 
-from svc.store.directory import open_directory
-from svc.store.schema.tables import BALANCES, EVENTS, IDEMPOTENCY
-from svc.store.snapshot import Snapshot
+from svc.features.tables import BALANCES, EVENTS, IDEMPOTENCY
+from svc.kernel.store.directory import open_directory
+from svc.kernel.store.snapshot import Snapshot
 from svc.world import World, elapsed_s
 from tests.support.customer import Customer
 from tests.support.journal import Journal, load, send_at_once, settle

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from svc.domain.webhooks.records import Attempted
+from svc.features.webhooks.records import Attempted
 from tests.support.receivers import Post
 
 HTTP_URL = re.compile(r"https?://[^\s<>|]+")

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from svc.store.group import Write
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.store import Store
+from svc.kernel.store.group import Write
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.store import Store
 
 T = TypeVar("T")
 

@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import trio
 
-from svc.store.snapshot import Snapshot
-from svc.store.transactions.rules.rulesets import ruleset_in_force
-from svc.store.views.lists import find_entry, named_list
+from svc.features.lists.queries import find_entry, named_list
+from svc.features.rules.jobs import ruleset_in_force
+from svc.kernel.store.snapshot import Snapshot
 from tests.support.journal import Journal, Whole, account_of
 from tests.support.process import run_json
 

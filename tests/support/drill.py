@@ -16,17 +16,17 @@ from uuid import UUID
 
 import trio
 
-from svc.cli.records.keys import issue_key
-from svc.cli.records.organizations import create_organization
-from svc.domain.timestamps import read_timestamp
-from svc.domain.webhooks.signature import secrets_key
-from svc.store.backup import segments
-from svc.store.backup.segments import SegmentRecord
-from svc.store.directory import open_directory
-from svc.store.inspection.reading import read_only
-from svc.store.schema.tables import EVENTS
-from svc.store.transactions import operations
-from svc.store.transactions.webhooks.endpoints import Issued, NewEndpoint, create_endpoint
+from svc.features.keys.command import issue_key
+from svc.features.organizations.command import create_organization
+from svc.features.tables import EVENTS
+from svc.features.webhooks.content.signature import secrets_key
+from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint
+from svc.kernel.store import operations
+from svc.kernel.store.backup import segments
+from svc.kernel.store.backup.segments import SegmentRecord
+from svc.kernel.store.directory import open_directory
+from svc.kernel.store.inspection.reading import read_only
+from svc.kernel.values.timestamps import read_timestamp
 from svc.world import World
 from tests.support.backup import Rows, rows_of
 from tests.support.journal import Journal, load

@@ -12,18 +12,18 @@ from uuid import UUID
 
 import trustme
 
-from svc.domain.webhooks.envelope import seal
-from svc.domain.webhooks.records import DeliveryKey, Endpoint, EndpointKey
-from svc.domain.webhooks.schedule import AttemptResult
-from svc.domain.webhooks.signature import secrets_key
-from svc.store.directory import Opened, open_directory
-from svc.store.postgresql.connection.url import StoreUrl
-from svc.store.schema.tables import ATTEMPTS, WEBHOOK_EVENTS
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.organizations import create_organization
-from svc.store.transactions.webhooks.deliveries import AttemptRecord, log_attempt, open_delivery
-from svc.store.transactions.webhooks.endpoints import Issued, NewEndpoint, create_endpoint
-from svc.store.views.webhooks import endpoints_of
+from svc.features.tables import ATTEMPTS, WEBHOOK_EVENTS
+from svc.features.webhooks.content.envelope import seal
+from svc.features.webhooks.content.signature import secrets_key
+from svc.features.webhooks.jobs.deliveries import AttemptRecord, log_attempt, open_delivery
+from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint
+from svc.features.webhooks.queries import endpoints_of
+from svc.features.webhooks.records import DeliveryKey, Endpoint, EndpointKey
+from svc.features.webhooks.schedule import AttemptResult
+from svc.kernel.store.directory import Opened, open_directory
+from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.organization_jobs import create_organization
 from svc.world import World
 
 T = TypeVar("T")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from svc.store.engine import CheckRow, Engine, Reader, Writer
-from svc.store.lmdb.engine import LmdbEngine
+from svc.kernel.store.engine import CheckRow, Engine, Reader, Writer
+from svc.kernel.store.lmdb.engine import LmdbEngine
 
 T = TypeVar("T")
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import pytest
 
-from svc.store.engine import Engine
-from svc.store.lmdb.engine import LmdbEngine
-from svc.store.postgresql.connection.url import StoreUrl
-from svc.store.postgresql.engine import PostgresqlEngine
+from svc.kernel.store.engine import Engine
+from svc.kernel.store.lmdb.engine import LmdbEngine
+from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from tests.support.postgresql import Cluster
 
 OpenAt = Callable[[Path], Engine]

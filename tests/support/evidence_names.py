@@ -17,8 +17,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from svc.domain.model import Attribute
-from svc.domain.report import masks, native
+from svc.identify.model import Attribute
+from svc.identify.report import masks, native
 
 ROOT = Path(__file__).parents[2]
 
@@ -75,7 +75,7 @@ class Module:
         return getattr(import_module(self.name), name, getattr(builtins, name, None))
 
 
-READING = {"svc.domain.scoring.preview"}
+READING = {"svc.features.weights.preview"}
 """Modules that make observations again of what was recorded."""
 
 
@@ -83,7 +83,7 @@ READING = {"svc.domain.scoring.preview"}
 def modules() -> dict[str, Module]:
     """The modules of the package that speak of evidence or of what it is made from."""
     found: dict[str, Module] = {}
-    for folder in ("svc/domain", "svc/store/transactions"):
+    for folder in ("svc/domain", "svc/kernel/store/transactions"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
             if name in READING:
@@ -117,7 +117,7 @@ def recorded_names(read: Iterable[Module]) -> set[str]:
 @cache
 def context_names() -> set[str]:
     """Where questions are asked once more: what the adapters' one converter makes of `Claims.contexts`."""
-    return returned_names("svc.domain.report.canonical", "contexts")
+    return returned_names("svc.identify.report.canonical", "contexts")
 
 
 def returned_names(module: str, function: str) -> set[str]:

@@ -21,17 +21,17 @@ import trio
 import trustme
 from trio.testing import wait_all_tasks_blocked
 
-from svc.cli.develop.webhook_forwarding import verify_delivery
-from svc.domain.ids import made_at_ms
-from svc.domain.timestamps import timestamp
-from svc.domain.webhooks.envelope import identification_event_id
-from svc.domain.webhooks.queues import ENDPOINT_SLOTS, ORGANIZATION_SLOTS
-from svc.domain.webhooks.records import Attempt
-from svc.domain.webhooks.signature import secrets_key
-from svc.store.directory import Opened, open_directory
-from svc.store.schema.tables import ATTEMPTS, DELIVERIES, DUE, EVENTS
-from svc.store.snapshot import Snapshot
-from svc.store.transactions.webhooks.endpoints import Issued, NewEndpoint, create_endpoint
+from svc.features.tables import ATTEMPTS, DELIVERIES, DUE, EVENTS
+from svc.features.webhooks.commands.forwarding import verify_delivery
+from svc.features.webhooks.content.envelope import identification_event_id
+from svc.features.webhooks.content.signature import secrets_key
+from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint
+from svc.features.webhooks.queues import ENDPOINT_SLOTS, ORGANIZATION_SLOTS
+from svc.features.webhooks.records import Attempt
+from svc.kernel.store.directory import Opened, open_directory
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.ids import made_at_ms
+from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 from tests.support.acknowledged import VICTIMS, kill_one, lost_or_billed_twice, shop
 from tests.support.journal import Journal, load, settle

@@ -19,11 +19,11 @@ from typing import Literal, NamedTuple, Protocol
 import httpx
 import trio
 
-from svc.domain.webhooks.queues import ENDPOINT_SLOTS
-from svc.store.directory import open_directory
-from svc.store.inspection.reading import read_only_database
-from svc.store.postgresql.connection.url import StoreUrl, store_url
-from svc.store.schema.tables import DUE, EVENTS
+from svc.features.tables import DUE, EVENTS
+from svc.features.webhooks.queues import ENDPOINT_SLOTS
+from svc.kernel.store.directory import open_directory
+from svc.kernel.store.inspection.reading import read_only_database
+from svc.kernel.store.postgresql.connection.url import StoreUrl, store_url
 from svc.world import World
 from tests.support.acknowledged import lost_or_billed_twice, shop
 from tests.support.journal import CLIENTS, Journal, Whole

@@ -12,24 +12,24 @@ import httpx
 import msgspec
 import trio
 
-from svc.cli.records.keys import issue_key
-from svc.cli.records.organizations import create_organization
-from svc.config import Config
-from svc.domain.access.credentials import ApiKey
-from svc.domain.records import Event, Organization
-from svc.domain.webhooks.records import Transport
-from svc.http.server.server import addresses, open_listeners
-from svc.service import Service
-from svc.serving import listen
-from svc.store.directory import Opened, open_directory
-from svc.store.engine import KeyRange, OpenEngine
-from svc.store.lmdb.engine import LmdbEngine
-from svc.store.schema.table import Table
-from svc.store.schema.tables import KEYS, META, STATISTICS, TABLES
-from svc.store.transactions import organizations
-from svc.store.transactions.access import keys
-from svc.store.views import lookups
-from svc.webhook_transport.resolver import Resolver
+from svc.features.keys.command import issue_key
+from svc.features.organizations.command import create_organization
+from svc.features.tables import KEYS, META, STATISTICS, TABLES
+from svc.features.webhooks.records import Transport
+from svc.features.webhooks.transport.resolver import Resolver
+from svc.identify.records import Event, Organization
+from svc.kernel.access import key_jobs as keys
+from svc.kernel.access.credentials import ApiKey
+from svc.kernel.config import Config
+from svc.kernel.http.server.server import addresses, open_listeners
+from svc.kernel.store.directory import Opened, open_directory
+from svc.kernel.store.engine import KeyRange, OpenEngine
+from svc.kernel.store.lmdb.engine import LmdbEngine
+from svc.kernel.store.schema.table import Table
+from svc.kernel.tenants import organization_jobs as organizations
+from svc.kernel.tenants import queries as lookups
+from svc.serve.service import Service
+from svc.serve.serving import listen
 from svc.world import RunSync, World
 from tests.support import conformance
 from tests.support.serving_postgresql import ROOMY_BYTES, faults, open_served, reading, url_of
@@ -110,7 +110,7 @@ class Live:
         """(request id, event) of the organization, oldest first."""
         from uuid import UUID
 
-        from svc.store.schema.tables import EVENTS
+        from svc.features.tables import EVENTS
 
         with self.found.store.read() as snapshot:
             rows = list(snapshot.scan(EVENTS, self.organization.number))

@@ -11,17 +11,11 @@ from uuid import UUID
 
 import trio
 
-from svc.actors.webhooks.outbox import Outbox
-from svc.domain.refusals import Refusal
-from svc.domain.webhooks.records import Delivery, DeliveryKey, DeliveryState, EndpointKey, WebhookEnvironment
-from svc.domain.webhooks.signature import secrets_key
-from svc.store.check.invariants import violations
-from svc.store.directory import open_directory
-from svc.store.schema.tables import ATTEMPTS, DELIVERIES, WEBHOOK_EVENTS
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.organizations import create_organization
-from svc.store.transactions.webhooks.deliveries import enqueue
-from svc.store.transactions.webhooks.endpoints import (
+from svc.features.invariants import violations
+from svc.features.tables import ATTEMPTS, DELIVERIES, WEBHOOK_EVENTS
+from svc.features.webhooks.content.signature import secrets_key
+from svc.features.webhooks.jobs.deliveries import enqueue
+from svc.features.webhooks.jobs.endpoints import (
     EndpointChange,
     Issued,
     NewEndpoint,
@@ -29,7 +23,13 @@ from svc.store.transactions.webhooks.endpoints import (
     create_endpoint,
     remove_endpoint,
 )
-from svc.store.views.webhooks import Registered
+from svc.features.webhooks.queries import Registered
+from svc.features.webhooks.records import Delivery, DeliveryKey, DeliveryState, EndpointKey, WebhookEnvironment
+from svc.features.webhooks.sending.outbox import Outbox
+from svc.kernel.store.directory import open_directory
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.organization_jobs import create_organization
+from svc.kernel.values.refusals import Refusal
 from svc.world import twenty_characters
 from tests.support.receivers import Receivers
 from tests.support.worlds import EPOCH_MS, sim_world

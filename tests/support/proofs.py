@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from svc.domain.access.proof import NO_SUBJECT, Subject
-from svc.domain.encodings import base64url
-from svc.domain.model import ProofVersion
+from svc.identify.keys.proof import NO_SUBJECT, Subject
+from svc.identify.model import ProofVersion
+from svc.kernel.values.encodings import base64url
 from tests.support.live import ORIGIN, Live
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import trio
 
-from svc.domain.webhooks.records import Attempted
+from svc.features.webhooks.records import Attempted
 from tests.support.serving_postgresql import at_rest
 from tests.support.worlds import EPOCH_MS
 

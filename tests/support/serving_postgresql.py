@@ -19,17 +19,17 @@ import trio
 from psycopg import pq
 from trio.testing import wait_all_tasks_blocked
 
-from svc.store.check.invariants import violations
-from svc.store.directory import Opened, open_directory
-from svc.store.engine import CheckRow, KeyRange, Reader
-from svc.store.opening import open_store
-from svc.store.postgresql.connection.url import StoreUrl
-from svc.store.postgresql.connection.wire import Pool, Wire
-from svc.store.postgresql.engine import UNLIMITED, PostgresqlEngine
-from svc.store.postgresql.sql_events import DROP_REST, STOP
-from svc.store.postgresql.store import SERVING, PostgresqlStore
-from svc.store.snapshot import Snapshot
-from svc.store.store import Store
+from svc.features.exports.sql_events import DROP_REST, STOP
+from svc.features.invariants import violations
+from svc.kernel.store.directory import Opened, open_directory
+from svc.kernel.store.engine import CheckRow, KeyRange, Reader
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.postgresql.connection.wire import Pool, Wire
+from svc.kernel.store.postgresql.engine import UNLIMITED, PostgresqlEngine
+from svc.kernel.store.postgresql.store import SERVING, PostgresqlStore
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.store.store import Store
 from svc.world import World
 from tests.support.postgresql import MISSING, Cluster, shared_cluster
 from tests.support.worlds import HeldThreads, inline

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
-from svc.store.group import Job, LeaseEpoch, Write
-from svc.store.postgresql.engine import PostgresqlEngine
-from svc.store.schema.tables import BALANCES
+from svc.features.tables import BALANCES
+from svc.kernel.store.group import Job, LeaseEpoch, Write
+from svc.kernel.store.postgresql.engine import PostgresqlEngine
 
 
 def writes(

@@ -23,8 +23,8 @@ from uuid import UUID
 import httpx
 import pytest
 
-from svc.domain.webhooks.records import WebhookEvent
-from svc.domain.webhooks.signature import signed_headers
+from svc.features.webhooks.content.signature import signed_headers
+from svc.features.webhooks.records import WebhookEvent
 from tests.support.chromium import browser, built
 from tests.support.live import USER_AGENT, report
 from tests.support.ports import free_port

@@ -22,7 +22,7 @@ FRAUD = ACCOUNTS[::3]
 NOTED = ACCOUNTS[::5]
 NETWORK = "81.2.69.0/24"
 EMAIL = "ada@shop.example"
-SAMPLE = json.loads((Path(__file__).parents[2] / "svc/samples/first_visit.json").read_bytes())
+SAMPLE = json.loads((Path(__file__).parents[2] / "svc/identify/samples/first_visit.json").read_bytes())
 RULE = {"name": "New", "condition": 'action == "sign_up"', "action": "review"}
 
 

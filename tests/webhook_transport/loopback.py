@@ -16,11 +16,11 @@ import httpcore
 import trio
 import trustme
 
-from svc.domain.refusals import Issue
-from svc.domain.webhooks.addresses import TargetPolicy
-from svc.webhook_transport.connections import tls_context
-from svc.webhook_transport.sockets import SocketBackend
-from svc.webhook_transport.transport import WebhookTransport, check_target
+from svc.features.webhooks.addresses import TargetPolicy
+from svc.features.webhooks.transport.connections import tls_context
+from svc.features.webhooks.transport.sockets import SocketBackend
+from svc.features.webhooks.transport.transport import WebhookTransport, check_target
+from svc.kernel.values.refusals import Issue
 
 NAME = "receiver.test"
 LOOPBACK = (ip_network("127.0.0.0/8"),)

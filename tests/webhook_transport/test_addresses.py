@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from svc.webhook_transport.resolver import SystemResolver
+from svc.features.webhooks.transport.resolver import SystemResolver
 from tests.support.receivers import THANKS, Responder, receiver, response
 from tests.webhook_transport.loopback import NAME, Authority, Dialed, Names, issue_of, sending
 

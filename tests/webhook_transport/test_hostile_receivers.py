@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import trio
 
-from svc.webhook_transport.connections import MAX_BODY_BYTES, MAX_HEAD_BYTES
+from svc.features.webhooks.transport.connections import MAX_BODY_BYTES, MAX_HEAD_BYTES
 from tests.support.receivers import HOSTILE, THANKS, Play, Responder, after_a_request, endless, never_reads, receiver
 from tests.webhook_transport.loopback import HANG_S, NAME, Authority, Dialed, Names, sending
 

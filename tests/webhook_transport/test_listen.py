@@ -17,10 +17,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from svc.domain.webhooks.addresses import TargetPolicy
-from svc.webhook_transport.connections import tls_context
-from svc.webhook_transport.resolver import SystemResolver
-from svc.webhook_transport.transport import WebhookTransport
+from svc.features.webhooks.addresses import TargetPolicy
+from svc.features.webhooks.transport.connections import tls_context
+from svc.features.webhooks.transport.resolver import SystemResolver
+from svc.features.webhooks.transport.transport import WebhookTransport
 from tests.support.process import run, run_json, start
 
 pytestmark = pytest.mark.slow(5)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from svc.webhook_transport.connections import ReceivedResponse, read_response, write_request
+from svc.features.webhooks.transport.connections import ReceivedResponse, read_response, write_request
 
 HEADERS = {"Host": "receiver.test", "Content-Length": "2", "Content-Type": "application/json"}
 LINES = st.sampled_from(

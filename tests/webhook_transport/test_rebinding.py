@@ -16,10 +16,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.actors.webhooks.outbox import Outbox
-from svc.domain.webhooks.addresses import TargetPolicy
-from svc.domain.webhooks.records import MAX_ENDPOINTS
-from svc.webhook_transport.transport import WebhookTransport
+from svc.features.webhooks.addresses import TargetPolicy
+from svc.features.webhooks.records import MAX_ENDPOINTS
+from svc.features.webhooks.sending.outbox import Outbox
+from svc.features.webhooks.transport.transport import WebhookTransport
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.webhook_transport.loopback import issue_of
 from tests.webhook_transport.test_addresses import HOSTILE, PUBLIC_V4, PUBLIC_V6

@@ -14,7 +14,7 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from svc.webhook_transport.resolver import SystemResolver, system_lookup
+from svc.features.webhooks.transport.resolver import SystemResolver, system_lookup
 
 LIMIT_S = 3.0
 

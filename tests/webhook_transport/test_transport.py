@@ -13,11 +13,11 @@ import pytest
 import trio
 import trio.testing
 
-from svc.domain.webhooks.queues import ENDPOINT_SLOTS
-from svc.domain.webhooks.records import Attempted
-from svc.webhook_transport import connections
-from svc.webhook_transport.connections import MAX_BODY_BYTES, MAX_HEAD_BYTES
-from svc.webhook_transport.transport import WebhookTransport, retry_after_s
+from svc.features.webhooks.queues import ENDPOINT_SLOTS
+from svc.features.webhooks.records import Attempted
+from svc.features.webhooks.transport import connections
+from svc.features.webhooks.transport.connections import MAX_BODY_BYTES, MAX_HEAD_BYTES
+from svc.features.webhooks.transport.transport import WebhookTransport, retry_after_s
 from tests.support.receivers import THANKS, Play, Responder, read_request, receiver, response
 from tests.webhook_transport.loopback import HANG_S, NAME, NOW_MS, Authority, Dialed, Names, sending
 

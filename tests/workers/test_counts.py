@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from svc.config import Config
-from svc.domain.histogram import Exemplar, HistogramStatistics
-from svc.metrics.samples import PublishedSamples, SampleTable, added, pack_samples, read_samples
-from svc.service import Service
-from svc.store.directory import open_directory
-from svc.workers.shared_memory import HALF_BYTES, Counts, WorkerSlot
+from svc.kernel.config import Config
+from svc.kernel.store.directory import open_directory
+from svc.kernel.values.histogram import Exemplar, HistogramStatistics
+from svc.kernel.workers.shared_memory import HALF_BYTES, Counts, WorkerSlot
+from svc.serve.metrics.samples import PublishedSamples, SampleTable, added, pack_samples, read_samples
+from svc.serve.service import Service
 from svc.world import World
 
 VALUES = st.one_of(

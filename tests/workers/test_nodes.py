@@ -6,17 +6,17 @@ from uuid import UUID
 
 import trio
 
-from svc.domain.webhooks.partitions import partition_of
-from svc.domain.webhooks.records import EndpointKey
-from svc.store.postgresql.cluster.nodes import Connect
-from svc.store.postgresql.cluster.notices import Notices
-from svc.store.postgresql.cluster.partitions import NodeRank, PartitionLeases, lease_name
-from svc.store.postgresql.connection.errors import ConnectionLostError
-from svc.store.postgresql.connection.url import StoreUrl
-from svc.store.postgresql.connection.values import int8
-from svc.store.postgresql.connection.wire import Result, Timeouts, Wire
-from svc.workers.messages import Committed, Due, Ended, IdentifiedMessage, Message, RefusedMessage
-from svc.workers.nodes import ALL, NodeBus
+from svc.features.webhooks.partitions import partition_of
+from svc.features.webhooks.records import EndpointKey
+from svc.kernel.store.postgresql.cluster.nodes import Connect
+from svc.kernel.store.postgresql.cluster.notices import Notices
+from svc.kernel.store.postgresql.cluster.partitions import NodeRank, PartitionLeases, lease_name
+from svc.kernel.store.postgresql.connection.errors import ConnectionLostError
+from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.postgresql.connection.values import int8
+from svc.kernel.store.postgresql.connection.wire import Result, Timeouts, Wire
+from svc.kernel.workers.messages import Committed, Due, Ended, IdentifiedMessage, Message, RefusedMessage
+from svc.kernel.workers.nodes import ALL, NodeBus
 from tests.http.test_console_stream import an_event
 from tests.store.postgresql.nodes import connecting, running, until
 from tests.workers.test_bus import REFUSED

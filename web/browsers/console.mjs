@@ -53,7 +53,7 @@ const leave = () => page.goto(`${service}/livez`);
 
 /** Identify as a customer's server would; whatever a client controls is an attack, if there is to be one. */
 async function identify(tag, attack = ATTACK, device = "one", origin = "https://shop.example") {
-  const sample = JSON.parse(await readFile(new URL("../../svc/samples/first_visit.json", import.meta.url), "utf8"));
+  const sample = JSON.parse(await readFile(new URL("../../svc/identify/samples/first_visit.json", import.meta.url), "utf8"));
   const headers = {
     "content-type": "application/json",
     "x-api-key": secret,

@@ -71,7 +71,7 @@ export async function fill(service, secret, management) {
   const { revision, rules } = await manage("GET", "rules?environment=test");
   await manage("PUT", "rules?environment=test", { revision, rules: [...rules.map(({ counts, ...rule }) => rule), ...RULES] });
 
-  const sample = await read("svc/samples/first_visit.json");
+  const sample = await read("svc/identify/samples/first_visit.json");
   const made = [];
   for (const one of VISITS) made.push(await visit(service, secret, sample, one));
   const app = await identifyApp(service, secret);

@@ -46,7 +46,7 @@ const clear = async () => {
   await page.keyboard.up("Control");
 };
 
-const sample = JSON.parse(await readFile(new URL("../../svc/samples/first_visit.json", import.meta.url), "utf8"));
+const sample = JSON.parse(await readFile(new URL("../../svc/identify/samples/first_visit.json", import.meta.url), "utf8"));
 async function identify(account_id, device = 1, key = secret) {
   const headers = { "content-type": "application/json", "x-api-key": key, "x-svc-visitor-ip": "81.2.69.160", "x-svc-visitor-user-agent": sample.user_agent, "x-svc-visitor-origin": "https://shop.example" };
   const signals = structuredClone(sample.signals);

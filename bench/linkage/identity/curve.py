@@ -34,7 +34,7 @@ from bench.linkage.identity.world import (
     token,
 )
 from bench.linkage.tables import Table
-from svc.domain.matching import parameters
+from svc.identify.matching import parameters
 
 BARS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.7)
 DEVICES = 48

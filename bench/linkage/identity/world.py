@@ -20,14 +20,14 @@ from bench.browsers.pack import read_rows
 from bench.linkage.inprocess import Service, features_of
 from bench.linkage.judge import Answer
 from bench.linkage.streams import ORIGIN, read_stream
-from svc.domain.matching import Features
-from svc.domain.matching.features import hash64
-from svc.domain.model import Agent, Network, Report, RequestFacts
-from svc.domain.network.facts import read_network
-from svc.domain.report import read_report
-from svc.domain.useragent import read_agent
-from svc.domain.useragent.hints import read_hints
-from svc.network_data.lookup import BuiltInRanges, NetworkData
+from svc.identify.matching import Features
+from svc.identify.matching.features import hash64
+from svc.identify.model import Agent, Network, Report, RequestFacts
+from svc.identify.network.facts import read_network
+from svc.identify.network_data.lookup import BuiltInRanges, NetworkData
+from svc.identify.report import read_report
+from svc.identify.useragent import read_agent
+from svc.identify.useragent.hints import read_hints
 
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 START_MS = 1_767_225_600_000

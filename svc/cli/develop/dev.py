@@ -17,24 +17,24 @@ import trio
 
 import svc
 from svc.cli.develop.dev_keys import development_keys
-from svc.cli.develop.dev_service import NAME
-from svc.cli.develop.loopback_certificate import loopback_certificate
-from svc.cli.develop.webhook_forwarding import FOLDER
-from svc.cli.help import examples
-from svc.cli.local_service import KEYS_FILE, DevelopmentKeys, identify_sample, reachable
-from svc.cli.output import directory_option, settings
-from svc.cli.records.organizations import create_organization
-from svc.cli.records.people.console import console_url, link_for
 from svc.cli.store.data import network_in_use
 from svc.cli.store.upgrade import keep_settings, locked_directory, opened_to_serve
-from svc.config import Config, ConfigError
-from svc.domain.fields import A_REPORT
-from svc.domain.network.addresses import read_bind
-from svc.domain.records import Organization
-from svc.service import Service
-from svc.serving import run_until_signaled, sockets_for
-from svc.store.directory import Opened
-from svc.store.views import lookups
+from svc.features.members.console_command import console_url, link_for
+from svc.features.organizations.command import create_organization
+from svc.features.webhooks.commands.forwarding import FOLDER
+from svc.features.webhooks.commands.loopback_certificate import loopback_certificate
+from svc.identify.records import Organization
+from svc.kernel.cli.dev_service import NAME
+from svc.kernel.cli.help import examples
+from svc.kernel.cli.local_service import KEYS_FILE, DevelopmentKeys, identify_sample, reachable
+from svc.kernel.cli.output import directory_option, settings
+from svc.kernel.config import Config, ConfigError
+from svc.kernel.store.directory import Opened
+from svc.kernel.tenants import queries as lookups
+from svc.kernel.values.addresses import read_bind
+from svc.kernel.values.fields import A_REPORT
+from svc.serve.service import Service
+from svc.serve.serving import run_until_signaled, sockets_for
 from svc.world import World
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")

@@ -19,7 +19,6 @@ import click
 import msgspec
 import trio
 
-from svc.cli.data_directory import account
 from svc.cli.develop.replay_input import Replayable, Unarchived, lines, read_line
 from svc.cli.develop.replay_report import (
     Backtest,
@@ -40,8 +39,21 @@ from svc.cli.develop.replay_store import (
     put_weights,
     rules_options,
 )
-from svc.cli.help import examples
-from svc.cli.output import (
+from svc.features.events.change_jobs import change_event
+from svc.features.organizations.command import create_organization
+from svc.features.rules.comparison import Decisions
+from svc.features.weights.comparison import DEFAULT_EXAMPLES
+from svc.identify.asked_verdict import NONE as NO_TEST
+from svc.identify.events.event_row import event_row
+from svc.identify.model import Decision, Platform
+from svc.identify.records import Document, Event, Organization
+from svc.identify.routes import IDENTIFY, read_submission, submit
+from svc.identify.scoring.weights import StoredWeights
+from svc.kernel.access.credentials import ApiKey
+from svc.kernel.cli.changes import apply
+from svc.kernel.cli.data_directory import account
+from svc.kernel.cli.help import examples
+from svc.kernel.cli.output import (
     CommandError,
     TimestampType,
     directory_option,
@@ -50,26 +62,14 @@ from svc.cli.output import (
     show_json,
     standard_output,
 )
-from svc.cli.records.changes import apply
-from svc.cli.records.organizations import create_organization
-from svc.config import Config
-from svc.domain.access.credentials import ApiKey
-from svc.domain.events.event_row import event_row
-from svc.domain.model import Decision, Platform
-from svc.domain.records import Document, Event, Organization
-from svc.domain.refusals import Refusal
-from svc.domain.rules.asked_verdict import NONE as NO_TEST
-from svc.domain.rules.comparison import Decisions
-from svc.domain.scoring.comparison import DEFAULT_EXAMPLES
-from svc.domain.scoring.weights import StoredWeights
-from svc.http.api.identify import IDENTIFY, read_submission, submit
-from svc.http.authentication import Caller
-from svc.http.change import change
-from svc.http.route import Call, Outcome, Services
-from svc.http.schema import IdentifyAnswer, error_body
-from svc.service import Service
-from svc.store.transactions.event_changes import change_event
-from svc.store.views import lookups
+from svc.kernel.config import Config
+from svc.kernel.http.callers.authentication import Caller
+from svc.kernel.http.change import change
+from svc.kernel.http.route import Call, Outcome, Services
+from svc.kernel.http.schema import IdentifyAnswer, error_body
+from svc.kernel.tenants import queries as lookups
+from svc.kernel.values.refusals import Refusal
+from svc.serve.service import Service
 from svc.world import World
 
 T = TypeVar("T")

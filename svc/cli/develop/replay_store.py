@@ -13,28 +13,28 @@ import blake3
 import click
 import msgspec
 
-from svc.cli.data_directory import opened_directory
-from svc.cli.output import CommandError, readable
-from svc.cli.records.changes import apply
-from svc.cli.records.rules.ruleset_file import read_ruleset, refused
-from svc.config import Config
-from svc.domain.accounts.velocity import KINDS
-from svc.domain.model import Platform
-from svc.domain.refusals import Refusal
-from svc.domain.rules.lists import FIRST_LISTS, LONGEST_NOTE, MOST_AT_ONCE, ListKind, canonical, is_list_name
-from svc.domain.rules.ruleset import FIRST, Rule
-from svc.domain.scoring.weights import StoredWeights
-from svc.domain.text_files import NotTextError, decode_text
-from svc.domain.timestamps import read_timestamp
-from svc.store.backup import files
-from svc.store.directory import Opened, open_directory
-from svc.store.schema.tables import WEIGHTS
-from svc.store.serve_lock import sole_process
-from svc.store.snapshot import Transaction
-from svc.store.transactions.rules.lists import NewEntry, add_entries, create_list
-from svc.store.transactions.rules.rulesets import checked_rules, save_rules
-from svc.store.views import lookups
-from svc.store.views.lists import lists_of, named_list
+from svc.features.lists.jobs import NewEntry, add_entries, create_list
+from svc.features.lists.lists import FIRST_LISTS, LONGEST_NOTE, MOST_AT_ONCE, ListKind, canonical, is_list_name
+from svc.features.lists.queries import lists_of, named_list
+from svc.features.rules.files import read_ruleset, refused
+from svc.features.rules.jobs import checked_rules, save_rules
+from svc.features.rules.ruleset import FIRST, Rule
+from svc.features.tables import WEIGHTS
+from svc.identify.model import Platform
+from svc.identify.scoring.weights import StoredWeights
+from svc.identify.velocity.counts import KINDS
+from svc.kernel.cli.changes import apply
+from svc.kernel.cli.data_directory import opened_directory
+from svc.kernel.cli.output import CommandError, readable
+from svc.kernel.config import Config
+from svc.kernel.store.backup import files
+from svc.kernel.store.directory import Opened, open_directory
+from svc.kernel.store.serve_lock import sole_process
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.tenants import queries as lookups
+from svc.kernel.values.refusals import Refusal
+from svc.kernel.values.text_files import NotTextError, decode_text
+from svc.kernel.values.timestamps import read_timestamp
 from svc.world import World
 
 T = TypeVar("T")

@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from svc.cli.help import examples
-from svc.cli.output import json_option, show_table
-from svc.domain.bodies import named
-from svc.domain.model import PLATFORMS
-from svc.domain.scoring.signals import CATALOGUE, Signal
+from svc.identify.model import PLATFORMS
+from svc.identify.scoring.signals import CATALOGUE, Signal
+from svc.kernel.cli.help import examples
+from svc.kernel.cli.output import json_option, show_table
+from svc.kernel.values.struct_fields import named
 
 
 @click.command(epilog=examples("svc signals", "svc signals --json"))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from svc.cli.data_directory import reading_directory
 from svc.cli.serve.health_checks import Examined, Finding
-from svc.domain.errors import OperatorError
-from svc.domain.timestamps import timestamp
-from svc.store.backup import copied_up_to
-from svc.store.directory import has_store
-from svc.store.engine import EngineError
-from svc.store.inspection.reading import ReadOnlyStore
-from svc.store.schema.codec import CorruptionError
-from svc.store.schema.operation_log import Following
-from svc.store.transactions import operations
+from svc.kernel.cli.data_directory import reading_directory
+from svc.kernel.store import operations
+from svc.kernel.store.backup import copied_up_to
+from svc.kernel.store.directory import has_store
+from svc.kernel.store.engine import EngineError
+from svc.kernel.store.inspection.reading import ReadOnlyStore
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.schema.operation_log import Following
+from svc.kernel.values.errors import OperatorError
+from svc.kernel.values.timestamps import timestamp
 
 LATE_S = 60
 """A follower that runs records every ten seconds how far it has copied."""

@@ -1,7 +1,7 @@
 """`svc config`: every mistake in the settings at once, before a service is started with them.
 
 What may live here: which value is wrong, where it was written and what to write instead. What a setting may be is
-declared in `svc.config`.
+declared in `svc.kernel.config`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import click
 import msgspec
 from msgspec import inspect as types
 
-from svc.cli.help import CommandGroup, examples
-from svc.cli.output import CommandError, json_option, show
-from svc.config import Config, ConfigError
-from svc.config_loading import LISTS, NOT_SETTINGS, PREFIX, checked, read_variables, refuse_conflicts
-from svc.domain.errors import OperatorError
-from svc.domain.fields import bare
-from svc.domain.network.addresses import read_bind
-from svc.domain.text_files import NotTextError, decode_text
+from svc.kernel.cli.help import CommandGroup, examples
+from svc.kernel.cli.output import CommandError, json_option, show
+from svc.kernel.config import Config, ConfigError
+from svc.kernel.config_loading import LISTS, NOT_SETTINGS, PREFIX, checked, read_variables, refuse_conflicts
+from svc.kernel.values.addresses import read_bind
+from svc.kernel.values.errors import OperatorError
+from svc.kernel.values.fields import bare
+from svc.kernel.values.text_files import NotTextError, decode_text
 
 _WHERE_IN_TOML = re.compile(r" \(at line (\d+), column \d+\)$")
 
@@ -221,15 +221,15 @@ def _in_named_files(config: Config) -> Iterator[Mistake]:
 def _readers(config: Config) -> Iterator[Callable[[Config], object]]:
     """What reads the files that settings name. It comes with the whole service, so only where there are any."""
     if config.store is not None:
-        from svc.cli.data_directory import database_of  # noqa: PLC0415
+        from svc.kernel.cli.data_directory import database_of  # noqa: PLC0415
 
         yield database_of
     if config.tls_certfile is not None or config.tls_keyfile is not None or config.hsts_max_age_s:
-        from svc.serving import read_tls  # noqa: PLC0415
+        from svc.serve.serving import read_tls  # noqa: PLC0415
 
         yield read_tls
     named = (config.attestation_roots_file, config.attestation_status_file, config.attestation_apple_roots_file)
     if any(file is not None for file in named):
-        from svc.service_parts import read_trust  # noqa: PLC0415
+        from svc.serve.service_parts import read_trust  # noqa: PLC0415
 
         yield read_trust

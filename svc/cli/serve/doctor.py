@@ -11,31 +11,31 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from svc.cli.data_directory import Readable, reading_directory
-from svc.cli.help import examples
-from svc.cli.output import CommandError, config_option, directory_option, json_option, readable, settings, show
 from svc.cli.serve.backup_check import backup
 from svc.cli.serve.config_check import usable
 from svc.cli.serve.health_checks import CHECKS, Examined, Finding, Status, settings_file
-from svc.cli.terminal import has_colors
-from svc.config import GIB
-from svc.domain.accounts.velocity import KINDS
-from svc.domain.errors import OperatorError
-from svc.domain.ids import made_at_ms
-from svc.domain.model import PLATFORMS
-from svc.domain.scoring.signals import CATALOGUE_ORDER, default_weights
-from svc.domain.timestamps import timestamp
-from svc.store.directory import has_store
-from svc.store.engine import EngineError
-from svc.store.installation import served_limits
-from svc.store.schema.codec import CorruptionError
-from svc.store.schema.tables import ENDPOINTS, WEIGHTS
-from svc.store.transactions.billing.holdings import holdings
-from svc.store.transactions.recount import pending
-from svc.store.transactions.rules.rulesets import idle_lists, unsavable_conditions
-from svc.store.views.credit import Outlook, outlook
-from svc.store.views.lookups import is_removed, organization, organizations, share_in_force
-from svc.store.views.spellings import alike_accounts
+from svc.features.accounts.recount_jobs import pending
+from svc.features.accounts.spelling_queries import alike_accounts
+from svc.features.billing.credit_queries import Outlook, outlook
+from svc.features.rules.jobs import idle_lists, unsavable_conditions
+from svc.features.tables import ENDPOINTS, WEIGHTS
+from svc.identify.model import PLATFORMS
+from svc.identify.scoring.signals import CATALOGUE_ORDER, default_weights
+from svc.identify.velocity.counts import KINDS
+from svc.kernel.cli.data_directory import Readable, reading_directory
+from svc.kernel.cli.help import examples
+from svc.kernel.cli.output import CommandError, config_option, directory_option, json_option, readable, settings, show
+from svc.kernel.cli.terminal import has_colors
+from svc.kernel.config import GIB
+from svc.kernel.store.directory import has_store
+from svc.kernel.store.engine import EngineError
+from svc.kernel.store.installation import served_limits
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.tenants.holding_jobs import holdings
+from svc.kernel.tenants.queries import is_removed, organization, organizations, share_in_force
+from svc.kernel.values.errors import OperatorError
+from svc.kernel.values.ids import made_at_ms
+from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 
 COLORS: dict[Status, str] = {"ok": "green", "warning": "yellow", "problem": "red"}

@@ -23,22 +23,18 @@ from urllib.parse import urlsplit
 import msgspec
 import trio
 
-from svc.cli.data_directory import database_of, reading_directory
-from svc.cli.local_service import identify_sample, local_url
-from svc.cli.output import CommandError
-from svc.cli.records.keys import issue_key
-from svc.cli.records.organizations import create_organization
 from svc.cli.serve.config_check import mistakes
 from svc.cli.store.data import network_in_use
-from svc.config import Config, ConfigError
-from svc.domain.errors import OperatorError
-from svc.domain.network.addresses import read_bind
-from svc.domain.timestamps import utc
-from svc.http.server.listening import open_sockets
-from svc.http.server.server import open_listeners
-from svc.service import Service
-from svc.serving import listen, read_tls
-from svc.store.directory import (
+from svc.features.keys.command import issue_key
+from svc.features.organizations.command import create_organization
+from svc.features.tables import META
+from svc.kernel.cli.data_directory import database_of, reading_directory
+from svc.kernel.cli.local_service import identify_sample, local_url
+from svc.kernel.cli.output import CommandError
+from svc.kernel.config import Config, ConfigError
+from svc.kernel.http.server.listening import open_sockets
+from svc.kernel.http.server.server import open_listeners
+from svc.kernel.store.directory import (
     AFTER_LOSS,
     STORE_LOST,
     Opened,
@@ -51,12 +47,16 @@ from svc.store.directory import (
     refused_modes,
     risky_modes,
 )
-from svc.store.engine import EngineError
-from svc.store.inspection.reading import OlderFileError
-from svc.store.lmdb import witness
-from svc.store.schema.codec import CorruptionError
-from svc.store.schema.tables import META
-from svc.store.serve_lock import holder_of
+from svc.kernel.store.engine import EngineError
+from svc.kernel.store.inspection.reading import OlderFileError
+from svc.kernel.store.lmdb import witness
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.serve_lock import holder_of
+from svc.kernel.values.addresses import read_bind
+from svc.kernel.values.errors import OperatorError
+from svc.kernel.values.timestamps import utc
+from svc.serve.service import Service
+from svc.serve.serving import listen, read_tls
 from svc.world import World, elapsed_s
 
 Status = Literal["ok", "warning", "problem"]
@@ -296,7 +296,7 @@ def _far_from_database(examined: Examined) -> tuple[float, str] | None:
         url = database_of(examined.config)
         if url is None:
             return None
-        from svc.store.postgresql.cluster.clock import FAR_S, NEXT_STEP, offset_now_s  # noqa: PLC0415  it loads the driver
+        from svc.kernel.store.postgresql.cluster.clock import FAR_S, NEXT_STEP, offset_now_s  # noqa: PLC0415  it loads the driver
 
         offset_s = offset_now_s(url, examined.world.now_ms)
     except (OperatorError, EngineError, OSError):

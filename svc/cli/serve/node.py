@@ -16,38 +16,38 @@ from pathlib import Path
 import structlog
 import trio
 
-from svc.actors.leader import Leadership
-from svc.actors.watch.clock import BEHIND_MS
-from svc.cli.data_directory import opened_directory
 from svc.cli.serve.reload import ReadConfig, Reload
 from svc.cli.store.initialize import initialize
 from svc.cli.store.upgrade import keep_settings
-from svc.config import Config, ConfigError
-from svc.domain.errors import OperatorError
-from svc.domain.limits.ratelimit import DividedBuckets, MemoryBuckets
-from svc.domain.useragent import load_patterns
-from svc.http.waiting import Obstructed, can_serve
-from svc.metrics.nodes import NodeSources
-from svc.service import NodeParts, Service
-from svc.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for
-from svc.store.directory import DirectoryError, Opened, is_initialized
-from svc.store.engine import EngineError, UnavailableError
-from svc.store.migrations import NewerStoreError
-from svc.store.opening import open_store
-from svc.store.postgresql.cluster.clock import NEXT_STEP, ClockOffset, offset_now_s
-from svc.store.postgresql.cluster.leases import Lease
-from svc.store.postgresql.cluster.nodes import Node, PepperMark, PepperReplacedError
-from svc.store.postgresql.cluster.notices import Notices
-from svc.store.postgresql.cluster.partitions import PartitionLeases
-from svc.store.postgresql.connection.errors import DISK_FULL, READ_ONLY, ConnectionLostError, SqlError
-from svc.store.postgresql.connection.url import StoreUrl
-from svc.store.postgresql.connection.wire import Timeouts, Wire
-from svc.store.postgresql.engine import PostgresqlEngine
-from svc.store.postgresql.rehearsal import rehearse_now
-from svc.store.postgresql.store import PostgresqlStore
-from svc.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
-from svc.store.schema.tables import TABLES
-from svc.workers.nodes import NodeBus
+from svc.features.migrations import NewerStoreError
+from svc.features.tables import TABLES
+from svc.identify.useragent import load_patterns
+from svc.kernel.cli.data_directory import opened_directory
+from svc.kernel.config import Config, ConfigError
+from svc.kernel.http.waiting import Obstructed, can_serve
+from svc.kernel.limits.ratelimit import DividedBuckets, MemoryBuckets
+from svc.kernel.store.directory import DirectoryError, Opened, is_initialized
+from svc.kernel.store.engine import EngineError, UnavailableError
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.postgresql.cluster.clock import NEXT_STEP, ClockOffset, offset_now_s
+from svc.kernel.store.postgresql.cluster.leases import Lease
+from svc.kernel.store.postgresql.cluster.nodes import Node, PepperMark, PepperReplacedError
+from svc.kernel.store.postgresql.cluster.notices import Notices
+from svc.kernel.store.postgresql.cluster.partitions import PartitionLeases
+from svc.kernel.store.postgresql.connection.errors import DISK_FULL, READ_ONLY, ConnectionLostError, SqlError
+from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.postgresql.connection.wire import Timeouts, Wire
+from svc.kernel.store.postgresql.engine import PostgresqlEngine
+from svc.kernel.store.postgresql.rehearsal import rehearse_now
+from svc.kernel.store.postgresql.store import PostgresqlStore
+from svc.kernel.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
+from svc.kernel.values.errors import OperatorError
+from svc.kernel.work.leader import Leadership
+from svc.kernel.work.watch.clock import BEHIND_MS
+from svc.kernel.workers.nodes import NodeBus
+from svc.serve.metrics.nodes import NodeSources
+from svc.serve.service import NodeParts, Service
+from svc.serve.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for
 from svc.world import World, pause
 
 log = structlog.get_logger()

@@ -11,12 +11,12 @@ from collections.abc import Callable
 import msgspec
 import structlog
 
-from svc.cli.logs import set_up_logging
-from svc.config import Config, ConfigError
-from svc.domain.timestamps import timestamp, unix_ms
-from svc.http.server.tls import TlsListener
-from svc.service import Listeners, Service
-from svc.serving import read_tls, warn_of_dates
+from svc.kernel.cli.logs import set_up_logging
+from svc.kernel.config import Config, ConfigError
+from svc.kernel.http.server.tls import TlsListener
+from svc.kernel.values.timestamps import timestamp, unix_ms
+from svc.serve.service import Listeners, Service
+from svc.serve.serving import read_tls, warn_of_dates
 
 log = structlog.get_logger()
 

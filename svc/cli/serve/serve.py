@@ -9,14 +9,14 @@ from typing import Any, Literal
 import click
 import msgspec
 
-from svc.cli.data_directory import database_of
-from svc.cli.help import examples
-from svc.cli.logs import set_up_logging, with_log_format
-from svc.cli.output import config_option, directory_option, no_directory, settings
 from svc.cli.store.early_integrity_check import EarlyIntegrityCheck
-from svc.config import MAX_WORKERS, Config
-from svc.config_loading import as_toml
-from svc.store.directory import NotInitializedError, has_store
+from svc.kernel.cli.data_directory import database_of
+from svc.kernel.cli.help import examples
+from svc.kernel.cli.logs import set_up_logging, with_log_format
+from svc.kernel.cli.output import config_option, directory_option, no_directory, settings
+from svc.kernel.config import MAX_WORKERS, Config
+from svc.kernel.config_loading import as_toml
+from svc.kernel.store.directory import NotInitializedError, has_store
 
 
 class WorkerCount(click.ParamType[int | Literal["auto"]]):

@@ -10,22 +10,30 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from svc.cli.data_directory import database_of, reading_snapshot
-from svc.cli.help import examples
-from svc.cli.output import CommandError, directory_option, json_option, no_directory, settings, show, store_option
-from svc.cli.terminal import progress
-from svc.domain.errors import OperatorError
-from svc.store.backup import copied_up_to, snapshots
-from svc.store.backup.move import copied_here
-from svc.store.check.verification import Verification, faults
-from svc.store.directory import find_pepper, pepper_mark
-from svc.store.inspection.reading import ReadOnlyStore, read_only, read_only_database
-from svc.store.lmdb import witness
-from svc.store.postgresql.connection.url import StoreUrl
-from svc.store.schema.tables import META
-from svc.store.snapshot import Snapshot
-from svc.store.steps import Steps
-from svc.store.transactions import operations
+from svc.features.tables import META
+from svc.kernel.cli.data_directory import database_of, reading_snapshot
+from svc.kernel.cli.help import examples
+from svc.kernel.cli.output import (
+    CommandError,
+    directory_option,
+    json_option,
+    no_directory,
+    settings,
+    show,
+    store_option,
+)
+from svc.kernel.cli.terminal import progress
+from svc.kernel.store import operations
+from svc.kernel.store.backup import copied_up_to, snapshots
+from svc.kernel.store.backup.move import copied_here
+from svc.kernel.store.check.verification import Verification, faults
+from svc.kernel.store.directory import find_pepper, pepper_mark
+from svc.kernel.store.inspection.reading import ReadOnlyStore, read_only, read_only_database
+from svc.kernel.store.lmdb import witness
+from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.store.steps import Steps
+from svc.kernel.values.errors import OperatorError
 
 SHOWN = 50
 """Violations printed; the rest is counted."""
@@ -97,8 +105,8 @@ def _of_directory(directory: Path) -> Generator[tuple[ReadOnlyStore, Iterator[st
 @contextmanager
 def _of_database(database: StoreUrl, map_bytes: int, steps: Steps) -> Generator[tuple[ReadOnlyStore, Iterator[str]]]:
     """A copy of the rows, and what is wrong with the table that SQL reads."""
-    from svc.store.postgresql import sql_installation  # noqa: PLC0415  needs the driver, which is an extra
-    from svc.store.postgresql.engine import PostgresqlEngine  # noqa: PLC0415
+    from svc.features.exports import sql_installation  # noqa: PLC0415  needs the driver, which is an extra
+    from svc.kernel.store.postgresql.engine import PostgresqlEngine  # noqa: PLC0415
 
     with read_only_database(database) as there, copied_here(there, map_bytes, steps) as here:
         assert isinstance(there.engine, PostgresqlEngine)

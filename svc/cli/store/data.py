@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import msgspec
 
-from svc.cli.help import CommandGroup, examples
-from svc.cli.output import (
+from svc.identify.network.facts import Known, all_ranges, read_network
+from svc.identify.network_data.folder import NOTHING, Entry, FilesInUse, read_folder
+from svc.identify.network_data.kept import locked_folder
+from svc.identify.network_data.lookup import BuiltInRanges, NetworkData, is_stale
+from svc.identify.network_data.sources import SOURCES
+from svc.kernel.cli.help import CommandGroup, examples
+from svc.kernel.cli.output import (
     CommandError,
     ShownTable,
     directory_option,
@@ -21,18 +26,13 @@ from svc.cli.output import (
     show,
     show_table,
 )
-from svc.config import Config
-from svc.domain.network.addresses import read_address
-from svc.domain.network.facts import Known, all_ranges, read_network
-from svc.domain.timestamps import utc
-from svc.network_data.folder import NOTHING, Entry, FilesInUse, read_folder
-from svc.network_data.kept import locked_folder
-from svc.network_data.lookup import BuiltInRanges, NetworkData, is_stale
-from svc.network_data.sources import SOURCES
+from svc.kernel.config import Config
+from svc.kernel.values.addresses import read_address
+from svc.kernel.values.timestamps import utc
 from svc.world import World
 
 if TYPE_CHECKING:
-    from svc.network_data.update import UpdateOutcome
+    from svc.identify.network_data.update import UpdateOutcome
 
 
 network_data_option = directory_option(
@@ -151,7 +151,7 @@ def update_files(directory: Path | None, mirror: str | None, ca_file: Path | Non
     new files within 30 seconds. Requests go to the publishers (`svc data sources`) or the mirror, and carry nothing
     of this machine but its address.
     """
-    from svc.network_data.update import origin_of, update, wanted  # noqa: PLC0415  only this command sends requests
+    from svc.identify.network_data.update import origin_of, update, wanted  # noqa: PLC0415  only this command sends requests
 
     config = settings()
     folder = config.network_files(directory)
@@ -174,7 +174,7 @@ def update_files(directory: Path | None, mirror: str | None, ca_file: Path | Non
 
 
 def _tls(ca_file: Path | None) -> ssl.SSLContext:
-    from svc.webhook_transport.connections import tls_context  # noqa: PLC0415  as above
+    from svc.features.webhooks.transport.connections import tls_context  # noqa: PLC0415  as above
 
     try:
         return tls_context(ca_file)

@@ -11,12 +11,12 @@ from contextlib import closing
 from enum import IntEnum
 from pathlib import Path
 
-from svc.store.engine import CheckDepth, EngineError
-from svc.store.lmdb.engine import LmdbEngine
-from svc.store.migrations import MIGRATIONS
-from svc.store.opening import version_of
-from svc.store.schema.codec import CorruptionError
-from svc.store.store import Store
+from svc.features.migrations import MIGRATIONS
+from svc.kernel.store.engine import CheckDepth, EngineError
+from svc.kernel.store.lmdb.engine import LmdbEngine
+from svc.kernel.store.opening import version_of
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.store import Store
 
 
 class _Status(IntEnum):

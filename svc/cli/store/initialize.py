@@ -18,21 +18,21 @@ import click
 import msgspec
 import structlog
 
-from svc.cli.output import CommandError
-from svc.cli.records.changes import apply, recorded
-from svc.cli.records.keys import fresh_key, issued_change, read_origins
-from svc.cli.records.organizations import Dollars, check_name, created_change, creation
-from svc.config import ConfigError
-from svc.domain.access.credentials import ApiKey, digest
-from svc.domain.bodies import named
-from svc.domain.limits.ratelimit import DEFAULT_LIMIT_PER_S
-from svc.domain.records import Organization
-from svc.store import durable_files
-from svc.store.directory import DirectoryError, Opened
-from svc.store.installation import claim_region
-from svc.store.schema.tables import META
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.access import keys
+from svc.features.keys.command import fresh_key, issued_change, read_origins
+from svc.features.organizations.command import Dollars, check_name, created_change, creation
+from svc.features.tables import META
+from svc.identify.records import Organization
+from svc.kernel.access import key_jobs as keys
+from svc.kernel.access.credentials import ApiKey, digest
+from svc.kernel.cli.changes import apply, recorded
+from svc.kernel.cli.output import CommandError
+from svc.kernel.config import ConfigError
+from svc.kernel.limits.ratelimit import DEFAULT_LIMIT_PER_S
+from svc.kernel.store import durable_files
+from svc.kernel.store.directory import DirectoryError, Opened
+from svc.kernel.store.installation import claim_region
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.values.struct_fields import named
 from svc.world import World
 
 log = structlog.get_logger()

@@ -13,9 +13,11 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from svc.cli.data_directory import reading_directory, reading_snapshot
-from svc.cli.help import CommandGroup, examples
-from svc.cli.output import (
+from svc.features.tables import TABLES, Table
+from svc.identify.scoring.explanations import change_text, evidence_text, linkage_text, reason_text
+from svc.kernel.cli.data_directory import reading_directory, reading_snapshot
+from svc.kernel.cli.help import CommandGroup, examples
+from svc.kernel.cli.output import (
     CommandError,
     ShownTable,
     directory_option,
@@ -29,16 +31,14 @@ from svc.cli.output import (
     show_table,
     store_option,
 )
-from svc.domain.bodies import named
-from svc.domain.ids import is_visitor_id
-from svc.domain.scoring.explanations import change_text, evidence_text, linkage_text, reason_text
-from svc.domain.timestamps import timestamp
-from svc.store.backup import snapshots
-from svc.store.inspection.inspection import Row, find_organization, of_request, of_visitor, read_key, read_prefix
-from svc.store.inspection.inspection import rows as rows_of
-from svc.store.inspection.reading import ReadOnlyFile, ReadOnlyStore
-from svc.store.inspection.showing import shown
-from svc.store.schema.tables import TABLES, Table
+from svc.kernel.store.backup import snapshots
+from svc.kernel.store.inspection.inspection import Row, find_organization, of_request, of_visitor, read_key, read_prefix
+from svc.kernel.store.inspection.inspection import rows as rows_of
+from svc.kernel.store.inspection.reading import ReadOnlyFile, ReadOnlyStore
+from svc.kernel.store.inspection.showing import shown
+from svc.kernel.values.ids import is_visitor_id
+from svc.kernel.values.struct_fields import named
+from svc.kernel.values.timestamps import timestamp
 
 F = TypeVar("F", bound=Callable[..., Any])
 BY_NAME = {table.name: table for table in TABLES}

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import click
 
-from svc.cli.data_directory import database_of
-from svc.cli.help import CommandGroup, examples
-from svc.cli.output import CommandError, data_option, json_option, settings, show
-from svc.cli.records.changes import Change, commit
-from svc.config import Config
-from svc.store.directory import DirectoryError, Opened, is_initialized, refuse_without_data
-from svc.store.engine import EngineError
-from svc.store.installation import put_new_pepper
-from svc.store.opening import open_store
-from svc.store.postgresql.connection.url import StoreUrl
-from svc.store.serve_lock import sole_process
-from svc.store.transactions.access.keys import revoke_all_keys
-from svc.store.views import lookups
+from svc.kernel.access.key_jobs import revoke_all_keys
+from svc.kernel.cli.changes import Change, commit
+from svc.kernel.cli.data_directory import database_of
+from svc.kernel.cli.help import CommandGroup, examples
+from svc.kernel.cli.output import CommandError, data_option, json_option, settings, show
+from svc.kernel.config import Config
+from svc.kernel.store.directory import DirectoryError, Opened, is_initialized, refuse_without_data
+from svc.kernel.store.engine import EngineError
+from svc.kernel.store.installation import put_new_pepper
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.serve_lock import sole_process
+from svc.kernel.tenants import queries as lookups
 from svc.world import World
 
 
@@ -64,7 +64,7 @@ _REASON = "a running service would keep the old pepper and reject every key made
 
 def _refuse_beside_nodes(database: StoreUrl) -> None:
     """A node that starts meanwhile ends by itself (`PepperMark`)."""
-    from svc.store.postgresql.cluster.nodes import living_nodes  # noqa: PLC0415  commands start faster without
+    from svc.kernel.store.postgresql.cluster.nodes import living_nodes  # noqa: PLC0415  commands start faster without
 
     try:
         if not is_initialized(database):

@@ -10,23 +10,23 @@ from pathlib import Path
 import click
 import msgspec
 
-from svc.cli.data_directory import database_at, opened
-from svc.cli.help import CommandGroup, examples
-from svc.cli.output import CommandError, data_option, file_option, json_option, settings, show
-from svc.cli.store.quarantine import quarantine
-from svc.cli.terminal import progress
-from svc.config import Config
-from svc.store.backup.move import Moved
-from svc.store.backup.move import move as move_rows
-from svc.store.directory import refuse_without_data
-from svc.store.engine import Engine
-from svc.store.inspection.reading import read_only, read_only_database
-from svc.store.maintenance import compact as compacting
-from svc.store.maintenance import upgrade
-from svc.store.opening import engine_at
-from svc.store.postgresql.connection.url import StoreUrl, is_store_url
-from svc.store.serve_lock import sole_process
-from svc.store.transactions.indexing import rebuild
+from svc.features.quarantine.command import quarantine
+from svc.identify.indexing.jobs import rebuild
+from svc.kernel.cli.data_directory import database_at, opened
+from svc.kernel.cli.help import CommandGroup, examples
+from svc.kernel.cli.output import CommandError, data_option, file_option, json_option, settings, show
+from svc.kernel.cli.terminal import progress
+from svc.kernel.config import Config
+from svc.kernel.store.backup.move import Moved
+from svc.kernel.store.backup.move import move as move_rows
+from svc.kernel.store.directory import refuse_without_data
+from svc.kernel.store.engine import Engine
+from svc.kernel.store.inspection.reading import read_only, read_only_database
+from svc.kernel.store.maintenance import compact as compacting
+from svc.kernel.store.maintenance import upgrade
+from svc.kernel.store.opening import engine_at
+from svc.kernel.store.postgresql.connection.url import StoreUrl, is_store_url
+from svc.kernel.store.serve_lock import sole_process
 from svc.world import World, elapsed_s
 
 

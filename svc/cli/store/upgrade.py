@@ -10,14 +10,14 @@ from pathlib import Path
 import structlog
 
 import svc
-from svc.cli.data_directory import opened_directory
-from svc.cli.records.changes import apply
-from svc.config import Config
-from svc.store.backup import files
-from svc.store.directory import Opened, refuse_without_data, risky_modes
-from svc.store.installation import ServedLimits, claim_region, record_limits
-from svc.store.maintenance.upgrade import upgrade
-from svc.store.serve_lock import sole_process
+from svc.kernel.cli.changes import apply
+from svc.kernel.cli.data_directory import opened_directory
+from svc.kernel.config import Config
+from svc.kernel.store.backup import files
+from svc.kernel.store.directory import Opened, refuse_without_data, risky_modes
+from svc.kernel.store.installation import ServedLimits, claim_region, record_limits
+from svc.kernel.store.maintenance.upgrade import upgrade
+from svc.kernel.store.serve_lock import sole_process
 from svc.world import World
 
 log = structlog.get_logger()

@@ -8,12 +8,12 @@ from typing import Protocol
 
 import trio
 
-from svc.store.postgresql.cluster.leases import Lease
-from svc.store.postgresql.cluster.nodes import Connect, Node
-from svc.store.postgresql.cluster.notices import Notices
-from svc.store.postgresql.connection.url import StoreUrl
-from svc.store.postgresql.connection.wire import Statement, Timeouts, Wire
-from svc.store.postgresql.statements import CREATE_SCHEMA
+from svc.kernel.store.postgresql.cluster.leases import Lease
+from svc.kernel.store.postgresql.cluster.nodes import Connect, Node
+from svc.kernel.store.postgresql.cluster.notices import Notices
+from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.postgresql.connection.wire import Statement, Timeouts, Wire
+from svc.kernel.store.postgresql.statements import CREATE_SCHEMA
 
 TERM_S = 0.6
 

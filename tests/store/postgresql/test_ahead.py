@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import pytest
 import trio
 
-from svc.domain.billing import LedgerEntry
-from svc.store.group import Job, Write
-from svc.store.postgresql.connection.wire import Result, Statement, Wire
-from svc.store.postgresql.other_writers import REMEMBERED, OtherWriters
-from svc.store.postgresql.statements import TAKE_FENCES
-from svc.store.postgresql.store import PostgresqlStore
-from svc.store.schema.tables import BALANCES, DELETED_VISITORS, LEDGER
-from svc.store.snapshot import Late, Snapshot, Transaction
+from svc.features.tables import BALANCES, DELETED_VISITORS, LEDGER
+from svc.kernel.store.group import Job, Write
+from svc.kernel.store.postgresql.connection.wire import Result, Statement, Wire
+from svc.kernel.store.postgresql.other_writers import REMEMBERED, OtherWriters
+from svc.kernel.store.postgresql.statements import TAKE_FENCES
+from svc.kernel.store.postgresql.store import PostgresqlStore
+from svc.kernel.store.snapshot import Late, Snapshot, Transaction
+from svc.kernel.tenants.billing import LedgerEntry
 from svc.world import World
 from tests.store.postgresql.test_groups import made, node
 from tests.support.pgbouncer import pgbouncer, program

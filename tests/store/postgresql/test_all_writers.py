@@ -10,17 +10,17 @@ import pytest
 import trio
 import trio.lowlevel
 
-from svc.actors.retention import sweep
-from svc.actors.settler import settle_all
-from svc.domain.identification import Identified
-from svc.domain.ids import DAY_MS, first_id
-from svc.domain.records import RETENTION_MS
-from svc.domain.rules.ruleset import Rule, Ruleset
-from svc.store.postgresql.store import PostgresqlStore
-from svc.store.schema.tables import EVENTS, LISTS, SETTLEMENTS
-from svc.store.snapshot import Snapshot
-from svc.store.transactions.rules.lists import NewEntry, add_entries, create_list, delete_list
-from svc.store.transactions.rules.rulesets import ruleset_in_force, save_rules
+from svc.features.billing.settler import settle_all
+from svc.features.lists.jobs import NewEntry, add_entries, create_list, delete_list
+from svc.features.retention.retention import sweep
+from svc.features.rules.jobs import ruleset_in_force, save_rules
+from svc.features.rules.ruleset import Rule, Ruleset
+from svc.features.tables import EVENTS, LISTS, SETTLEMENTS
+from svc.identify.identification import Identified
+from svc.identify.records import RETENTION_MS
+from svc.kernel.store.postgresql.store import PostgresqlStore
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.ids import DAY_MS, first_id
 from svc.world import World, twenty_characters
 from tests.store.postgresql.test_groups import made
 from tests.store.postgresql.test_identified_by_nodes import AT_MS, PRICE, WORLD, balance, erase, nodes, visit

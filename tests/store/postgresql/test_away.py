@@ -9,11 +9,11 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.store.engine import UnavailableError
-from svc.store.opening import open_store
-from svc.store.postgresql.connection.url import store_url
-from svc.store.postgresql.engine import PostgresqlEngine
-from svc.store.postgresql.store import GIVE_UP_S, PostgresqlStore
+from svc.kernel.store.engine import UnavailableError
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.postgresql.connection.url import store_url
+from svc.kernel.store.postgresql.engine import PostgresqlEngine
+from svc.kernel.store.postgresql.store import GIVE_UP_S, PostgresqlStore
 from svc.world import World
 from tests.store.postgresql.test_version import add_one, balance, run_sync
 from tests.support.postgresql import USER, Cluster

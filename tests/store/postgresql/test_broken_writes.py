@@ -18,7 +18,7 @@ from tests.support.postgresql import Cluster
 from tests.support.process import Served, run
 
 SETTINGS = "w.FAILING_S = 1.0; w.SUSPECT_S = 0.5"
-QUICK = [sys.executable, "-c", f"import svc.store.write_health as w, svc.cli; {SETTINGS}; svc.cli.main()"]
+QUICK = [sys.executable, "-c", f"import svc.kernel.store.write_health as w, svc.cli; {SETTINGS}; svc.cli.main()"]
 """The program, in which writes that were tried for a second fail: nobody waits for ten."""
 ROLE = "writes_what_it_may"
 

@@ -10,10 +10,10 @@ from structlog.testing import capture_logs
 
 from svc.cli.serve import health_checks
 from svc.cli.serve.health_checks import Examined
-from svc.config import Config
-from svc.store.postgresql.cluster.clock import FAR_S, ClockOffset, offset_now_s, offset_s
-from svc.store.postgresql.cluster.nodes import Node
-from svc.store.postgresql.connection.url import StoreUrl
+from svc.kernel.config import Config
+from svc.kernel.store.postgresql.cluster.clock import FAR_S, ClockOffset, offset_now_s, offset_s
+from svc.kernel.store.postgresql.cluster.nodes import Node
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.world import World
 from tests.store.postgresql.nodes import connecting, with_schema
 from tests.support.postgresql import Cluster

@@ -8,13 +8,13 @@ from uuid import UUID
 
 import pytest
 
-from svc.domain.billing import LedgerEntry
-from svc.store.opening import open_store
-from svc.store.postgresql.engine import PostgresqlEngine
-from svc.store.postgresql.store import PostgresqlStore
-from svc.store.schema.tables import BALANCES, HOLDINGS, LEDGER, TABLES
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.billing.ledger import enter
+from svc.features.tables import BALANCES, HOLDINGS, LEDGER, TABLES
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.postgresql.engine import PostgresqlEngine
+from svc.kernel.store.postgresql.store import PostgresqlStore
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.billing import LedgerEntry
+from svc.kernel.tenants.ledger_jobs import enter
 from svc.world import World
 from tests.support.cutting_proxy import CuttingProxy, Direction, messages
 from tests.support.postgresql import Cluster

@@ -9,15 +9,15 @@ from contextlib import closing
 
 import pytest
 
-from svc.store.engine import EngineError, KeyRange, StoreFullError, Writer
-from svc.store.migrations import MIGRATIONS, NewerStoreError, OlderStoreError
-from svc.store.opening import open_store
-from svc.store.postgresql import statements
-from svc.store.postgresql.connection.errors import ConnectionLostError, DatabaseError, SqlError
-from svc.store.postgresql.connection.url import StoreUrl
-from svc.store.postgresql.engine import HELD_ROWS, PostgresqlEngine
-from svc.store.schema.tables import BALANCES, META, TABLES
-from svc.store.snapshot import Transaction
+from svc.features.migrations import MIGRATIONS, NewerStoreError, OlderStoreError
+from svc.features.tables import BALANCES, META, TABLES
+from svc.kernel.store.engine import EngineError, KeyRange, StoreFullError, Writer
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.postgresql import statements
+from svc.kernel.store.postgresql.connection.errors import ConnectionLostError, DatabaseError, SqlError
+from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.postgresql.engine import HELD_ROWS, PostgresqlEngine
+from svc.kernel.store.snapshot import Transaction
 from svc.world import pause
 from tests.support.cutting_proxy import CuttingProxy
 from tests.support.postgresql import Cluster

@@ -15,19 +15,19 @@ import pytest
 import trio
 import trio.testing
 
-from svc.domain.billing import LedgerEntry
-from svc.store.engine import StoreFullError, UnavailableError
-from svc.store.postgresql import store as serving
-from svc.store.postgresql.connection.errors import ConnectionLostError, SqlError
-from svc.store.postgresql.connection.values import int4s
-from svc.store.postgresql.connection.wire import Result, Statement, Wire
-from svc.store.postgresql.engine import PostgresqlEngine
-from svc.store.postgresql.rows import FIRST_PAGE
-from svc.store.postgresql.statements import BEGIN, COMMIT, TAKE_FENCES
-from svc.store.postgresql.store import PostgresqlStore
-from svc.store.schema.tables import BALANCES, DELETED_VISITORS, HOLDINGS, LEDGER, META, TABLES, VISITOR_COUNTS
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.billing.ledger import enter
+from svc.features.tables import BALANCES, DELETED_VISITORS, HOLDINGS, LEDGER, META, TABLES, VISITOR_COUNTS
+from svc.kernel.store.engine import StoreFullError, UnavailableError
+from svc.kernel.store.postgresql import store as serving
+from svc.kernel.store.postgresql.connection.errors import ConnectionLostError, SqlError
+from svc.kernel.store.postgresql.connection.values import int4s
+from svc.kernel.store.postgresql.connection.wire import Result, Statement, Wire
+from svc.kernel.store.postgresql.engine import PostgresqlEngine
+from svc.kernel.store.postgresql.rows import FIRST_PAGE
+from svc.kernel.store.postgresql.statements import BEGIN, COMMIT, TAKE_FENCES
+from svc.kernel.store.postgresql.store import PostgresqlStore
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.billing import LedgerEntry
+from svc.kernel.tenants.ledger_jobs import enter
 from svc.world import World
 from tests.store.postgresql.nodes import until
 from tests.support.postgresql import MISSING, Cluster, programs

@@ -15,22 +15,22 @@ import pytest
 import trio
 
 from bench.reports import submitted
-from svc.domain.accounts.velocity import LONGEST_S
-from svc.domain.history.visitor_numbers import ANY_NUMBER, NextNumber, VisitorNumbers
-from svc.domain.identification import Duplicate, Identified, Refused, assess
-from svc.domain.limits.quotas import Quotas
-from svc.domain.matching import Statistics
-from svc.domain.model import RequestFacts
-from svc.store import hints
-from svc.store.check.invariants import violations
-from svc.store.group import Write
-from svc.store.postgresql.store import PostgresqlStore
-from svc.store.schema.tables import BALANCES, EVENTS, IDEMPOTENCY
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.billing.ledger import add_credit
-from svc.store.transactions.erasure.visitors import continue_erasure, erase_visitor
-from svc.store.transactions.identification import Recorded, identify
-from svc.store.transactions.organizations import create_organization
+from svc.features.erasure.visitors import continue_erasure, erase_visitor
+from svc.features.invariants import violations
+from svc.features.tables import BALANCES, EVENTS, IDEMPOTENCY
+from svc.identify.history.visitor_numbers import ANY_NUMBER, NextNumber, VisitorNumbers
+from svc.identify.identification import Duplicate, Identified, Refused, assess
+from svc.identify.matching import Statistics
+from svc.identify.model import RequestFacts
+from svc.identify.recording import hints
+from svc.identify.recording.transaction import Recorded, identify
+from svc.identify.velocity.counts import LONGEST_S
+from svc.kernel.limits.quotas import Quotas
+from svc.kernel.store.group import Write
+from svc.kernel.store.postgresql.store import PostgresqlStore
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.ledger_jobs import add_credit
+from svc.kernel.tenants.organization_jobs import create_organization
 from svc.world import World
 from tests.store.postgresql.test_groups import made, node
 from tests.support.live import report

@@ -9,20 +9,20 @@ from functools import partial
 import pytest
 import trio
 
-from svc.domain.access.credentials import new_key
-from svc.domain.ids import first_id
-from svc.domain.webhooks.records import Attempt, EndpointKey
-from svc.store.group import LeaseLostError
-from svc.store.opening import open_store
-from svc.store.postgresql.cluster.leases import Lease
-from svc.store.postgresql.connection.url import StoreUrl
-from svc.store.postgresql.engine import PostgresqlEngine
-from svc.store.postgresql.store import PostgresqlStore
-from svc.store.schema.tables import ATTEMPTS, DUE, KEYS, META, ORGANIZATION_KEYS, TABLES
-from svc.store.snapshot import Transaction
-from svc.store.store import Store
-from svc.store.views.lookups import keys_of
-from svc.store.views.webhooks import BEYOND, LEAP_AFTER, attempts_page, queues_with_work
+from svc.features.tables import ATTEMPTS, DUE, KEYS, META, ORGANIZATION_KEYS, TABLES
+from svc.features.webhooks.queries import BEYOND, LEAP_AFTER, attempts_page, queues_with_work
+from svc.features.webhooks.records import Attempt, EndpointKey
+from svc.kernel.access.credentials import new_key
+from svc.kernel.store.group import LeaseLostError
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.postgresql.cluster.leases import Lease
+from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.postgresql.engine import PostgresqlEngine
+from svc.kernel.store.postgresql.store import PostgresqlStore
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.store import Store
+from svc.kernel.tenants.queries import keys_of
+from svc.kernel.values.ids import first_id
 from svc.world import World
 from tests.store.postgresql.nodes import leader_lease, node
 from tests.support.postgresql import Cluster

@@ -8,11 +8,11 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.store.group import LeaseEpoch
-from svc.store.postgresql.cluster.leases import BELIEVED, Lease, believed_until_s, lease_fence
-from svc.store.postgresql.connection.url import StoreUrl
-from svc.store.postgresql.connection.values import int8
-from svc.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
+from svc.kernel.store.group import LeaseEpoch
+from svc.kernel.store.postgresql.cluster.leases import BELIEVED, Lease, believed_until_s, lease_fence
+from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.postgresql.connection.values import int8
+from svc.kernel.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
 from tests.store.postgresql.nodes import leader_lease, node, until, with_schema
 from tests.support.postgresql import Cluster
 

@@ -7,9 +7,9 @@ from contextlib import closing
 import pytest
 import trio
 
-from svc.store.postgresql.cluster.nodes import LONGEST_PAUSE_S, pause_s
-from svc.store.postgresql.connection.url import StoreUrl, store_url
-from svc.store.postgresql.connection.wire import Statement, Timeouts, Wire
+from svc.kernel.store.postgresql.cluster.nodes import LONGEST_PAUSE_S, pause_s
+from svc.kernel.store.postgresql.connection.url import StoreUrl, store_url
+from svc.kernel.store.postgresql.connection.wire import Statement, Timeouts, Wire
 from tests.store.postgresql.nodes import leader_lease, node, until, with_schema
 from tests.support.postgresql import Cluster
 

@@ -6,12 +6,12 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.store.postgresql.cluster import notices
-from svc.store.postgresql.cluster.nodes import Connect
-from svc.store.postgresql.cluster.notices import GATHER_S, MOST_HELD, NOTICE_BYTES, POLL_INTERVAL_S, Notices
-from svc.store.postgresql.connection.errors import SqlError
-from svc.store.postgresql.connection.url import StoreUrl, store_url
-from svc.store.postgresql.connection.wire import Timeouts, Wire
+from svc.kernel.store.postgresql.cluster import notices
+from svc.kernel.store.postgresql.cluster.nodes import Connect
+from svc.kernel.store.postgresql.cluster.notices import GATHER_S, MOST_HELD, NOTICE_BYTES, POLL_INTERVAL_S, Notices
+from svc.kernel.store.postgresql.connection.errors import SqlError
+from svc.kernel.store.postgresql.connection.url import StoreUrl, store_url
+from svc.kernel.store.postgresql.connection.wire import Timeouts, Wire
 from tests.store.postgresql.nodes import connecting, running, until
 from tests.support.postgresql import Cluster
 

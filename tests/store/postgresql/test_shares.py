@@ -8,14 +8,14 @@ from contextlib import closing
 import pytest
 import trio
 
-from svc.domain.webhooks.partitions import PARTITIONS, part_of, partition_of
-from svc.domain.webhooks.records import EndpointKey
-from svc.store.group import LeaseEpoch
-from svc.store.postgresql.cluster.leases import lease_fence
-from svc.store.postgresql.cluster.nodes import Node
-from svc.store.postgresql.cluster.partitions import PartitionLeases, lease_name
-from svc.store.postgresql.connection.url import StoreUrl
-from svc.store.postgresql.connection.wire import Statement, Wire
+from svc.features.webhooks.partitions import PARTITIONS, part_of, partition_of
+from svc.features.webhooks.records import EndpointKey
+from svc.kernel.store.group import LeaseEpoch
+from svc.kernel.store.postgresql.cluster.leases import lease_fence
+from svc.kernel.store.postgresql.cluster.nodes import Node
+from svc.kernel.store.postgresql.cluster.partitions import PartitionLeases, lease_name
+from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.postgresql.connection.wire import Statement, Wire
 from tests.store.postgresql.nodes import connecting, until, with_schema
 from tests.support.postgresql import Cluster
 
@@ -120,7 +120,7 @@ async def test_a_share_to_be_released_is_kept_if_the_other_node_leaves_first(url
 async def test_no_share_ever_has_two_holders_and_in_the_end_each_has_one(
     url: StoreUrl, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("svc.store.postgresql.cluster.nodes.LEAVE_S", LONG_S)  # whatever else the machine does
+    monkeypatch.setattr("svc.kernel.store.postgresql.cluster.nodes.LEAVE_S", LONG_S)  # whatever else the machine does
     chance = random.Random(7)
     living = [Sender(url, f"node-{chance.random()}")]
     for step in range(60):

@@ -9,8 +9,8 @@ from typing import Any
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from svc.store.postgresql.turns import ALONE_AT_FIRST, BACKLOG, FULL, GroupTurns, Turn, Waiting
-from svc.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.postgresql.turns import ALONE_AT_FIRST, BACKLOG, FULL, GroupTurns, Turn, Waiting
+from svc.kernel.store.snapshot import Snapshot, Transaction
 
 Begun = tuple[dict[int, int], bool]
 

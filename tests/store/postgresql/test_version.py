@@ -8,11 +8,11 @@ from functools import partial
 import pytest
 import trio
 
-from svc.store.migrations import MIGRATIONS
-from svc.store.opening import open_store
-from svc.store.postgresql.version import OtherVersionError
-from svc.store.schema.tables import BALANCES, META
-from svc.store.snapshot import Snapshot, Transaction
+from svc.features.migrations import MIGRATIONS
+from svc.features.tables import BALANCES, META
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.postgresql.version import OtherVersionError
+from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.world import World, elapsed_s, pause
 from tests.store.postgresql.test_kept_store import store_at
 from tests.support.postgresql import Cluster

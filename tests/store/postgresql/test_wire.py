@@ -12,13 +12,13 @@ import pytest
 import trio
 import trio.testing
 
-from svc.store.engine import EngineError
-from svc.store.postgresql.connection import connecting
-from svc.store.postgresql.connection.connecting import refuse_old_server
-from svc.store.postgresql.connection.errors import ConnectionLostError, DatabaseError, SqlError
-from svc.store.postgresql.connection.url import StoreUrl
-from svc.store.postgresql.connection.values import byteas, int4, int4s, int8, integer
-from svc.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
+from svc.kernel.store.engine import EngineError
+from svc.kernel.store.postgresql.connection import connecting
+from svc.kernel.store.postgresql.connection.connecting import refuse_old_server
+from svc.kernel.store.postgresql.connection.errors import ConnectionLostError, DatabaseError, SqlError
+from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.postgresql.connection.values import byteas, int4, int4s, int8, integer
+from svc.kernel.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
 from tests.support.cutting_proxy import CuttingProxy, Direction
 from tests.support.postgresql import Cluster
 

@@ -12,7 +12,7 @@ type Event = EventDetail["event"];
 type Document = NonNullable<Event["document"]>;
 
 const root = join(import.meta.dirname, "..", "..", "..");
-const [, sentences] = readFileSync(join(root, "svc/domain/data/signals.toml"), "utf8").split("\n[evidence]\n");
+const [, sentences] = readFileSync(join(root, "svc/identify/data/signals.toml"), "utf8").split("\n[evidence]\n");
 const evidence = Object.fromEntries([...sentences!.matchAll(/^(\w+) = "(.*)"$/gm)].map(([, name, text]) => [name!, text!]));
 const { cases } = JSON.parse(readFileSync(join(root, "clients/vectors/report.json"), "utf8")) as {
   cases: { name: string; given: { platform: string }; expect: { signals: Record<string, unknown>; read: { flags: string[] } } }[];

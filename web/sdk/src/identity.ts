@@ -2,7 +2,7 @@
  * Who this browser is: its token, and a key that it can sign with and nobody can take out of it. Token and key belong
  * together: they are made together, and who loses the key gets another token.
  *
- * `svc/domain/access/proof.py` checks the signatures.
+ * `svc/identify/keys/proof.py` checks the signatures.
  */
 import { pause } from "./deadline.js";
 import { now, toJson } from "./json.js";

@@ -1,1 +1,0 @@
-"""`svc member` and `svc console`: the people who sign in."""

@@ -1,1 +1,0 @@
-"""`svc rule` and `svc list`."""

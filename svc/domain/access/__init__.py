@@ -1,1 +1,0 @@
-"""Credentials, sessions and tokens, and the audit of who changed what."""

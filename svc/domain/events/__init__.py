@@ -1,1 +1,0 @@
-"""What an event is as a row and in its archive, and how events are listed."""

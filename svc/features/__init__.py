@@ -1,0 +1,1 @@
+"""What is built on identifications: one folder each."""

@@ -1,0 +1,1 @@
+"""Accounts of a customer's site: their records, lists, links and erasure."""

@@ -1,0 +1,248 @@
+"""What links accounts and visitors: in two steps from one of them, and whom a search finds by a part of a name.
+
+Nothing keeps these links: they come from the newest events of each, of which a bounded number is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import islice
+from typing import Annotated, Final, NamedTuple, cast
+from uuid import UUID
+
+import msgspec
+import trio
+from msgspec import UNSET, Meta, UnsetType
+
+from svc.features.accounts import queries as subjects
+from svc.features.accounts.console_bodies import LinkBody, LinksBody, LinksQuery, NodeBody
+from svc.features.accounts.queries import Listed
+from svc.features.events.console_bodies import InEnvironment
+from svc.features.events.routes import find_positions, read_at
+from svc.features.lists.lists import canonical
+from svc.features.visitors.queries import visitors_like
+from svc.identify.events.event_row import EventBody, event_row
+from svc.identify.events.listing import MAX_TAG_LENGTH, Filters, Listing
+from svc.identify.queries.events import EventMatch, read_naming, readable_event
+from svc.identify.records import Event
+from svc.identify.velocity.counts import EnvironmentKind, kind_of
+from svc.identify.velocity.names import ACCOUNT_ID
+from svc.kernel.http.route import Call, Route, Services, console_route
+from svc.kernel.http.rows import in_parts
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.fields import AccountId, VisitorId, about
+from svc.kernel.values.ids import is_visitor_id
+from svc.kernel.values.refusals import Refusal, invalid
+from svc.kernel.values.timestamps import timestamp
+
+MOST_NODES: Final = 100
+MOST_LINKS: Final = 300
+EVENTS_IN_THE_MIDDLE: Final = 1000
+EVENTS_AROUND: Final = 100
+"""The newest of each that is one step away."""
+MOST_FOUND: Final = 10
+"""Of a kind that a search finds."""
+LEAST_LENGTH: Final = 3
+"""Of the beginning of an id."""
+EVENTS_SEARCHED: Final = 2000
+"""The newest of an environment, among whose accounts one is looked for by its beginning."""
+EVENTS_AT_ONCE: Final = 256
+"""Of these: about a millisecond where few name it."""
+
+
+class _Pair(NamedTuple):
+    visitor_id: str
+    account_id: str
+
+
+class _Links:
+    """What has been found so far."""
+
+    def __init__(self, kind: Listed, subject_id: str) -> None:
+        self.steps: dict[tuple[Listed, str], int] = {(kind, subject_id): 0}
+        self.times: dict[_Pair, list[int]] = {}
+        self.is_complete = True
+
+    def note(self, of: Listed, events: Sequence[EventMatch], steps: int) -> None:
+        """Links of an account or a visitor to those that its events name, which are `steps` away."""
+        found: dict[_Pair, list[int]] = {}
+        for _, event in events:
+            pair = _pair(event)
+            if pair is not None:
+                found.setdefault(pair, []).append(event.occurred_at_ms)
+        for pair, times in found.items():
+            other: tuple[Listed, str]
+            other = ("visitor", pair.visitor_id) if of == "account" else ("account", pair.account_id)
+            if other not in self.steps and len(self.steps) >= MOST_NODES:
+                self.is_complete = False
+                continue
+            if pair not in self.times and len(self.times) >= MOST_LINKS:
+                self.is_complete = False
+                continue
+            self.steps.setdefault(other, steps)
+            self.times[pair] = sorted({*self.times.get(pair, ()), *times})
+
+
+def _pair(event: Event) -> _Pair | None:
+    """The visitor and the account of an event; `None` where one of them cannot be recognized."""
+    if event.account_id is None or not event.verdict.identifiable:
+        return None
+    return _Pair(event.verdict.visitor_id, event.account_id)
+
+
+async def read_links(services: Services, call: Call) -> LinksBody | Refusal:
+    """`GET /console/api/links`: accounts of a visitor and their visitors, or visitors of an account and their accounts.
+    `422` (`required`, `invalid_value`).
+    """
+    query: LinksQuery = call.query
+    if (query.visitor is UNSET) == (query.account is UNSET):
+        return invalid("visitor", "required" if query.visitor is UNSET else "invalid_value", "query")
+    listed: Listed = "account" if query.visitor is UNSET else "visitor"
+    subject_id = cast("str", query.account if query.visitor is UNSET else query.visitor)
+    if not (ACCOUNT_ID.fullmatch(subject_id) if listed == "account" else is_visitor_id(subject_id)):
+        return invalid(listed, "invalid_value", "query")
+    read = partial(_events_of, services, call, kind_of(query.environment))
+    found = _Links(listed, subject_id)
+    found.note(listed, await read(listed, subject_id, limit=EVENTS_IN_THE_MIDDLE), 1)
+    for (kind, other), steps in list(found.steps.items()):
+        if steps == 1:
+            found.note(kind, await read(kind, other, limit=EVENTS_AROUND), 2)
+        await trio.lowlevel.checkpoint()
+    return LinksBody(
+        nodes=tuple(NodeBody(kind=kind, id=each, steps=steps) for (kind, each), steps in found.steps.items()),
+        links=tuple(
+            LinkBody(
+                visitor_id=pair.visitor_id,
+                account_id=pair.account_id,
+                events=len(times),
+                first_seen_at=timestamp(times[0]),
+                last_seen_at=timestamp(times[-1]),
+            )
+            for pair, times in found.times.items()
+        ),
+        is_complete=found.is_complete,
+    )
+
+
+async def _events_of(
+    services: Services, call: Call, kind: EnvironmentKind, listed: Listed, subject_id: str, *, limit: int
+) -> list[EventMatch]:
+    """The newest events of an account or a visitor, of each environment of the kind `limit` at most."""
+    number, now_ms = call.organization.number, call.at_ms
+    filters = subjects.filters_of(listed, subject_id)
+    listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, filters, limit=limit)
+    found: list[EventMatch] = []
+    for environment in subjects.environments_of(kind):
+        places = (await find_positions(services, call.turn, number, environment, listing)).rows
+        found += await in_parts(places, partial(read_at, services, filters))
+    return found
+
+
+class SearchQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of a search."""
+
+    q: Annotated[str, Meta(min_length=1, max_length=MAX_TAG_LENGTH), about("What is looked for.", "user-8271")]
+    environment: InEnvironment = "production"
+
+
+class SearchBody(msgspec.Struct, frozen=True, kw_only=True):
+    """What a search has found: by the whole of a name or address, and by the beginning of an id."""
+
+    event: Annotated[EventBody, about("The event with this request id, of any environment.")] | UnsetType = UNSET
+    visitors: Annotated[
+        tuple[VisitorId, ...], about("Visitors of any environment whose ids begin so, at most 10; from 3 characters.")
+    ] = ()
+    accounts: Annotated[
+        tuple[AccountId, ...],
+        about("The account of this id, and up to 10 of the newest 2,000 events whose ids begin so."),
+    ] = ()
+    tag: Annotated[bool, about("Whether an event has it as its tag.", False)] = False
+    network: (
+        Annotated[str, about("The address or network that it says, in its one spelling.", "95.194.0.0/16")] | UnsetType
+    ) = UNSET
+
+
+async def search(services: Services, call: Call) -> SearchBody:
+    """`GET /console/api/search`: what somebody may mean by a text. `422 validation_error`."""
+    query: SearchQuery = call.query
+    number = call.organization.number
+    text = query.q.strip().removesuffix("…")
+    event = await services.store.query(
+        partial(_event, number=number, text=text, now_ms=call.at_ms, retention_ms=services.event_retention_ms)
+    )
+    visitors: list[str] = []
+    if len(text) >= LEAST_LENGTH and text.isascii() and text.isalnum():
+        visitors = await services.store.query(partial(visitors_like, number=number, beginning=text, limit=MOST_FOUND))
+    network = canonical("address", text)
+    return SearchBody(
+        event=event,
+        visitors=tuple(visitors),
+        accounts=tuple(await _accounts(services, call, number, query, text)),
+        tag=await _has_tag(services, call, number, query),
+        network=UNSET if network is None else network,
+    )
+
+
+def _event(snapshot: Snapshot, number: int, text: str, now_ms: int, retention_ms: int) -> EventBody | UnsetType:
+    try:
+        request_id = UUID(text)
+    except ValueError:
+        return UNSET
+    event = readable_event(snapshot, number, request_id, now_ms, retention_ms)
+    return UNSET if event is None else event_row(event, request_id)
+
+
+async def _accounts(services: Services, call: Call, number: int, query: SearchQuery, text: str) -> list[str]:
+    if not ACCOUNT_ID.fullmatch(text):
+        return []
+    kind = kind_of(query.environment)
+    exact = await _events_of(services, call, kind, "account", text, limit=1)
+    found = {text: None} if exact else {}
+    if len(text) < LEAST_LENGTH:
+        return list(found)
+    listing = Listing(call.at_ms - services.event_retention_ms, call.at_ms + 1, limit=EVENTS_SEARCHED)
+    places = (await find_positions(services, call.turn, number, query.environment, listing)).rows
+    for start in range(0, len(places), EVENTS_AT_ONCE):
+        some = places[start : start + EVENTS_AT_ONCE]
+        for match in await services.store.query(partial(read_naming, wanted=some, text=text)):
+            account_id = match.event.account_id
+            if account_id is not None and account_id.startswith(text):
+                found[account_id] = None
+        if len(found) > MOST_FOUND:
+            break
+        await trio.lowlevel.checkpoint()
+    return list(islice(found, MOST_FOUND + 1))
+
+
+async def _has_tag(services: Services, call: Call, number: int, query: SearchQuery) -> bool:
+    filters = Filters(tag=query.q.strip())
+    listing = Listing(call.at_ms - services.event_retention_ms, call.at_ms + 1, filters, limit=1)
+    found = await find_positions(services, call.turn, number, query.environment, listing)
+    return bool(await read_at(services, filters, found.rows))
+
+
+ROUTES: tuple[Route, ...] = (
+    console_route(
+        operation_id="getConsoleLinks",
+        path="/links",
+        summary="Read what links accounts and visitors",
+        description=(
+            f"In two steps: from the newest {EVENTS_IN_THE_MIDDLE:,} events of the one in the middle, and the newest "
+            f"{EVENTS_AROUND} of each that is linked to it, of the environments that are counted together. Visitors "
+            "that are not identifiable are left out."
+        ),
+        handler=read_links,
+        query=LinksQuery,
+        response=LinksBody,
+    ),
+    console_route(
+        operation_id="searchConsole",
+        path="/search",
+        summary="Search by an id, a name or an address",
+        description="Nothing is looked for in the middle of an id.",
+        handler=search,
+        query=SearchQuery,
+        response=SearchBody,
+    ),
+)

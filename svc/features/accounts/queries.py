@@ -1,0 +1,286 @@
+"""Read queries about accounts and visitors in the order in which they were last seen (decisions 11.3).
+
+The list reads the index of events, newest first: a subject is listed at its last event. Nothing is kept
+between two pages, and each step looks at a bounded number of events, of however many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import merge
+from itertools import islice
+from typing import Literal, NamedTuple
+
+from svc.features.tables import ERASURES, VISITOR_IDS
+from svc.identify.events.listing import LEVELS, Filters, Position
+from svc.identify.index.queries import HAS_ACCOUNT, LAST, Scope, Search, wanted
+from svc.identify.index.read_once import ReadOnce
+from svc.identify.model import ENVIRONMENTS, Environment, Level
+from svc.identify.queries import events
+from svc.identify.queries.events import EventMatch, EventPosition
+from svc.identify.queries.velocity import row_of, shown_row
+from svc.identify.records import Event
+from svc.identify.velocity.counts import EnvironmentKind, VelocityRow, account_digest, country_digest, kind_of
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.addresses import is_within
+from svc.kernel.values.ids import DAY_MS
+
+Listed = Literal["account", "visitor"]
+"""What is listed by when it was last seen."""
+NEWEST = Position(*LAST)
+"""Where the first page begins."""
+EVENTS_AT_ONCE = 64
+"""Events that one step of a list looks at: about 2 milliseconds."""
+MOST_OF_A_DAY = 100
+"""Events of a day that are looked at one by one for the highest level; of more, the index is asked for each level."""
+MOST_NEWER = 200
+"""Newer events of one that are looked at for one from a network: with more of them elsewhere, it may be listed twice.
+"""
+SUBJECTS_AT_ONCE = 16
+"""That one step finds: each is a search, over index rows that are read once for all: some milliseconds."""
+
+
+class Sought(NamedTuple):
+    """The accounts or visitors of an organization that a list is to have."""
+
+    listed: Listed
+    number: int
+    """Of the organization."""
+    kind: EnvironmentKind
+    now_ms: int
+    oldest_ms: int
+    """When the oldest event arrived that is readable."""
+    prefix: str = ""
+    """Of the id."""
+    least: int = 0
+    """Visitors of an account, or accounts of a visitor, in 30 days."""
+    country: str | None = None
+    """Two upper-case letters: one of its countries in 30 days."""
+    level: Level | None = None
+    """The highest of its events in 24 hours."""
+    network: str | None = None
+    """An address or a network: of its events only those from there are looked at."""
+    with_levels: bool = True
+    """Whether the highest level of each is looked for, which is some searches."""
+
+    def is_meant(self, event: Event) -> bool:
+        """Return whether the list considers the event: its address is in `network`, if one is given."""
+        return self.network is None or is_within(event.ip_address, self.network)
+
+    def id_in(self, event: Event) -> str | None:
+        """Return the id of the account or visitor of an event; `None` if it has none."""
+        return event.account_id if self.listed == "account" else event.verdict.visitor_id
+
+    def filters(self, subject_id: str) -> Filters:
+        """Return the filters that find the events of one account or visitor."""
+        return filters_of(self.listed, subject_id)
+
+    @property
+    def scopes(self) -> list[Scope]:
+        """Return the index scopes of the environments of the kind."""
+        return [Scope(self.number, ENVIRONMENTS.index(name)) for name in environments_of(self.kind)]
+
+
+class Sighted(NamedTuple):
+    """An account or a visitor of a list, with its last event."""
+
+    id: str
+    last: EventMatch
+    """Its last event."""
+    row: VelocityRow
+    """What it counts; an empty one where its events were stored before 0.3.0."""
+    level: Level | None
+    """The highest of its events in 24 hours; `None` where none was scored, or nobody asked."""
+
+    @property
+    def at(self) -> Position:
+        """Position of its last event."""
+        return _at(self.last)
+
+
+class Step(NamedTuple):
+    """The result of one step of a list."""
+
+    found: list[Sighted]
+    looked_at: set[str]
+    """Ids that need no second look on this page, beside those that it was given."""
+    events: int
+    """That it looked at."""
+    resume: Position | None
+    """Where the next step goes on; `None` = at the end."""
+
+
+def environments_of(kind: EnvironmentKind) -> list[Environment]:
+    """Return the environments of a kind, which are counted together."""
+    return [name for name in ENVIRONMENTS if kind_of(name) == kind]
+
+
+def filters_of(listed: Listed, subject_id: str) -> Filters:
+    """Return the filters that find the events of an account or a visitor."""
+    return Filters(account_id=subject_id) if listed == "account" else Filters(visitor_id=subject_id)
+
+
+def has_events(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) -> bool:
+    """Return whether an account or a visitor of the organization has any event, in whatever environment."""
+    filters = filters_of(listed, subject_id)
+    found = (
+        place
+        for environment in range(len(ENVIRONMENTS))
+        for place in Search(snapshot, Scope(number, environment), wanted(filters))
+    )
+    return any(_found(snapshot, number, place, filters) is not None for place in found)
+
+
+def number_of(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) -> int | None:
+    """Return the id under which velocity rows know an account or a visitor of the organization; `None` for a visitor
+    that is not identifiable or is being erased.
+    """
+    if listed == "account":
+        return account_digest(number, subject_id)
+    raw_id = subject_id.encode()
+    return None if snapshot.has(ERASURES, number, raw_id) else snapshot.get(VISITOR_IDS, number, raw_id)
+
+
+def refuse_unindexed(snapshot: Snapshot, sought: Sought, subject_id: str) -> None:
+    """Check an account or a visitor of which the index has no event: raise `CorruptionError` if its velocity row counts
+    an event that is still kept.
+    """
+    known_as = number_of(snapshot, sought.number, sought.listed, subject_id)
+    if known_as is None:
+        return
+    row = row_of(snapshot, sought.number, sought.kind, sought.listed, known_as, sought.now_ms // 1000)
+    is_counted = bool(row.events) and 1000 * row.events[-1] > sought.oldest_ms
+    if is_counted and not has_events(snapshot, sought.number, sought.listed, subject_id):
+        raise CorruptionError(f"the index of organization {sought.number} has no event of one that counts some")
+
+
+def step(snapshot: Snapshot, sought: Sought, since: Position, beyond: Position, looked_at: set[str], most: int) -> Step:
+    """Return at most `most` of the accounts or visitors that are sought, the one seen last first, starting at the event
+    below `beyond`. The page began below `since` and has covered `looked_at` already. Raises `CorruptionError` as
+    `identify.events.queries.read` does.
+    """
+    places, resume = _newest(snapshot, sought, beyond)
+    found: list[Sighted] = []
+    looked: set[str] = set()
+    snapshot = ReadOnce(snapshot)
+    for count, match in enumerate(events.read_naming(snapshot, places, sought.prefix), start=1):
+        subject_id = sought.id_in(match.event)
+        if subject_id is None or subject_id in looked_at or subject_id in looked or not sought.is_meant(match.event):
+            continue
+        looked.add(subject_id)
+        sighted = _sighted(snapshot, sought, since, match, subject_id)
+        if sighted is not None:
+            found.append(sighted)
+        if len(found) == most:
+            return Step(found, looked, count, _at(match))
+    return Step(found, looked, EVENTS_AT_ONCE, resume)
+
+
+def _newest(snapshot: Snapshot, sought: Sought, beyond: Position) -> tuple[list[EventPosition], Position | None]:
+    """Where the next events are that may show what is sought, of all environments of the kind, and where to go on."""
+    asked = (HAS_ACCOUNT,) if sought.listed == "account" else ()
+    oldest = (max(sought.oldest_ms, 0), bytes(16))
+    searches = [Search(snapshot, scope, asked, oldest, beyond, EVENTS_AT_ONCE) for scope in sought.scopes]
+    of_each = (
+        [EventPosition(search_scope, here) for here in islice(search, EVENTS_AT_ONCE)]
+        for search_scope, search in zip(sought.scopes, searches, strict=True)
+    )
+    found = list(islice(merge(*of_each, key=_position, reverse=True), EVENTS_AT_ONCE))
+    ends = [search.ended_at for search in searches if search.ended_at is not None]
+    if len(found) == EVENTS_AT_ONCE:
+        ends.append(found[-1].position)
+    if not ends:
+        return found, None
+    resume = max(ends)
+    return [place for place in found if place.position >= resume], resume
+
+
+def _position(place: EventPosition) -> Position:
+    return place.position
+
+
+def _at(match: EventMatch) -> Position:
+    return Position(match.event.occurred_at_ms, match.request_id.bytes)
+
+
+def _sighted(snapshot: Snapshot, sought: Sought, since: Position, match: EventMatch, subject_id: str) -> Sighted | None:
+    """The account or visitor of an event; `None` where it is not sought, or was seen later, too."""
+    if not subject_id.startswith(sought.prefix):
+        return None
+    known_as = number_of(snapshot, sought.number, sought.listed, subject_id)
+    if known_as is None:
+        return None
+    now_s = sought.now_ms // 1000
+    row = shown_row(snapshot, sought.number, sought.kind, sought.listed, known_as, now_s)
+    if not _counts_enough(sought, row, now_s):
+        return None
+    if since != NEWEST and _was_seen_later(snapshot, sought, row, match, subject_id):
+        return None
+    level = highest_level(snapshot, sought, match) if sought.with_levels or sought.level is not None else None
+    return Sighted(subject_id, match, row, level) if sought.level in (None, level) else None
+
+
+def _counts_enough(sought: Sought, row: VelocityRow, now_s: int) -> bool:
+    """Whether the row has the visitors or accounts and the country that are sought."""
+    if row.counts(sought.listed, now_s).others[0][-1] < sought.least:
+        return False
+    return sought.country is None or country_digest(sought.country) in row.others[2].ids
+
+
+def _was_seen_later(snapshot: Snapshot, sought: Sought, row: VelocityRow, match: EventMatch, subject_id: str) -> bool:
+    """Whether there is a newer event of the account or visitor. Its row says so to the second; the index says the
+    rest.
+    """
+    here = _at(match)
+    at_s = here.arrival_ms // 1000
+    if row.last_s > at_s and sought.network is None:
+        return True
+    top = Position(1000 * (at_s + 1), bytes(16)) if row.last_s == at_s else NEWEST
+    filters = sought.filters(subject_id)
+    newer = (place for scope in sought.scopes for place in Search(snapshot, scope, wanted(filters), here, top))
+    found = (_found(snapshot, sought.number, place, filters) for place in newer if place > here)
+    return any(event is not None and sought.is_meant(event) for event in islice(found, MOST_NEWER))
+
+
+def highest_level(snapshot: Snapshot, sought: Sought, last: EventMatch) -> Level | None:
+    """Return the highest suspect level within 24 hours of the account or visitor whose last event is `last`; `None` if
+    no event was scored.
+    """
+    subject_id = sought.id_in(last.event)
+    if subject_id is None or last.event.occurred_at_ms < sought.now_ms - DAY_MS:
+        return None
+    oldest = (max(sought.now_ms - DAY_MS, 0), bytes(16))
+    of_all = sought.filters(subject_id)
+    found_all = [
+        (scope, list(islice(Search(snapshot, scope, wanted(of_all), oldest), MOST_OF_A_DAY + 1)))
+        for scope in sought.scopes
+    ]
+    if all(len(places) <= MOST_OF_A_DAY for _, places in found_all):
+        return _highest_of(snapshot, sought.number, of_all, [place for _, places in found_all for place in places])
+    for level in reversed(LEVELS):
+        filters = sought.filters(subject_id)
+        filters = Filters(account_id=filters.account_id, visitor_id=filters.visitor_id, level=level)
+        for scope in sought.scopes:
+            found = Search(snapshot, scope, wanted(filters), oldest)
+            if any(_found(snapshot, sought.number, place, filters) is not None for place in found):
+                return level
+    return None
+
+
+def _highest_of(snapshot: Snapshot, number: int, filters: Filters, places: Sequence[Position]) -> Level | None:
+    """The highest level of the events at these positions, of those that are meant."""
+    highest = -1
+    for place in places:
+        event = _found(snapshot, number, place, filters)
+        if event is not None and event.verdict.suspect_level is not None:
+            highest = max(highest, LEVELS.index(event.verdict.suspect_level))
+        if highest == len(LEVELS) - 1:
+            break
+    return None if highest < 0 else LEVELS[highest]
+
+
+def _found(snapshot: Snapshot, number: int, place: Position, filters: Filters) -> Event | None:
+    """The event there; `None` where it is not meant, as another may have its digests, or cannot be read."""
+    event = events.event_if_readable(snapshot, number, place.request_id)
+    return event if event is not None and filters.matches(event) else None

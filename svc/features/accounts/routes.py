@@ -1,0 +1,346 @@
+"""Accounts and visitors read by the customer's server (decisions 11.3): those of the environments that are counted with
+that of the key.
+
+What an account or a visitor was seen with comes from its newest `EVENTS_LOOKED_AT` events. A list is read from the
+index of events (`svc.features.accounts.queries`), some at a time: how much there is delays nobody.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from hashlib import blake2b
+from typing import NamedTuple, TypeVar, cast
+
+import msgspec
+import trio
+from msgspec import UNSET, UnsetType
+
+from svc.features.accounts import queries as subjects
+from svc.features.accounts.bodies import (
+    AccountAnswer,
+    AccountsAnswer,
+    AccountsQuery,
+    SeenVisitorAnswer,
+    SeenVisitorsAnswer,
+    SeenVisitorsQuery,
+    SubjectsQuery,
+    account_body,
+    account_row,
+    shown_since,
+    visitor_body,
+    visitor_row,
+)
+from svc.features.accounts.queries import NEWEST, Listed, Sighted, Sought
+from svc.features.events.routes import find_positions, read_at
+from svc.features.reviews.queries import Judged, judged
+from svc.identify.events.listing import FILTERS, Listing, Position
+from svc.identify.model import Level
+from svc.identify.queries.events import EventMatch, EventPosition
+from svc.identify.queries.velocity import counted_since, party_of, shown_row
+from svc.identify.velocity.counts import EMPTY, EnvironmentKind, VelocityRow, kind_of
+from svc.identify.velocity.names import ACCOUNT_ID
+from svc.kernel.http.callers.limits import Turn
+from svc.kernel.http.change import caller_of
+from svc.kernel.http.route import Call, Route, Services
+from svc.kernel.http.rows import in_parts
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.cursor import List, read_cursor, write_cursor
+from svc.kernel.values.ids import is_visitor_id
+from svc.kernel.values.refusals import Refusal, invalid
+
+A = TypeVar("A")
+
+EVENTS_LOOKED_AT = 2000
+"""The newest of one account or visitor."""
+EVENTS_A_PAGE = 5000
+"""That are looked at for one page of a list: a filter that few fit gets a short page and a cursor."""
+EVENTS_A_PAGE_BY_LEVEL = 500
+"""For each of which all events of a day are searched."""
+
+_CURSOR = struct.Struct(">16sQ16s")
+"""Digest of what it is bound to, and the position of the last event."""
+LISTS: dict[Listed, List] = {"account": "seen_accounts", "visitor": "seen_visitors"}
+"""The lists that cursors are of."""
+
+
+class Seen(NamedTuple):
+    """One account or visitor."""
+
+    row: VelocityRow
+    """What it counts."""
+    judged: Judged
+    events: list[EventMatch]
+    """The newest, newest first: at least one."""
+    counted_since: int | None
+    """Unix ms, while counts of the organization are being rebuilt (decisions 11.3)."""
+
+
+async def get_account(services: Services, call: Call) -> AccountAnswer | Refusal:
+    """`GET /accounts/{account_id}`: an account, and whom and what it was seen with (decisions 11.3). `404 not_found`
+    where the environments have no event of it.
+    """
+    account_id = call.path["account_id"]
+    seen = await _seen(services, call, "account", account_id) if ACCOUNT_ID.fullmatch(account_id) else None
+    if seen is None:
+        return Refusal("not_found")
+    return account_body(account_id, seen.row, seen.judged, seen.events, call.at_ms // 1000, seen.counted_since)
+
+
+async def get_visitor(services: Services, call: Call) -> SeenVisitorAnswer | Refusal:
+    """`GET /visitors/{visitor_id}`: a visitor, and whom and what it was seen with (decisions 11.3). `404 not_found`
+    where the environments have no event of it.
+    """
+    visitor_id = call.path["visitor_id"]
+    seen = await _seen(services, call, "visitor", visitor_id) if is_visitor_id(visitor_id) else None
+    if seen is None:
+        return Refusal("not_found")
+    return visitor_body(visitor_id, seen.row, seen.judged, seen.events, call.at_ms // 1000, seen.counted_since)
+
+
+async def _seen(services: Services, call: Call, listed: Listed, subject_id: str) -> Seen | None:
+    """One of the kind of environment of the caller's key; `None` where there is none."""
+    caller = caller_of(call)
+    assert caller.key.environment is not None, "only management keys have none"
+    kind = kind_of(caller.key.environment)
+    return await seen_subject(services, call, kind, listed, subject_id)
+
+
+async def seen_subject(
+    services: Services, call: Call, kind: EnvironmentKind, listed: Listed, subject_id: str
+) -> Seen | None:
+    """Return an account or a visitor of the caller's organization with its newest events; `None` if there is none."""
+    number, now_ms = call.organization.number, call.at_ms
+    filters = subjects.filters_of(listed, subject_id)
+    listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, filters, limit=EVENTS_LOOKED_AT)
+    places: list[EventPosition] = []
+    for environment in subjects.environments_of(kind):
+        places += (await find_positions(services, call.turn, number, environment, listing)).rows
+    newest = sorted(places, key=lambda place: place.position, reverse=True)[:EVENTS_LOOKED_AT]
+    found = await in_parts(newest, partial(read_at, services, filters))
+    if not found:
+        await services.store.query(
+            partial(
+                subjects.refuse_unindexed,
+                sought=subjects.Sought(listed, number, kind, now_ms, listing.from_ms),
+                subject_id=subject_id,
+            )
+        )
+        return None
+
+    def read(snapshot: Snapshot) -> Seen:
+        known_as = subjects.number_of(snapshot, number, listed, subject_id)
+        row = _row_of_events(number, found)
+        if known_as is not None:
+            row = shown_row(snapshot, number, kind, listed, known_as, now_ms // 1000)
+        said = judged(snapshot, number, kind, listed, subject_id, [match.event for match in found])
+        return Seen(row, said, found, counted_since(snapshot, number))
+
+    return await services.store.query(read)
+
+
+def _row_of_events(number: int, found: Sequence[EventMatch]) -> VelocityRow:
+    """What a visitor counts that is not identifiable: there is no row of it."""
+    row = EMPTY
+    for match in found:
+        if match.event.velocity is not None and not match.event.velocity.is_counted:
+            continue
+        party = party_of(number, match.request_id.bytes, match.event, None)
+        row = row.with_event(party.at_s, party.others_of("visitor"))
+    return row
+
+
+async def list_accounts(services: Services, call: Call) -> AccountsAnswer | Refusal:
+    """`GET /accounts`: a page of accounts, the one that was seen last first (decisions 11.3)."""
+    query: AccountsQuery = call.query
+    return await _page(services, call, "account", query, query.min_visitors, _accounts)
+
+
+async def list_visitors(services: Services, call: Call) -> SeenVisitorsAnswer | Refusal:
+    """`GET /visitors`: a page of identifiable visitors, the one that was seen last first (decisions 11.3)."""
+    query: SeenVisitorsQuery = call.query
+    return await _page(services, call, "visitor", query, query.min_accounts, _visitors)
+
+
+def _accounts(found: Iterable[Sighted], now_s: int, cursor: str | UnsetType, since: str | UnsetType) -> AccountsAnswer:
+    return AccountsAnswer(tuple(account_row(each, now_s) for each in found), cursor, since)
+
+
+def _visitors(
+    found: Iterable[Sighted], now_s: int, cursor: str | UnsetType, since: str | UnsetType
+) -> SeenVisitorsAnswer:
+    return SeenVisitorsAnswer(tuple(visitor_row(each, now_s) for each in found), cursor, since)
+
+
+async def _page(
+    services: Services,
+    call: Call,
+    listed: Listed,
+    query: AccountsQuery | SeenVisitorsQuery,
+    least: int | UnsetType,
+    answer: Callable[[Iterable[Sighted], int, str | UnsetType, str | UnsetType], A],
+) -> A | Refusal:
+    """A page of a list. `422 validation_error` for a filter or a cursor that is not valid."""
+    caller = caller_of(call)
+    assert caller.key.environment is not None, "only management keys have none"
+    number, kind = caller.organization.number, kind_of(caller.key.environment)
+    sought = read_sought(services, query, least, listed, number, kind, call.at_ms)
+    if isinstance(sought, Refusal):
+        return sought
+    since = await read_counted_since(services, number)
+    page = await page_of_subjects(services, call.turn, sought, query.cursor, query.limit)
+    return page if isinstance(page, Refusal) else answer(page[0], call.at_ms // 1000, page[1], since)
+
+
+async def read_counted_since(services: Services, number: int) -> str | UnsetType:
+    """Return the time since which counts of an organization are of all events; `UNSET` once they are complete. Counts
+    that are read after it are of that time and more.
+    """
+    return shown_since(await services.store.query(partial(counted_since, number=number)))
+
+
+def read_sought(
+    services: Services,
+    query: SubjectsQuery,
+    least: int | UnsetType,
+    listed: Listed,
+    number: int,
+    kind: EnvironmentKind,
+    now_ms: int,
+) -> Sought | Refusal:
+    """Return what a query of a list asks for. `422` (`invalid_value`)."""
+    values: dict[str, str] = {}
+    for name, text in (("country", query.country), ("level", query.level)):
+        if text is not UNSET:
+            value = FILTERS[name](text)
+            if value is None:
+                return invalid(name, "invalid_value", "query")
+            values[name] = value
+    return Sought(
+        listed,
+        number,
+        kind,
+        now_ms,
+        now_ms - services.event_retention_ms,
+        prefix="" if query.q is UNSET else query.q,
+        least=0 if least is UNSET else least,
+        country=values.get("country"),
+        level=cast("Level | None", values.get("level")),
+    )
+
+
+async def page_of_subjects(
+    services: Services, turn: Turn, sought: Sought, cursor: str | UnsetType, limit: int
+) -> tuple[list[Sighted], str | UnsetType] | Refusal:
+    """Return at most `limit` of what is sought, and the cursor of the next page. `422` (`invalid_cursor`)."""
+    key = services.webhooks.cursors_key
+    bound = bound_of(sought)
+    since = _position(key, sought.listed, sought.number, bound, cursor)
+    if since is None:
+        return invalid("cursor", "invalid_cursor", "query")
+    found, resume = await _find(services, turn, sought, since, limit)
+    if resume is None:
+        return found, UNSET
+    row = _CURSOR.pack(bound, *resume)
+    return found, write_cursor(key, LISTS[sought.listed], sought.number, row)
+
+
+def bound_of(sought: Sought, order: str = "last_seen") -> bytes:
+    """Return the 16 bytes that bind a cursor to what is sought, and to the order of the list."""
+    return blake2b(msgspec.json.encode((sought._replace(now_ms=0, oldest_ms=0), order)), digest_size=16).digest()
+
+
+def _position(key: bytes, listed: Listed, number: int, bound: bytes, cursor: str | UnsetType) -> Position | None:
+    """Where the page begins; `None` for a cursor that is not valid here."""
+    if cursor is UNSET:
+        return NEWEST
+    row = read_cursor(key, LISTS[listed], number, cursor)
+    if row is None or not row.startswith(bound):
+        return None
+    _, *position = _CURSOR.unpack(row)
+    return Position(*position)
+
+
+async def _find(
+    services: Services, turn: Turn, sought: Sought, since: Position, limit: int
+) -> tuple[list[Sighted], Position | None]:
+    """At most `limit` of what is sought, and where the next page begins; `None` = this is the last one. What is beyond
+    the first step holds the turn of its request.
+    """
+    found, looked_at, looked_for = list[Sighted](), set[str](), 0
+    most_events = EVENTS_A_PAGE if sought.level is None else EVENTS_A_PAGE_BY_LEVEL
+    after: Position | None = since
+
+    async def go_on() -> None:
+        nonlocal looked_for, after
+        assert after is not None
+        most = min(subjects.SUBJECTS_AT_ONCE, limit + 1 - len(found))
+        step = await services.store.query(
+            partial(subjects.step, sought=sought, since=since, beyond=after, looked_at=looked_at, most=most)
+        )
+        found.extend(step.found)
+        looked_at.update(step.looked_at)
+        looked_for, after = looked_for + step.events, step.resume
+
+    def has_more() -> bool:
+        return after is not None and len(found) <= limit and looked_for < most_events
+
+    await go_on()
+    if has_more():
+        async with turn.held():
+            while has_more():
+                await trio.lowlevel.checkpoint()
+                await go_on()
+    if len(found) > limit:
+        return found[:limit], found[limit - 1].at
+    return found, after
+
+
+_KINDS = "Those of production are apart; those of staging and development are together, by the environment of the key. "
+_LIST = (
+    "The one that was seen last first, as far back as events are kept. "
+    + _KINDS
+    + "Filters may be combined. A page with filters that few fit may be short, or empty, and still have a "
+    "`next_cursor`: a request looks at no more than 5,000 events."
+)
+_ONE = _KINDS + "What it was seen with comes from its newest 2,000 events."
+_route = partial(Route, tag="Server API", kinds=("secret",))
+ROUTES: tuple[Route, ...] = (
+    _route(
+        operation_id="listAccounts",
+        path="/accounts",
+        summary="List accounts",
+        description=_LIST,
+        handler=list_accounts,
+        query=AccountsQuery,
+        response=AccountsAnswer,
+    ),
+    _route(
+        operation_id="getAccount",
+        path="/accounts/{account_id}",
+        summary="Read one account",
+        description=_ONE,
+        handler=get_account,
+        response=AccountAnswer,
+        errors=("not_found",),
+    ),
+    _route(
+        operation_id="listVisitors",
+        path="/visitors",
+        summary="List visitors",
+        description=_LIST + " Visitors that are not identifiable are left out.",
+        handler=list_visitors,
+        query=SeenVisitorsQuery,
+        response=SeenVisitorsAnswer,
+    ),
+    _route(
+        operation_id="getVisitor",
+        path="/visitors/{visitor_id}",
+        summary="Read one visitor",
+        description=_ONE,
+        handler=get_visitor,
+        response=SeenVisitorAnswer,
+        errors=("not_found",),
+    ),
+)

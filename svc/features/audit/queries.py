@@ -1,0 +1,69 @@
+"""The audit log as it is read. Queries over a snapshot; they change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import merge
+from itertools import islice
+from typing import NamedTuple
+from uuid import UUID
+
+from svc.features.tables import AUDIT
+from svc.kernel.access.audit import AuditRecord
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.tenants.queries import organizations
+from svc.kernel.values.ids import first_id
+
+BEYOND_MS = (1 << 48) - 1
+"""Later than any record: what 48 bits of an id can say."""
+
+
+class Sought(NamedTuple):
+    """A filter of audit records. Their times are those of their ids."""
+
+    organization: int | None = None
+    """`None` = any."""
+    since_ms: int = 0
+    """Inclusive."""
+    until_ms: int = BEYOND_MS
+    """Exclusive."""
+    action: str | None = None
+    """`None` = any."""
+    actor: str | None = None
+    """An id or a name; `None` = any."""
+
+    def fits(self, record: AuditRecord) -> bool:
+        """Return whether action and actor of a record are those sought."""
+        return self.action in (None, record.action) and self.actor in (None, record.actor.id, record.actor.name)
+
+
+class AuditMatch(NamedTuple):
+    """A record of the audit log with its id, a UUIDv7 that says when it was written."""
+
+    id: UUID
+    record: AuditRecord
+
+
+def newest(snapshot: Snapshot, sought: Sought, limit: int) -> list[AuditMatch]:
+    """Return at most `limit` records that match, newest first.
+
+    Reads records from the newest on until it has as many, so a rare actor or action reads the whole period.
+    """
+    return list(islice(_found(snapshot, sought), limit))
+
+
+def before(snapshot: Snapshot, number: int, raw_id: bytes | None, limit: int) -> list[AuditMatch]:
+    """Return at most `limit` records of an organization older than the one with this id (16 bytes; `None` = all),
+    newest first.
+    """
+    rows = snapshot.scan_reverse(AUDIT, (number,), (number + 1,) if raw_id is None else (number, raw_id))
+    return [AuditMatch(UUID(bytes=found), record) for (_, found), record in islice(rows, limit)]
+
+
+def _found(snapshot: Snapshot, sought: Sought) -> Iterator[AuditMatch]:
+    numbers = organizations(snapshot) if sought.organization is None else [sought.organization]
+    first, beyond = first_id(sought.since_ms), first_id(sought.until_ms)
+    of_each = (snapshot.scan_reverse(AUDIT, (number, first), (number, beyond)) for number in numbers)
+    for (_, raw_id), record in merge(*of_each, key=lambda row: row[0][1], reverse=True):
+        if sought.fits(record):
+            yield AuditMatch(UUID(bytes=raw_id), record)

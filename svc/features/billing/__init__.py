@@ -1,0 +1,1 @@
+"""Settlement of days, credit, and the console's pages about money."""

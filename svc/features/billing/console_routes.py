@@ -1,0 +1,135 @@
+"""An organization's money and its audit log, for reading (decisions 5; docs/audit.md).
+
+Nothing here grows with the traffic: today's sum is kept beside what the organization holds, and credits have an index
+of their own.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from msgspec import UNSET
+
+from svc.features.audit import queries as audit_views
+from svc.features.audit.queries import BEYOND_MS, AuditMatch, Sought
+from svc.features.billing.console_bodies import (
+    AuditBody,
+    AuditQuery,
+    BillingBody,
+    BillingChangeBody,
+    CreditBody,
+    UsageBody,
+    audit_row,
+    settled_row,
+)
+from svc.features.billing.credit_queries import credit_of
+from svc.kernel.http.route import Call, Route, Services, console_route
+from svc.kernel.http.rows import page_of
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.tenants import queries as lookups
+from svc.kernel.tenants.billing import IDENTIFIABLE_MICROS, refused_for_money
+from svc.kernel.tenants.holding_jobs import holding
+from svc.kernel.values.cursor import read_cursor, write_cursor
+from svc.kernel.values.ids import first_id
+from svc.kernel.values.refusals import Refusal, invalid
+from svc.kernel.values.struct_fields import body_of, present, sent
+from svc.kernel.values.timestamps import read_timestamp
+
+DAYS_SHOWN = 90
+LINES_SHOWN = 100
+RECORDS_AT_ONCE = 64
+"""About a millisecond."""
+RECORDS_A_PAGE = 10_000
+"""That are looked at for one page: a filter that fits few of them gets a short page and a cursor."""
+
+
+async def read_billing(services: Services, call: Call) -> BillingBody | Refusal:
+    """`GET /console/api/billing`: status, balance, today's usage, settled days, credits and changes of the status."""
+    number = call.organization.number
+    return await services.store.query(partial(_billing, number=number, now_ms=call.at_ms))
+
+
+def _billing(snapshot: Snapshot, number: int, now_ms: int) -> BillingBody:
+    account, today = lookups.organization(snapshot, number), holding(snapshot, number).on(now_ms).usage
+    balance_micros, credit = lookups.balance(snapshot, number), credit_of(snapshot, number, now_ms)
+    refused = refused_for_money(
+        environment="production",
+        status=account.billing_status,
+        balance_micros=balance_micros,
+        credit_limit_micros=account.credit_limit_micros,
+        price=IDENTIFIABLE_MICROS,
+    )
+    return BillingBody(
+        status=account.billing_status,
+        blocked_reason=present(account.blocked_reason),
+        refused=present(refused),
+        balance_micros=balance_micros,
+        credit_limit_micros=account.credit_limit_micros,
+        credit_days=UNSET if credit is None else present(credit.days),
+        today=body_of(UsageBody, today, amount_micros=today.charged_micros),
+        days=tuple(settled_row(*settled) for settled in lookups.newest_settlements(snapshot, number, DAYS_SHOWN)),
+        entries=tuple(body_of(CreditBody, entry) for entry in lookups.newest_credits(snapshot, number, LINES_SHOWN)),
+        changes=tuple(
+            body_of(BillingChangeBody, change)
+            for change in lookups.newest_billing_changes(snapshot, number, LINES_SHOWN)
+        ),
+    )
+
+
+async def list_audit(services: Services, call: Call) -> AuditBody | Refusal:
+    """`GET /console/api/audit`: a page of the audit log, newest first. `422` (`invalid_cursor`, or `invalid_value` and
+    `out_of_range` for a window).
+    """
+    query: AuditQuery = call.query
+    number, key = call.organization.number, services.webhooks.cursors_key
+    before = None if query.cursor is UNSET else read_cursor(key, "audit", number, query.cursor)
+    if before is None and query.cursor is not UNSET:
+        return invalid("cursor", "invalid_cursor", "query")
+    window = _window(query)
+    if isinstance(window, Refusal):
+        return window
+    sought = Sought(number, *window, action=sent(query.action), actor=sent(query.actor))
+    first, beyond = first_id(sought.since_ms), first_id(min(sought.until_ms, BEYOND_MS))
+
+    async def read(raw_id: bytes, count: int) -> list[tuple[bytes, AuditMatch | None]]:
+        rows = await services.store.query(partial(audit_views.before, number=number, raw_id=raw_id, limit=count))
+        return [(row.id.bytes, row if sought.fits(row.record) else None) for row in rows if row.id.bytes >= first]
+
+    start = beyond if before is None else min(before, beyond)
+    found, resume = await page_of(read, start, query.limit, RECORDS_AT_ONCE, RECORDS_A_PAGE)
+    next_cursor = UNSET if resume is None else write_cursor(key, "audit", number, resume)
+    return AuditBody(tuple(map(audit_row, found)), next_cursor)
+
+
+def _window(query: AuditQuery) -> tuple[int, int] | Refusal:
+    """Return (from, to) in Unix ms: see `Sought`."""
+    since_ms = 0 if query.start is UNSET else read_timestamp(query.start)
+    until_ms = BEYOND_MS if query.end is UNSET else read_timestamp(query.end)
+    if since_ms is None or until_ms is None:
+        return invalid("from" if since_ms is None else "to", "invalid_value", "query")
+    return (since_ms, until_ms) if since_ms < until_ms else invalid("from", "out_of_range", "query")
+
+
+ROUTES: tuple[Route, ...] = (
+    console_route(
+        operation_id="getConsoleBilling",
+        path="/billing",
+        summary="Read the account",
+        description="Only production traffic is charged. Amounts are in millionths of a US dollar.",
+        handler=read_billing,
+        response=BillingBody,
+    ),
+    console_route(
+        operation_id="listConsoleAudit",
+        path="/audit",
+        summary="List changes",
+        description=(
+            "The audit log of the organization: every change by a management key or the operator, newest first, for "
+            "400 days. A filter that fits few changes may lead to a short or an empty page with a cursor that goes "
+            "on."
+        ),
+        handler=list_audit,
+        query=AuditQuery,
+        response=AuditBody,
+    ),
+)

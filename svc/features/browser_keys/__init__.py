@@ -1,0 +1,1 @@
+"""Revocation of browsers' keys."""

@@ -1,0 +1,137 @@
+"""Erasure of an account: its id leaves events, counts and queued webhooks; the events stay (decisions 11.6).
+
+An account is erased in steps, since it may have any number of events. The first one leaves a row in `account_erasures`,
+so that retention ends what an interruption has begun; the last one, which finds no event of the account any more,
+deletes what counts it and that row, and then its id is taken out of notes (`texts`). What arrives for the account
+meanwhile is erased, too.
+
+What stays is the audit record that names the account as erased. A row of velocity whose events are gone by age may have
+its digest until that row is gone, too; it leads to nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from uuid import UUID
+
+import msgspec
+
+from svc.features.erasure.policies import purge_subject, rows_by_subject
+from svc.features.erasure.texts import begin_texts, continue_texts
+from svc.features.labels.jobs import forget_account_number
+from svc.features.labels.queries import account_number
+from svc.features.lists.jobs import listed, purge_listed
+from svc.features.reviews.jobs import forget_reviews
+from svc.features.reviews.queries import reviews_of
+from svc.features.tables import ACCOUNT_ERASURES, ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
+from svc.features.webhooks.jobs.deliveries import remove_account
+from svc.identify.events.listing import Filters
+from svc.identify.index.queries import Scope, Search, wanted
+from svc.identify.model import ENVIRONMENTS
+from svc.identify.queries.events import rewrite_event
+from svc.identify.queries.velocity import is_counted, party_of
+from svc.identify.recording.velocity import forget_account
+from svc.identify.velocity.counts import KINDS, SUBJECTS, account_digest
+from svc.identify.velocity.names import ACCOUNT_ID
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.values.refusals import Refusal
+
+EVENTS_A_STEP = 32
+"""What is erased in one transaction: some milliseconds."""
+
+
+def erase_account(transaction: Transaction, number: int, account_id: str) -> Refusal | bool:
+    """Begin or continue to erase an account; `account_id` may be any text. Return `False` if `continue_account_erasure`
+    must follow, and `404 not_found` if nothing is known of the account.
+    """
+    if not ACCOUNT_ID.fullmatch(account_id):
+        return Refusal("not_found")
+    digest = account_digest(number, account_id)
+    if not transaction.has(ACCOUNT_ERASURES, number, digest):
+        is_known = (
+            any(_events_of(transaction, number, account_id))
+            or any(_own_rows(transaction, number, digest))
+            or any(transaction.has(ACCOUNTS, number, kind, digest) for kind in range(len(KINDS)))
+            or any(listed(transaction, number, "account", account_id))
+            or account_number(transaction, number, account_id)
+            or any(reviews_of(transaction, number, "account", account_id))
+            or any(rows_by_subject(transaction, number, "account", account_id))
+        )
+        if not is_known:
+            return Refusal("not_found")
+        transaction.put(ACCOUNT_ERASURES, (number, digest), account_id.encode())
+    return continue_account_erasure(transaction, number, digest)
+
+
+def continue_account_erasure(transaction: Transaction, number: int, digest: int) -> bool:
+    """Take the account with this digest out of at most `EVENTS_A_STEP` more events, or out of some reviews once there
+    is no such event, or of some notes. Return `True` if nothing is left, or no erasure is pending.
+    """
+    raw = transaction.get(ACCOUNT_ERASURES, number, digest)
+    if raw is None:
+        return continue_texts(transaction, number, "account", digest)
+    account_id = raw.decode()
+    found = list(islice(_events_of(transaction, number, account_id), EVENTS_A_STEP + 1))
+    for request_id in found[:EVENTS_A_STEP]:
+        _leave_event(transaction, number, request_id)
+    if len(found) > EVENTS_A_STEP or not forget_reviews(transaction, number, "account", account_id):
+        return False
+    _purge_account(transaction, number, account_id, digest)
+    transaction.delete(ACCOUNT_ERASURES, number, digest)
+    return begin_texts(transaction, number, "account", account_id)
+
+
+def pending_account_erasures(snapshot: Snapshot, number: int) -> list[int]:
+    """Return the digests of the accounts whose erasure has begun and has not ended."""
+    return [digest for _, digest in snapshot.scan_keys(ACCOUNT_ERASURES, (number,), (number + 1,))]
+
+
+def _purge_account(transaction: Transaction, number: int, account_id: str, digest: int) -> None:
+    """Delete what is of an account and of no event: its entries in lists, what counts it, its record, the number by
+    which outcomes know it, and its notes.
+    """
+    purge_listed(transaction, number, "account", account_id)
+    for key in list(_own_rows(transaction, number, digest)):
+        transaction.delete(VELOCITY, *key)
+    for kind in range(len(KINDS)):
+        transaction.delete(ACCOUNTS, number, kind, digest)
+    forget_account_number(transaction, number, digest)
+    purge_subject(transaction, number, "account", account_id)
+
+
+def _leave_event(transaction: Transaction, number: int, request_id: bytes) -> None:
+    """Take the account out of one event, out of what the event counted for its visitor and its address, and out of
+    webhooks about it.
+    """
+    event = transaction.get(EVENTS, number, request_id)
+    assert event is not None, "it was found by its account"
+    visitor = transaction.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
+    velocity = None if event.velocity is None else msgspec.structs.replace(event.velocity, account=None)
+    left = msgspec.structs.replace(event, account_id=None, account_verified=False, velocity=velocity)
+    if is_counted(transaction, number, request_id, event):
+        who = party_of(number, request_id, event, visitor)
+        forget_account(transaction, who, party_of(number, request_id, left, visitor))
+    rewrite_event(transaction, number, UUID(bytes=request_id), event, left)
+    remove_account(transaction, number, UUID(bytes=request_id))
+
+
+def _events_of(snapshot: Snapshot, number: int, account_id: str) -> Iterator[bytes]:
+    """Request ids (16 bytes) of the events of an account, in all environments."""
+    filters = Filters(account_id=account_id)
+    for environment in range(len(ENVIRONMENTS)):
+        for _, request_id in Search(snapshot, Scope(number, environment), wanted(filters)):
+            event = snapshot.get(EVENTS, number, request_id)
+            if event is not None and filters.matches(event):
+                yield request_id
+
+
+def _own_rows(snapshot: Snapshot, number: int, digest: int) -> Iterator[tuple[int, ...]]:
+    """Keys of the rows that count the account itself."""
+    after = -1
+    while (found := next(snapshot.scan_keys(VELOCITY, (number, after + 1), (number + 1,)), None)) is not None:
+        after = found[1]
+        for kind in range(len(KINDS)):
+            key = (number, after, kind, SUBJECTS.index("account"), digest)
+            if snapshot.has(VELOCITY, *key):
+                yield key

@@ -1,0 +1,108 @@
+"""Removal of an organization: its archived reports, or everything (decisions 10).
+
+An organization loses its archived reports, or everything, in steps as well. It is removed by one mark on its row: from
+that commit on its keys are refused and nothing is added to it. Retention goes on where the command was interrupted.
+What stays is its accounts: its row, ledger, balance, settlements and changes of billing status, and its audit log.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from svc.features.erasure.visitors import fingerprint_of
+from svc.features.members.jobs import unlist_member
+from svc.features.tables import (
+    DEFERRED_REPORTS,
+    DOCUMENTS,
+    EVENTS,
+    KEY_IDS,
+    KEYS,
+    MEMBERS,
+    ORGANIZATION_KEYS,
+    ORGANIZATIONS,
+    TABLES,
+    Table,
+)
+from svc.features.webhooks.jobs.endpoints import remove_endpoint
+from svc.features.webhooks.queries import endpoints_of
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.holding_jobs import release, report_bytes
+from svc.kernel.tenants.queries import is_removed, organization
+from svc.kernel.values.ids import first_id
+
+DOCUMENTS_A_STEP = 32
+
+ROWS_A_STEP = 128
+
+ERASED: tuple[Table[Any], ...] = tuple(table for table in TABLES if table.by_organization and not table.stays)
+"""What goes with a removed organization. Its keys and the addresses of its members, which are not
+kept by organization, go with `organization_keys` and `members`."""
+
+
+def drop_documents(transaction: Transaction, number: int, beyond: bytes) -> int:
+    """Delete the archived reports of the next events whose request ids are below `beyond`. Return how many events had
+    any, 0 if nothing is left. The events stay, with `has_document: false`.
+    """
+    found: set[bytes] = set()
+    for table in (DOCUMENTS, DEFERRED_REPORTS):
+        keys = transaction.scan_keys_reverse(table, (number,), (number, beyond))
+        found.update(request_id for _, request_id in islice(keys, DOCUMENTS_A_STEP))
+    for request_id in sorted(found):
+        event = transaction.get(EVENTS, number, request_id)
+        if event is not None:
+            mark = fingerprint_of(transaction, number, request_id, event)
+            transaction.put(EVENTS, (number, request_id), msgspec.structs.replace(event, has_document=False, mark=mark))
+            release(transaction, number, report_bytes=report_bytes(transaction, number, request_id))
+        for table in (DOCUMENTS, DEFERRED_REPORTS):
+            transaction.delete(table, number, request_id)
+    return len(found)
+
+
+def before(at_ms: int) -> bytes:
+    """Return the smallest request id after this millisecond: the ids of all events that arrived up to then are below
+    it.
+    """
+    return first_id(at_ms + 1)
+
+
+def remove_organization(transaction: Transaction, number: int, now_ms: int) -> bool:
+    """Mark an organization as removed and end its webhooks; return `False` if it was removed before. `continue_removal`
+    deletes its rows. Raises `LookupError` for an unknown organization.
+    """
+    found = organization(transaction, number)
+    if found.removed_at_ms is not None:
+        return False
+    transaction.put(ORGANIZATIONS, (number,), msgspec.structs.replace(found, removed_at_ms=now_ms))
+    for registered in list(endpoints_of(transaction, number)):
+        remove_endpoint(transaction, number, registered.endpoint.id)
+    return True
+
+
+def continue_removal(transaction: Transaction, number: int) -> int:
+    """Delete up to `ROWS_A_STEP` rows of a removed organization; returns how many, 0 when nothing is left."""
+    for table in ERASED:
+        keys = _first(transaction, table, number, DOCUMENTS_A_STEP if table is DOCUMENTS else ROWS_A_STEP)
+        for key in keys:
+            if table is ORGANIZATION_KEYS:
+                _, _, key_id = key
+                digest = transaction.get(ORGANIZATION_KEYS, *key)
+                transaction.delete(KEYS, digest)
+                transaction.delete(KEY_IDS, key_id)
+            if table is MEMBERS:
+                unlist_member(transaction, *key)
+            transaction.delete(table, *key)
+        if keys:
+            return len(keys)
+    return 0
+
+
+def is_removal_pending(snapshot: Snapshot, number: int) -> bool:
+    """Return whether a removed organization still has rows to delete."""
+    return is_removed(snapshot, number) and any(_first(snapshot, table, number, 1) for table in ERASED)
+
+
+def _first(snapshot: Snapshot, table: Table[Any], number: int, count: int) -> list[tuple[Any, ...]]:
+    return list(islice(snapshot.scan_keys_reverse(table, (number,), (number + 1,)), count))

@@ -1,0 +1,105 @@
+"""Erasure of an id from what people wrote: notes of list entries and notes about visitors and accounts (decisions 7.6,
+11.6).
+
+The last step of an erasure leaves a row in `text_erasures`; each further step reads `ROWS_A_STEP` notes at most, masks
+the id where it stands as a word of its own, and keeps where it came to, so that retention ends what an interruption has
+begun. Rules and names of lists decide something, or are named by what does: they stay as they are, and
+`remaining_texts` tells which ones name the id.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final
+
+import msgspec
+
+from svc.features.lists.lists import ListEntry
+from svc.features.lists.queries import all_lists
+from svc.features.reviews.queries import subject_stem
+from svc.features.reviews.reviews import SUBJECTS, Note, Subject
+from svc.features.tables import LIST_ENTRIES, NOTES, RULESETS, TEXT_ERASURES, Table, TextErasure
+from svc.identify.velocity.counts import KINDS
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.snapshot import Snapshot, Transaction
+
+ROWS_A_STEP: Final = 2_000
+"""Notes that are read in one transaction: some milliseconds. Few have the id."""
+MASKED_A_STEP: Final = 100
+MASK: Final = "[erased]"
+_TABLES: Final[tuple[Table[Any], ...]] = (LIST_ENTRIES, NOTES)
+
+
+def begin_texts(transaction: Transaction, number: int, subject: Subject, subject_id: str) -> bool:
+    """Begin to take the id of a visitor or an account out of notes. Return as `continue_texts`."""
+    stem = subject_stem(number, subject, subject_id)
+    transaction.put(TEXT_ERASURES, (number, *stem), TextErasure(subject_id))
+    return _continue(transaction, number, stem)
+
+
+def continue_texts(transaction: Transaction, number: int, subject: Subject, digest: int) -> bool:
+    """Take the id with this digest out of further notes. Return `True` if nothing is left, or no erasure is pending."""
+    return _continue(transaction, number, (SUBJECTS.index(subject), digest))
+
+
+def pending_texts(snapshot: Snapshot, number: int) -> list[tuple[Subject, int]]:
+    """Return the ids, each by its kind and digest, that are being taken out of notes."""
+    found = snapshot.scan_keys(TEXT_ERASURES, (number,), (number + 1,))
+    return [(SUBJECTS[subject], digest) for _, subject, digest in found]
+
+
+def _continue(transaction: Transaction, number: int, stem: tuple[int, int]) -> bool:
+    erasure = transaction.get(TEXT_ERASURES, number, *stem)
+    if erasure is None:
+        return True
+    read = masked = 0
+    pattern, needle = _word(erasure.text), erasure.text.encode()
+    for place in range(erasure.table, len(_TABLES)):
+        table = _TABLES[place]
+        start = table.key.unpack(erasure.next_key) if erasure.next_key and place == erasure.table else (number,)
+        rows = list(islice(transaction.stored(table, start, (number + 1,)), ROWS_A_STEP - read))
+        for raw, stored in rows:
+            if read == ROWS_A_STEP - 1 or masked == MASKED_A_STEP:
+                transaction.put(TEXT_ERASURES, (number, *stem), TextErasure(erasure.text, place, raw))
+                return False
+            read += 1
+            masked += needle in stored and _mask(transaction, table, raw, stored, pattern)
+    transaction.delete(TEXT_ERASURES, number, *stem)
+    return True
+
+
+def _mask(transaction: Transaction, table: Table[Any], raw: bytes, stored: bytes, pattern: re.Pattern[str]) -> bool:
+    try:
+        row: ListEntry | Note = table.decode(raw, stored)
+    except CorruptionError:
+        return False  # nobody can read it
+    if isinstance(row, ListEntry):
+        changed = msgspec.structs.replace(row, note=pattern.sub(MASK, row.note))
+    else:
+        changed = msgspec.structs.replace(row, text=pattern.sub(MASK, row.text))
+    if changed == row:
+        return False
+    transaction.put(table, table.key.unpack(raw), changed)
+    return True
+
+
+def remaining_texts(snapshot: Snapshot, number: int, subject_id: str) -> list[str]:
+    """Return where the id of an erased visitor or account still stands, in words: rules whose name, note or condition
+    name it, and lists with it in their name.
+    """
+    lists = [f"list {name!r}" for name in all_lists(snapshot, number) if subject_id in name]
+    return [*_rules_with(snapshot, number, _word(subject_id)), *lists]
+
+
+def _rules_with(snapshot: Snapshot, number: int, pattern: re.Pattern[str]) -> Iterator[str]:
+    for place, kind in enumerate(KINDS):
+        ruleset = snapshot.get(RULESETS, number, place)
+        for rule in ruleset.rules if ruleset is not None else ():
+            if any(map(pattern.search, (rule.name, rule.note, rule.condition))):
+                yield f"rule {rule.name!r} of {kind}"
+
+
+def _word(text: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(text)}(?!\w)")

@@ -1,0 +1,295 @@
+"""Erasure of events and visitors: every row of an event or a visitor, and how a visitor is erased (decisions 7.6, 10).
+
+A visitor is erased in steps, since it may have any number of events. The first step forgets who it is and leaves a row
+in `erasures`, so that nothing can be added to what is left and that retention ends what an interruption has begun;
+the last step deletes that row, and then the id is taken out of notes (`texts`). The response comes after the last step:
+then there is no event, document, deferred report, index row, record, id, history, attested key or list entry of it, nor
+what its reports are recognized by, nor a webhook about it that is not sent.
+
+What stays is not of the person: ledger lines (when and how much, by request id), idempotency digests with the request
+id that they were answered with (for a day), the audit record that names the visitor's id as erased (docs/audit.md),
+sums of which one visitor's share cannot be separated, outcomes without the visitor (decisions 14.1), and, where a list
+of look-alikes or the record of an account whose events are gone still names the visitor's number, that number, which
+leads nowhere, until retention comes by. `NotPersonal` gives the reason table by table.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from svc.features.erasure.policies import purge, purge_subject
+from svc.features.erasure.texts import begin_texts, continue_texts
+from svc.features.labels.jobs import archive, forget_labels
+from svc.features.lists.jobs import purge_listed
+from svc.features.reviews.jobs import forget_reviews
+from svc.features.reviews.queries import reviews_of, subject_digest
+from svc.features.tables import (
+    ADDRESS_HISTORY,
+    BLOCKS,
+    DELETED_VISITORS,
+    DOCUMENTS,
+    ENDPOINTS,
+    ERASED_EVENTS,
+    ERASURES,
+    EVENTS,
+    REPORT_FINGERPRINTS,
+    VISITOR_IDS,
+    VISITORS,
+)
+from svc.features.webhooks.jobs.deliveries import erase_identification
+from svc.identify.events.archive import inflate
+from svc.identify.history.evidence import (
+    DAY_S,
+    REPLAY_MEMORY_S,
+    AddressHistory,
+    HistoryEvidence,
+    address_id,
+    history_evidence,
+)
+from svc.identify.index.queries import Scope, Search, digest_of, unindex
+from svc.identify.matching import Visitor
+from svc.identify.matching.blocks import Block, BlockKey, attribute_keys, exact_key, network_key, token_key
+from svc.identify.model import ENVIRONMENTS, Environment, Network, RequestFacts
+from svc.identify.queries.hours import uncount
+from svc.identify.queries.velocity import is_counted, party_of
+from svc.identify.recording.attestation import has_keys, purge_attested_keys
+from svc.identify.recording.browser_keys import purge_browser_keys
+from svc.identify.recording.velocity import forget_visitor
+from svc.identify.records import Event
+from svc.identify.report import read_report
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.holding_jobs import release, report_bytes
+from svc.kernel.values.ids import is_visitor_id
+from svc.kernel.values.refusals import Refusal
+
+EVENTS_A_STEP = 32
+"""What is erased in one transaction: some milliseconds, of which most go into reading the reports again."""
+
+
+def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms: int) -> Refusal | bool:
+    """Begin or continue to erase a visitor (decisions 7.6); `visitor_id` may be any text. Return `False` if
+    `continue_erasure` must follow, and `404 not_found` if neither the visitor nor a list entry, review or note of it
+    exists.
+    """
+    if not is_visitor_id(visitor_id):
+        return Refusal("not_found")
+    raw_id = visitor_id.encode()
+    if not transaction.has(ERASURES, number, raw_id):
+        visitor_number = transaction.get(VISITOR_IDS, number, raw_id) or 0
+        is_known = (
+            visitor_number
+            or has_events(transaction, number, raw_id)
+            or has_keys(transaction, number, visitor_id)
+            or any(reviews_of(transaction, number, "visitor", visitor_id))
+        )
+        purged = [
+            purge_listed(transaction, number, "visitor", visitor_id),
+            purge_subject(transaction, number, "visitor", visitor_id),
+        ]
+        if not any(purged) and not is_known:
+            return Refusal("not_found")
+        transaction.put(ERASURES, (number, raw_id), visitor_number)
+        purge_attested_keys(transaction, number, visitor_id)
+        if visitor_number:
+            leave_blocks(transaction, number, visitor_number)
+            purge_visitor(transaction, number, visitor_number, now_ms)
+    return continue_erasure(transaction, number, raw_id)
+
+
+def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bool:
+    """Erase at most `EVENTS_A_STEP` more events of a visitor, or some of its reviews once there is no event, or its id
+    from some notes. Return `True` if nothing is left, or no erasure is pending.
+    """
+    visitor_number = transaction.get(ERASURES, number, raw_id)
+    if visitor_number is None:
+        return continue_texts(transaction, number, "visitor", subject_digest(number, "visitor", raw_id.decode()))
+    most = _events_a_step(transaction, number)
+    found = list(islice(events_of(transaction, number, raw_id), most + 1))
+    archive(transaction, number, found[:most])
+    for request_id in found[:most]:
+        purge_report(transaction, number, request_id, visitor_number)
+        purge_velocity(transaction, number, request_id, visitor_number)
+        purge_event(transaction, number, request_id)
+        erase_identification(transaction, number, UUID(bytes=request_id))
+    erased = (transaction.get(ERASED_EVENTS, number) or 0) + len(found[:most])
+    transaction.put(ERASED_EVENTS, (number,), erased)
+    if len(found) > most or not forget_reviews(transaction, number, "visitor", raw_id.decode()):
+        return False
+    transaction.delete(ERASURES, number, raw_id)
+    return begin_texts(transaction, number, "visitor", raw_id.decode())
+
+
+def _events_a_step(snapshot: Snapshot, number: int) -> int:
+    """Fewer where endpoints have webhooks about each: a step has some 250 rows at most."""
+    endpoints = sum(1 for _ in snapshot.scan_keys(ENDPOINTS, (number,), (number + 1,)))
+    return EVENTS_A_STEP // (1 + endpoints // 2)
+
+
+def pending_erasures(snapshot: Snapshot, number: int) -> list[bytes]:
+    """Return the visitor ids (20 bytes each) whose erasure has begun and has not ended."""
+    return [raw_id for _, raw_id in snapshot.scan_keys(ERASURES, (number,), (number + 1,))]
+
+
+def purge_event(transaction: Transaction, number: int, request_id: bytes) -> None:
+    """Delete every row of an event, remove it from the index, and subtract it from the organization's holdings and the
+    counters of its hour; do nothing if it is deleted already.
+    """
+    event = transaction.get(EVENTS, number, request_id)
+    if event is not None:
+        release(transaction, number, events=1, report_bytes=report_bytes(transaction, number, request_id))
+        uncount(transaction, number, event)
+        unindex(transaction, number, request_id, event)
+    purge(transaction, number, "request_id", request_id)
+
+
+def purge_visitor(transaction: Transaction, number: int, visitor_number: int, now_ms: int) -> None:
+    """Delete every row of a visitor except its events; do nothing if it has none. Its number is added to
+    `deleted_visitors`, by which retention takes it out of the blocks, and is never reused.
+    """
+    visitor = transaction.get(VISITORS, number, visitor_number)
+    if visitor is None:
+        return
+    purge(transaction, number, "visitor", visitor_number)
+    purge(transaction, number, "visitor_id", visitor.visitor_id.encode())
+    purge_attested_keys(transaction, number, visitor.visitor_id)
+    purge_browser_keys(transaction, number, visitor)
+    forget_labels(transaction, number, "visitor", visitor_number)
+    purge_subject(transaction, number, "visitor", visitor.visitor_id)
+    release(transaction, number, visitors=1)
+    transaction.put(DELETED_VISITORS, (number, visitor_number), now_ms)
+
+
+def remove_from_block(transaction: Transaction, number: int, block_key: BlockKey, block: Block) -> None:
+    """Write a block from which visitors were removed; delete it if it lists no visitor and counts for less than one
+    device.
+    """
+    if block.numbers or block.count >= 1:
+        transaction.put(BLOCKS, (number, block_key), block)
+    else:
+        transaction.delete(BLOCKS, number, block_key)
+
+
+def has_events(
+    snapshot: Snapshot, number: int, raw_id: bytes, environments: Sequence[Environment] = ENVIRONMENTS
+) -> bool:
+    """Return whether a visitor has any event in these environments. `raw_id`: the 20 bytes of the visitor's id."""
+    return next(events_of(snapshot, number, raw_id, environments), None) is not None
+
+
+def events_of(
+    snapshot: Snapshot, number: int, raw_id: bytes, environments: Sequence[Environment] = ENVIRONMENTS
+) -> Iterator[bytes]:
+    """Yield the request ids (16 bytes) of a visitor's events. `raw_id`: the 20 bytes of the visitor's id."""
+    visitor_id = raw_id.decode()
+    digest = digest_of("visitor", visitor_id)
+    for environment_index in map(ENVIRONMENTS.index, environments):
+        for _, request_id in Search(snapshot, Scope(number, environment_index), (digest,)):
+            event = snapshot.get(EVENTS, number, request_id)
+            if event is None or event.verdict.visitor_id == visitor_id:  # another may have its digest
+                yield request_id
+
+
+def leave_blocks(transaction: Transaction, number: int, visitor_number: int) -> None:
+    """Remove a visitor from the blocks that its record names; retention removes it from the blocks of its earlier
+    values.
+    """
+    visitor = transaction.get(VISITORS, number, visitor_number)
+    if visitor is None:
+        return
+    for block_key in blocks_of(visitor):
+        block = transaction.get(BLOCKS, number, block_key)
+        if block is not None and visitor_number in block.numbers:
+            remove_from_block(transaction, number, block_key, block.without(visitor_number))
+
+
+def blocks_of(visitor: Visitor) -> set[BlockKey]:
+    """Return the keys of the blocks in which the visitor's record would be looked for."""
+    return {
+        *attribute_keys(visitor.family, visitor.collector, visitor.values),
+        *(exact_key(exact) for exact in visitor.exact_hashes),
+        *(network_key(visitor.family, near) for near, _ in visitor.networks),
+        *(token_key(token.hash) for token in visitor.tokens),
+    }
+
+
+def purge_report(transaction: Transaction, number: int, request_id: bytes, visitor_number: int) -> None:
+    """Delete the fingerprint by which the report of an event would be recognized, and take the visitor out of the
+    history of its address. Call this before `purge_event`: both are found from the event.
+    """
+    event = transaction.get(EVENTS, number, request_id)
+    if event is None:
+        return
+    fingerprint = fingerprint_key(transaction, number, request_id, event)
+    if fingerprint is not None:
+        transaction.delete(REPORT_FINGERPRINTS, *fingerprint)
+    key = address_key(number, event)
+    history = transaction.get(ADDRESS_HISTORY, *key)
+    if history is None:
+        return
+    left = _without(history, visitor_number) if visitor_number in history.visitors else history
+    if not left.visitors:  # what is left would be a count under an address that may be this visitor's alone
+        transaction.delete(ADDRESS_HISTORY, *key)
+    elif left is not history:
+        transaction.put(ADDRESS_HISTORY, key, left)
+
+
+def purge_velocity(transaction: Transaction, number: int, request_id: bytes, visitor_number: int) -> None:
+    """Take an event of a visitor out of the velocity rows of its account and address and out of the account's record,
+    and delete the visitor's own rows. Call this before `purge_event`.
+    """
+    event = transaction.get(EVENTS, number, request_id)
+    if event is not None and is_counted(transaction, number, request_id, event):
+        forget_visitor(transaction, party_of(number, request_id, event, visitor_number or None))
+
+
+def fingerprint_key(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> tuple[Any, ...] | None:
+    """Return the key of the row by which the report of an event would be recognized; `None` if there is no such row, or
+    it belongs to an earlier event with the same report.
+    """
+    fingerprint = fingerprint_of(snapshot, number, request_id, event)
+    if fingerprint is None:
+        return None
+    at_s = event.occurred_at_ms // 1000
+    key = (number, at_s // REPLAY_MEMORY_S, fingerprint)
+    first = snapshot.get(REPORT_FINGERPRINTS, *key)
+    return key if first is not None and first.at_s == at_s else None
+
+
+def address_key(number: int, event: Event) -> tuple[Any, ...]:
+    """Return the key of the row in which the visitor of an event may be among those of its address and day."""
+    return number, event.occurred_at_ms // 1000 // DAY_S, address_id(event.ip_address)
+
+
+def fingerprint_of(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> bytes | None:
+    """Return the digest of an event's report in `REPORT_FINGERPRINTS`, from its archive if there is one; `None` if the
+    report has none. A corrupt archive is ignored.
+    """
+    try:
+        document = snapshot.get(DOCUMENTS, number, request_id)
+        if document is None:
+            return event.mark
+        replay_key = _history_evidence(event, inflate(document.signals)).replay_key
+    except (CorruptionError, zlib.error, msgspec.DecodeError):  # it must not keep others from being erased
+        return event.mark
+    return None if replay_key is None else replay_key.digest
+
+
+def _history_evidence(event: Event, signals_json: bytes) -> HistoryEvidence:
+    report = read_report(msgspec.json.decode(signals_json), RequestFacts(ip=event.ip_address))
+    return history_evidence(
+        report, Network(state=event.verdict.state), event.ip_address, signals_json, event.occurred_at_ms
+    )
+
+
+def _without(history: AddressHistory, visitor_number: int) -> AddressHistory:
+    kept = [pair for pair in zip(history.visitors, history.homelands, strict=True) if pair[0] != visitor_number]
+    return msgspec.structs.replace(
+        history, visitors=tuple(number for number, _ in kept), homelands=tuple(homeland for _, homeland in kept)
+    )

@@ -1,0 +1,416 @@
+"""Events read back by the customer's server, and deferred reports that join them (interface 2.3, 2.4, 4.1, 4.2).
+
+Endpoint functions: typed in, typed out, no HTTP framework.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Sequence
+from functools import partial
+from operator import attrgetter
+from uuid import UUID
+
+import msgspec
+import structlog
+import trio
+from msgspec import UNSET
+
+from svc.features.events.archived_document import DocumentBody, EventDetailBody, document_body, event_detail
+from svc.features.events.change_jobs import change_event, supplement
+from svc.features.feed.routes import page_of_feed
+from svc.features.labels.jobs import LabelChange, Labeled
+from svc.features.visitors.queries import visitor_id_of
+from svc.identify.events.archive import deflate, inflate
+from svc.identify.events.event_row import EventBody, UnreadableEventBody
+from svc.identify.events.listing import (
+    EVERYTHING,
+    Asked,
+    CursorScope,
+    Filters,
+    Listing,
+    Resume,
+    next_cursor,
+    read_listing,
+)
+from svc.identify.keys import deferred
+from svc.identify.model import Environment
+from svc.identify.queries import events
+from svc.identify.records import DeferredReport, Event
+from svc.kernel.http.body import decode_signals
+from svc.kernel.http.callers.authentication import Caller
+from svc.kernel.http.callers.limits import Turn
+from svc.kernel.http.change import caller_of, change
+from svc.kernel.http.openapi.parameters import FORWARDED
+from svc.kernel.http.route import Call, Route, Services
+from svc.kernel.http.rows import note_unreadable, read_and_encoded
+from svc.kernel.http.schema import (
+    EventsAnswer,
+    EventsWindowQuery,
+    LabelAnswer,
+    ListEventsQuery,
+    SupplementAnswer,
+    SupplementBody,
+    UpdateEventBody,
+)
+from svc.kernel.http.slices import rest
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.tenants import queries as lookups
+from svc.kernel.values.refusals import Detail, Refusal
+from svc.kernel.values.struct_fields import sent
+
+log = structlog.get_logger()
+
+KEYS_AT_ONCE = 250
+"""Keys that a search of several filters looks at before others have their turn: about 2 milliseconds."""
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+
+
+async def list_events(services: Services, call: Call) -> EventsAnswer | Refusal:
+    """`GET /events`: a page of events of the key's own organization and environment, newest first (interface 4.2), or
+    of its feed. `422 invalid_window`.
+    """
+    asked, environment = asked_for(call.query), _environment(caller_of(call))
+    page = page_of_feed if asked.order == "oldest" else page_of_events
+    return await page(services, call, asked, environment)
+
+
+def asked_for(query: EventsWindowQuery) -> Asked:
+    """Return what a query of events asks for."""
+    return query.asked()._replace(
+        start=sent(query.start),
+        end=sent(query.end),
+        page=sent(query.page),
+        limit=query.limit,
+        cursor=sent(query.cursor),
+    )
+
+
+async def page_of_events(
+    services: Services, call: Call, asked: Asked, environment: Environment
+) -> EventsAnswer | Refusal:
+    """Return the page of events of the caller's organization that was asked for, newest first. `422 invalid_window`,
+    `422 validation_error`.
+    """
+    number = call.organization.number
+    scope = CursorScope(services.webhooks.cursors_key, number, environment)
+    listing = read_listing(asked, call.at_ms, scope, services.event_retention_ms)
+    if isinstance(listing, Refusal):
+        return listing
+    found = await find_positions(services, call.turn, number, environment, listing)
+    rows = await read_and_encoded(found.rows, partial(_rows, services, number, listing.filters))
+    cursor = UNSET if found.resume is None else next_cursor(asked, listing, found.resume, scope)
+    return EventsAnswer(rows=rows, page=asked.page or 1, page_size=asked.limit, next_cursor=cursor)
+
+
+async def find_positions(
+    services: Services,
+    turn: Turn,
+    number: int,
+    environment: Environment,
+    listing: Listing,
+    most_keys: int = events.MOST_KEYS,
+) -> events.Positions:
+    """Return the positions of a listing (see `events.positions`), of the organization with this number: at most
+    `listing.limit`, and where to go on, `None` = at the end. `KEYS_AT_ONCE` are looked at between two checkpoints, and
+    `most_keys` in all; a search beyond the first of them holds the turn of its request.
+    """
+    rows, resume = await _some_positions(services, number, environment, listing)
+    if resume is None or len(rows) == listing.limit:
+        return events.Positions(rows, resume)
+    async with turn.held():
+        for _ in range(KEYS_AT_ONCE, most_keys, KEYS_AT_ONCE):
+            await trio.lowlevel.checkpoint()
+            left = listing._replace(limit=listing.limit - len(rows), after=resume.after, offset=resume.offset)
+            more, resume = await _some_positions(services, number, environment, left)
+            rows += more
+            if resume is None or len(rows) == listing.limit:
+                break
+    return events.Positions(rows, resume)
+
+
+async def newest_positions(
+    services: Services, number: int, environments: Sequence[Environment], now_ms: int, *, most: int
+) -> list[events.EventPosition]:
+    """Return the positions of the newest events of some environments together, newest first, at most `most`. To be read
+    in a long read's turn: it rests after each part.
+    """
+    listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, EVERYTHING, limit=KEYS_AT_ONCE)
+    found: list[events.EventPosition] = []
+    for environment in environments:
+        places: list[events.EventPosition] = []
+        resume: Resume | None = None
+        while len(places) < most:
+            began_s = services.world.elapsed_s()
+            after = None if resume is None else resume.after
+            page = await _some_positions(services, number, environment, listing._replace(after=after))
+            places += page.rows
+            resume = page.resume
+            if resume is None:
+                break
+            await rest(services.world, began_s)
+        found += places
+    return sorted(found, key=attrgetter("position"), reverse=True)[:most]
+
+
+async def _some_positions(
+    services: Services, number: int, environment: Environment, listing: Listing
+) -> events.Positions:
+    listing = listing._replace(limit=min(listing.limit, KEYS_AT_ONCE))
+    find = partial(events.positions, number=number, environment=environment, listing=listing, most_keys=KEYS_AT_ONCE)
+    return await services.store.query(find)
+
+
+async def read_at(
+    services: Services, filters: Filters, positions: Sequence[events.EventPosition]
+) -> list[events.EventMatch]:
+    """Return the events at these positions, in their order, all at once; those that were deleted, cannot be read or do
+    not fit the filters are left out.
+    """
+    return await services.store.query(partial(events.read, wanted=positions, filters=filters))
+
+
+async def _rows(
+    services: Services, number: int, filters: Filters, positions: Sequence[events.EventPosition]
+) -> list[EventBody | UnreadableEventBody]:
+    found = await services.store.query(partial(events.read_all, wanted=positions, filters=filters))
+    note_unreadable(services, "listEvents", number, found)
+    return [events.listed_row(each) for each in found]
+
+
+async def get_event(services: Services, call: Call) -> EventDetailBody | Refusal:
+    """`GET /events/{request_id}`: one event with its archived document and its deferred report (interface 2.3). `404
+    event_not_found`, `422 invalid_request_id`.
+    """
+    request_id = read_request_id(call.path["request_id"])
+    if isinstance(request_id, Refusal):
+        return request_id
+    caller = caller_of(call)
+    return await read_event(services, caller, request_id, call.at_ms)
+
+
+async def read_event(services: Services, caller: Caller, request_id: UUID, now_ms: int) -> EventDetailBody | Refusal:
+    """Return an event of the caller's organization and environment in the form of interface 2.3, with its archive and
+    its deferred report; `404 event_not_found`.
+    """
+    number, environment = caller.organization.number, _environment(caller)
+
+    def read(snapshot: Snapshot) -> EventDetailBody | Refusal:
+        event = events.event_by_request(snapshot, number, environment, request_id, now_ms, services.event_retention_ms)
+        return Refusal("event_not_found") if event is None else detailed(snapshot, number, request_id, event)
+
+    return await services.store.query(read)
+
+
+def detailed(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -> EventDetailBody:
+    """Return a stored event in the form of interface 2.3, with its archive and its deferred report."""
+    document = _document(snapshot, number, request_id, event)
+    report = lookups.deferred_report(snapshot, number, request_id)
+    return event_detail(event, request_id, document, None if report is None else inflate(report.signals))
+
+
+async def update_event(services: Services, call: Call) -> EventDetailBody | LabelAnswer | Refusal:
+    """`PATCH /events/{request_id}`: set or remove account, action, tag and label of an event (decisions 11.2); beyond
+    its retention the label alone, which is the response then (14.1). `404 event_not_found`, `422 invalid_request_id`.
+    """
+    request_id = read_request_id(call.path["request_id"])
+    if isinstance(request_id, Refusal):
+        return request_id
+    caller, body = caller_of(call), call.body
+    fields = {name: value for name, value in msgspec.structs.asdict(body).items() if value is not UNSET}
+    label = LabelChange(fields.pop("label", UNSET), fields.pop("label_reason", UNSET))
+    job = partial(
+        change_event,
+        number=caller.organization.number,
+        environment=_environment(caller),
+        request_id=request_id,
+        fields=fields,
+        now_ms=call.at_ms,
+        label=label,
+        retention_ms=services.event_retention_ms,
+    )
+    changed = await change(services, call, job) if fields or label != LabelChange() else None
+    if isinstance(changed, Refusal):
+        return changed
+    if isinstance(changed, Labeled):
+        return LabelAnswer(request_id=str(request_id), label=changed.label, label_reason=changed.reason)
+    return await read_event(services, caller, request_id, call.at_ms)
+
+
+async def visits(
+    services: Services, caller: Caller, visitor_id: str, limit: int, now_ms: int
+) -> list[tuple[UUID, Event]]:
+    """Return the newest events of a visitor in the caller's environment, at most `limit`, newest first, with their
+    request ids.
+    """
+    listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, Filters(visitor_id=visitor_id), limit=limit)
+    number, environment = caller.organization.number, _environment(caller)
+    found = await services.store.query(
+        partial(events.event_page, number=number, environment=environment, listing=listing)
+    )
+    return [(each.request_id, each.event) for each in found.events if isinstance(each, events.EventMatch)]
+
+
+async def supplement_event(services: Services, call: Call) -> SupplementAnswer | Refusal:
+    """`POST /events/{request_id}/supplement`: `202` once the deferred report is durable (interface 2.4, 4.1). `409
+    supplement_conflict`, `422 invalid_supplement` or `invalid_request_id`.
+    """
+    body: SupplementBody = call.body
+    caller = caller_of(call)
+    request_id = read_request_id(call.path["request_id"])
+    if isinstance(request_id, Refusal):
+        return request_id
+    signals_json = bytes(body.signals)
+    signals = decode_signals(signals_json)
+    if isinstance(signals, Refusal):
+        return signals
+    refusal = token_refusal(services, call, caller, body.token, request_id)
+    if refusal is not None:
+        return refusal
+    if signals.get("tier") != "deferred":
+        return Refusal("invalid_supplement", (Detail("signals.tier", "invalid_value", "body"),))
+    platform, version = sent(body.sdk.platform), sent(body.sdk.version)
+    report = DeferredReport(
+        signals=deflate(signals_json),
+        sdk_platform=platform,
+        sdk_version=version,
+        digest=deferred.report_digest(platform, version, signals_json),
+        received_at_ms=call.at_ms,
+    )
+    job = partial(
+        supplement,
+        number=caller.organization.number,
+        request_id=request_id,
+        report=report,
+        quotas=services.quotas,
+        capacity_bytes=services.store.capacity_bytes(),
+    )
+    received = await change(services, call, job)
+    if isinstance(received, Refusal):
+        return received
+    duplicate = True if received == "accepted_before" else UNSET
+    return SupplementAnswer(str(request_id), duplicate)
+
+
+def read_request_id(text: str) -> UUID | Refusal:
+    """Return the request id in a path, or `422 invalid_request_id`. Any UUID passes: one that was never given is only
+    unknown.
+    """
+    if _UUID.fullmatch(text):
+        return UUID(text)
+    return Refusal("invalid_request_id", (Detail("request_id", "invalid_value", "path"),))
+
+
+def token_refusal(services: Services, call: Call, caller: Caller, token: str, request_id: UUID) -> Refusal | None:
+    """`422 invalid_supplement` unless the deferred token is valid for this request and the caller's key and origin
+    (decisions 7.4); `None` if it is.
+    """
+    opened = deferred.open_token(services.deferred_key, token, caller.applied.id, caller.origin, call.at_ms)
+    if opened is not None and opened.request_id == request_id:
+        return None
+    return Refusal("invalid_supplement", (Detail("token", "invalid_value", "body"),))
+
+
+def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -> DocumentBody | None:
+    """The archive; `None` where none was kept. Raises `CorruptionError` (decisions 17.5)."""
+    if not event.has_document:
+        return None
+    document = lookups.document(snapshot, number, request_id)
+    if document is None:
+        raise CorruptionError(f"request {request_id} has no document, and its event says otherwise")
+    weights = lookups.weights_snapshot(snapshot, document.weights_digest)
+    split_from = visitor_id_of(snapshot, number, document.split_from)
+    try:
+        return document_body(event, document, inflate(document.signals), weights, split_from)
+    except zlib.error as error:
+        raise CorruptionError(f"the archived report of request {request_id} cannot be read: {error}") from error
+
+
+def _environment(caller: Caller) -> Environment:
+    assert caller.key.environment is not None, "only management keys have none"
+    return caller.key.environment
+
+
+_read = partial(Route, tag="Server API", kinds=("secret",))
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="supplementEvent",
+        method="POST",
+        path="/events/{request_id}/supplement",
+        tag="Client API",
+        summary="Send the deferred report of an identification",
+        description=(
+            "What takes long to collect may follow within 24 hours, from the same key and origin. It is kept with the "
+            "event and changes nothing else. The same report again is taken as a duplicate. A secret or proxy key "
+            "that identified sends it with the same forwarded origin, and a proxy key with `x-svc-visitor-ip` again. "
+            "An app, which has no origin, names its platform again in `sdk.platform` or `x-svc-sdk-platform`."
+        ),
+        request_headers=FORWARDED,
+        handler=supplement_event,
+        kinds=("public", "secret", "proxy"),
+        body=SupplementBody,
+        response=SupplementAnswer,
+        status=202,
+        from_browsers=True,
+        errors=("supplement_conflict", "invalid_supplement", "invalid_request_id", "invalid_visitor_metadata"),
+    ),
+    _read(
+        operation_id="listEvents",
+        path="/events",
+        summary="List events",
+        description=(
+            "Newest first, of the organization and environment of the key, of at most 30 days at once, as far back as "
+            "events are kept: 30 days, unless the operator says more. Without `from` the window begins 24 hours before "
+            "its end. Each row has the verdict of identify, with the signals by name under `signals` and their groups "
+            "under `triggers`. Filters may be combined. `next_cursor` leads to the next page, in the same window and "
+            "with the same filters, and is left out on the last one; `page` counts pages instead, at most 10,000 "
+            "events deep. A page of several filters that are rarely met together may be short, or empty, and still "
+            "have a `next_cursor`: a request looks at no more than 20,000 events. `rule` lists what a rule decided, "
+            "with `shadow=true` what it matched in shadow mode. "
+            "With `order=oldest` the list is a feed: each event once, oldest first, from the oldest that is kept or "
+            "from `from`, and then behind `after`. No event comes behind a `next_cursor`, of which each page has one: "
+            "go on with it, and wait a second where `has_more` is false. An event comes about two seconds after its "
+            "arrival; one that was stored later comes when it is, after younger ones. `to`, `page` and "
+            "`cursor` are not for a feed, nor are filters on what an event may get later: `account_id`, `action`, "
+            "`tag`, `label` and `rule` are `not_with_order`."
+        ),
+        handler=list_events,
+        query=ListEventsQuery,
+        response=EventsAnswer,
+        errors=("invalid_window",),
+    ),
+    _read(
+        operation_id="getEvent",
+        path="/events/{request_id}",
+        summary="Read one event",
+        description=(
+            "With the archived submission under `document`, and the deferred report when one arrived. The document "
+            "also says why the verdict is what it is: `evidence` of each signal, `linkage` (how the visitor was found, "
+            "how sure that is), `changes` since the visitor's last report, and the result of its `attestation`. Its "
+            "contents are not a public contract."
+        ),
+        handler=get_event,
+        response=EventDetailBody,
+        errors=("event_not_found", "invalid_request_id"),
+    ),
+    _read(
+        operation_id="updateEvent",
+        method="PATCH",
+        path="/events/{request_id}",
+        summary="Set the account, the action, the tag or the label of an event",
+        description=(
+            "For what is known only afterwards, such as the account that a sign-up makes, or a chargeback. Fields that "
+            "are left out stay, `null` removes one; the last writer wins. The event keeps its visitor, velocity, "
+            "signals, score and price, and no webhook is sent; the counts of the account and the visitor follow. A "
+            "label may be set for 400 days: of an event that is not readable any more the label alone, which is then "
+            "the response."
+        ),
+        handler=update_event,
+        body=UpdateEventBody,
+        response=EventDetailBody,
+        other_responses=((200, LabelAnswer),),
+        errors=("event_not_found", "invalid_request_id"),
+    ),
+)

@@ -1,0 +1,283 @@
+"""Events for commands that read: which ones are meant, and pages of them out of a store that a service may be using.
+
+Each page is read in a state of its own that is closed before anything is printed: a pager that is left open, or a slow
+pipe, does not make the file of a running service grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import click
+
+from svc.features.feed.feed import refused_filters
+from svc.features.visitors.queries import Activity, activity, counted_from_ms
+from svc.identify.events.listing import FILTERS, KINDS, LEVELS, Filters, Listing
+from svc.identify.matching import Visitor
+from svc.identify.model import ENVIRONMENTS, LABELS, RULE_ACTIONS, Environment
+from svc.identify.queries.events import MOST_KEYS, EventMatch, UnreadableEvent, event_page, positions, read_all
+from svc.identify.scoring.signals import CATALOGUE
+from svc.kernel.cli.data_directory import Readable, account, reading_directory
+from svc.kernel.cli.output import TimestampType, settings
+from svc.kernel.store.inspection.reading import ReadOnlyStore
+from svc.kernel.values.addresses import parse_ip
+from svc.kernel.values.ids import is_visitor_id
+from svc.world import World
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+EVENTS_A_READ = 500
+_FIRST_STRETCH_MS = 60_000
+
+
+class Wanted(NamedTuple):
+    """Which events a command is about."""
+
+    environment: Environment
+    since_ms: int
+    """Of arrival, inclusive."""
+    until_ms: int
+    """Exclusive."""
+    filters: Filters
+    has_end: bool = True
+    """`False` = nobody asked for one: `until_ms` is the time of the command."""
+
+
+@contextmanager
+def reading(directory: Path) -> Generator[ReadOnlyStore]:
+    """Open the store for reading as `reading_directory` does, with the settings in force, in a `with` block. Raises
+    `DirectoryError`.
+    """
+    with reading_directory(directory, settings()) as store:
+        yield store
+
+
+def oldest_ms(now_ms: int) -> int:
+    """Return when the oldest event arrived that is readable, by the settings in force."""
+    return now_ms - settings().event_retention_ms()
+
+
+def number_of(store: Readable, organization_id: str) -> int:
+    """Return the number of an organization by its id. Raises `CommandError` if there is none, or if it was removed."""
+    return account(store, organization_id, after_removal=": its events are erased").organization.number
+
+
+def environment_option(command: F) -> F:
+    """`--environment`, passed on as `environment`."""
+    return click.option(
+        "--environment",
+        type=click.Choice(ENVIRONMENTS),
+        default="production",
+        show_default=True,
+        help="Environment of the keys.",
+    )(command)
+
+
+def filter_options(since: str) -> Callable[[F], F]:
+    """Return the options that choose events; the command gets them as `wanted`. `since`: the default of `--since`, as
+    people write it.
+    """
+
+    def decorate(command: F) -> F:
+        @wraps(command)
+        def given(*arguments: Any, environment: Environment, since_ms: int, until_ms: int | None, **rest: Any) -> Any:
+            options = {name: rest.pop(name) for name in Filters.__struct_fields__}
+            filters = _filters(**options)
+            return command(*arguments, wanted=events_wanted(environment, since_ms, until_ms, filters), **rest)
+
+        wrapped: Any = given
+        for option in reversed(_FILTERS):
+            wrapped = option(wrapped)
+        return time_options(since)(wrapped)
+
+    return decorate
+
+
+def _filters(*, rule: str | None, shadow: bool, **others: Any) -> Filters:
+    """What the options of `_FILTERS` ask for. Raises `UsageError` for `--shadow` without `--rule`."""
+    if shadow and rule is None:
+        raise click.UsageError("--shadow goes with --rule")
+    return Filters(**others, rule=None if shadow else rule, shadow=rule if shadow else None)
+
+
+def time_options(since: str) -> Callable[[F], F]:
+    """`--environment`, `--since` and `--until`, passed on as `environment`, `since_ms` and `until_ms`, for
+    `events_wanted`.
+    """
+
+    def decorate(command: F) -> F:
+        until = click.option("--until", "until_ms", type=TimestampType(), metavar="T", help="Arrived before this time.")
+        beginning = click.option(
+            "--since",
+            "since_ms",
+            type=TimestampType(),
+            default=since,
+            show_default=True,
+            metavar="T",
+            help="Arrived since: 30m, 24h, 7d, or RFC 3339.",
+        )
+        return environment_option(beginning(until(command)))
+
+    return decorate
+
+
+def say_nothing_found(environment: Environment) -> None:
+    """Print, after a command found nothing, that it searched only one environment, which is often not the one that was
+    meant.
+    """
+    click.echo(f"Nothing was found in {environment}; --environment names another.", err=True)
+
+
+def events_wanted(environment: Environment, since_ms: int, until_ms: int | None, filters: Filters) -> Wanted:
+    """Return what the options ask for, within the time for which events are kept; `until_ms=None` is now. Raises
+    `UsageError` for a time that is empty.
+    """
+    now_ms = World.real().now_ms()
+    config, has_end = settings(), until_ms is not None
+    until_ms = now_ms + 1 if until_ms is None else until_ms
+    since_ms = max(since_ms, now_ms - config.event_retention_ms())
+    if since_ms >= until_ms:
+        raise click.UsageError(f"--until is not after --since; events are kept for {config.event_retention_days} days")
+    return Wanted(environment, since_ms, until_ms, filters, has_end)
+
+
+def _read_by(read: Callable[[str], str | None], problem: str) -> Callable[..., str | None]:
+    """A callback of `click.option`: the value as `read` gives it. Where that is `None`, the value cannot be used: the
+    message is the value and `problem`.
+    """
+
+    def callback(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+        known = None if value is None else read(value)
+        if value is not None and known is None:
+            raise click.BadParameter(f"{value!r} {problem}")
+        return known
+
+    return callback
+
+
+_visitor = _read_by(
+    lambda text: text if is_visitor_id(text) else None, "is not a visitor id, which is 20 letters and digits"
+)
+_address = _read_by(parse_ip, "is not an IPv4 or IPv6 address")
+_country = _read_by(
+    lambda text: text.upper() if len(text) == 2 and text.isascii() and text.isalpha() else None,
+    "is not a country code of two letters, such as DE",
+)
+_signal = _read_by(lambda text: text if text in CATALOGUE else None, "is not a signal; `svc signals` lists them")
+_account = _read_by(FILTERS["account_id"], "is not an account id: 1 to 256 characters, without control characters")
+_action = _read_by(FILTERS["action"], "is not an action: lower-case letters, digits, '_', '.' and '-', a letter first")
+_rule = _read_by(
+    FILTERS["rule"], "is not the id of a rule: rul_ and 20 letters and digits; `svc rule show ORG --json` has them"
+)
+_asn = _read_by(FILTERS["asn"], "is not an autonomous system number: digits alone")
+
+tag_option = click.option("--tag", metavar="TAG", help="Tag, exactly as sent.")
+address_option = click.option("--ip", "ip_address", metavar="A", callback=_address, help="IP address.")
+_FILTERS = (
+    click.option("--level", type=click.Choice(LEVELS), help="Suspect level."),
+    click.option("--visitor", "visitor_id", metavar="VISITOR", callback=_visitor, help="Visitor id."),
+    tag_option,
+    address_option,
+    click.option("--country", metavar="CC", callback=_country, help="Country (ISO 3166-1 alpha-2)."),
+    click.option("--signal", metavar="S", callback=_signal, help="Signal that fired."),
+    click.option("--kind", type=click.Choice(KINDS), help="Kind of visitor."),
+    click.option("--account", "account_id", metavar="ACCOUNT", callback=_account, help="Account id."),
+    click.option("--action", metavar="A", callback=_action, help="What the visitor did, such as log_in."),
+    click.option("--decision", type=click.Choice(RULE_ACTIONS), help="What a rule decided."),
+    click.option("--rule", metavar="RULE", callback=_rule, help="Id of the rule that decided."),
+    click.option("--shadow", is_flag=True, help="List what --rule matched in shadow mode, not what it decided."),
+    click.option("--label", type=click.Choice(LABELS), help="What it turned out to be."),
+    click.option("--asn", metavar="N", callback=_asn, help="Number of the autonomous system."),
+)
+"""An option for each field of `Filters`."""
+
+
+def refuse_in_feed(wanted: Wanted, feed: str) -> None:
+    """Raise a usage error if the filters ask for what an event may get after a feed has given it out. `feed`: what is
+    read, in the message.
+    """
+    for name in refused_filters(wanted.filters):
+        option = {"account_id": "--account", "shadow": "--rule"}.get(name, f"--{name}")
+        raise click.UsageError(
+            f"{feed} has no {option}: an event may get it after it was given out, and would be missed"
+        )
+
+
+def newest_first(store: Readable, number: int, wanted: Wanted, limit: int) -> list[EventMatch | UnreadableEvent]:
+    """Return at most `limit` of the wanted events of organization `number`, newest first; page by page, each in a
+    snapshot.
+    """
+    listing = Listing(wanted.since_ms, wanted.until_ms, wanted.filters, limit=limit)
+    found: list[EventMatch | UnreadableEvent] = []
+    while True:
+        with store.read() as snapshot:
+            page = event_page(snapshot, number, wanted.environment, listing)
+        found += page.events
+        if page.resume is None or len(found) >= limit:
+            return found[:limit]
+        listing = listing._replace(limit=limit - len(found), after=page.resume.after)
+
+
+def newest_readable(store: Readable, number: int, wanted: Wanted, limit: int) -> list[EventMatch]:
+    """Return the same as `newest_first`, without events that cannot be read: for what is made of events."""
+    return [each for each in newest_first(store, number, wanted, limit) if isinstance(each, EventMatch)]
+
+
+def activity_of(store: Readable, number: int, visitor_id: str, record: Visitor | None, now_ms: int) -> Activity:
+    """Return the number of a visitor's stored events in all environments, and when the first and last of them arrived.
+    The events are counted in parts, each in its own snapshot.
+    """
+    since_ms = counted_from_ms(record, oldest_ms(now_ms))
+    found = Activity()
+    for environment in ENVIRONMENTS:
+        listing = Listing(since_ms, now_ms + 1, Filters(visitor_id=visitor_id))
+        while True:
+            with store.read() as snapshot:
+                older, after = activity(snapshot, number, environment, listing, MOST_KEYS)
+            found = found.plus(older)
+            if after is None:
+                break
+            listing = listing._replace(after=after)
+    return found
+
+
+class Stretch(NamedTuple):
+    """The events of one part of the requested time, oldest first."""
+
+    to_ms: int
+    """Everything that arrived before then has been read."""
+    found: list[Any]
+
+
+def oldest_first(
+    store: Readable, number: int, wanted: Wanted, read_events: Callable[..., list[Any]] = read_all
+) -> Iterator[Stretch]:
+    """Yield all the events in the order of arrival, some hundred at a time, in constant memory.
+
+    The indexes are read from the newest on, so the time is cut into stretches of about `EVENTS_A_READ` events each.
+    `read_events(snapshot, rows, filters)` reads them.
+    """
+    start, stretch = wanted.since_ms, _FIRST_STRETCH_MS
+    while start < wanted.until_ms:
+        end = min(start + stretch, wanted.until_ms)
+        listing = Listing(start, end, wanted.filters, limit=EVENTS_A_READ)
+        with store.read() as snapshot:
+            found = positions(snapshot, number, wanted.environment, listing)
+            if found.resume is not None and end - start > 1:
+                stretch = (end - start) // 2
+                continue
+            rows = found.rows
+            while found.resume is not None:  # more than a page in a single millisecond
+                found = positions(snapshot, number, wanted.environment, listing._replace(after=found.resume.after))
+                rows += found.rows
+            events = read_events(snapshot, rows[::-1], wanted.filters)
+        yield Stretch(end, events)
+        start = end
+        if not rows:
+            stretch *= 4
+        elif len(rows) < EVENTS_A_READ // 4:
+            stretch *= 2

@@ -1,0 +1,1 @@
+"""Exports: files of events, and a table for SQL."""

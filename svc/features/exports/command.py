@@ -1,0 +1,276 @@
+"""`svc export`: events and visitors as files, for other programs, for back-testing and for data subjects."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+import msgspec
+from click.core import ParameterSource
+
+from svc.features.events.command import Archived, Archives
+from svc.features.events.source import (
+    Wanted,
+    events_wanted,
+    filter_options,
+    number_of,
+    oldest_first,
+    reading,
+    refuse_in_feed,
+    say_nothing_found,
+    time_options,
+)
+from svc.features.exports.event_files import FORMS, Form, event_file
+from svc.features.exports.hourly import HoursWanted, export_hours
+from svc.features.exports.lines import unreadable_json_row
+from svc.features.exports.output_files import output_file
+from svc.features.feed.command import feed_store
+from svc.features.visitors.rows import VisitorRows
+from svc.identify.events.listing import Filters
+from svc.identify.model import Environment
+from svc.identify.queries.events import UnreadableEvent
+from svc.kernel.cli.data_directory import opened
+from svc.kernel.cli.help import CommandGroup, examples
+from svc.kernel.cli.output import CommandError, data_option
+from svc.kernel.cli.terminal import progress
+from svc.kernel.store.inspection.inspection import Row
+from svc.kernel.store.inspection.reading import ReadOnlyStore
+from svc.kernel.store.inspection.showing import shown
+from svc.kernel.store.schema.key_parts import show_uuid
+from svc.kernel.store.steps import QUIET, Steps
+from svc.kernel.values.ids import is_visitor_id, made_at_ms
+from svc.kernel.values.timestamps import timestamp
+from svc.world import World
+
+
+def visitor_export(store: ReadOnlyStore, organization_id: str, number: int, visitor_id: str) -> Iterator[bytes]:
+    """Return the document in pieces: `{organization_id, visitor_id, exported_at, event_count, visitor: {table: [row]},
+    events: [{request_id, rows: {table: [row]}}]}`, events by their ids, oldest first; a row has `key` and `value` as
+    `svc inspect` shows them. Raises `CommandError` if nothing is kept of such a visitor.
+    """
+    found = VisitorRows(store, number, visitor_id) if is_visitor_id(visitor_id) else None
+    if found is None or not found.exists:
+        raise CommandError(f"{organization_id} has no visitor {visitor_id!r}; `svc visitor list` shows them")
+    head = {
+        "organization_id": organization_id,
+        "visitor_id": visitor_id,
+        "exported_at": timestamp(World.real().now_ms()),
+        "event_count": len(found.request_ids),
+        "visitor": _by_table(found.of_visitor()),
+    }
+    return _pieces(head, found)
+
+
+def _pieces(head: dict[str, Any], found: VisitorRows) -> Iterator[bytes]:
+    yield _encoder.encode(head)[:-1] + b',"events":['
+    comma = b"\n"
+    for request_id in sorted(found.request_ids, key=made_at_ms):
+        rows = found.of_event(request_id)
+        if rows:
+            yield comma + _encoder.encode({"request_id": show_uuid(request_id), "rows": _by_table(rows)})
+            comma = b",\n"
+    yield b"\n]}\n"
+
+
+def _by_table(rows: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
+    tables: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        described = shown(row, payload=True)
+        tables[described.pop("table")].append(described)
+    return tables
+
+
+_PERMILLE = 1000
+_OF_EVENTS = ("environment", "since_ms", "until_ms")
+"""Options of `svc export visitor` that its one document has no use for."""
+
+_encoder = msgspec.json.Encoder()
+output_option = click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Where to write, readable by you alone; .gz is compressed. Standard output else.",
+)
+
+
+@click.group(cls=CommandGroup)
+def export() -> None:
+    """Export events or a visitor to a file."""
+
+
+@export.command(
+    "events",
+    epilog=examples(
+        "svc export events ORG --since 7d --format csv --output events.csv",
+        "svc export events ORG --documents --output traffic.jsonl.gz",
+        "svc export events ORG --format parquet --hourly /srv/events --follow",
+    ),
+)
+@click.argument("organization_id", metavar="ORG")
+@filter_options(since="30d")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMS),
+    default="jsonl",
+    show_default=True,
+    help="JSON lines, or a fixed list of columns as CSV or Parquet (extra `parquet`).",
+)
+@click.option(
+    "--hourly",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write a file for each complete hour that is not there yet, into a folder.",
+)
+@click.option("--follow", is_flag=True, help="Go on with the hours that come; with --hourly.")
+@click.option("--documents", is_flag=True, help="Add the archived reports, which `svc replay` needs. JSON lines only.")
+@output_option
+@data_option
+def export_events(
+    organization_id: str,
+    wanted: Wanted,
+    form: Form,
+    folder: Path | None,
+    follow: bool,
+    documents: bool,
+    output: Path | None,
+    directory: Path,
+) -> None:
+    """Export events of an organization, oldest first, also while the service runs.
+
+    A JSON line is a row of GET /events, with --documents the response of GET /events/{request_id} and the headers of
+    its request. In CSV, lists are joined by spaces, control characters such as line breaks are escaped, and a cell
+    that begins with = + - @ gets an apostrophe in front, so that no spreadsheet evaluates it. Parquet has the same
+    columns with types and exact values. Events that arrive after the start are not in it.
+
+    With --hourly, files such as events-2026-01-05T10Z.parquet are written two minutes after their hour (UTC), each
+    under its name when it is complete. The next run goes on behind the last one, wherever that was ended. They are the
+    feed of svc events tail --from, in parts: an event that is stored later is in a later file.
+    """
+    if folder is not None and (documents or output is not None):
+        raise click.UsageError("--hourly names its files itself, and has no --documents")
+    if follow and folder is None:
+        raise click.UsageError("--follow goes with --hourly")
+    if folder is not None:
+        refuse_in_feed(wanted, "--hourly")
+    if documents and form != "jsonl":
+        raise click.UsageError("--documents goes with JSON lines alone: a report has no columns")
+    if folder is not None:
+        with opened(directory) as found, feed_store(found) as store:
+            hours = HoursWanted(organization_id, number_of(store, organization_id), wanted, form)
+            export_hours(store, hours, folder, follow=follow)
+        return
+    if form == "parquet" and output is None and sys.stdout.isatty():
+        raise click.UsageError("Parquet is not text: name a file with --output")
+    if form == "parquet" and output is not None and output.suffix == ".gz":
+        raise click.UsageError("Parquet is compressed: name a file without .gz")
+    _export(organization_id, wanted, form, output, directory, documents=documents)
+
+
+def _export(
+    organization_id: str, wanted: Wanted, form: Form, output: Path | None, directory: Path, *, documents: bool = False
+) -> None:
+    with reading(directory) as store:
+        number = number_of(store, organization_id)
+        with output_file(output) as write, _progress(output) as steps:
+            if documents:
+                read = partial(Archives().read_all, number)
+                written = _write(
+                    store, number, wanted, steps, lambda each: write(_archived_line(each)), read_events=read
+                )
+            else:
+                file = event_file(form, write)
+                written = _write(store, number, wanted, steps, file.add)
+                file.end()
+    if not written:
+        say_nothing_found(wanted.environment)
+
+
+@export.command(
+    "visitor",
+    epilog=examples(
+        "svc export visitor ORG VISITOR --output visitor.json",
+        "svc export visitor ORG VISITOR --format csv --since 7d --output visits.csv",
+    ),
+)
+@click.argument("organization_id", metavar="ORG")
+@click.argument("visitor_id", metavar="VISITOR")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("json", "jsonl", "csv")),
+    default="json",
+    show_default=True,
+    help="One JSON document with everything, or the visitor's events as JSON lines or CSV.",
+)
+@time_options(since="30d")
+@output_option
+@data_option
+@click.pass_context
+def export_visitor(  # noqa: PLR0913, PLR0917  one parameter per option
+    context: click.Context,
+    organization_id: str,
+    visitor_id: str,
+    form: Literal["json", "jsonl", "csv"],
+    environment: Environment,
+    since_ms: int,
+    until_ms: int | None,
+    output: Path | None,
+    directory: Path,
+) -> None:
+    """Export everything stored about a visitor as one JSON document, for a data subject's request.
+
+    It has the rows that svc visitor erase would delete, in every environment, reports and webhooks included. With
+    --format jsonl or csv the visitor's events alone, of one environment and time, as svc export events writes them. The
+    same as svc visitor export.
+    """
+    if form != "json":
+        if not is_visitor_id(visitor_id):
+            raise CommandError(f"{visitor_id!r} is not a visitor id, which is 20 letters and digits")
+        wanted = events_wanted(environment, since_ms, until_ms, Filters(visitor_id=visitor_id))
+        _export(organization_id, wanted, form, output, directory)
+        return
+    if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in _OF_EVENTS):
+        raise click.UsageError("--environment, --since and --until go with --format jsonl or csv: json has everything")
+    with reading(directory) as store:
+        parts = visitor_export(store, organization_id, number_of(store, organization_id), visitor_id)
+        with output_file(output) as write:
+            for part in parts:
+                write(part)
+
+
+def _archived_line(found: Archived | UnreadableEvent) -> bytes:
+    return unreadable_json_row(found.request_id) if isinstance(found, UnreadableEvent) else found.line() + b"\n"
+
+
+def _write(
+    store: ReadOnlyStore,
+    number: int,
+    wanted: Wanted,
+    steps: Steps,
+    add: Callable[[Any], Any],
+    **reading_options: Any,
+) -> int:
+    """Add every event and return how many; the progress is the share of the time that was asked for."""
+    steps.stage("exporting", _PERMILLE)
+    written = shown = 0
+    for stretch in oldest_first(store, number, wanted, **reading_options):
+        for found in stretch.found:
+            add(found)
+        written += len(stretch.found)
+        reached = _PERMILLE * (stretch.to_ms - wanted.since_ms) // (wanted.until_ms - wanted.since_ms)
+        steps.step(reached - shown)
+        shown = reached
+    return written
+
+
+def _progress(output: Path | None) -> Any:
+    """None where the export itself goes to the terminal."""
+    return nullcontext(QUIET) if output is None and sys.stdout.isatty() else progress()

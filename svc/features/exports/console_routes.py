@@ -1,0 +1,239 @@
+"""Files of the console, streamed: the events that a view shows, and the entries of a list (decisions 16.3).
+
+A file has what was there when it was asked for. How many events it will have is known before its first byte: by the
+counters of hours where they say enough, else by the index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import NamedTuple
+from uuid import UUID
+
+import trio
+
+from svc.features.events.console_bodies import ExportEventsQuery
+from svc.features.exports.lines import (
+    FILE_COLUMNS,
+    csv_cell,
+    csv_line,
+    csv_row,
+    json_row,
+    unreadable_csv_row,
+    unreadable_json_row,
+)
+from svc.features.lists.lists import ListEntry
+from svc.features.lists.queries import entries_behind, find_list
+from svc.identify.events.hour_counts import HourCounts, sum_of
+from svc.identify.events.listing import Filters, Listing, read_filters, read_window
+from svc.identify.model import Environment
+from svc.identify.queries import events
+from svc.identify.queries.hours import hours
+from svc.identify.records import Event
+from svc.kernel.http.callers.limits import Turn
+from svc.kernel.http.route import Call, Outcome, Route, Services, Stream, console_route
+from svc.kernel.http.rows import note_unreadable
+from svc.kernel.http.slices import in_slices
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.refusals import Detail, Refusal
+from svc.kernel.values.struct_fields import sent
+from svc.kernel.values.timestamps import timestamp
+
+MOST_ROWS = 1_000_000
+POSITIONS_AT_ONCE = 500
+"""Of the index: about two milliseconds."""
+ENTRIES_AT_ONCE = 200
+
+
+class Format(NamedTuple):
+    """A form of the file of events."""
+
+    media_type: str
+    row: Callable[[Event, UUID], bytes]
+    unreadable_row: Callable[[UUID], bytes]
+    head: bytes
+    """What comes before the first row."""
+
+
+FORMATS = {
+    "csv": Format("text/csv; charset=utf-8", csv_row, unreadable_csv_row, csv_line(FILE_COLUMNS)),
+    "jsonl": Format("application/x-ndjson", json_row, unreadable_json_row, b""),
+}
+ENTRY_COLUMNS = ("value", "note", "expires_at")
+TOO_MANY = f"More than {MOST_ROWS:,} events would be exported. Narrow the window, or add a filter."
+
+
+async def export_events(services: Services, call: Call) -> Outcome | Refusal:
+    """`GET /console/api/events/export`: the events of a list as a file, newest first. `422 invalid_window`, and `422
+    validation_error` where there are more than `MOST_ROWS`.
+    """
+    query: ExportEventsQuery = call.query
+    number = call.organization.number
+    window = read_window(sent(query.start), sent(query.end), call.at_ms, services.event_retention_ms)
+    filters = read_filters(query.asked())
+    for refusal in (window, filters):
+        if isinstance(refusal, Refusal):
+            return refusal
+    assert not isinstance(window, Refusal)
+    assert not isinstance(filters, Refusal)
+    listing = Listing(*window, filters, limit=POSITIONS_AT_ONCE)
+    if await _is_too_long(services, call.turn, number, query.environment, listing):
+        return Refusal("validation_error", (Detail("from", "out_of_range", "query"),), explanation=TOO_MANY)
+    form = FORMATS[query.format]
+    parts = _event_lines(services, number, query.environment, listing, form)
+    return _file(parts, form.media_type, f"events-{query.environment}-{timestamp(call.at_ms)[:10]}.{query.format}")
+
+
+async def _is_too_long(services: Services, turn: Turn, number: int, environment: Environment, listing: Listing) -> bool:
+    """Whether there are more than `MOST_ROWS` events. The index is asked only where the counters do not say."""
+    days: list[HourCounts] = []
+    for day_ms in range(listing.from_ms, listing.to_ms, DAY_MS):
+        until_ms = min(day_ms + DAY_MS, listing.to_ms)
+        read = partial(hours, number=number, environment=environment, from_ms=day_ms, to_ms=until_ms)
+        days.append(sum_of(counts for _, counts in await services.store.query(read)))
+        await trio.lowlevel.checkpoint()
+    if _at_most(sum_of(days), listing.filters) <= MOST_ROWS:
+        return False
+    found = 0
+    pages = _places(services, number, environment, listing)
+    async with turn.held(), aclosing(pages):
+        async for places in pages:
+            found += len(places)
+            if found > MOST_ROWS:
+                return True
+    return False
+
+
+def _at_most(total: HourCounts, filters: Filters) -> int:
+    """More events than these cannot fit the filters, by the counts of the hours that the window touches."""
+    bounds = [total.identifications]
+    if filters.level is not None:
+        bounds.append(total.levels.get(filters.level, 0))
+    for value, counts in (
+        (filters.country, total.countries),
+        (filters.signal, total.signals),
+        (filters.kind, total.kinds),
+        (filters.rule, total.rules),
+        (filters.shadow, total.rules),
+    ):
+        if value is not None:
+            bounds.append(counts.get(value, 0))
+    return min(bounds)
+
+
+async def _places(
+    services: Services, number: int, environment: Environment, listing: Listing
+) -> AsyncGenerator[list[events.EventPosition]]:
+    """Where the events of a listing are, newest first, some at a time."""
+    while True:
+        find = partial(
+            events.positions, number=number, environment=environment, listing=listing, most_keys=POSITIONS_AT_ONCE
+        )
+        found = await services.store.query(find)
+        yield found.rows
+        if found.resume is None:
+            return
+        listing = listing._replace(after=found.resume.after, offset=0)
+        await trio.lowlevel.checkpoint()
+
+
+async def _event_lines(
+    services: Services,
+    number: int,
+    environment: Environment,
+    listing: Listing,
+    form: Format,
+) -> AsyncGenerator[bytes]:
+    if form.head:
+        yield form.head
+    async with aclosing(_places(services, number, environment, listing)) as pages:
+        async for places in pages:
+            lines = in_slices(services.world, services.store, places, partial(_lines, listing.filters, form))
+            async with aclosing(lines):
+                async for found in lines:
+                    note_unreadable(services, "exportConsoleEvents", number, [event for event, _ in found])
+                    yield b"".join(line for _, line in found)
+
+
+def _lines(
+    filters: Filters, form: Format, snapshot: Snapshot, places: Sequence[events.EventPosition]
+) -> Iterator[tuple[events.EventMatch | events.UnreadableEvent | None, bytes]]:
+    """Each of these events with its line; `None` and an empty line for one that is gone."""
+    rows = {each.request_id.bytes: each for each in events.read_all(snapshot, places, filters)}
+    for place in places:
+        found = rows.get(place.request_id)
+        if found is None:
+            yield None, b""
+        elif isinstance(found, events.UnreadableEvent):
+            yield found, form.unreadable_row(found.request_id)
+        else:
+            yield found, form.row(found.event, found.request_id)
+
+
+async def export_entries(services: Services, call: Call) -> Outcome | Refusal:
+    """`GET /console/api/lists/{list_id}/export`: the living entries of a list as CSV. `404 not_found`."""
+    number = call.organization.number
+    found = await services.store.query(partial(find_list, number=number, list_id=call.path["list_id"]))
+    if found is None:
+        return Refusal("not_found")
+    parts = _entry_lines(services, number, found.id, call.at_ms)
+    return _file(parts, "text/csv; charset=utf-8", f"{found.name}.csv")
+
+
+async def _entry_lines(services: Services, number: int, list_id: str, now_ms: int) -> AsyncGenerator[bytes]:
+    yield csv_line(ENTRY_COLUMNS)
+    after = ""
+    while True:
+        read = partial(entries_behind, number=number, list_id=list_id, beginning="", after=after, limit=ENTRIES_AT_ONCE)
+        rows = await services.store.query(read)
+        lines = b"".join(csv_line(_cells(entry)) for _, entry in rows if entry.is_living(now_ms))
+        if lines:
+            yield lines
+        if len(rows) < ENTRIES_AT_ONCE:
+            return
+        after = rows[-1][0]
+
+
+def _cells(entry: ListEntry) -> tuple[str, ...]:
+    expires_at = "" if entry.expires_at_ms is None else timestamp(entry.expires_at_ms)
+    return csv_cell(entry.value), csv_cell(entry.note), expires_at
+
+
+def _file(parts: AsyncGenerator[bytes], media_type: str, name: str) -> Outcome:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Accel-Buffering": "no"}
+    return Outcome(Stream(parts, media_type, _nothing, is_file=True), headers=headers)
+
+
+def _nothing() -> None:
+    """A file that nobody takes any more leaves nothing behind."""
+
+
+ROUTES: tuple[Route, ...] = (
+    console_route(
+        operation_id="exportConsoleEvents",
+        path="/events/export",
+        summary="Export events of an environment",
+        description=(
+            "As the list of events, with the same window and filters, newest first, as a file. In CSV, lists are "
+            "joined by spaces, and a cell that begins with = + - @ gets an apostrophe in front, so that no spreadsheet "
+            f"evaluates it. More than {MOST_ROWS:,} events are refused before the first byte. A file that ends without "
+            "the end of its response is not whole."
+        ),
+        handler=export_events,
+        query=ExportEventsQuery,
+        media_type="text/csv, application/x-ndjson",
+        errors=("invalid_window",),
+    ),
+    console_route(
+        operation_id="exportConsoleEntries",
+        path="/lists/{list_id}/export",
+        summary="Export the entries of a list",
+        description="As CSV with the columns value, note and expires_at, without those that have expired.",
+        handler=export_entries,
+        media_type="text/csv",
+        errors=("not_found",),
+    ),
+)

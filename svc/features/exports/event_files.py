@@ -1,0 +1,132 @@
+"""Events as files: JSON lines, CSV and Parquet, one event after another in constant memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Literal, Protocol
+from uuid import UUID
+
+from svc.features.exports.columns import FILE_KINDS, Kind, plain_row, unreadable_row
+from svc.features.exports.lines import (
+    FILE_COLUMNS,
+    csv_line,
+    csv_row,
+    json_row,
+    unreadable_csv_row,
+    unreadable_json_row,
+)
+from svc.identify.queries.events import EventMatch, UnreadableEvent
+from svc.identify.records import Event
+from svc.kernel.cli.output import CommandError
+
+Form = Literal["jsonl", "csv", "parquet"]
+FORMS: tuple[Form, ...] = ("jsonl", "csv", "parquet")
+_ROWS_A_GROUP = 10_000
+"""Of Parquet, held in memory: about 20 MB."""
+
+Write = Callable[[bytes], Any]
+
+
+class EventFile(Protocol):
+    """A file that is being written."""
+
+    def add(self, found: EventMatch | UnreadableEvent, /) -> None:
+        """Write one event, or keep it back; of one that cannot be read, its id and the error."""
+        ...
+
+    def end(self) -> None:
+        """Write what was buffered, and the end of the file in this format."""
+        ...
+
+
+def event_file(form: Form, write: Write) -> EventFile:
+    """Return a file of that form, whose bytes go to `write`. Raises `CommandError` if Parquet is not installed."""
+    match form:
+        case "jsonl":
+            return _Lines(write, json_row, unreadable_json_row)
+        case "csv":
+            write(csv_line(FILE_COLUMNS))
+            return _Lines(write, csv_row, unreadable_csv_row)
+        case "parquet":
+            return _Parquet(write)
+
+
+class _Lines:
+    def __init__(self, write: Write, row: Callable[[Event, UUID], bytes], unreadable: Callable[[UUID], bytes]) -> None:
+        self._write, self._row, self._unreadable = write, row, unreadable
+
+    def add(self, found: EventMatch | UnreadableEvent, /) -> None:
+        if isinstance(found, UnreadableEvent):
+            self._write(self._unreadable(found.request_id))
+        else:
+            self._write(self._row(found.event, found.request_id))
+
+    def end(self) -> None:
+        pass
+
+
+class _Parquet:
+    """With the columns of CSV and their types: `request_id` as a text, `occurred_at` in milliseconds of UTC."""
+
+    def __init__(self, write: Write) -> None:
+        try:
+            pyarrow: Any = import_module("pyarrow")  # an extra, and half a second
+            parquet: Any = import_module("pyarrow.parquet")
+        except ImportError:
+            raise CommandError(
+                "Parquet needs pyarrow: pip install 'svc-visitor-id[parquet]', or choose another --format"
+            ) from None
+        types: dict[Kind, Any] = {
+            "id": pyarrow.string(),
+            "time": pyarrow.timestamp("ms", tz="UTC"),
+            "text": pyarrow.string(),
+            "texts": pyarrow.list_(pyarrow.string()),
+            "integer": pyarrow.int32(),
+            "boolean": pyarrow.bool_(),
+        }
+        self._schema = pyarrow.schema([(name, types[kind]) for name, kind in FILE_KINDS.items()])
+        self._writer: Any = parquet.ParquetWriter(_Out(write), self._schema, compression="zstd")
+        self._batch: Any = pyarrow.RecordBatch.from_pylist
+        self._rows = list[dict[str, Any]]()
+
+    def add(self, found: EventMatch | UnreadableEvent, /) -> None:
+        if isinstance(found, UnreadableEvent):
+            self._rows.append(unreadable_row(found.request_id))
+        else:
+            self._rows.append(plain_row(found.event, found.request_id))
+        if len(self._rows) == _ROWS_A_GROUP:
+            self._flush()
+
+    def end(self) -> None:
+        self._flush()
+        self._writer.close()
+
+    def _flush(self) -> None:
+        if self._rows:
+            self._writer.write_batch(self._batch(self._rows, schema=self._schema))
+            self._rows.clear()
+
+
+class _Out:
+    """What pyarrow asks of a file."""
+
+    closed = False
+
+    def __init__(self, write: Write) -> None:
+        self._write, self._size = write, 0
+
+    def write(self, content: Any) -> int:
+        size = len(content)
+        self._write(bytes(content))
+        self._size += size
+        return size
+
+    def tell(self) -> int:
+        return self._size
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass

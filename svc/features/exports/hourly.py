@@ -1,0 +1,200 @@
+"""`svc export events --hourly`: a folder with a file for each hour, written once the hour has ended.
+
+A file has the events of a part of the feed (ADR 162), from the end of the file before to the end of its hour. The feed
+is closed up to there first, so no event comes into that part later: each is in one file, however late it was stored.
+Which part is next is noted after its file has its name. So a run that ends in between writes the same file again,
+under the same name.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import msgspec
+import trio
+
+from svc.features.events.source import EVENTS_A_READ, Wanted, oldest_ms
+from svc.features.exports.event_files import Form, event_file
+from svc.features.exports.output_files import PARTIAL, output_file
+from svc.features.feed import queries as feed
+from svc.features.feed.jobs import close
+from svc.identify.events.listing import Filters, Position
+from svc.identify.index.queries import Scope
+from svc.identify.model import ENVIRONMENTS
+from svc.identify.queries.events import EventMatch, UnreadableEvent
+from svc.kernel.cli.output import CommandError
+from svc.kernel.store import durable_files
+from svc.kernel.store.store import Store
+from svc.kernel.values.timestamps import timestamp
+from svc.world import World, pause
+
+HOUR_MS = 3_600_000
+HOLD_MS = 120_000
+"""After the end of an hour, so that what was stored a little late is in the file of its hour. Nothing else depends on
+it: one that is stored later is in a later file.
+"""
+_LOOK_S = 30.0
+_STATE, _LOCK = ".svc-export.json", ".svc-export.lock"
+
+
+class _State(msgspec.Struct, frozen=True):
+    """What a folder is of, and where the next run begins."""
+
+    organization_id: str
+    environment: str
+    filters: tuple[str | None, ...]
+    form: Form
+    next_hour_ms: int
+    behind_ms: int
+    """Places of the feed up to there, included, are in files."""
+    to_ms: int | None = None
+    """Where the file of the next hour ends, included, once it is known."""
+
+    def ending(self, to_ms: int) -> _State:
+        """Once it is known where the file of the next hour ends."""
+        return msgspec.structs.replace(self, to_ms=to_ms)
+
+    def following(self) -> _State:
+        """Once the file of the next hour is written."""
+        end_ms = max(self.behind_ms, self.to_ms or 0)
+        return msgspec.structs.replace(self, next_hour_ms=self.next_hour_ms + HOUR_MS, behind_ms=end_ms, to_ms=None)
+
+    def is_of_the_same(self, other: _State) -> bool:
+        """Whether the files have the same events."""
+        return self._events == other._events
+
+    @property
+    def _events(self) -> tuple[str, str, Filters, Form]:
+        """Filters that are newer than the state are not set in it."""
+        filters = Filters(**dict(zip(Filters.__struct_fields__, self.filters, strict=False)))  # pyright: ignore[reportArgumentType]
+        return self.organization_id, self.environment, filters, self.form
+
+
+class HoursWanted(NamedTuple):
+    """Of which events a folder has files."""
+
+    organization_id: str
+    number: int
+    events: Wanted
+    form: Form
+
+    @property
+    def scope(self) -> Scope:
+        """Of the feed."""
+        return Scope(self.number, ENVIRONMENTS.index(self.events.environment))
+
+    def beginning(self) -> _State:
+        """Return the state of an empty folder."""
+        start_ms = self.events.since_ms - self.events.since_ms % HOUR_MS
+        filters = msgspec.structs.astuple(self.events.filters)
+        return _State(self.organization_id, self.events.environment, filters, self.form, start_ms, start_ms - 1)
+
+
+def export_hours(store: Store, wanted: HoursWanted, folder: Path, *, follow: bool) -> None:
+    """Write the hours that are complete and are not there yet; with `follow`, also those that come. Prints a line for
+    each file. Raises `CommandError`.
+    """
+    with _alone(folder):
+        state = _read(folder / _STATE, wanted.beginning())
+        _close(store, wanted, max(state.behind_ms, state.to_ms or 0))  # a store that was restored is not
+        while True:
+            now_ms = World.real().now_ms()
+            latest_ms = now_ms - HOLD_MS if follow else min(now_ms - HOLD_MS, wanted.events.until_ms)
+            while state.next_hour_ms + HOUR_MS <= latest_ms:
+                if state.to_ms is None:
+                    state = state.ending(_end_ms(store, wanted, state, latest_ms, now_ms))
+                    if state.to_ms != state.next_hour_ms + HOUR_MS - 1:  # what another run would not find again
+                        durable_files.replace(folder / _STATE, msgspec.json.encode(state))
+                _export(store, wanted, state, folder)
+                state = state.following()
+                durable_files.replace(folder / _STATE, msgspec.json.encode(state))
+            if not follow:
+                return
+            pause(_LOOK_S)
+
+
+def _end_ms(store: Store, wanted: HoursWanted, state: _State, latest_ms: int, now_ms: int) -> int:
+    """Where the file of the next hour ends: the feed is closed up to there when this returns."""
+    end_ms = state.next_hour_ms + HOUR_MS - 1
+    newest_ms = latest_ms - latest_ms % HOUR_MS - 1
+    """The end of the newest hour that is complete: all hours before are closed with it."""
+    with store.read() as snapshot:
+        ahead = feed.ahead(snapshot, wanted.scope, now_ms)
+    if ahead.closed_to_ms > now_ms and end_ms == newest_ms:
+        # A clock was ahead: places go on behind its time. They are not waited for, and end in the newest file.
+        end_ms = newest_ms = max(ahead.closed_to_ms, ahead.late_at_ms or 0)
+    _close(store, wanted, newest_ms)
+    return end_ms
+
+
+def _close(store: Store, wanted: HoursWanted, to_ms: int) -> None:
+    with store.read() as snapshot:
+        closed_ms = feed.closed_to_ms(snapshot, wanted.scope)
+    if to_ms > closed_ms:
+        trio.run(store.write_one, partial(close, scope=wanted.scope, to_ms=to_ms), wanted.number)
+
+
+def _export(store: Store, wanted: HoursWanted, state: _State, folder: Path) -> None:
+    events = _events(store, wanted.scope, wanted.events.filters, state)
+    first = next(events, None)
+    if first is None:
+        return
+    path = folder / f"events-{timestamp(state.next_hour_ms)[:13]}Z.{state.form}"
+    count = 1
+    with output_file(path) as write:
+        file = event_file(state.form, write)
+        file.add(first)
+        for count, match in enumerate(events, start=2):  # noqa: B007
+            file.add(match)
+        file.end()
+    durable_files.sync(folder)
+    click.echo(f"{path.name}  {count}")
+
+
+def _events(store: Store, scope: Scope, filters: Filters, state: _State) -> Iterator[EventMatch | UnreadableEvent]:
+    """Those of the part of the feed, in its order; each page is read in a state of its own."""
+    assert state.to_ms is not None
+    kept_ms = oldest_ms(World.real().now_ms())
+    after: Position | None = max(Position(state.behind_ms + 1, bytes(16)), Position(kept_ms, bytes(16)))
+    while after is not None:
+        with store.read() as snapshot:
+            places = feed.positions(snapshot, scope, filters, after, state.to_ms, EVENTS_A_READ)
+            found = feed.read(snapshot, places.rows, filters, kept_ms)
+        yield from (match for _, match in found)
+        after = places.resume
+
+
+@contextmanager
+def _alone(folder: Path) -> Generator[None]:
+    """What another run has left half-written is deleted."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (folder / _LOCK).open("ab") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise CommandError(f"another export is writing to {folder}: name another folder") from None
+            for path in folder.glob(PARTIAL):
+                path.unlink()
+            yield
+    except OSError as error:
+        raise CommandError(f"cannot write to {folder}: {error.strerror or error}") from error
+
+
+def _read(path: Path, asked: _State) -> _State:
+    """The state of the folder; `asked` where it is new. Raises `CommandError` where it is of another export."""
+    try:
+        known = msgspec.json.decode(path.read_bytes(), type=_State)
+    except FileNotFoundError:
+        return asked
+    except msgspec.DecodeError as error:
+        raise CommandError(f"{path} cannot be read: {error}") from None
+    if not known.is_of_the_same(asked):
+        raise CommandError(f"{path.parent} has other events, by another organization, filter or format: name another")
+    return known

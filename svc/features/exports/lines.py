@@ -1,0 +1,107 @@
+"""Events as the lines of a file: JSON lines, or CSV that no spreadsheet evaluates.
+
+What may live here: one event in, one line out. `svc export` and the console write files of them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import cast
+from uuid import UUID
+
+import msgspec
+
+from svc.identify.events.event_row import (
+    DecisionBody,
+    EventBody,
+    EventTriggerBody,
+    TriggerBody,
+    event_row,
+    unreadable_event_row,
+)
+from svc.identify.records import EVENT_FIELDS, Event
+
+_FIRST = (
+    "request_id", "occurred_at", "environment", "visitor_id", "visitor_is_new", "visitor_confidence", "identifiable",
+    "state", "reason", "suspect_score", "suspect_level", "signals", "triggers", "platform", "sdk_platform",
+    "sdk_version", "origin", "tag", "ip_address", "country_code", "country_name", "asn", "asn_name",
+    "anonymity_network", "agent", "agent_version", "os", "device_kind", "visitor_kind", "has_document",
+    "proven", "account_id", "account_verified", "action", "decision", "rule", "label", "label_reason",
+)  # fmt: skip
+COLUMNS = _FIRST + tuple(
+    name for name in EVENT_FIELDS if name in EventBody.__struct_fields__ and name not in (*_FIRST, "velocity")
+)
+"""Of an event as cells, in this order: later fields follow as they are appended to it. Velocity alone is not a cell."""
+ERROR = "error"
+"""The last column of a file: `unreadable` for an event that is corrupt in the store (decisions 17.5)."""
+FILE_COLUMNS = (*COLUMNS, ERROR)
+"""Of CSV, in this order."""
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""What some readers of CSV take for the end of a row or of a cell."""
+_FORMULA = re.compile('(^|;)(?=[\\s"\u200b-\u200f\u2060\ufeff]*[=+@\uff1d\uff0b\uff0d\uff20-])')
+"""Where a cell begins that a spreadsheet would evaluate. Some spreadsheets separate cells by semicolons, and forget
+blanks, quotes and what is invisible."""
+
+_encoder = msgspec.json.Encoder()
+
+
+def json_row(event: Event, request_id: UUID) -> bytes:
+    """Return a row of `GET /events`, and a line break."""
+    return _encoder.encode(event_row(event, request_id)) + b"\n"
+
+
+def csv_row(event: Event, request_id: UUID) -> bytes:
+    """Return an event as a row with the cells of `FILE_COLUMNS`."""
+    row = event_row(event, request_id)
+    return csv_line((*(_cell(row, name) for name in COLUMNS), ""))
+
+
+def unreadable_json_row(request_id: UUID) -> bytes:
+    """Return the line of an event that cannot be read."""
+    return _encoder.encode(unreadable_event_row(request_id)) + b"\n"
+
+
+def unreadable_csv_row(request_id: UUID) -> bytes:
+    """Return the row of an event that cannot be read: its id, and the error."""
+    row = unreadable_event_row(request_id)
+    return csv_line((row.request_id, *[""] * (len(COLUMNS) - 1), row.error))
+
+
+def _cell(row: EventBody, name: str) -> str:
+    value = _rule(row) if name == "rule" else getattr(row, name)
+    match value:
+        case msgspec.UNSET | None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case DecisionBody(action=action):
+            return csv_cell(action)
+        case tuple():
+            return " ".join(each.signal for each in cast("tuple[TriggerBody | EventTriggerBody, ...]", value))
+        case _:
+            return csv_cell(str(value))
+
+
+def _rule(row: EventBody) -> str | None:
+    """The name of the rule that decided."""
+    return row.decision.rule if isinstance(row.decision, DecisionBody) else None
+
+
+def csv_cell(text: str) -> str:
+    """Return a text on one line in every program, and with an apostrophe wherever a spreadsheet would begin a formula.
+    Control characters become escape sequences; backslashes of the text itself stay as they are.
+    """
+    return _FORMULA.sub(r"\1'", _CONTROL.sub(_escape_sequence, text))
+
+
+def _escape_sequence(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()
+
+
+def csv_line(cells: tuple[str, ...]) -> bytes:
+    """Return one row of CSV, of cells without control characters."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue().encode()

@@ -1,0 +1,1 @@
+"""The feed: every event once, for a reader that keeps a position."""

@@ -1,0 +1,196 @@
+"""The feed for `svc events tail`: events that are read once each, by a program that may be stopped at any time and goes
+on where it was (ADR 130).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import sys
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import ExitStack, aclosing, closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import msgspec
+import trio
+
+from svc.features.events import text as event_text
+from svc.features.events.source import Wanted, number_of, oldest_ms
+from svc.features.feed import queries as feeds
+from svc.features.feed.feed import Feed, feed_cursor, read_feed_cursor
+from svc.features.feed.jobs import close
+from svc.features.feed.pages import FeedPage, FeedPages
+from svc.identify.events.listing import CursorScope, Position
+from svc.identify.index.queries import Scope
+from svc.identify.model import ENVIRONMENTS
+from svc.identify.queries.events import EventMatch, UnreadableEvent, listed_row
+from svc.kernel.cli.data_directory import opened
+from svc.kernel.cli.output import CommandError
+from svc.kernel.store import durable_files
+from svc.kernel.store.directory import Opened
+from svc.kernel.store.store import Store
+from svc.kernel.values.cursor import cursors_key
+from svc.world import World
+
+EVENTS_A_PAGE = 200
+POLL_S = 0.5
+
+_encoder = msgspec.json.Encoder()
+_Found = tuple[Position, EventMatch | UnreadableEvent]
+
+
+class FeedOptions(NamedTuple):
+    """How a feed is read, as the command was told."""
+
+    cursor: str | None
+    """To begin behind; `None` = with the file's, else at the time that is wanted."""
+    cursor_file: Path | None
+    follow: bool
+    """Whether to wait for events at the end."""
+
+
+def tail_feed(
+    directory: Path, organization_id: str, wanted: Wanted, options: FeedOptions, *, as_json: bool, ids: bool
+) -> None:
+    """Write the events to standard output. Each line of JSON has the cursor; the cursor file is written after the
+    events before the cursor were. Without either, the last cursor is written to standard error. Raises `CommandError`.
+    """
+    with _alone(options.cursor_file), opened(directory) as found, feed_store(found) as store:
+        number = number_of(store, organization_id)
+        cursors = CursorScope(cursors_key(found.pepper), number, wanted.environment)
+        after = _beginning(wanted, options, cursors)
+        printer = _Printer(cursors, options.cursor_file, as_json=as_json, ids=ids)
+        try:
+            trio.run(_print_all, store, number, wanted, after, options.follow, printer)
+        except KeyboardInterrupt:
+            return
+        finally:
+            printer.end()
+
+
+@contextmanager
+def feed_store(found: Opened) -> Generator[Store]:
+    """Give, in a `with` block, a store on which closing the feed blocks nobody: in a database, it takes a transaction
+    of one organization.
+    """
+    if found.database is None:
+        yield found.store
+        return
+    from svc.kernel.store.postgresql.engine import PostgresqlEngine  # noqa: PLC0415  a file is read without
+    from svc.kernel.store.postgresql.store import PostgresqlStore  # noqa: PLC0415
+
+    engine = found.store.engine
+    assert isinstance(engine, PostgresqlEngine)
+    with closing(PostgresqlStore(engine, found.database, World.real(), writers=1, readers=1)) as store:
+        yield store
+
+
+@contextmanager
+def _alone(cursor_file: Path | None) -> Generator[None]:
+    """Before anything is printed: what could not be noted would be printed again. Raises `CommandError`."""
+    with ExitStack() as stack:
+        if cursor_file is not None:
+            try:
+                lock = stack.enter_context(cursor_file.with_name(f"{cursor_file.name}.lock").open("ab"))
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise CommandError(f"another command keeps its cursor in {cursor_file}: name another file") from None
+            except OSError as error:
+                raise CommandError(f"the cursor cannot be written to {cursor_file}: {error.strerror}") from error
+        yield
+
+
+def _read_cursor(file: Path) -> str | None:
+    """What the file has; `None` = it is not there. Raises `CommandError`."""
+    try:
+        return file.read_bytes().decode("ascii", "replace").strip()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise CommandError(f"the cursor in {file} cannot be read: {error.strerror}") from error
+
+
+def _beginning(wanted: Wanted, options: FeedOptions, cursors: CursorScope) -> Position:
+    text, source = options.cursor, "--from"
+    if text is None and options.cursor_file is not None:
+        text, source = _read_cursor(options.cursor_file), str(options.cursor_file)
+    if text is None:
+        return Position(wanted.since_ms, bytes(16))
+    after = read_feed_cursor(text, cursors)
+    if after is None:
+        raise CommandError(
+            f"{source} has no cursor of this feed: cursors belong to an organization and an environment; without one, "
+            "--since says where to begin"
+        )
+    return after
+
+
+class _Printer:
+    """Writes pages, each as a whole before its cursor."""
+
+    def __init__(self, cursors: CursorScope, file: Path | None, *, as_json: bool, ids: bool) -> None:
+        self._cursors, self._file, self._as_json, self._ids = cursors, file, as_json, ids
+        self._last: str | None = None
+        if not as_json:
+            click.echo(event_text.head(ids=ids))
+
+    def page(self, page: FeedPage[_Found]) -> None:
+        """Write its events, and then its cursor. Raises `CommandError` where the file cannot be written."""
+        for at, found in page.rows:
+            if self._as_json:
+                row = _encoder.encode(listed_row(found))
+                click.echo(row[:-1] + b',"cursor":"' + feed_cursor(at, self._cursors).encode() + b'"}')
+            else:
+                click.echo(event_text.found_line(found, ids=self._ids))
+        sys.stdout.flush()
+        cursor = feed_cursor(page.behind, self._cursors)
+        if cursor == self._last:
+            return
+        self._last = cursor
+        if self._file is not None:
+            try:
+                durable_files.replace(self._file, cursor.encode() + b"\n")
+            except OSError as error:
+                raise CommandError(f"the cursor cannot be written to {self._file}: {error.strerror}") from error
+
+    def end(self) -> None:
+        """Say how to go on, where nothing else does."""
+        if self._last is not None and self._file is None:
+            click.echo(f"Go on with --from {self._last}", err=True)
+
+
+async def _print_all(
+    store: Store, number: int, wanted: Wanted, after: Position, follow: bool, printer: _Printer
+) -> None:
+    async with aclosing(_pages(store, number, wanted, after, World.real().now_ms, follow=follow)) as pages:
+        async for page in pages:
+            printer.page(page)
+
+
+async def _pages(
+    store: Store, number: int, wanted: Wanted, after: Position, now_ms: Callable[[], int], *, follow: bool
+) -> AsyncGenerator[FeedPage[_Found]]:
+    """Page after page; at the end it looks again every `POLL_S`, or ends."""
+    scope = Scope(number, ENVIRONMENTS.index(wanted.environment))
+
+    async def close_to(to_ms: int) -> int:
+        return await store.write_one(partial(close, scope=scope, to_ms=to_ms), number)
+
+    pages = FeedPages(store, scope, close_to)
+    while True:
+        at_ms = now_ms()
+        feed = Feed(after, wanted.filters, EVENTS_A_PAGE, oldest_ms(at_ms))
+
+        async def read(places: Sequence[feeds.FeedPosition], feed: Feed = feed) -> list[_Found]:
+            reading = partial(feeds.read, wanted=places, filters=feed.filters, oldest_ms=feed.oldest_ms)
+            return await store.query(reading)
+
+        page = await pages.page(feed, at_ms, read)
+        yield page
+        after = page.behind
+        if not page.has_more:
+            if not follow:
+                return
+            await trio.sleep(POLL_S)

@@ -1,0 +1,140 @@
+"""The feed of events: what a request for a part of it asks for, its cursors, and how far it may be given out (ADR 130).
+
+What may live here: what the query says in, a `Feed` or a `Refusal` out; no store.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+from svc.identify.events.listing import Asked, CursorScope, Filters, Position, read_filters
+from svc.identify.model import ENVIRONMENTS
+from svc.kernel.values.cursor import read_cursor, write_cursor
+from svc.kernel.values.refusals import Detail, Refusal, invalid
+from svc.kernel.values.timestamps import read_timestamp
+
+HOLD_MS = 2_000
+"""Events are given out so long after they arrived, so that most of them are stored, and come in the order of arrival.
+Nothing else depends on it: one that is stored later, or by a clock that is behind, comes after those."""
+STEP_MS = 500
+"""The feed is closed by the clock at most so often, since that is a commit."""
+AHEAD_MS = 10_000
+"""An event that arrived by a clock so far ahead is not held back until the clock is there."""
+BEGINNING = Position(0, bytes(16))
+_LAST_ID = b"\xff" * 16
+_CURSOR = struct.Struct(">BQ16s")
+"""Environment, position."""
+_NOT_HERE = ("page", "cursor", "end")
+"""A feed has no pages and no end."""
+NOT_WITH_ORDER: Final = ("account_id", "action", "tag", "label", "rule", "shadow")
+"""Filters that are refused (decisions 19): what they select may change, or be known, only when the event has long been
+given out, and it would be missed. Names as in `Filters`; those that lists do not have yet are there for when they do.
+"""
+
+
+class Feed(NamedTuple):
+    """A checked request for a part of the feed."""
+
+    after: Position
+    """It begins behind this."""
+    filters: Filters
+    limit: int
+    oldest_ms: int
+    """Events that arrived before are not readable any more."""
+
+    @property
+    def start(self) -> Position:
+        """Where reading begins: before it there is nothing that is readable."""
+        return max(self.after, Position(self.oldest_ms, bytes(16)))
+
+    def at_end(self, closed_to_ms: int) -> Position:
+        """Return the position to continue after, when everything up to the closed part's end was read."""
+        return max(self.after, Position(closed_to_ms, _LAST_ID))
+
+
+class Ahead(NamedTuple):
+    """What the feed has behind the end of its closed part. Times are Unix milliseconds."""
+
+    closed_to_ms: int
+    late_at_ms: int | None
+    """The first place of an event that was stored late."""
+    due_at_ms: int | None
+    """When the newest event arrived that was held back long enough (`due_before_ms`)."""
+    newest_at_ms: int | None
+    """When the newest event arrived."""
+
+    @staticmethod
+    def due_before_ms(now_ms: int) -> int:
+        """Return what arrived before then was held back long enough."""
+        return now_ms - HOLD_MS + 1
+
+    def closing_ms(self, now_ms: int, at_least_ms: int) -> int:
+        """Return the time up to which the feed is to be closed now; `closed_to_ms` = no further. `at_least_ms`: the
+        time of the position from which the caller continues, which is later only in a restored store.
+        """
+        to_ms = max(self.closed_to_ms, at_least_ms, self.late_at_ms or 0)
+        if self.due_at_ms is not None and now_ms - HOLD_MS - self.closed_to_ms >= STEP_MS:
+            to_ms = max(to_ms, self.due_at_ms)
+        if self.newest_at_ms is not None and self.newest_at_ms > now_ms + AHEAD_MS:
+            to_ms = max(to_ms, self.newest_at_ms)
+        return to_ms
+
+
+def read_feed(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: int) -> Feed | Refusal:
+    """Check the parameters of a list of events with `order=oldest`: `422 invalid_window` for its beginning, `422
+    validation_error` for the others, those included that a feed does not have. `retention_ms`: for how long events are
+    readable; a cursor that is older goes on with the oldest event.
+    """
+    refused = _refused(asked)
+    if refused is not None:
+        return refused
+    filters = read_filters(asked)
+    if isinstance(filters, Refusal):
+        return filters
+    oldest_ms = now_ms - retention_ms
+    after: Position | None = BEGINNING
+    if asked.after is not None:
+        after = read_feed_cursor(asked.after, scope)
+    elif asked.start is not None:
+        from_ms = read_timestamp(asked.start)
+        if from_ms is None or not oldest_ms <= from_ms <= now_ms:
+            issue = "invalid_value" if from_ms is None else "out_of_range"
+            return Refusal("invalid_window", (Detail("from", issue, "query"),))
+        after = Position(from_ms, bytes(16))
+    if after is None:
+        return invalid("after", "invalid_cursor", "query")
+    return Feed(after, filters, asked.limit, oldest_ms)
+
+
+def _refused(asked: Asked) -> Refusal | None:
+    """What a feed does not have."""
+    for name in _NOT_HERE:
+        if getattr(asked, name) is not None:
+            return invalid({"end": "to"}.get(name, name), "invalid_value", "query")
+    if asked.after is not None and asked.start is not None:
+        return invalid("from", "invalid_value", "query")
+    changing = refused_filters(asked)
+    return invalid(changing[0], "not_with_order", "query") if changing else None
+
+
+def refused_filters(given: Asked | Filters) -> list[str]:
+    """Return the names of the filters that a feed would miss events by."""
+    return [name for name in NOT_WITH_ORDER if getattr(given, name, None) not in (None, False)]
+
+
+def feed_cursor(position: Position, scope: CursorScope) -> str:
+    """Return the cursor for what follows a position; it may be used with any filters."""
+    row = _CURSOR.pack(ENVIRONMENTS.index(scope.environment), *position)
+    return write_cursor(scope.key, "feed", scope.organization, row)
+
+
+def read_feed_cursor(text: str, scope: CursorScope) -> Position | None:
+    """Return the position of a cursor that `feed_cursor` made for this organization and environment; `None` for other
+    text.
+    """
+    row = read_cursor(scope.key, "feed", scope.organization, text)
+    if row is None or len(row) != _CURSOR.size:
+        return None
+    environment, *position = _CURSOR.unpack(row)
+    return Position(*position) if environment == ENVIRONMENTS.index(scope.environment) else None

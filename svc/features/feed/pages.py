@@ -1,0 +1,115 @@
+"""Pages of the feed, out of a store that others write to: closing it and reading it, in the order that gives no event
+twice and leaves none out (ADR 130).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
+from typing import Generic, NamedTuple, TypeVar
+
+import trio
+
+from svc.features.feed import queries as feeds
+from svc.features.feed.feed import Feed
+from svc.features.feed.queries import FeedPosition, FeedPositions
+from svc.identify.events.listing import Position
+from svc.identify.index.queries import Scope
+from svc.identify.queries.events import MOST_KEYS
+from svc.kernel.store.store import Store
+
+R = TypeVar("R")
+
+MOST_READS = 20
+"""Of a page, until it is full: among late events many places are of others."""
+KEYS_AT_ONCE = 250
+"""Keys of the index that are looked at before others have their turn: about 2 milliseconds."""
+
+Close = Callable[[int], Awaitable[int | None]]
+"""Closes the feed up to a time (`jobs.close`); `None` where the store takes nothing now."""
+
+
+class FeedPage(NamedTuple, Generic[R]):
+    """A page of events, and the position after which the next page begins."""
+
+    rows: list[R]
+    behind: Position
+    has_more: bool
+    """Whether it ended for its size, or for what was looked at, and not because there is nothing more now."""
+
+
+class FeedPages:
+    """Reads the feed of one environment. `close` closes the feed up to a time; `in_turn()` is a context that is entered
+    for a long search.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        scope: Scope,
+        close: Close,
+        in_turn: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
+    ) -> None:
+        self._store, self._scope, self._close, self._in_turn = store, scope, close, in_turn
+
+    async def page(
+        self, feed: Feed, now_ms: int, read: Callable[[Sequence[FeedPosition]], Awaitable[Sequence[R]]]
+    ) -> FeedPage[R]:
+        """Return the next page, of at most `feed.limit` events. `now_ms`: the time, or a little earlier; `read`:
+        returns what `queries.read` returns for some positions. If that is fewer events than asked for, more
+        positions are read.
+        """
+        found: list[R] = []
+        reads, left = 0, feed
+        while True:
+            places, behind, has_more = await self._places(left, now_ms)
+            found += await read(places)
+            reads += 1
+            if not has_more or len(places) < left.limit or len(found) == feed.limit or reads == MOST_READS:
+                return FeedPage(found, behind, has_more)
+            left = left._replace(after=behind, limit=feed.limit - len(found))
+
+    async def _places(self, feed: Feed, now_ms: int) -> FeedPage[FeedPosition]:
+        """Read the closed part first; only a reader that reaches its end closes more."""
+        closed_ms = await self._store.query(partial(feeds.closed_to_ms, scope=self._scope))
+        rows, resume = await self._find(feed, feed.start, closed_ms, feed.limit)
+        at_end = resume is None and len(rows) < feed.limit
+        if at_end:
+            behind = max(feed.start, feed.at_end(closed_ms))
+            closed_ms = await self._closed(now_ms, feed.after)
+            more, resume = await self._find(feed, behind, closed_ms, feed.limit - len(rows))
+            rows += more
+        return FeedPage(rows, resume or feed.at_end(closed_ms), not at_end or resume is not None)
+
+    async def _closed(self, now_ms: int, after: Position) -> int:
+        """Up to when the feed is closed, which it is as far as it may be now."""
+        ahead = await self._store.query(partial(feeds.ahead, scope=self._scope, now_ms=now_ms))
+        to_ms = ahead.closing_ms(now_ms, after.arrival_ms)
+        closed_ms = to_ms if to_ms == ahead.closed_to_ms else await self._close(to_ms)
+        return ahead.closed_to_ms if closed_ms is None else closed_ms
+
+    async def _find(self, feed: Feed, after: Position, to_ms: int, limit: int) -> FeedPositions:
+        rows, resume = await self._find_some(feed, after, to_ms, limit)
+        if resume is None or len(rows) == limit:
+            return FeedPositions(rows, resume)
+        async with self._in_turn():
+            for _ in range(KEYS_AT_ONCE, MOST_KEYS, KEYS_AT_ONCE):
+                await trio.lowlevel.checkpoint()
+                more, resume = await self._find_some(feed, resume, to_ms, limit - len(rows))
+                rows += more
+                if resume is None or len(rows) == limit:
+                    break
+        return FeedPositions(rows, resume)
+
+    async def _find_some(self, feed: Feed, after: Position, to_ms: int, limit: int) -> FeedPositions:
+        find = partial(
+            feeds.positions,
+            scope=self._scope,
+            filters=feed.filters,
+            after=after,
+            to_ms=to_ms,
+            limit=min(limit, KEYS_AT_ONCE),
+            most_keys=KEYS_AT_ONCE,
+        )
+        return await self._store.query(find)

@@ -1,0 +1,343 @@
+"""Keys of an organization by its own automation: SDK keys, proxy keys, and the management key that asks.
+
+A management key issues and revokes no management key (interface 5, rule 3): those have no route, and an id is looked
+for among the kinds of its route alone. Sources: interface 2.6-2.8, 3 and 4.4, decisions 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple
+
+import msgspec
+import trio
+from msgspec import UNSET, UnsetType
+
+from svc.features.organizations.bodies import (
+    IssuedProxyKeyBody,
+    IssuedSdkKeyBody,
+    IssueProxyKeyBody,
+    IssueSdkKeyBody,
+    ListKeysQuery,
+    ManagementKeyBody,
+    ProxyKeyBody,
+    ProxyKeysBody,
+    ReplaceOriginsBody,
+    SdkKeyBody,
+    SdkKeysBody,
+    proxy_key_row,
+    sdk_key_row,
+)
+from svc.identify.model import PLATFORMS, Platform
+from svc.kernel.access import key_jobs as keys
+from svc.kernel.access.credentials import ApiKey, KeyKind, digest, new_key
+from svc.kernel.http.change import caller_of, change
+from svc.kernel.http.route import ORGANIZATION, Call, Route, Services
+from svc.kernel.http.rows import encoded
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.tenants import queries as lookups
+from svc.kernel.values.cursor import List, read_cursor, write_cursor
+from svc.kernel.values.origins import normalize_pattern
+from svc.kernel.values.refusals import Detail, Refusal, invalid
+from svc.kernel.values.struct_fields import body_of
+from svc.kernel.values.timestamps import unix_ms
+from svc.world import twenty_characters
+
+PAGE = 200
+"""Keys of a page whose size is not named."""
+KEYS_AT_ONCE = 32
+"""Read before other tasks have their turn: about a millisecond."""
+_LAST_MS = unix_ms(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))
+"""The last second that RFC 3339 can write in UTC."""
+
+
+async def describe_key(_: Services, call: Call) -> ManagementKeyBody | Refusal:
+    """`GET /management/key`: the key of the request itself (interface 2.6). `404 not_found` for a member, who has
+    none.
+    """
+    caller = caller_of(call)
+    if caller.member is not None:
+        return Refusal("not_found")
+    key, organization_id = caller.key, caller.organization.id
+    return body_of(ManagementKeyBody, key, key_id=key.id, organization_id=organization_id)
+
+
+class _Family(NamedTuple):
+    """Keys that have routes of their own, in the form in which those show them."""
+
+    kinds: tuple[KeyKind, ...]
+    cursors: List
+    id_in_path: str
+    row: Callable[[ApiKey], msgspec.Struct]
+    page: Callable[[tuple[Any, ...], str | UnsetType], msgspec.Struct]
+    issued: Callable[[Any, str], msgspec.Struct]
+
+
+_PROXY_KEYS = _Family(("proxy",), "proxy_keys", "proxy_credential_id", proxy_key_row, ProxyKeysBody, IssuedProxyKeyBody)
+_SDK_KEYS = _Family(lookups.SDK_KEYS, "sdk_keys", "key_id", sdk_key_row, SdkKeysBody, IssuedSdkKeyBody)
+
+
+async def list_keys(services: Services, call: Call, family: _Family) -> msgspec.Struct | Refusal:
+    """`GET .../proxy-credentials` and `.../sdk-keys`: oldest first, revoked included; all of them, or a page with
+    `limit` or `cursor` (decisions 2.5).
+    """
+    return await _page(services, call, family)
+
+
+async def issue_proxy_key(services: Services, call: Call) -> msgspec.Struct | Refusal:
+    """`POST .../proxy-credentials`: `201` with the key and its secret, which is shown only now (interface 4.4). `409
+    key_limit`.
+    """
+    return await _issue(services, call, call.body, "proxy", _PROXY_KEYS)
+
+
+async def issue_sdk_key(services: Services, call: Call) -> msgspec.Struct | Refusal:
+    """`POST .../sdk-keys`: `201` with the key and its secret, which is shown only now (decisions 2.5). `409
+    key_limit`.
+    """
+    body: IssueSdkKeyBody = call.body
+    platforms, origins = read_platforms(body), read_origins(body.allowed_origins)
+    if isinstance(platforms, Refusal):
+        return platforms
+    if isinstance(origins, Refusal):
+        return origins
+    if body.kind != "public" and origins:
+        return invalid("allowed_origins", "invalid_value")
+    return await _issue(services, call, body, body.kind, _SDK_KEYS, platforms, origins)
+
+
+async def revoke_key(services: Services, call: Call, family: _Family) -> msgspec.Struct | Refusal:
+    """`POST .../proxy-credentials/{proxy_credential_id}/revoke` and `.../sdk-keys/{key_id}/revoke`: for good, from the
+    next request on. `404`, `409 proxy_key_revoked` or `sdk_key_revoked`.
+    """
+    number, key_id = call.organization.number, call.path[family.id_in_path]
+    job = partial(
+        keys.revoke_key_of,
+        number=number,
+        kinds=family.kinds,
+        key_id=key_id,
+        now_ms=call.at_ms,
+        by=caller_of(call).member_id,
+    )
+    revoked = await change(services, call, job, may_use_reserve=True)
+    return revoked if isinstance(revoked, Refusal) else family.row(revoked)
+
+
+async def replace_origins(services: Services, call: Call) -> SdkKeyBody | Refusal:
+    """`PUT .../sdk-keys/{key_id}/allowed-origins`: the whole new list, in force from the next request on. `404`, `409
+    sdk_key_revoked` (decisions 2.5).
+    """
+    body: ReplaceOriginsBody = call.body
+    origins = read_origins(body.allowed_origins)
+    if isinstance(origins, Refusal):
+        return origins
+    number = call.organization.number
+    job = partial(keys.replace_origins, number=number, key_id=call.path["key_id"], allowed_origins=origins)
+    replaced = await change(services, call, job)
+    return replaced if isinstance(replaced, Refusal) else sdk_key_row(replaced)
+
+
+def read_platforms(body: IssueSdkKeyBody) -> tuple[Platform, ...] | Refusal:
+    """Return the platforms of a new key, without duplicates; `web` if a public key names none. Returns `422`
+    (`invalid_value`) for a secret key that names any, since it has none (decisions 2.4, 2.5).
+    """
+    if body.kind != "public":
+        return () if body.platforms is UNSET else invalid("platforms", "invalid_value")
+    named: tuple[Platform, ...] = ("web",) if body.platforms is UNSET else body.platforms
+    return tuple(sorted(set(named), key=PLATFORMS.index))
+
+
+def read_origins(texts: Sequence[str]) -> tuple[str, ...] | Refusal:
+    """Return the allowed origins in their normal form, without duplicates (decisions 2.6), or `422` (`invalid_origin`)
+    with every text that is not an origin.
+    """
+    origins = [normalize_pattern(text) for text in texts]
+    faults = [
+        Detail(f"allowed_origins[{index}]", "invalid_origin", "body")
+        for index, origin in enumerate(origins)
+        if origin is None
+    ]
+    if faults:
+        return Refusal("validation_error", tuple(faults))
+    return tuple(dict.fromkeys(origin for origin in origins if origin is not None))
+
+
+def read_expiry(expires_at: datetime | None, now_ms: int) -> int | Refusal | None:
+    """Return an expiry as Unix milliseconds, rounded down; `None` without one. `422` (`out_of_range`) for one that is
+    not after `now_ms`.
+    """
+    if expires_at is None:
+        return None
+    at_ms = unix_ms(expires_at)
+    return at_ms if now_ms < at_ms <= _LAST_MS else invalid("expires_at", "out_of_range")
+
+
+def _some_keys(snapshot: Snapshot, number: int, after: ApiKey | None) -> list[ApiKey]:
+    return list(islice(lookups.scan_keys(snapshot, number, after), KEYS_AT_ONCE))
+
+
+async def _page(services: Services, call: Call, family: _Family) -> msgspec.Struct:
+    """All keys of a family, or the page that the query asks for (decisions 2.5), of encoded rows and with the next
+    cursor. `422` (`invalid_cursor`).
+
+    However many keys there are, they are read and encoded some at a time, and no more of them than the page needs.
+    Each part is read from the newest state: a key that is issued meanwhile may be among them.
+    """
+    query: ListKeysQuery = call.query
+    caller = caller_of(call)
+    number, cursors_key = caller.organization.number, services.webhooks.cursors_key
+    after = None
+    if query.cursor is not UNSET:
+        text = read_cursor(cursors_key, family.cursors, number, query.cursor)
+        if text is not None:
+            find = partial(lookups.find_key_of, number=number, key_id=text.decode(), kinds=family.kinds)
+            after = await services.store.query(find)
+        if after is None:
+            return invalid("cursor", "invalid_cursor", "query")
+    is_whole = query.limit is UNSET and after is None
+    limit = None if is_whole else PAGE if query.limit is UNSET else query.limit
+    rows: list[Any] = []
+    last: ApiKey | None = None
+    while True:
+        read = await services.store.query(partial(_some_keys, number=number, after=after))
+        found = [key for key in read if key.kind in family.kinds]
+        shown = found if limit is None else found[: limit - len(rows)]
+        rows.extend(await encoded(shown, partial(map, family.row)))
+        last = shown[-1] if shown else last
+        if len(shown) < len(found):
+            assert last is not None
+            return family.page(tuple(rows), write_cursor(cursors_key, family.cursors, number, last.id.encode()))
+        if len(read) < KEYS_AT_ONCE:
+            return family.page(tuple(rows), UNSET)
+        after = read[-1]
+        await trio.lowlevel.checkpoint()
+
+
+async def _issue(
+    services: Services,
+    call: Call,
+    body: IssueProxyKeyBody | IssueSdkKeyBody,
+    kind: KeyKind,
+    family: _Family,
+    platforms: tuple[Platform, ...] = (),
+    allowed_origins: tuple[str, ...] = (),
+) -> msgspec.Struct | Refusal:
+    """`201` with a new key, once it is on disk, and its secret, of which nothing but the keyed hash is stored
+    (interface 5, rule 4).
+    """
+    expires_at_ms = read_expiry(body.expires_at, call.at_ms)
+    if isinstance(expires_at_ms, Refusal):
+        return expires_at_ms
+    key, secret = new_key(
+        key_id="key_" + twenty_characters(services.world.entropy),
+        organization=call.organization.number,
+        kind=kind,
+        name=body.name,
+        environment=body.environment,
+        region=services.policy.region,
+        entropy=services.world.entropy(32),
+        now_ms=call.at_ms,
+        platforms=platforms,
+        allowed_origins=allowed_origins,
+        expires_at_ms=expires_at_ms,
+        pepper=services.policy.pepper,
+    )
+    key = msgspec.structs.replace(key, created_by=caller_of(call).member_id)
+    hashed = digest(services.policy.pepper, secret)
+    job = partial(keys.issue_key, key=key, digest=hashed, keys_per_day=services.quotas.keys_per_day)
+    issued = await change(services, call, job)
+    return issued if isinstance(issued, Refusal) else family.issued(family.row(issued), secret)
+
+
+_LISTED = (
+    "Oldest first, revoked ones included for 400 days. All of them, or a page where `limit` or `cursor` is given. A "
+    "key that has expired stays `active` until it is revoked."
+)
+_ISSUED = (
+    "The secret is shown this once. At most 200 keys of all kinds that are neither revoked nor expired may be in an "
+    "organization."
+)
+
+_route = partial(Route, tag="Management: keys", kinds=("management",))
+_list = partial(_route, description=_LISTED, query=ListKeysQuery)
+_new = partial(_route, method="POST", description=_ISSUED, status=201, errors=("key_limit",))
+_revoke = partial(
+    _route, method="POST", description="For good. It is refused from the next request on, and stays listed."
+)
+ROUTES: tuple[Route, ...] = (
+    _route(
+        operation_id="getManagementKey",
+        path="/management/key",
+        summary="Describe the management key",
+        description="Which organization it acts on, and in which role.",
+        handler=describe_key,
+        response=ManagementKeyBody,
+        errors=("not_found",),
+    ),
+    _list(
+        operation_id="listProxyKeys",
+        path=ORGANIZATION + "/proxy-credentials",
+        summary="List proxy keys",
+        handler=partial(list_keys, family=_PROXY_KEYS),
+        needs="administer",
+        response=ProxyKeysBody,
+    ),
+    _new(
+        operation_id="issueProxyKey",
+        path=ORGANIZATION + "/proxy-credentials",
+        summary="Issue a proxy key",
+        handler=issue_proxy_key,
+        needs="administer",
+        body=IssueProxyKeyBody,
+        response=IssuedProxyKeyBody,
+    ),
+    _revoke(
+        operation_id="revokeProxyKey",
+        path=ORGANIZATION + "/proxy-credentials/{proxy_credential_id}/revoke",
+        summary="Revoke a proxy key",
+        handler=partial(revoke_key, family=_PROXY_KEYS),
+        needs="administer",
+        response=ProxyKeyBody,
+        errors=("proxy_key_revoked",),
+    ),
+    _list(
+        operation_id="listSdkKeys",
+        path=ORGANIZATION + "/sdk-keys",
+        summary="List SDK keys",
+        handler=partial(list_keys, family=_SDK_KEYS),
+        response=SdkKeysBody,
+    ),
+    _new(
+        operation_id="issueSdkKey",
+        path=ORGANIZATION + "/sdk-keys",
+        summary="Issue an SDK key",
+        handler=issue_sdk_key,
+        body=IssueSdkKeyBody,
+        response=IssuedSdkKeyBody,
+    ),
+    _revoke(
+        operation_id="revokeSdkKey",
+        path=ORGANIZATION + "/sdk-keys/{key_id}/revoke",
+        summary="Revoke an SDK key",
+        handler=partial(revoke_key, family=_SDK_KEYS),
+        response=SdkKeyBody,
+        errors=("sdk_key_revoked",),
+    ),
+    _route(
+        operation_id="replaceSdkKeyOrigins",
+        method="PUT",
+        path=ORGANIZATION + "/sdk-keys/{key_id}/allowed-origins",
+        summary="Replace the allowed origins of an SDK key",
+        description=(
+            "An origin is `scheme://host[:port]`; `https://*.example.com` is any host below it, and not the host "
+            "itself. Below a public suffix, such as `https://*.co.uk`, are the sites of strangers: never allow one."
+        ),
+        handler=replace_origins,
+        body=ReplaceOriginsBody,
+        response=SdkKeyBody,
+        errors=("sdk_key_revoked",),
+    ),
+)

@@ -1,0 +1,201 @@
+"""Bodies and queries of labels, performance, reviews and notes: what decisions 14 say as types."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from svc.features.labels.performance import Line, ScoreBucket
+from svc.features.reviews.reviews import A_MEMBER_ID, LONGEST_NOTE, MEMBER_ID_FORM, Note, ReviewBody, ReviewState
+from svc.identify.model import Label, LabelReason
+from svc.kernel.http.schema import CursorOn, Limit
+from svc.kernel.values.fields import A_TIME, TIME_FORM, PageCursor, RequestId, Timestamp, about, id_form
+from svc.kernel.values.struct_fields import body_of
+
+NewLabel = Annotated[Label, about("What the event turned out to be.", "fraud")]
+NewReason = Annotated[LabelReason, about("Why.", "chargeback")]
+_MemberId = Annotated[str, Meta(pattern=MEMBER_ID_FORM), Meta(examples=[A_MEMBER_ID])]
+
+
+class LabelBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Body of `labelEvent`."""
+
+    label: Annotated[Label | None, about("What the event turned out to be; `null` removes the label.", "fraud")]
+    label_reason: Annotated[LabelReason | None, about("Why; none when left out.", "chargeback")] = None
+
+
+class PerformanceQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of `getPerformance`."""
+
+    environment: Annotated[
+        Literal["live", "test"], about("`live` is production, `test` staging and development.", "live")
+    ] = "live"
+    start: Annotated[
+        str | UnsetType,
+        about("Start of the window; 30 days before its end when left out.", "2026-01-01T00:00:00Z", form=TIME_FORM),
+    ] = msgspec.field(default=UNSET, name="from")
+    end: Annotated[
+        str | UnsetType, about("End of the window, exclusive; now when left out.", A_TIME, form=TIME_FORM)
+    ] = msgspec.field(default=UNSET, name="to")
+
+
+class PerformanceLine(msgspec.Struct, frozen=True, kw_only=True):
+    """How a signal, a group, a rule or a level did. Fractions are `null` where nothing is labeled."""
+
+    name: Annotated[str, about("Of the signal, group, rule or level.", "automation")]
+    rule_id: Annotated[str, about("Id of the rule.", "rul_0qppzPLvL54VURDkQrfS", form=id_form("rul_"))] | UnsetType = (
+        UNSET
+    )
+    events: Annotated[int, about("Events in which it fired, matched, or that have this level.", 340)]
+    labelled: Annotated[int, about("Of these, labeled ones.", 40)]
+    fraud: Annotated[int, about("Of these, fraud.", 36)]
+    legitimate: Annotated[int, about("Of the labeled ones, legitimate.", 4)]
+    precision: Annotated[float | None, about("`fraud` of `labelled`.", 0.9)]
+    precision_low: Annotated[float | None, about("Lower end of its 95 % interval (Wilson).", 0.769)]
+    precision_high: Annotated[float | None, about("Upper end.", 0.96)]
+    recall: Annotated[float | None, about("`fraud` of all fraud in the window.", 0.72)]
+
+
+class PerformanceTotal(msgspec.Struct, frozen=True, kw_only=True):
+    """What the window has in all."""
+
+    events: Annotated[int, about("Events.", 12_000)]
+    labelled: Annotated[int, about("Labeled events.", 110)]
+    fraud: Annotated[int, about("Of these, fraud.", 50)]
+    legitimate: Annotated[int, about("Of these, legitimate.", 60)]
+
+
+class PerformanceScores(msgspec.Struct, frozen=True, kw_only=True):
+    """The labeled events whose scores lie between two bounds."""
+
+    start: Annotated[int, about("Lowest score.", 40)] = msgspec.field(name="from")
+    end: Annotated[int | None, about("The score where the next line begins; `null` = there is none.", 50)] = (
+        msgspec.field(name="to")
+    )
+    fraud: Annotated[int, about("Of the labeled ones, fraud.", 12)]
+    legitimate: Annotated[int, about("Of the labeled ones, legitimate.", 3)]
+
+
+class PerformanceBody(msgspec.Struct, frozen=True, kw_only=True):
+    """How well signals, rules and levels tell fraud, by the labels of events (decisions 14.2)."""
+
+    start: Annotated[Timestamp, about("Start of the first UTC day.")] = msgspec.field(name="from")
+    end: Annotated[Timestamp, about("End of the last UTC day.")] = msgspec.field(name="to")
+    total: Annotated[PerformanceTotal, about("Of the whole window.")]
+    signals: Annotated[tuple[PerformanceLine, ...], about("Most events first.")]
+    groups: Annotated[tuple[PerformanceLine, ...], about("Groups of signals, most events first.")]
+    rules: Annotated[
+        tuple[PerformanceLine, ...],
+        about(
+            "Those in force in their order, then former ones. An event counts for the rule that decided and shadows."
+        ),
+    ]
+    levels: Annotated[tuple[PerformanceLine, ...], about("`low`, `medium` and `high`, each by itself.")]
+    scores: Annotated[tuple[PerformanceScores, ...], about("Labeled events by score, lowest first.")]
+
+
+def performance_scores(bucket: ScoreBucket) -> PerformanceScores:
+    """Return the labeled events of some scores."""
+    return PerformanceScores(start=bucket.start, end=bucket.end, fraud=bucket.fraud, legitimate=bucket.legitimate)
+
+
+def performance_line(line: Line, name: str | None = None, rule_id: str | UnsetType = UNSET) -> PerformanceLine:
+    """Return a line under its name, or another one."""
+    return PerformanceLine(
+        name=line.name if name is None else name,
+        rule_id=rule_id,
+        events=line.events,
+        labelled=line.labeled,
+        fraud=line.fraud,
+        legitimate=line.legitimate,
+        precision=line.precision,
+        precision_low=line.precision_low,
+        precision_high=line.precision_high,
+        recall=line.recall,
+    )
+
+
+class ReviewsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of `listReviews`."""
+
+    state: Annotated[ReviewState, about("Only reviews of this state.", "open")] | UnsetType = UNSET
+    assignee: (
+        Annotated[
+            str,
+            Meta(max_length=64),
+            about("Only those that the member with this id takes care of, or with `none` nobody does.", "none"),
+        ]
+        | UnsetType
+    ) = UNSET
+    limit: Limit = 50
+    cursor: PageCursor | UnsetType = UNSET
+
+
+class ReviewsBody(msgspec.Struct, frozen=True):
+    """A page of reviews."""
+
+    reviews: Annotated[tuple[ReviewBody, ...], about("The one that was opened last first.")]
+    next_cursor: CursorOn | UnsetType = UNSET
+
+
+class ReviewAnswer(msgspec.Struct, frozen=True):
+    """One review."""
+
+    review: Annotated[ReviewBody, about("The review.")]
+
+
+class OpenReviewBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Body of `openReview`."""
+
+    request_id: RequestId
+
+
+class AssignReviewBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Body of `assignReview`."""
+
+    assignee: Annotated[
+        _MemberId | UnsetType | None, about("The member who takes care of it; `null` = nobody.", None)
+    ] = UNSET
+
+
+class CloseReviewBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Body of `closeReview`."""
+
+    label: NewLabel
+    label_reason: NewReason | UnsetType = UNSET
+    note: (
+        Annotated[str, Meta(max_length=LONGEST_NOTE), about("What was found.", "Same card as yesterday.")] | UnsetType
+    ) = UNSET
+
+
+NoteText = Annotated[str, about("What was written.", "Asked for a refund.")]
+
+
+class NewNoteBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Body of a new note."""
+
+    text: Annotated[NoteText, Meta(min_length=1, max_length=LONGEST_NOTE)]
+
+
+class NoteBody(msgspec.Struct, frozen=True, kw_only=True):
+    """A note about a visitor or an account (decisions 14.5)."""
+
+    id: Annotated[str, about("Id of the note.", "note_0qppzPLvL54VURDkQrfS", form=id_form("note_"))]
+    text: NoteText
+    created_at: Annotated[Timestamp, about("When it was written.")]
+    author: (
+        Annotated[str, about("The member who wrote it; left out where a management key did.", A_MEMBER_ID)] | UnsetType
+    ) = UNSET
+
+
+class NotesBody(msgspec.Struct, frozen=True):
+    """The notes about a visitor or an account."""
+
+    notes: Annotated[tuple[NoteBody, ...], about("Newest first: at most 100.")]
+
+
+def note_row(note: Note) -> NoteBody:
+    """Return a stored note."""
+    return body_of(NoteBody, note)

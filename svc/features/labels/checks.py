@@ -1,0 +1,150 @@
+"""The rules of labels: what is counted is what outcomes and labels add up to, and each review has its rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+from uuid import UUID
+
+from svc.features.labels.jobs import MOST_IN_SEGMENT
+from svc.features.labels.outcomes import Outcome, OutcomeSegment
+from svc.features.labels.performance import DayOutcomes, LabelCounts
+from svc.features.labels.queries import stored_outcome
+from svc.features.reviews.jobs import review_rows
+from svc.features.reviews.reviews import SUBJECTS
+from svc.features.tables import (
+    ACCOUNT_ERASURES,
+    ACCOUNT_NUMBER_COUNTS,
+    ACCOUNT_NUMBERS,
+    EVENTS,
+    NUMBERED_ACCOUNTS,
+    OPEN_CASES,
+    OPEN_REVIEWS,
+    OUTCOME_DAYS,
+    OUTCOMES,
+    REVIEWS,
+    SUBJECT_LABELS,
+    SUBJECT_REVIEWS,
+    VISITORS,
+    Table,
+)
+from svc.identify.model import ENVIRONMENTS
+from svc.identify.velocity.counts import KINDS, kind_of
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.schema.key_parts import DAY
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.ids import DAY_MS, made_at_ms
+
+
+def outcome_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
+    """Yield what is wrong with the archive of outcomes of an organization and with the counts of its days, in words."""
+    for (_, newest), segment in snapshot.scan(OUTCOMES, number):
+        yield from _segment_fault(number, newest, segment)
+        for outcome in segment.outcomes:
+            if snapshot.has(EVENTS, number, outcome.request_id):
+                yield f"request {UUID(bytes=outcome.request_id)} is archived and its event is stored"
+    expected = _expected_days(snapshot, number)
+    kept = {(environment, day): counts for (_, environment, day), counts in snapshot.scan(OUTCOME_DAYS, number)}
+    for environment, day in sorted(expected.keys() | kept.keys()):
+        if kept.get((environment, day)) != expected.get((environment, day)):
+            name = f"organization {number}, {ENVIRONMENTS[environment]}, {DAY.show(day)}"
+            yield f"the counts of {name} are not what its outcomes and labels add up to"
+
+
+def expected_label_rows(snapshot: Snapshot, number: int) -> dict[Table[Any], dict[tuple[int, ...], Any]]:
+    """Return what the rows of days and of labeled subjects must have, by the end of their keys, by what can be read."""
+    return {OUTCOME_DAYS: _expected_days(snapshot, number), SUBJECT_LABELS: _expected_subjects(snapshot, number)}
+
+
+def _expected_days(snapshot: Snapshot, number: int) -> dict[tuple[int, ...], DayOutcomes]:
+    expected: defaultdict[tuple[int, ...], DayOutcomes] = defaultdict(DayOutcomes)
+
+    def key_of(outcome: Outcome) -> tuple[int, ...]:
+        return ENVIRONMENTS.index(outcome.facts.environment), outcome.day
+
+    for _, segment in snapshot.scan(OUTCOMES, number):
+        for outcome in segment.outcomes:
+            key = key_of(outcome)
+            expected[key] = expected[key].archiving([outcome.facts])
+    for outcome in _labeled(snapshot, number):
+        key = key_of(outcome)
+        expected[key] = expected[key].labeling(outcome.facts)
+    return expected
+
+
+def _expected_subjects(snapshot: Snapshot, number: int) -> dict[tuple[int, ...], LabelCounts]:
+    expected: defaultdict[tuple[int, ...], LabelCounts] = defaultdict(LabelCounts)
+    for outcome in _labeled(snapshot, number):
+        label, kind = outcome.facts.label, KINDS.index(kind_of(outcome.facts.environment))
+        for subject, known_as, table in ((0, outcome.visitor, VISITORS), (1, outcome.account, NUMBERED_ACCOUNTS)):
+            if label is not None and known_as and snapshot.has(table, number, known_as):
+                expected[kind, subject, known_as] = expected[kind, subject, known_as].adding(label, 1)
+    return expected
+
+
+def _segment_fault(number: int, newest: bytes, segment: OutcomeSegment) -> Iterator[str]:
+    ids = [outcome.request_id for outcome in segment.outcomes]
+    is_in_order = all(one < other for one, other in pairwise(ids)) and ids[-1:] == [newest]
+    is_of_one_day = len({made_at_ms(each) // DAY_MS for each in ids}) == 1
+    if not is_in_order or not is_of_one_day or len(ids) > MOST_IN_SEGMENT:
+        yield f"the outcomes of organization {number} up to {UUID(bytes=newest)} are not a segment of one day in order"
+
+
+def _labeled_events(snapshot: Snapshot, number: int) -> Iterator[Outcome]:
+    """The outcomes of stored events that are labeled and can be read."""
+    for (_, request_id), event in snapshot.scan_past_corruption(EVENTS, (number,), (number + 1,)):
+        if not isinstance(event, CorruptionError) and event.label is not None:
+            yield stored_outcome(snapshot, number, request_id, event)
+
+
+def _labeled(snapshot: Snapshot, number: int) -> Iterator[Outcome]:
+    """Outcomes with a label, archived ones and those of stored events."""
+    for _, segment in snapshot.scan(OUTCOMES, number):
+        yield from (outcome for outcome in segment.outcomes if outcome.facts.label is not None)
+    yield from _labeled_events(snapshot, number)
+
+
+def label_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
+    """Yield a sentence for each fault in the labels of visitors and accounts of an organization. The counts of those
+    with labels are held in memory.
+    """
+    expected = _expected_subjects(snapshot, number)
+    kept = {tuple(key[1:]): counts for key, counts in snapshot.scan(SUBJECT_LABELS, number)}
+    for key in sorted(expected.keys() | kept.keys()):
+        if kept.get(key) != expected.get(key):
+            _, subject, known_as = key
+            account = snapshot.get(NUMBERED_ACCOUNTS, number, known_as) if subject else None
+            if account is not None and snapshot.has(ACCOUNT_ERASURES, number, account.digest):
+                continue  # it has left some of its events, and its number goes last
+            yield f"the labels of {SUBJECTS[subject]} {known_as} of organization {number} are not those of its events"
+    yield from _misnumbered(snapshot, number)
+
+
+def _misnumbered(snapshot: Snapshot, number: int) -> Iterator[str]:
+    given = snapshot.get(ACCOUNT_NUMBER_COUNTS, number) or 0
+    for (_, known_as), account in snapshot.scan(NUMBERED_ACCOUNTS, number):
+        if known_as > given or snapshot.get(ACCOUNT_NUMBERS, number, account.digest) != known_as:
+            yield f"account number {known_as} of organization {number} was not given, or is not found by its account"
+    for (_, digest), known_as in snapshot.scan(ACCOUNT_NUMBERS, number):
+        account = snapshot.get(NUMBERED_ACCOUNTS, number, known_as)
+        if account is None or account.digest != digest:
+            yield f"account number {known_as} of organization {number} leads to another account"
+
+
+def review_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
+    """Yield what is wrong with the reviews of an organization, in words."""
+    rows: defaultdict[str, int] = defaultdict(int)
+    for (_, raw_id), review in snapshot.scan(REVIEWS, number):
+        if review.raw_id != raw_id:
+            yield f"review {review.id} of organization {number} lies under another id"
+        if (review.label is not None) != (review.state == "closed"):
+            yield f"review {review.id} of organization {number} is {review.state} and its label says otherwise"
+        for table, key in review_rows(number, review):
+            rows[table.name] += 1
+            if not snapshot.has(table, *key):
+                yield f"review {review.id} of organization {number} has no row in {table.name}"
+    for table in (OPEN_REVIEWS, OPEN_CASES, SUBJECT_REVIEWS):
+        if sum(1 for _ in snapshot.scan_keys(table, (number,), (number + 1,))) != rows[table.name]:
+            yield f"{table.name} of organization {number} has rows of reviews that do not say so"

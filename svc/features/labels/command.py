@@ -1,0 +1,246 @@
+"""`svc label`: labels of events from a file; and `svc weights`: what they suggest (decisions 14.1, 14.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+from uuid import UUID
+
+import click
+import msgspec
+
+from svc.features.accounts.queries import environments_of
+from svc.features.events.source import Wanted, newest_readable, number_of, reading
+from svc.features.labels.jobs import LabelChange, label_request
+from svc.features.labels.outcomes import OUTCOME_MS, Outcome
+from svc.features.labels.queries import find_outcome, labeled_days, labeled_outcomes, stored_outcome
+from svc.features.labels.suggestion import EXTRA, LEAST_LABELS, Labeled, Quality, Suggestion, is_installed, suggest
+from svc.identify.events.listing import Filters
+from svc.identify.model import LABEL_REASONS, LABELS, PLATFORMS, Label, LabelReason, Platform
+from svc.identify.queries.events import refuse_hidden
+from svc.identify.velocity.counts import EnvironmentKind
+from svc.kernel.cli.changes import Change, apply, commit
+from svc.kernel.cli.data_directory import account, opened
+from svc.kernel.cli.help import CommandGroup, examples
+from svc.kernel.cli.output import CommandError, ShownTable, data_option, json_option, show, show_json
+from svc.kernel.store.directory import Opened
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.tenants.queries import event as find_event
+from svc.kernel.tenants.queries import weights_in_force
+from svc.kernel.values.csv_tables import CsvError, Form, Row, read_table
+from svc.kernel.values.refusals import Refusal
+from svc.world import World
+
+COLUMNS = ("request_id", "label", "label_reason")
+"""Of the CSV, whose first line they are; the last may be left out."""
+_LINES_AT_ONCE = 64
+_SEGMENTS_AT_ONCE = 64
+_MOST = 1_000_000
+_LAST = b"\xff" * 16
+
+
+class Line(NamedTuple):
+    """One line of a file of labels: an event and its label."""
+
+    number: int
+    """Of the line, from 1."""
+    request_id: bytes
+    label: Label
+    reason: LabelReason | None
+
+
+@click.group(cls=CommandGroup)
+def label() -> None:
+    """Say what identifications turned out to be."""
+
+
+@label.command("import", epilog=examples("svc label import ORG chargebacks.csv", "svc label import ORG -"))
+@click.argument("organization_id", metavar="ORG")
+@click.argument("file", type=click.File("rb"))
+@data_option
+@json_option
+def import_(organization_id: str, file: IO[bytes], directory: Path, as_json: bool) -> None:
+    """Label the events of a CSV file; - is standard input.
+
+    The first line is request_id,label,label_reason, separated by commas, semicolons or tabs. A label is fraud or
+    legitimate; the reason may be empty. Events may be of any environment and up to 400 days old. If a line is wrong,
+    nothing is labeled.
+    """
+    world = World.real()
+    now_ms = world.now_ms()
+    with opened(directory) as found:
+        number = account(found.store, organization_id).organization.number
+        lines = read_csv(file.read())
+        _check(found, number, lines, now_ms)
+        for start in range(0, max(len(lines), 1), _LINES_AT_ONCE):
+            job = partial(_label, number=number, lines=lines[start : start + _LINES_AT_ONCE], now_ms=now_ms)
+            if start:
+                apply(found, job)
+            else:
+                commit(found, world, job, lambda _: Change(number, organization_id, {"labels": lines}))
+    counts = {name: sum(line.label == name for line in lines) for name in LABELS}
+    show({"organization_id": organization_id, "labeled": len(lines), **counts}, as_json=as_json)
+
+
+def _label(transaction: Transaction, number: int, lines: list[Line], now_ms: int) -> None:
+    for line in lines:
+        labeled = label_request(transaction, number, line.request_id, LabelChange(line.label, line.reason), now_ms)
+        if isinstance(labeled, Refusal):  # it was there when all lines were checked
+            raise CommandError(f"line {line.number}: {labeled.message} Earlier lines were labeled.")
+
+
+def _check(found: Opened, number: int, lines: list[Line], now_ms: int) -> None:
+    """Raises `CommandError` for the first line whose event is not there."""
+    for start in range(0, len(lines), _LINES_AT_ONCE):
+        with found.store.read() as snapshot:
+            for line in lines[start : start + _LINES_AT_ONCE]:
+                event = find_event(snapshot, number, UUID(bytes=line.request_id))
+                archived = find_outcome(snapshot, number, line.request_id) if event is None else None
+                if event is None and archived is None:
+                    refuse_hidden(snapshot, number, UUID(bytes=line.request_id), now_ms, OUTCOME_MS)
+                at_ms = event.occurred_at_ms if event else archived.outcome.at_ms if archived else None
+                if at_ms is None or at_ms < now_ms - OUTCOME_MS:
+                    shown = UUID(bytes=line.request_id)
+                    raise CommandError(
+                        f"line {line.number}: the organization has no event {shown}, or it is over 400 days old; "
+                        "nothing was labeled"
+                    )
+
+
+def read_csv(content: bytes) -> list[Line]:
+    """Return the lines of a CSV file. Raises `CommandError` with the number of the first that is wrong."""
+    try:
+        table = read_table(content, Form(COLUMNS, COLUMNS[:2], needs_header=True))
+    except CsvError as error:
+        raise CommandError(f"{error}; nothing was labeled") from None
+    return [_line(row) for row in table.rows]
+
+
+def _line(row: Row) -> Line:
+    request_id, name, reason = (row.cells[column] for column in COLUMNS)
+    fault = None
+    if name not in LABELS:
+        fault = f"{name!r} is not a label: {' or '.join(LABELS)}"
+    elif reason and reason not in LABEL_REASONS:
+        fault = f"{reason!r} is not a reason: {', '.join(LABEL_REASONS)}"
+    else:
+        try:
+            raw_id = UUID(request_id).bytes
+            return Line(row.line, raw_id, name, reason or None)
+        except ValueError:
+            fault = f"{request_id!r} is not a request id"
+    raise CommandError(f"line {row.line}: {fault}; nothing was labeled")
+
+
+@click.group(cls=CommandGroup)
+def weights() -> None:
+    """Show which weights the labels of events suggest."""
+
+
+@weights.command(
+    "suggest",
+    epilog=examples(
+        "svc weights suggest ORG",
+        "svc weights suggest ORG --output weights.json",
+        "svc weights suggest ORG --platform android --environment test --json",
+    ),
+)
+@click.argument("organization_id", metavar="ORG")
+@click.option("--platform", type=click.Choice(PLATFORMS), default="web", show_default=True, help="Of the weights.")
+@click.option(
+    "--environment",
+    "kind",
+    type=click.Choice(("live", "test")),
+    default="live",
+    show_default=True,
+    help="live is production, test staging and development.",
+)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the suggested weights here.")
+@data_option
+@json_option
+def suggest_(
+    organization_id: str,
+    platform: Platform,
+    kind: EnvironmentKind,
+    output: Path | None,
+    directory: Path,
+    as_json: bool,
+) -> None:
+    """Suggest weights from the labels of an organization, beside today's. Nothing is changed.
+
+    At least 50 events of each label are needed. Precision and recall are by cross-validation. --output writes what
+    `svc replay --weights` reads; the object under the platform is what PUT risk-weights takes.
+    """
+    now_ms = World.real().now_ms()
+    with reading(directory) as store:
+        number = number_of(store, organization_id)
+        labeled = Labeled(platform)
+        labeled.add(_outcomes(store, number, kind, now_ms))
+        with store.read() as snapshot:
+            in_force = weights_in_force(snapshot, number, None, platform)
+    if not labeled.is_enough:
+        raise CommandError(
+            f"{organization_id} has {labeled.fraud} events labeled as fraud and {labeled.legitimate} as legitimate "
+            f"({kind}, {platform}); weights are suggested from {LEAST_LABELS} of each on"
+        )
+    if not is_installed():
+        raise CommandError(f"suggestions need scikit-learn, as the extra {EXTRA} has it: pip install scikit-learn")
+    suggestion = suggest(labeled, in_force, platform)
+    if output is not None:
+        chosen = in_force.weights | {one.signal: one.after for one in suggestion.weights}
+        body = {platform: {"suspect_threshold": suggestion.threshold, "weights": chosen}}
+        output.write_bytes(msgspec.json.format(msgspec.json.encode(body), indent=2) + b"\n")
+    _show(suggestion, platform, as_json=as_json)
+
+
+def _outcomes(store: Any, number: int, kind: EnvironmentKind, now_ms: int) -> Iterable[Outcome]:
+    """The labeled outcomes of the environments of a kind: of stored events, then of the archive."""
+    environments = environments_of(kind)
+    for environment in environments:
+        for name in LABELS:
+            wanted = Wanted(environment, 0, now_ms + 1, Filters(label=name))
+            for match in newest_readable(store, number, wanted, _MOST):
+                with store.read() as snapshot:
+                    yield stored_outcome(snapshot, number, match.request_id.bytes, match.event)
+    with store.read() as snapshot:
+        of_days = labeled_days(snapshot, number)
+    below: bytes | None = _LAST
+    while below is not None:
+        with store.read() as snapshot:
+            found, below = labeled_outcomes(snapshot, number, of_days, below, _SEGMENTS_AT_ONCE, now_ms)
+        yield from (outcome for outcome in found if outcome.facts.environment in environments)
+
+
+def _show(suggestion: Suggestion, platform: Platform, *, as_json: bool) -> None:
+    rows = msgspec.to_builtins(suggestion.weights)
+    if as_json:
+        show_json(
+            {
+                "platform": platform,
+                "fraud": suggestion.fraud,
+                "legitimate": suggestion.legitimate,
+                "suspect_threshold": suggestion.threshold,
+                "before": suggestion.today._asdict(),
+                "after": suggestion.suggested._asdict(),
+                "weights": rows,
+            }
+        )
+        return
+    show(
+        {
+            "platform": platform,
+            "labeled": f"{suggestion.fraud} fraud, {suggestion.legitimate} legitimate",
+            "threshold": suggestion.threshold,
+            "today": _said(suggestion.today),
+            "suggested": _said(suggestion.suggested),
+        },
+        ShownTable("weights", rows, ("signal", "before", "after", "events", "fraud")),
+        as_json=False,
+    )
+
+
+def _said(quality: Quality) -> str:
+    precision, recall = ("none" if value is None else f"{value:.1%}" for value in quality)
+    return f"precision {precision}, recall {recall}"

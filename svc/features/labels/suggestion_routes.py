@@ -1,0 +1,230 @@
+"""Weights that the labels of an organization suggest (decisions 14.3). Nothing is changed.
+
+Labeled events are read some at a time, with identifications in between, and weights are fitted on a thread; of all
+organizations one long read runs at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Literal
+
+import msgspec
+import trio
+from msgspec import UNSET, UnsetType
+
+from svc.features.accounts.queries import environments_of
+from svc.features.events.routes import find_positions
+from svc.features.labels.outcomes import Outcome as LabeledOutcome
+from svc.features.labels.queries import labeled_days, labeled_outcomes, stored_outcome
+from svc.features.labels.suggestion import (
+    EXTRA,
+    LEAST_LABELS,
+    Labeled,
+    Quality,
+    SuggestedWeight,
+    Suggestion,
+    is_installed,
+    suggest,
+)
+from svc.identify.events.listing import Filters, Listing
+from svc.identify.model import LABELS, PLATFORMS, Platform
+from svc.identify.queries import events
+from svc.identify.queries.events import EventPosition
+from svc.identify.velocity.counts import EnvironmentKind
+from svc.kernel.http.route import ORGANIZATION, Call, Route, Services
+from svc.kernel.http.rows import in_parts
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.tenants.queries import weights_in_force
+from svc.kernel.values.fields import about
+from svc.kernel.values.refusals import Refusal
+
+MAX_EVENTS = 20_000
+"""Labeled events of each label and environment that are stored."""
+MAX_KEYS = 200_000
+"""Keys of the index that are looked at for them: those of some ten million events."""
+SEGMENTS_AT_ONCE = 4
+"""Of outcomes: a millisecond or two."""
+MAX_SEGMENTS = 2_000
+"""About a million identifications, the newest of the archive."""
+_LAST = b"\xff" * 16
+
+
+class SuggestionQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whose labels are meant."""
+
+    environment: Annotated[
+        Literal["live", "test"], about("`live` is production, `test` staging and development.", "live")
+    ] = "live"
+
+
+class QualityBody(msgspec.Struct, frozen=True):
+    """How well scores from the threshold on tell fraud, by cross-validation."""
+
+    precision: Annotated[float | None, about("Of the labeled events that reach it, fraud; `null` = none does.", 0.9)]
+    recall: Annotated[float | None, about("Of the fraud, that which reaches it.", 0.7)]
+
+
+class SuggestedWeightBody(msgspec.Struct, frozen=True, kw_only=True):
+    """One signal."""
+
+    signal: Annotated[str, about("Name of the signal.", "headless")]
+    before: Annotated[int, about("Its weight in force.", 30)]
+    after: Annotated[int, about("The suggested one.", 42)]
+    events: Annotated[int, about("Labeled events in which it fired: at least 10.", 120)]
+    fraud: Annotated[int, about("Of these, fraud.", 110)]
+
+
+class SuggestionBody(msgspec.Struct, frozen=True, kw_only=True):
+    """Weights that the labels suggest for a platform (decisions 14.3)."""
+
+    platform: Annotated[str, about("Platform whose weights they are.", "web")]
+    fraud: Annotated[int, about("Events labeled as fraud.", 130)]
+    legitimate: Annotated[int, about("Events labeled as legitimate.", 410)]
+    suspect_threshold: Annotated[int, about("The threshold in force, which keeps its meaning.", 30)]
+    needed: Annotated[int, about("Events of each label without which nothing is suggested.", 50)] = LEAST_LABELS
+    is_complete: Annotated[
+        bool,
+        about(
+            "Whether every label was looked at; `false` = older ones were left out. `svc weights suggest` takes all.",
+            True,
+        ),
+    ] = True
+    before: (
+        Annotated[QualityBody, about("By the weights in force; left out while there are too few labels.")] | UnsetType
+    ) = UNSET
+    after: Annotated[QualityBody, about("By the suggested weights; left out then, too.")] | UnsetType = UNSET
+    weights: Annotated[
+        tuple[SuggestedWeightBody, ...],
+        about("Signals that fired in at least 10 labeled events. All others keep theirs."),
+    ]
+
+
+async def read_suggestion(services: Services, call: Call) -> SuggestionBody | Refusal:
+    """`GET .../risk-weights/{platform}/suggestion`: weights that labels suggest, beside those in force. `404` for an
+    unknown platform, `409 analysis_missing`, `429` while another long read of the organization runs.
+    """
+    query: SuggestionQuery = call.query
+    named = call.path["platform"]
+    platform = PLATFORMS[PLATFORMS.index(named)] if named in PLATFORMS else None
+    if platform is None:
+        return Refusal("not_found")
+    refusal = call.turn.refusal()
+    if refusal is not None:
+        return refusal
+    async with call.turn.exclusive():
+        return await _suggested(services, call, query.environment, platform)
+
+
+async def _suggested(
+    services: Services, call: Call, kind: EnvironmentKind, platform: Platform
+) -> SuggestionBody | Refusal:
+    number, labeled = call.organization.number, Labeled(platform)
+    has_all_stored = await _add_stored(services, call, kind, labeled)
+    is_complete = await _add_archived(services, call, kind, labeled) and has_all_stored
+    in_force = await services.store.query(partial(weights_in_force, number=number, key_id=None, platform=platform))
+    if not labeled.is_enough:
+        return SuggestionBody(
+            platform=platform,
+            fraud=labeled.fraud,
+            legitimate=labeled.legitimate,
+            suspect_threshold=in_force.threshold,
+            is_complete=is_complete,
+            weights=(),
+        )
+    if not is_installed():
+        return Refusal("analysis_missing")
+    return _body(
+        await services.world.run_sync(partial(suggest, labeled, in_force, platform)), platform, is_complete=is_complete
+    )
+
+
+async def _add_stored(services: Services, call: Call, kind: EnvironmentKind, labeled: Labeled) -> bool:
+    """Add the newest labeled events that are stored. Return whether they are all that there are."""
+    is_complete = True
+    for environment in environments_of(kind):
+        for label in LABELS:
+            filters = Filters(label=label)
+            listing = Listing(0, call.at_ms + 1, filters, limit=MAX_EVENTS)
+            number = call.organization.number
+            found = await find_positions(services, call.turn, number, environment, listing, MAX_KEYS)
+            is_complete = is_complete and found.resume is None and len(found.rows) < MAX_EVENTS
+            await in_parts(found.rows, partial(_add_at, services, number, filters, labeled))
+    return is_complete
+
+
+async def _add_at(
+    services: Services, number: int, filters: Filters, labeled: Labeled, places: Sequence[EventPosition]
+) -> tuple[()]:
+    def read(snapshot: Snapshot) -> list[LabeledOutcome]:
+        matches = events.read(snapshot, places, filters)
+        return [stored_outcome(snapshot, number, match.request_id.bytes, match.event) for match in matches]
+
+    labeled.add(await services.store.query(read))
+    return ()
+
+
+async def _add_archived(services: Services, call: Call, kind: EnvironmentKind, labeled: Labeled) -> bool:
+    """Add the labeled ones among the newest outcomes of the archive. Return whether they are all that there are."""
+    number, environments = call.organization.number, environments_of(kind)
+    of_days = await services.store.query(partial(labeled_days, number=number))
+    below: bytes | None = _LAST
+    for _ in range(0, MAX_SEGMENTS, SEGMENTS_AT_ONCE):
+        if below is None:
+            break
+        await trio.lowlevel.checkpoint()
+        some, below = await services.store.query(
+            partial(
+                labeled_outcomes,
+                number=number,
+                of_days=of_days,
+                below=below,
+                most=SEGMENTS_AT_ONCE,
+                now_ms=call.at_ms,
+            )
+        )
+        labeled.add(outcome for outcome in some if outcome.facts.environment in environments)
+    return below is None
+
+
+def _body(suggestion: Suggestion, platform: Platform, *, is_complete: bool) -> SuggestionBody:
+    return SuggestionBody(
+        platform=platform,
+        fraud=suggestion.fraud,
+        legitimate=suggestion.legitimate,
+        suspect_threshold=suggestion.threshold,
+        is_complete=is_complete,
+        before=_quality(suggestion.today),
+        after=_quality(suggestion.suggested),
+        weights=tuple(map(_weight, suggestion.weights)),
+    )
+
+
+def _quality(quality: Quality) -> QualityBody:
+    return QualityBody(quality.precision, quality.recall)
+
+
+def _weight(weight: SuggestedWeight) -> SuggestedWeightBody:
+    return SuggestedWeightBody(**msgspec.structs.asdict(weight))
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="getWeightsSuggestion",
+        path=ORGANIZATION + "/risk-weights/{platform}/suggestion",
+        tag="Management: weights",
+        summary="Read which weights labels suggest",
+        description=(
+            "From the organization's own labeled events of the platform, at least 50 of each label: the stored ones, "
+            "and those among about the newest million that are deleted. Nothing is changed. With fewer there "
+            "are no weights in the response. "
+            f"`analysis_missing` where the service runs without `{EXTRA}`."
+        ),
+        handler=read_suggestion,
+        kinds=("management",),
+        query=SuggestionQuery,
+        response=SuggestionBody,
+        errors=("analysis_missing",),
+    ),
+)

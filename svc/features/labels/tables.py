@@ -1,0 +1,133 @@
+"""The tables of labels: outcomes with their counts, labels of visitors and accounts, reviews and notes.
+
+What may live here: declarations as in `tables`, which has them too; import them from there.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from svc.features.labels.outcomes import OUTCOME_MS, OutcomeSegment
+from svc.features.labels.performance import DayOutcomes, LabelCounts
+from svc.features.reviews.reviews import NOTE_MS, Note, Review
+from svc.features.reviews.reviews import SUBJECTS as _SUBJECTS
+from svc.identify.model import ENVIRONMENTS as _ENVIRONMENTS
+from svc.identify.velocity.counts import KINDS as _KINDS
+from svc.kernel.store.schema.codec import Key, Layout, Opaque, Record, Signed
+from svc.kernel.store.schema.key_parts import DAY, DIGEST_16, ORDERED_ID, U32, U64, UUID_V7, index_of
+from svc.kernel.store.schema.table import (
+    WITH_ORGANIZATION,
+    Aged,
+    ErasedBy,
+    ErasedByKey,
+    KeptFor,
+    NotPersonal,
+    Swept,
+    Table,
+    With,
+)
+
+
+class NumberedAccount(msgspec.Struct, frozen=True, array_like=True):
+    """An account that outcomes know by a number. Append fields with defaults, never move them."""
+
+    digest: int
+    """As of `velocity.account_digest`."""
+    last_day: int
+    """The latest UTC day of an outcome that names it."""
+
+
+OUTCOMES = Table(
+    "outcomes",
+    Key(organization=U32, request_id=UUID_V7),
+    Layout(OutcomeSegment.pack, OutcomeSegment.unpack),
+    KeptFor(OUTCOME_MS),
+    NotPersonal("visitors and accounts stand in it by numbers, which lead nowhere once they are erased"),
+    invariants=("outcomes", "labels"),
+)
+"""Outcomes of events that are deleted: up to 512 of one UTC day in a row, by the request id of its newest (ADR 119)."""
+OUTCOME_DAYS = Table(
+    "outcome_days",
+    Key(organization=U32, environment=index_of(_ENVIRONMENTS), day=DAY),
+    Layout(DayOutcomes.pack, DayOutcomes.unpack),
+    With("outcomes"),
+    NotPersonal("counts of a day, which stay when a visitor is erased (decisions 14.1)"),
+    invariants=("outcomes",),
+)
+"""Always what the archived outcomes and all labels of a day add up to; a day without any has no row."""
+ACCOUNT_NUMBERS = Table(
+    "account_numbers",
+    Key(organization=U32, account=U64),
+    Signed("number"),
+    With("numbered_accounts"),
+    ErasedBy("forget_labels"),
+    invariants=("labels",),
+)
+"""By the digest of an account: the number by which outcomes know it."""
+NUMBERED_ACCOUNTS = Table(
+    "numbered_accounts",
+    Key(organization=U32, account=U32),
+    Record(NumberedAccount),
+    Swept("when no outcome names it any more"),
+    ErasedBy("forget_labels"),
+    invariants=("labels",),
+)
+"""By that number."""
+ACCOUNT_NUMBER_COUNTS = Table(
+    "account_number_counts", Key(organization=U32), Signed("given"), WITH_ORGANIZATION, NotPersonal("a count")
+)
+"""The highest number that was given to an account. None is given twice."""
+SUBJECT_LABELS = Table(
+    "subject_labels",
+    Key(organization=U32, kind=index_of(_KINDS), subject=index_of(_SUBJECTS), id=U32),
+    Record(LabelCounts),
+    With("outcomes"),
+    ErasedBy("forget_labels"),
+    invariants=("labels",),
+)
+"""By the number of a visitor or an account: its labeled events, stored and archived. One without any has no row."""
+
+REVIEWS = Table(
+    "reviews",
+    Key(organization=U32, review=ORDERED_ID),
+    Record(Review),
+    Swept("400 days after it was opened"),
+    ErasedBy("forget_reviews"),
+    invariants=("reviews",),
+)
+OPEN_REVIEWS = Table(
+    "open_reviews",
+    Key(organization=U32, review=ORDERED_ID),
+    Opaque(),
+    With("reviews"),
+    ErasedBy("forget_reviews"),
+    invariants=("reviews",),
+)
+"""Those that are open."""
+OPEN_CASES = Table(
+    "open_cases",
+    Key(organization=U32, case=DIGEST_16),
+    Opaque("bytes"),
+    With("reviews"),
+    ErasedBy("forget_reviews"),
+    invariants=("reviews",),
+)
+"""By the digest of visitor and account (`Review.case`): 20 bytes of the id of the review that is open."""
+SUBJECT_REVIEWS = Table(
+    "subject_reviews",
+    Key(organization=U32, subject=index_of(_SUBJECTS), id=U64, review=ORDERED_ID),
+    Opaque(),
+    With("reviews"),
+    ErasedBy("forget_reviews"),
+    invariants=("reviews",),
+)
+"""By the digest of a visitor's or an account's id: its reviews."""
+
+NOTES = Table(
+    "subject_notes",
+    Key(organization=U32, subject=index_of(_SUBJECTS), id=U64, note=ORDERED_ID),
+    Record(Note),
+    Aged(NOTE_MS, since="created_at_ms"),
+    ErasedByKey("subject"),
+)
+"""By the digest of the id of the visitor or account that it is about; oldest first."""

@@ -1,0 +1,355 @@
+"""`svc list`: lists of visitors, accounts, addresses and more, which rules look up (decisions 12)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, cast
+
+import click
+
+from svc.features.lists import jobs as transactions
+from svc.features.lists.jobs import ENTRIES_A_STEP, Added, NewEntry
+from svc.features.lists.lists import (
+    LIST_KINDS,
+    LONGEST_NOTE,
+    MOST_ENTRIES,
+    ListEntry,
+    ListKind,
+    StoredList,
+    canonical,
+    is_list_name,
+)
+from svc.features.lists.queries import all_lists, entries_behind, expired_entries, named_list
+from svc.features.lists.standing import list_effects
+from svc.features.rules.jobs import ruleset_in_force
+from svc.identify.velocity.counts import KINDS
+from svc.kernel.cli.changes import Change, apply, commit
+from svc.kernel.cli.data_directory import account, opened
+from svc.kernel.cli.help import CommandGroup, examples
+from svc.kernel.cli.output import (
+    CommandError,
+    ShownTable,
+    confirmed,
+    data_option,
+    json_option,
+    show,
+    show_json,
+    show_table,
+    standard_output,
+    yes_option,
+)
+from svc.kernel.store.directory import Opened
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.values.csv_tables import SEPARATORS, CsvError, Form, Row, Table, read_table
+from svc.kernel.values.refusals import Refusal
+from svc.kernel.values.timestamps import read_timestamp, timestamp
+from svc.world import World, twenty_characters
+
+COLUMNS = ("value", "note", "expires_at")
+"""Of the CSV, in this order; what is behind the value may be left out."""
+SUSPECTS = frozenset(
+    {"account", "account_id", "customer", "customer_id", "email", "id", "tag", "user", "user_id", "username", "values"}
+)
+"""First lines that begin so are headers of other programs, where any text may be a value."""
+MAX_SHOWN = 5
+"""Entries that are shown before they are added."""
+_SHOWN = ("name", "kind", "entries", "id", "created_at", "updated_at")
+_ENTRIES_AT_ONCE = 1_000
+
+
+@click.group("list", cls=CommandGroup)
+def lists() -> None:
+    """List, create, delete, import and export lists of values, which rules look up."""
+
+
+@lists.command("list", epilog=examples("svc list list ORG", "svc list list ORG --json"))
+@click.argument("organization_id", metavar="ORG")
+@data_option
+@json_option
+def list_(organization_id: str, directory: Path, as_json: bool) -> None:
+    """List all lists of an organization, the six that each has among them."""
+    now_ms = World.real().now_ms()
+    with opened(directory) as found:
+        organization = account(found.store, organization_id).organization
+        with found.store.read() as snapshot:
+            expired = expired_entries(snapshot, organization.number, now_ms)
+            rows = [
+                _shown(each, expired[each.id], organization.created_at_ms)
+                for each in all_lists(snapshot, organization.number).values()
+            ]
+    show_table(rows, _SHOWN, "lists", as_json=as_json)
+
+
+@lists.command(epilog=examples("svc list create ORG vip_accounts --kind account"))
+@click.argument("organization_id", metavar="ORG")
+@click.argument("name")
+@click.option("--kind", type=click.Choice(LIST_KINDS), required=True, help="What its entries are.")
+@data_option
+@json_option
+def create(organization_id: str, name: str, kind: str, directory: Path, as_json: bool) -> None:
+    """Create an empty list. Rules name it by NAME: a letter, then letters, digits and _, in lower case."""
+    if not is_list_name(name):
+        raise CommandError(f"{name!r} is not a list name: a lower-case letter, then up to 47 of a-z, 0-9 and _")
+    world = World.real()
+    now_ms = world.now_ms()
+    list_id = "lst_" + twenty_characters(world.entropy)
+    with opened(directory) as found:
+        organization = account(found.store, organization_id).organization
+        number = organization.number
+
+        def job(transaction: Transaction) -> StoredList:
+            made = transactions.create_list(transaction, number, list_id, name, cast("ListKind", kind), now_ms)
+            return _done(made, organization_id, name)
+
+        made = commit(found, world, job, lambda _: Change(number, list_id, {"name": name, "kind": kind}))
+    show(_shown(made, 0, organization.created_at_ms), as_json=as_json)
+
+
+@lists.command(epilog=examples("svc list delete ORG vip_accounts", "svc list delete ORG vip_accounts --yes"))
+@click.argument("organization_id", metavar="ORG")
+@click.argument("name")
+@yes_option
+@data_option
+@json_option
+def delete(organization_id: str, name: str, sure: bool, directory: Path, as_json: bool) -> None:
+    """Delete a list with its entries."""
+    world = World.real()
+    with opened(directory) as found:
+        number = account(found.store, organization_id).organization.number
+        with found.store.read() as snapshot:
+            known = _named(snapshot, number, organization_id, name)
+        if not known.is_permanent:
+            confirmed(f"This deletes the list {name} of {organization_id} with its entries, for good.", sure=sure)
+
+        def job(transaction: Transaction) -> bool:
+            return _done(transactions.delete_list(transaction, number, known.id), organization_id, name)
+
+        ended = commit(found, world, job, lambda _: Change(number, known.id, {"name": name}))
+        while not ended:
+            ended = apply(found, partial(transactions.continue_deletion, number=number, list_id=known.id))
+    deleted = {"organization_id": organization_id, "id": known.id, "name": name, "status": "deleted"}
+    show(deleted, as_json=as_json)
+
+
+@lists.command(
+    "import",
+    epilog=examples(
+        "svc list import ORG blocked_addresses networks.csv",
+        "svc list import ORG vip_accounts export.csv --dry-run",
+        "svc list import ORG vip_accounts - --separator semicolon",
+    ),
+)
+@click.argument("organization_id", metavar="ORG")
+@click.argument("name")
+@click.argument("file", type=click.File("rb"))
+@click.option("--separator", type=click.Choice(tuple(SEPARATORS)), help="Of the columns; found if not given.")
+@click.option("--dry-run", is_flag=True, help="Show how the file is read, and add nothing.")
+@yes_option
+@data_option
+@json_option
+def import_(
+    organization_id: str,
+    name: str,
+    file: IO[bytes],
+    separator: str | None,
+    dry_run: bool,
+    sure: bool,
+    directory: Path,
+    as_json: bool,
+) -> None:
+    """Add the entries of a CSV file to a list; - is standard input.
+
+    Columns are value, note and expires_at, the last two optional. The first line may name them, in any order and
+    spelling; they are separated by commas, semicolons or tabs. A value that is in the list gets a new note and expiry.
+    If a line is wrong, or could be read in two ways, nothing is added.
+
+    On a terminal the first entries are shown, and you are asked; elsewhere they are added at once.
+    """
+    world = World.real()
+    now_ms = world.now_ms()
+    with opened(directory) as found:
+        number = account(found.store, organization_id).organization.number
+        with found.store.read() as snapshot:
+            known = _named(snapshot, number, organization_id, name)
+        table, entries = read_csv(file.read(), known.kind, now_ms, separator)
+        if dry_run:
+            _show_first(name, table, entries, as_json=as_json)
+            return
+        if not sure and not as_json and sys.stdin.isatty() and file.name != sys.stdin.name:
+            _show_first(name, table, entries, as_json=False)
+            confirmed(f"This adds {_many(entries)} to {name}.", sure=False)
+        added = _import(found, world, number, known, entries, now_ms)
+        with found.store.read() as snapshot:
+            warnings = _warnings(snapshot, number, name)
+    show({"id": known.id, "name": name, "added": added.added, "replaced": added.replaced}, as_json=as_json)
+    for warning in warnings:
+        click.echo(f"Warning: {warning}", err=True)
+
+
+def _warnings(snapshot: Snapshot, number: int, name: str) -> list[str]:
+    """Why an entry of a list that every organization has decides nothing, by kind of environment."""
+    return [
+        f"{name} ({kind}): {effect.reason}"
+        for kind in KINDS
+        for effect in list_effects(ruleset_in_force(snapshot, number, kind))
+        if effect.name == name and effect.effect == "never"
+    ]
+
+
+def _show_first(name: str, table: Table, entries: list[NewEntry], *, as_json: bool) -> None:
+    """How a file was read: its separator and header, and its first entries."""
+    rows = [_row_of(entry.value, entry.note, entry.expires_at_ms) for entry in entries[:MAX_SHOWN]]
+    read = {
+        "name": name,
+        "separator": table.separator,
+        "header": None if table.header is None else ",".join(table.header),
+        "entries": len(entries),
+    }
+    show(read, ShownTable("first", rows, COLUMNS), as_json=as_json)
+
+
+def _many(entries: list[NewEntry]) -> str:
+    return f"{len(entries):,} {'entry' if len(entries) == 1 else 'entries'}"
+
+
+def _import(found: Opened, world: World, number: int, known: StoredList, entries: list[NewEntry], now_ms: int) -> Added:
+    """Add the entries, some in each transaction, if there is room for all of them; recorded with the first."""
+    values = {entry.value for entry in entries}
+    if not _has_room(found, number, len(values), now_ms):
+        values.difference_update(entry.value for entry in _entries(found, number, known, now_ms))
+        if not _has_room(found, number, len(values), now_ms):
+            raise CommandError(f"an organization has at most {MOST_ENTRIES:,} entries in its lists; nothing was added")
+    added = replaced = 0
+    for start in range(0, max(len(entries), 1), ENTRIES_A_STEP):
+        some = entries[start : start + ENTRIES_A_STEP]
+
+        def job(transaction: Transaction, some: list[NewEntry] = some, start: int = start) -> Added:
+            outcome = transactions.add_entries(transaction, number, known.id, some, now_ms)
+            if isinstance(outcome, Refusal):
+                raise CommandError(f"{outcome.message} {start} of {len(entries)} entries were added before.")
+            return outcome
+
+        if start:
+            outcome = apply(found, job)
+        else:
+            outcome = commit(found, world, job, lambda _: Change(number, known.id, {"entries": entries}))
+        added, replaced = added + outcome.added, replaced + outcome.replaced
+    return Added(added, replaced)
+
+
+def _has_room(found: Opened, number: int, added: int, now_ms: int) -> bool:
+    with found.store.read() as snapshot:
+        return transactions.has_room(snapshot, number, added, now_ms)
+
+
+def read_csv(content: bytes, kind: ListKind, now_ms: int, separator: str | None = None) -> tuple[Table, list[NewEntry]]:
+    """Return a CSV file as it was read, and its entries. Raises `CommandError` with the number of the first line that
+    is wrong. `separator`: see `read_table`.
+    """
+    form = Form(COLUMNS, ("value",), suspects=SUSPECTS if kind in ("account", "tag") else frozenset())
+    try:
+        table = read_table(content, form, separator)
+    except CsvError as error:
+        raise CommandError(f"{error}; nothing was added") from None
+    return table, [_entry(row, kind, now_ms) for row in table.rows]
+
+
+def _entry(row: Row, kind: ListKind, now_ms: int) -> NewEntry:
+    value, note, expires_at = (row.cells[column] for column in COLUMNS)
+    spelled = canonical(kind, value)
+    at_ms = read_timestamp(expires_at) if expires_at else None
+    fault = None
+    if spelled is None:
+        fault = f"{value!r} is not a value of a list of kind {kind}"
+    elif len(note) > LONGEST_NOTE:
+        fault = f"the note has more than {LONGEST_NOTE} characters"
+    elif expires_at and at_ms is None:
+        fault = f"{expires_at!r} is not a time such as 2026-01-05T10:00:00Z"
+    elif at_ms is not None and at_ms <= now_ms:
+        fault = f"{expires_at} is in the past"
+    if fault is not None or spelled is None:
+        raise CommandError(f"line {row.line}: {fault}; nothing was added")
+    return NewEntry(spelled, note, at_ms)
+
+
+@lists.command(epilog=examples("svc list export ORG blocked_addresses > networks.csv"))
+@click.argument("organization_id", metavar="ORG")
+@click.argument("name")
+@data_option
+@json_option
+def export(organization_id: str, name: str, directory: Path, as_json: bool) -> None:
+    """Print the entries of a list as CSV, as `svc list import` reads it, without those that have expired."""
+    now_ms = World.real().now_ms()
+    with opened(directory) as found:
+        number = account(found.store, organization_id).organization.number
+        with found.store.read() as snapshot:
+            known = _named(snapshot, number, organization_id, name)
+        entries = _entries(found, number, known, now_ms)
+        if as_json:
+            show_json({"id": known.id, "name": name, "kind": known.kind, "entries": [_row(each) for each in entries]})
+            return
+        write = standard_output()
+        write(_csv_line(COLUMNS))
+        for entry in entries:
+            write(_csv_line(value or "" for value in _row(entry).values()))
+    sys.stdout.buffer.flush()
+
+
+def _entries(found: Opened, number: int, known: StoredList, now_ms: int) -> Iterator[ListEntry]:
+    """The living entries, in the order of their values; read some at a time, so that no old state is held."""
+    after = ""
+    while True:
+        with found.store.read() as snapshot:
+            rows = entries_behind(snapshot, number, known.id, "", after, _ENTRIES_AT_ONCE)
+        yield from (entry for _, entry in rows if entry.is_living(now_ms))
+        if len(rows) < _ENTRIES_AT_ONCE:
+            return
+        after = rows[-1][0]
+
+
+def _row(entry: ListEntry) -> dict[str, str | None]:
+    return _row_of(entry.value, entry.note, entry.expires_at_ms)
+
+
+def _row_of(value: str, note: str, expires_at_ms: int | None) -> dict[str, str | None]:
+    expires_at = None if expires_at_ms is None else timestamp(expires_at_ms)
+    return dict(zip(COLUMNS, (value, note, expires_at), strict=True))
+
+
+def _csv_line(cells: Iterable[str]) -> bytes:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue().encode()
+
+
+def _named(snapshot: Snapshot, number: int, organization_id: str, name: str) -> StoredList:
+    found = named_list(snapshot, number, name)
+    if found is None:
+        raise CommandError(f"{organization_id} has no list {name!r}; `svc list list {organization_id}` shows them")
+    return found
+
+
+def _done(outcome: Any, organization_id: str, name: str) -> Any:
+    """Return the result of a change. Raises `CommandError` where it was refused."""
+    if isinstance(outcome, Refusal):
+        if outcome.code == "not_found":
+            raise CommandError(f"{organization_id} has no list {name!r}; `svc list list {organization_id}` shows them")
+        raise CommandError(f"{name}: {outcome.message}")
+    return outcome
+
+
+def _shown(found: StoredList, expired: int, organization_created_at_ms: int) -> dict[str, Any]:
+    created_at_ms = organization_created_at_ms if found.created_at_ms is None else found.created_at_ms
+    return {
+        "id": found.id,
+        "name": found.name,
+        "kind": found.kind,
+        "entries": found.entries - expired,
+        "created_at": timestamp(created_at_ms),
+        "updated_at": timestamp(created_at_ms if found.updated_at_ms is None else found.updated_at_ms),
+    }

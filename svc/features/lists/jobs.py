@@ -1,0 +1,276 @@
+"""Lists and their entries: made, changed and deleted; and the entries that go by themselves (decisions 12).
+
+A list counts its entries, and of one of addresses how many there are of each length of networks, so that rules ask for
+no others. A list and an entry have a row of `list_marks` as well, and an entry that expires one of `list_expiries`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import msgspec
+
+from svc.features.lists.lists import MOST_ENTRIES, MOST_LISTS, ListEntry, ListKind, StoredList, entry_key
+from svc.features.lists.queries import (
+    all_lists,
+    expired_keys,
+    find_entry,
+    find_list,
+    lists_of,
+    living_entries,
+    mark_of,
+    named_list,
+    raw_id,
+    stored_entry,
+)
+from svc.features.rules.jobs import is_named, note_deciding
+from svc.features.tables import LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS, LISTS
+from svc.kernel.store.schema.key_parts import LIST_ID
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.values.refusals import Refusal
+
+ENTRIES_A_STEP = 150
+"""Of a deleted list, in one transaction."""
+
+
+class NewEntry(NamedTuple):
+    """An entry to add; its value is in the form of `lists.canonical`."""
+
+    value: str
+    note: str = ""
+    expires_at_ms: int | None = None
+
+
+class Added(NamedTuple):
+    """The result of adding entries."""
+
+    added: int
+    replaced: int
+
+
+def create_list(
+    transaction: Transaction, number: int, list_id: str, name: str, kind: ListKind, now_ms: int
+) -> StoredList | Refusal:
+    """Create an empty list. Refusals: `409 list_exists` if the name is taken, `409 list_limit` beyond `MOST_LISTS`.
+    Raises `CorruptionError` if a list is hidden, since it may have this name.
+    """
+    if named_list(transaction, number, name) is not None:
+        return Refusal("list_exists")
+    if len(all_lists(transaction, number)) >= MOST_LISTS:
+        return Refusal("list_limit")
+    made = StoredList(id=list_id, name=name, kind=kind, created_at_ms=now_ms, updated_at_ms=now_ms)
+    _keep(transaction, number, made)
+    transaction.put(LIST_MARKS, (number, mark_of(raw_id(list_id))), b"")
+    return made
+
+
+def rename_list(transaction: Transaction, number: int, list_id: str, name: str, now_ms: int) -> StoredList | Refusal:
+    """Rename a list; its present name changes nothing. Refusals: `404 not_found`, `409 list_permanent`, `list_in_use`
+    or `list_exists`.
+    """
+    found = find_list(transaction, number, list_id)
+    if found is None:
+        return Refusal("not_found")
+    if found.name == name:
+        return found
+    refusal = _bound(transaction, number, found)
+    if refusal is not None:
+        return refusal
+    if name in all_lists(transaction, number):
+        return Refusal("list_exists")
+    renamed = msgspec.structs.replace(found, name=name, updated_at_ms=now_ms)
+    transaction.delete(LISTS, number, found.name)
+    _keep(transaction, number, renamed)
+    return renamed
+
+
+def delete_list(transaction: Transaction, number: int, list_id: str) -> bool | Refusal:
+    """Delete a list. Return `False` if it is deleted and `continue_deletion` must follow for the rest of its entries.
+    Refusals: `404 not_found`, `409 list_permanent` or `list_in_use`.
+    """
+    found = find_list(transaction, number, list_id)
+    if found is None:
+        return Refusal("not_found")
+    refusal = _bound(transaction, number, found)
+    if refusal is not None:
+        return refusal
+    transaction.delete(LISTS, number, found.name)
+    transaction.delete(LIST_MARKS, number, mark_of(raw_id(list_id)))
+    return continue_deletion(transaction, number, list_id)
+
+
+def continue_deletion(transaction: Transaction, number: int, list_id: str) -> bool:
+    """Delete up to `ENTRIES_A_STEP` entries of a deleted list; return `True` if nothing is left. If this is never
+    called, retention deletes them.
+    """
+    return _purge(transaction, number, raw_id(list_id), ENTRIES_A_STEP) < ENTRIES_A_STEP
+
+
+def _keep(transaction: Transaction, number: int, found: StoredList) -> None:
+    transaction.put(LISTS, (number, found.name), found)
+    note_deciding(transaction, number)
+
+
+def _bound(transaction: Transaction, number: int, found: StoredList) -> Refusal | None:
+    """What keeps a list and its name."""
+    if found.is_permanent:
+        return Refusal("list_permanent")
+    return Refusal("list_in_use") if is_named(transaction, number, found.name) else None
+
+
+def add_entries(
+    transaction: Transaction,
+    number: int,
+    list_id: str,
+    entries: Sequence[NewEntry],
+    now_ms: int,
+    by: str | None = None,
+) -> Added | Refusal:
+    """Add entries. An entry whose value is in the list already is replaced, but keeps its time of creation and author.
+    `by`: the id of the member who adds them. Refusals: `404 not_found`; `409 list_limit`, without adding any, if more
+    than `MOST_ENTRIES` would not have expired.
+    """
+    found = find_list(transaction, number, list_id)
+    if found is None:
+        return Refusal("not_found")
+    newest = {entry.value: entry for entry in entries}
+    raw_list = raw_id(list_id)
+    stored = {value: stored_entry(transaction, number, raw_list, value) for value in newest}
+    added = [value for value, entry in stored.items() if entry is None or not entry.is_living(now_ms)]
+    if not has_room(transaction, number, len(added), now_ms):
+        return Refusal("list_limit")
+    for value, entry in newest.items():
+        before = stored[value]
+        if before is not None:
+            _forget_expiry(transaction, number, raw_list, before)
+        stays = before is not None and before.is_living(now_ms)
+        made = (before.created_at_ms, before.created_by) if before is not None and stays else (now_ms, by)
+        row = ListEntry(value, entry.note, entry.expires_at_ms, *made)
+        transaction.put(LIST_ENTRIES, (number, raw_list, entry_key(value)), row)
+        transaction.put(LIST_MARKS, (number, mark_of(raw_list, value)), b"")
+        if row.expires_at_ms is not None:
+            transaction.put(LIST_EXPIRIES, (number, row.expires_at_ms, raw_list, entry_key(value)), b"")
+    counted = found.counting(added=[value for value, entry in stored.items() if entry is None])
+    _keep(transaction, number, msgspec.structs.replace(counted, updated_at_ms=now_ms))
+    if found.updated_at_ms is None:  # it had no row
+        transaction.put(LIST_MARKS, (number, mark_of(raw_list)), b"")
+    delete_expired(transaction, number, now_ms, 2 * len(newest))  # so that what has expired never piles up
+    return Added(len(added), len(entries) - len(added))
+
+
+def has_room(snapshot: Snapshot, number: int, added: int, now_ms: int) -> bool:
+    """Return whether `added` more entries fit in the organization's lists. Expired entries are counted only if that
+    decides.
+    """
+    stored = sum(found.entries for found in lists_of(snapshot, number).values())
+    return stored + added <= MOST_ENTRIES or living_entries(snapshot, number, now_ms) + added <= MOST_ENTRIES
+
+
+def remove_entries(
+    transaction: Transaction, number: int, list_id: str, values: Iterable[str], now_ms: int
+) -> StoredList | Refusal:
+    """Remove the entries of these values, given in canonical spelling; values without an entry are ignored. `404
+    not_found` for an unknown list.
+    """
+    found = find_list(transaction, number, list_id)
+    if found is None:
+        return Refusal("not_found")
+    wanted = (find_entry(transaction, number, found, value, now_ms) for value in dict.fromkeys(values))
+    gone = [entry for entry in wanted if entry is not None]
+    if not gone:
+        return found
+    for entry in gone:
+        _delete(transaction, number, raw_id(list_id), entry)
+    left = msgspec.structs.replace(found.counting(removed=[entry.value for entry in gone]), updated_at_ms=now_ms)
+    _keep(transaction, number, left)
+    return left
+
+
+def listed(snapshot: Snapshot, number: int, kind: ListKind, value: str) -> Iterator[tuple[bytes, ListEntry]]:
+    """Yield (id of the list as in keys, entry) of every entry for a visitor or an account in the organization's lists,
+    including expired ones.
+    """
+    raw_lists = {raw_id(found.id): found.kind for found in lists_of(snapshot, number).values()}
+    for raw_list in dict.fromkeys([*raw_lists, *_stored_lists(snapshot, number)]):
+        if raw_lists.get(raw_list, kind) == kind:  # one that was deleted may have been of this kind
+            entry = stored_entry(snapshot, number, raw_list, value)
+            if entry is not None:
+                yield raw_list, entry
+
+
+def purge_listed(transaction: Transaction, number: int, kind: ListKind, value: str) -> bool:
+    """Remove a visitor or an account from all lists of the organization; return whether it was in any."""
+    gone = list(listed(transaction, number, kind, value))
+    for raw_list, entry in gone:
+        _delete(transaction, number, raw_list, entry)
+    _uncount(transaction, number, gone)
+    return bool(gone)
+
+
+def delete_expired(transaction: Transaction, number: int, now_ms: int, most: int) -> int:
+    """Delete up to `most` expired entries, the earliest first; returns how many there were."""
+    keys = list(islice(expired_keys(transaction, number, now_ms), most))
+    entries = [(raw_list, transaction.get(LIST_ENTRIES, number, raw_list, key)) for _, _, raw_list, key in keys]
+    gone = [(raw_list, entry) for raw_list, entry in entries if entry is not None]
+    for raw_list, entry in gone:
+        _delete(transaction, number, raw_list, entry)
+    _uncount(transaction, number, gone)
+    return len(gone)
+
+
+def delete_stray(transaction: Transaction, number: int, most: int) -> int:
+    """Delete up to `most` entries of lists that were deleted; returns how many there were."""
+    there = {raw_id(found.id) for found in lists_of(transaction, number).values()}
+    deleted = 0
+    for raw_list in _stored_lists(transaction, number):
+        if raw_list not in there:
+            deleted += _purge(transaction, number, raw_list, most - deleted)
+        if deleted == most:
+            break
+    return deleted
+
+
+def _stored_lists(snapshot: Snapshot, number: int) -> Iterator[bytes]:
+    """Each list of which there are entries, by one look at its first."""
+    start: tuple[int, bytes] | None = (number, bytes(LIST_ID_BYTES))
+    while start is not None:
+        found = next(snapshot.scan_keys(LIST_ENTRIES, start, (number + 1,)), None)
+        start = None
+        if found is not None:
+            yield found[1]
+            start = (number, (int.from_bytes(found[1]) + 1).to_bytes(LIST_ID_BYTES))
+
+
+LIST_ID_BYTES = 20
+
+
+def _purge(transaction: Transaction, number: int, raw_list: bytes, most: int) -> int:
+    """Delete up to `most` entries of a list that has no row any more."""
+    entries = [entry for _, entry in islice(transaction.scan(LIST_ENTRIES, number, raw_list), most)]
+    for entry in entries:
+        _delete(transaction, number, raw_list, entry)
+    return len(entries)
+
+
+def _delete(transaction: Transaction, number: int, raw_list: bytes, entry: ListEntry) -> None:
+    transaction.delete(LIST_ENTRIES, number, raw_list, entry_key(entry.value))
+    transaction.delete(LIST_MARKS, number, mark_of(raw_list, entry.value))
+    _forget_expiry(transaction, number, raw_list, entry)
+
+
+def _forget_expiry(transaction: Transaction, number: int, raw_list: bytes, entry: ListEntry) -> None:
+    if entry.expires_at_ms is not None:
+        transaction.delete(LIST_EXPIRIES, number, entry.expires_at_ms, raw_list, entry_key(entry.value))
+
+
+def _uncount(transaction: Transaction, number: int, gone: Iterable[tuple[bytes, ListEntry]]) -> None:
+    """Take entries that were deleted out of the counts of their lists; when those were changed last stays."""
+    values: defaultdict[str, list[str]] = defaultdict(list)
+    for raw_list, entry in gone:
+        values[str(LIST_ID.show(raw_list))].append(entry.value)
+    for found in lists_of(transaction, number).values() if values else ():
+        if found.id in values:
+            _keep(transaction, number, found.counting(removed=values[found.id]))

@@ -1,0 +1,245 @@
+"""Lists of an organization: what an entry may be, in its one spelling, and what is kept of a list (decisions 12).
+
+What may live here: kinds, values, records and limits of lists. Rules ask whether a value of an event is in a list; the
+store has the entries.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from hashlib import sha256
+from ipaddress import IPv4Network, IPv6Address, ip_network
+from typing import Final, Literal, get_args
+
+import msgspec
+
+from svc.identify.velocity.names import ACCOUNT_ID
+from svc.kernel.values.addresses import LONGEST_LITERAL, parse_ip, read_address
+from svc.kernel.values.encodings import base62
+from svc.kernel.values.ids import is_visitor_id
+from svc.kernel.values.origins import normalize_origin
+
+ListKind = Literal["visitor", "account", "address", "country", "asn", "origin", "tag"]
+LIST_KINDS: tuple[ListKind, ...] = get_args(ListKind)
+
+FIRST_LISTS: Final[dict[str, ListKind]] = {
+    "blocked_visitors": "visitor",
+    "blocked_accounts": "account",
+    "blocked_addresses": "address",
+    "trusted_visitors": "visitor",
+    "trusted_accounts": "account",
+    "trusted_addresses": "address",
+}
+"""Name -> kind of the lists that every organization has (decisions 12.2)."""
+
+MOST_LISTS = 100
+"""Of an organization, the six included."""
+MOST_ENTRIES = 100_000
+"""Living ones of an organization, in all its lists."""
+MOST_AT_ONCE = 1_000
+"""Entries or values of one request."""
+LONGEST_NOTE = 500
+LONGEST_TAG = 1024
+
+NAME_FORM: Final = r"^[a-z][a-z0-9_]{0,47}$(?!\n)"
+_NAME = re.compile(NAME_FORM)
+_LIST_ID = re.compile(r"lst_[0-9A-Za-z]{20}", re.ASCII)
+_COUNTRY = re.compile(r"[A-Za-z]{2}")
+_ASN = re.compile(r"(?:[Aa][Ss])?([0-9]{1,20})")
+_LAST_ASN = (1 << 32) - 1
+
+Prefix = tuple[int, int]
+"""Version and length of a network; an address is a network of all its bits."""
+
+
+def is_list_name(text: str) -> bool:
+    """Return whether a list may have this name (decisions 12.1)."""
+    return _NAME.fullmatch(text) is not None
+
+
+def is_list_id(text: str) -> bool:
+    """Return whether text has the form of the id of a list."""
+    return _LIST_ID.fullmatch(text) is not None
+
+
+@lru_cache(maxsize=1024)
+def first_list_id(number: int, name: str) -> str:
+    """Return the id of one of `FIRST_LISTS` of the organization with this number: it follows from both, so that the
+    list needs no row before it is used.
+    """
+    return "lst_" + base62(int.from_bytes(sha256(f"svc list {number} {name}".encode()).digest()), 20)
+
+
+def canonical(kind: ListKind, text: str) -> str | None:
+    """Return the one spelling of a value of a list of this kind; `None` for text that is not such a value (decisions
+    12.1).
+    """
+    return _SPELLINGS[kind](text)
+
+
+def searched(kind: ListKind, text: str) -> str:
+    """Return the beginning of a value as it may be typed, in the spelling of entries as far as a beginning has one."""
+    match kind:
+        case "country":
+            return text.upper()
+        case "asn":
+            return text[2:] if text[:2].upper() == "AS" else text
+        case "address" | "origin":
+            return text.lower()
+        case _:
+            return text
+
+
+def _visitor(text: str) -> str | None:
+    return text if is_visitor_id(text) else None
+
+
+def _account(text: str) -> str | None:
+    return text if ACCOUNT_ID.fullmatch(text) else None
+
+
+def _country(text: str) -> str | None:
+    return text.upper() if _COUNTRY.fullmatch(text) else None
+
+
+def _asn(text: str) -> str | None:
+    found = _ASN.fullmatch(text)
+    number = 0 if found is None else int(found[1])
+    return str(number) if 0 < number <= _LAST_ASN else None
+
+
+def _tag(text: str) -> str | None:
+    return text if 0 < len(text) <= LONGEST_TAG else None
+
+
+def _address(text: str) -> str | None:
+    """An address, or a network without the bits of a host. A network of IPv4 addresses mapped into IPv6 becomes that of
+    the IPv4 addresses, as those do.
+    """
+    if "/" not in text:
+        return parse_ip(text)
+    written, _, length = text.partition("/")
+    if len(written) > LONGEST_LITERAL or "%" in written or not (length.isascii() and length.isdecimal()):
+        return None
+    try:
+        network = ip_network(text, strict=False)
+    except ValueError:
+        return None
+    mapped = network.network_address.ipv4_mapped if isinstance(network.network_address, IPv6Address) else None
+    if mapped is not None and network.prefixlen >= _MAPPED_BITS:
+        network = IPv4Network((int(mapped), network.prefixlen - _MAPPED_BITS))
+    return str(network.network_address if network.prefixlen == network.max_prefixlen else network)
+
+
+_MAPPED_BITS = 96
+"""Of `::ffff:0:0/96`, below which the mapped IPv4 addresses are."""
+_SPELLINGS: dict[ListKind, Callable[[str], str | None]] = {
+    "visitor": _visitor,
+    "account": _account,
+    "address": _address,
+    "country": _country,
+    "asn": _asn,
+    "origin": normalize_origin,
+    "tag": _tag,
+}
+
+
+def prefix_of(value: str) -> Prefix:
+    """Return the IP version and prefix length of an entry of a list of addresses."""
+    network = ip_network(value)
+    return network.version, network.prefixlen
+
+
+def covering(address: str, prefixes: Iterable[Prefix]) -> Iterator[str]:
+    """Yield the entry of each of these lengths that would have the address in it; none for text that is not
+    an address.
+    """
+    found = read_address(address)
+    if found is None:
+        return
+    for version, length in prefixes:
+        if version == found.version:
+            hidden = found.max_prefixlen - length
+            start = type(found)(int(found) >> hidden << hidden)
+            yield f"{start}/{length}" if hidden else str(start)
+
+
+_CUT_BYTES = 320
+"""Of a value in a key: LMDB's keys have 511 bytes at most."""
+
+
+def entry_key(value: str) -> str:
+    """Return what stands for a value in the keys of entries: the value itself or, if it is long, its beginning and a
+    digest of the whole. Keys are unique, and sort by the first 320 bytes of the values.
+    """
+    if len(value.encode()) <= _CUT_BYTES:
+        return value
+    return f"{key_prefix(value)}\n{sha256(value.encode()).hexdigest()[:32]}"
+
+
+def key_prefix(beginning: str) -> str:
+    """Return a prefix that the keys of all values with this beginning share; keys of other long values may
+    have it too.
+    """
+    return beginning.encode()[:_CUT_BYTES].decode(errors="ignore")
+
+
+class StoredList(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """A list of an organization. Append fields with defaults, never move them."""
+
+    id: str
+    name: str
+    """As in its key."""
+    kind: ListKind
+    created_at_ms: int | None
+    """`None` = with its organization."""
+    updated_at_ms: int | None
+    """When its name or its entries were changed last; `None` = never."""
+    entries: int = 0
+    """Those that are stored; some of them may have expired."""
+    prefixes: tuple[tuple[int, int, int], ...] = ()
+    """Version, length and number of entries of the addresses and networks in it; of lists of other kinds empty."""
+
+    @property
+    def is_permanent(self) -> bool:
+        """Whether it is one of `FIRST_LISTS`, which can neither be deleted nor renamed."""
+        return self.name in FIRST_LISTS
+
+    def counting(self, *, added: Iterable[str] = (), removed: Iterable[str] = ()) -> StoredList:
+        """Return the record after entries with these values were added and removed."""
+        new, gone = list(added), list(removed)
+        entries = self.entries + len(new) - len(gone)
+        if self.kind != "address":
+            return msgspec.structs.replace(self, entries=entries)
+        counts = Counter({(version, length): count for version, length, count in self.prefixes})
+        counts.update(map(prefix_of, new))
+        counts.subtract(map(prefix_of, gone))
+        prefixes = tuple((*prefix, count) for prefix, count in sorted(counts.items()) if count)
+        return msgspec.structs.replace(self, entries=entries, prefixes=prefixes)
+
+
+def first_list(number: int, name: str) -> StoredList:
+    """Return one of `FIRST_LISTS` of an organization that has never used it. Raises `KeyError` for another name."""
+    return StoredList(
+        id=first_list_id(number, name), name=name, kind=FIRST_LISTS[name], created_at_ms=None, updated_at_ms=None
+    )
+
+
+class ListEntry(msgspec.Struct, frozen=True, array_like=True):
+    """One entry of a list. Append fields with defaults, never move them."""
+
+    value: str
+    """As of `canonical`."""
+    note: str
+    expires_at_ms: int | None
+    """From when on it is none any more; `None` = never."""
+    created_at_ms: int
+    created_by: str | None = None
+    """The id of the member who added it; `None` = a management key or the command line did."""
+
+    def is_living(self, now_ms: int) -> bool:
+        """Return whether it has not expired."""
+        return self.expires_at_ms is None or now_ms < self.expires_at_ms

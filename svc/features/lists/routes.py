@@ -1,0 +1,318 @@
+"""Lists of an organization and their entries (decisions 12). What is changed holds from the next request on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from msgspec import UNSET
+
+from svc.features.keys.routes import read_expiry
+from svc.features.lists import jobs as lists
+from svc.features.lists.bodies import (
+    AddedBody,
+    AddEntriesBody,
+    CreateListBody,
+    EntriesBody,
+    ListBody,
+    ListEntriesQuery,
+    ListsBody,
+    NewEntryBody,
+    RemoveEntriesBody,
+    UpdateListBody,
+    entry_row,
+    list_row,
+)
+from svc.features.lists.jobs import NewEntry
+from svc.features.lists.lists import ListEntry, ListKind, StoredList, canonical, searched
+from svc.features.lists.queries import all_lists, entries_behind, expired_entries, find_list, raw_id
+from svc.kernel.http.callers.limits import ENTRY_WORK
+from svc.kernel.http.change import caller_of, change
+from svc.kernel.http.route import ORGANIZATION, Call, Route, Services
+from svc.kernel.http.rows import encoded, page_of
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.cursor import read_cursor, write_cursor
+from svc.kernel.values.refusals import Detail, Refusal, invalid
+from svc.kernel.values.struct_fields import sent
+from svc.world import twenty_characters
+
+ENTRIES_AT_ONCE = 64
+"""About a millisecond."""
+ENTRIES_A_PAGE = 10_000
+"""That are looked at for one page: where most have expired, it may be short and have a cursor."""
+
+
+async def list_lists(services: Services, call: Call) -> ListsBody | Refusal:
+    """`GET .../lists`: all lists, the six that every organization has among them (decisions 12.1)."""
+    number = call.organization.number
+
+    def read(snapshot: Snapshot) -> tuple[ListBody, ...]:
+        expired = expired_entries(snapshot, number, call.at_ms)
+        return tuple(_row(call, found, expired[found.id]) for found in all_lists(snapshot, number).values())
+
+    return ListsBody(await services.store.query(read))
+
+
+async def create_list(services: Services, call: Call) -> ListBody | Refusal:
+    """`POST .../lists`: `201` with the new list. `409 list_exists` or `list_limit` (decisions 12.1)."""
+    body: CreateListBody = call.body
+    number = call.organization.number
+    list_id = "lst_" + twenty_characters(services.world.entropy)
+    job = partial(lists.create_list, number=number, list_id=list_id, name=body.name, kind=body.kind, now_ms=call.at_ms)
+    made = await change(services, call, job)
+    return made if isinstance(made, Refusal) else _row(call, made, 0)
+
+
+async def get_list(services: Services, call: Call) -> ListBody | Refusal:
+    """`GET .../lists/{list_id}`: the list. `404 not_found`."""
+    return await _read(services, call)
+
+
+async def update_list(services: Services, call: Call) -> ListBody | Refusal:
+    """`PATCH .../lists/{list_id}`: another name. `404`, `409 list_permanent`, `list_in_use` or `list_exists` (decisions
+    12.2).
+    """
+    body: UpdateListBody = call.body
+    if body.name is UNSET:
+        return await get_list(services, call)
+    number, list_id = call.organization.number, call.path["list_id"]
+    job = partial(lists.rename_list, number=number, list_id=list_id, name=body.name, now_ms=call.at_ms)
+    renamed = await change(services, call, job)
+    return renamed if isinstance(renamed, Refusal) else await _read(services, call)
+
+
+async def delete_list(services: Services, call: Call) -> Refusal | None:
+    """`DELETE .../lists/{list_id}`: `204` when nothing of it is left. `404`, `409 list_permanent` or `list_in_use`
+    (decisions 12.2).
+
+    Where the caller does not wait, retention deletes the rest of its entries.
+    """
+    number, list_id = call.organization.number, call.path["list_id"]
+    ended = await change(
+        services, call, partial(lists.delete_list, number=number, list_id=list_id), may_use_reserve=True
+    )
+    while ended is False:
+        go_on = partial(lists.continue_deletion, number=number, list_id=list_id)
+        ended = await change(services, call, go_on, may_use_reserve=True)
+    return ended if isinstance(ended, Refusal) else None
+
+
+async def list_entries(services: Services, call: Call) -> EntriesBody | Refusal:
+    """`GET .../lists/{list_id}/entries`: a page of the entries that have not expired, in the order of their values.
+    `404`, `422` (`invalid_cursor`).
+    """
+    query: ListEntriesQuery = call.query
+    number, key = call.organization.number, services.webhooks.cursors_key
+    found = await _find(services, call)
+    if found is None:
+        return Refusal("not_found")
+    after, of_list = "", raw_id(found.id)
+    if query.cursor is not UNSET:
+        row = read_cursor(key, "list_entries", number, query.cursor)
+        if row is None or not row.startswith(of_list):
+            return invalid("cursor", "invalid_cursor", "query")
+        after = row.removeprefix(of_list).decode()
+    beginning = searched(found.kind, sent(query.q) or "")
+    find = partial(entries_behind, number=number, list_id=found.id, beginning=beginning)
+
+    async def read(after: str, count: int) -> list[tuple[str, ListEntry | None]]:
+        rows = await services.store.query(partial(find, after=after, limit=count))
+        return [(at, entry if _is_shown(entry, beginning, call.at_ms) else None) for at, entry in rows]
+
+    shown, resume = await page_of(read, after, query.limit, ENTRIES_AT_ONCE, ENTRIES_A_PAGE)
+    next_cursor = UNSET if resume is None else write_cursor(key, "list_entries", number, of_list + resume.encode())
+    return EntriesBody(await encoded(shown, partial(map, entry_row)), next_cursor)
+
+
+async def add_entries(services: Services, call: Call) -> AddedBody | Refusal:
+    """`POST .../lists/{list_id}/entries`: `200` with how many values were added and replaced, all or none. `404`, `422`
+    with each value or expiry that is wrong, `409 list_limit`, `429` after much work.
+    """
+    body: AddEntriesBody = call.body
+    refusal = services.limits.work_refusal(call.organization.number, ENTRY_WORK * len(body.entries), call.at_ms)
+    if refusal is not None:
+        return refusal
+    found = await _find(services, call)
+    if found is None:
+        return Refusal("not_found")
+    entries = read_entries(found.kind, body.entries, call.at_ms)
+    if isinstance(entries, Refusal):
+        return entries
+    caller = caller_of(call)
+    job = partial(
+        lists.add_entries,
+        number=caller.organization.number,
+        list_id=found.id,
+        entries=entries,
+        now_ms=call.at_ms,
+        by=caller.member_id,
+    )
+    added = await change(services, call, job)
+    return added if isinstance(added, Refusal) else AddedBody(*added)
+
+
+async def remove_entries(services: Services, call: Call) -> Refusal | None:
+    """`DELETE .../lists/{list_id}/entries`: `204`. `404`, `422` with each value that could not be in the list."""
+    body: RemoveEntriesBody = call.body
+    found = await _find(services, call)
+    if found is None:
+        return Refusal("not_found")
+    values = [canonical(found.kind, text) for text in body.values]
+    faults = [_fault(f"values[{index}]") for index, value in enumerate(values) if value is None]
+    if faults:
+        return Refusal("validation_error", tuple(faults))
+    job = partial(
+        lists.remove_entries,
+        number=call.organization.number,
+        list_id=found.id,
+        values=[value for value in values if value is not None],
+        now_ms=call.at_ms,
+    )
+    left = await change(services, call, job, may_use_reserve=True)
+    return left if isinstance(left, Refusal) else None
+
+
+def read_entries(kind: ListKind, entries: Sequence[NewEntryBody], now_ms: int) -> list[NewEntry] | Refusal:
+    """Return the entries for a list of this kind, with canonical values, or `422` with every invalid value
+    (`invalid_value`) and every expiry that is not after `now_ms` (`out_of_range`).
+    """
+    read: list[NewEntry] = []
+    faults: list[Detail] = []
+    for index, entry in enumerate(entries):
+        value, expires_at_ms = canonical(kind, entry.value), read_expiry(entry.expires_at, now_ms)
+        if value is None:
+            faults.append(_fault(f"entries[{index}].value"))
+        elif isinstance(expires_at_ms, Refusal):
+            faults.append(Detail(f"entries[{index}].expires_at", "out_of_range", "body"))
+        else:
+            read.append(NewEntry(value, entry.note, expires_at_ms))
+    return Refusal("validation_error", tuple(faults)) if faults else read
+
+
+def _fault(field: str) -> Detail:
+    return Detail(field, "invalid_value", "body")
+
+
+def _is_shown(entry: ListEntry, beginning: str, now_ms: int) -> bool:
+    return entry.is_living(now_ms) and entry.value.startswith(beginning)
+
+
+async def _find(services: Services, call: Call) -> StoredList | None:
+    number, list_id = call.organization.number, call.path["list_id"]
+    return await services.store.query(partial(find_list, number=number, list_id=list_id))
+
+
+async def _read(services: Services, call: Call) -> ListBody | Refusal:
+    number, list_id = call.organization.number, call.path["list_id"]
+
+    def read(snapshot: Snapshot) -> ListBody | Refusal:
+        found = find_list(snapshot, number, list_id)
+        if found is None:
+            return Refusal("not_found")
+        return _row(call, found, expired_entries(snapshot, number, call.at_ms)[list_id])
+
+    return await services.store.query(read)
+
+
+def _row(call: Call, found: StoredList, expired: int) -> ListBody:
+    return list_row(found, expired, caller_of(call).organization.created_at_ms)
+
+
+_LIST = ORGANIZATION + "/lists/{list_id}"
+_ENTRIES = _LIST + "/entries"
+_SIX = (
+    "`blocked_visitors`, `blocked_accounts`, `blocked_addresses`, `trusted_visitors`, `trusted_accounts` and "
+    "`trusted_addresses`"
+)
+
+_route = partial(Route, tag="Management: lists", kinds=("management",))
+ROUTES: tuple[Route, ...] = (
+    _route(
+        operation_id="listLists",
+        path=ORGANIZATION + "/lists",
+        summary="List lists",
+        description=f"Every organization has six from the start: {_SIX}.",
+        handler=list_lists,
+        response=ListsBody,
+    ),
+    _route(
+        operation_id="createList",
+        method="POST",
+        path=ORGANIZATION + "/lists",
+        summary="Make a list",
+        description="At most 100 per organization, the six of the start included.",
+        handler=create_list,
+        body=CreateListBody,
+        response=ListBody,
+        status=201,
+        errors=("list_exists", "list_limit"),
+    ),
+    _route(
+        operation_id="getList",
+        path=_LIST,
+        summary="Read a list",
+        description="Without its entries, which are listed apart.",
+        handler=get_list,
+        response=ListBody,
+    ),
+    _route(
+        operation_id="updateList",
+        method="PATCH",
+        path=_LIST,
+        summary="Rename a list",
+        description="One of the six of the start, and one that a rule names, keeps its name.",
+        handler=update_list,
+        body=UpdateListBody,
+        response=ListBody,
+        errors=("list_permanent", "list_in_use", "list_exists"),
+    ),
+    _route(
+        operation_id="deleteList",
+        method="DELETE",
+        path=_LIST,
+        summary="Delete a list",
+        description="With its entries. One of the six of the start, and one that a rule names, stays.",
+        handler=delete_list,
+        status=204,
+        errors=("list_permanent", "list_in_use"),
+    ),
+    _route(
+        operation_id="listListEntries",
+        path=_ENTRIES,
+        summary="List the entries of a list",
+        description=(
+            "In the order of their values, without those that have expired. A page may be short and have a "
+            "`next_cursor`."
+        ),
+        handler=list_entries,
+        query=ListEntriesQuery,
+        response=EntriesBody,
+    ),
+    _route(
+        operation_id="addListEntries",
+        method="POST",
+        path=_ENTRIES,
+        summary="Add entries to a list",
+        description=(
+            "All of them or, where one is refused, none. Values are stored in one spelling: networks without host "
+            "bits, lower-case origins, upper-case countries, AS numbers as digits. At most 100,000 entries that have "
+            "not expired may be in the lists of an organization. What is added counts from the next request on."
+        ),
+        handler=add_entries,
+        needs="list",
+        body=AddEntriesBody,
+        response=AddedBody,
+        errors=("list_limit",),
+    ),
+    _route(
+        operation_id="removeListEntries",
+        method="DELETE",
+        path=_ENTRIES,
+        summary="Remove entries from a list",
+        description="By their values. From the next request on they are in it no more.",
+        handler=remove_entries,
+        needs="list",
+        body=RemoveEntriesBody,
+        status=204,
+    ),
+)

@@ -1,0 +1,143 @@
+"""Members of an organization: invited, changed and removed, and how they come in (decisions 15)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from svc.features.members.queries import find_member, member_with, members_of, other_active_admins
+from svc.features.tables import INVITATIONS, MEMBER_EMAILS, MEMBERS
+from svc.kernel.access.members import MOST_MEMBERS, Invitation, Member, MemberStatus, email_digest
+from svc.kernel.access.roles import Role
+from svc.kernel.access.session_jobs import end_sessions_of, find_invitation
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.values.refusals import Refusal
+
+
+class MemberChange(NamedTuple):
+    """A member after a change, and the sessions that the change ended."""
+
+    member: Member
+    ended_sessions: tuple[bytes, ...] = ()
+    """Digests of their tokens."""
+
+
+def add_member(transaction: Transaction, number: int, member: Member) -> Member | Refusal:
+    """Store a new member. `409 member_exists` for an address that a member has, `409 member_limit` beyond
+    `MOST_MEMBERS`.
+    """
+    if member_with(transaction, number, member.email) is not None:
+        return Refusal("member_exists")
+    if len(members_of(transaction, number)) >= MOST_MEMBERS:
+        return Refusal("member_limit")
+    transaction.put(MEMBERS, (number, member.id), member)
+    transaction.put(MEMBER_EMAILS, (email_digest(member.email), number), member.id.encode())
+    return member
+
+
+def invite(
+    transaction: Transaction, number: int, member: Member, digest: bytes, expires_at_ms: int
+) -> Member | Refusal:
+    """Store a new member and the invitation with which it first signs in. Refusals: see `add_member`."""
+    added = add_member(transaction, number, member)
+    if isinstance(added, Member):
+        transaction.put(INVITATIONS, (number, digest), Invitation(member_id=member.id, expires_at_ms=expires_at_ms))
+    return added
+
+
+def invite_again(
+    transaction: Transaction, number: int, member_id: str, digest: bytes, expires_at_ms: int
+) -> Member | Refusal:
+    """Store another invitation for a member, in place of earlier ones: with it the member chooses a new password, and
+    until then the old one stays valid. Refusals: `404 not_found`, `409 member_suspended`.
+    """
+    member = find_member(transaction, number, member_id)
+    if member is None:
+        return Refusal("not_found")
+    if member.status == "suspended":
+        return Refusal("member_suspended")
+    for (_, former), invitation in list(transaction.scan(INVITATIONS, number)):
+        if invitation.member_id == member_id:
+            transaction.delete(INVITATIONS, number, former)
+    transaction.put(INVITATIONS, (number, digest), Invitation(member_id=member_id, expires_at_ms=expires_at_ms))
+    return member
+
+
+def accept_invitation(
+    transaction: Transaction, number: int, digest: bytes, password: bytes, now_ms: int
+) -> MemberChange | None:
+    """Use up an invitation: set the member's stored password, remove its one-time codes, and end its sessions. Return
+    `None` if the invitation may not be used now.
+    """
+    member = find_invitation(transaction, number, digest, now_ms)
+    if member is None:
+        return None
+    ended = end_sessions_of(transaction, number, member.id)
+    accepted = msgspec.structs.replace(
+        member, status="active", password=password, code_generation=None, recovery=(), last_signed_in_at_ms=now_ms
+    )
+    transaction.put(MEMBERS, (number, member.id), accepted)
+    return MemberChange(accepted, ended)
+
+
+class MemberFields(NamedTuple):
+    """The fields of a member to change; `None` leaves one as it is."""
+
+    name: str | None = None
+    role: Role | None = None
+    status: MemberStatus | None = None
+    """`active` or `suspended`."""
+
+
+def change_member(
+    transaction: Transaction, number: int, member_id: str, fields: MemberFields, *, by_member: bool
+) -> MemberChange | Refusal:
+    """Change a member. Its sessions have the new role from the next request on; they end if it is suspended. Refusals:
+    `404 not_found`; `409 member_invited` for the status of a member that has not signed in yet; `409 last_admin` if the
+    organization would be left without an active admin.
+    """
+    member = find_member(transaction, number, member_id)
+    if member is None:
+        return Refusal("not_found")
+    if member.status == "invited" and fields.status is not None:
+        return Refusal("member_invited")
+    changed = msgspec.structs.replace(
+        member, **{name: value for name, value in fields._asdict().items() if value is not None}
+    )
+    if by_member and not _is_admin(changed) and is_last_admin(transaction, number, member):
+        return Refusal("last_admin")
+    if changed == member:
+        return MemberChange(member)
+    transaction.put(MEMBERS, (number, member_id), changed)
+    ended = end_sessions_of(transaction, number, member_id) if changed.status == "suspended" else ()
+    return MemberChange(changed, ended)
+
+
+def remove_member(transaction: Transaction, number: int, member_id: str, *, by_member: bool) -> MemberChange | Refusal:
+    """Delete a member with its sessions and invitations. `404 not_found`, `409 last_admin` as in `change_member`."""
+    member = find_member(transaction, number, member_id)
+    if member is None:
+        return Refusal("not_found")
+    if by_member and is_last_admin(transaction, number, member):
+        return Refusal("last_admin")
+    ended = end_sessions_of(transaction, number, member_id)
+    unlist_member(transaction, number, member_id)
+    transaction.delete(MEMBERS, number, member_id)
+    return MemberChange(member, ended)
+
+
+def unlist_member(transaction: Transaction, number: int, member_id: str) -> None:
+    """Delete the index row that leads from an e-mail address to a member that is about to be deleted."""
+    member = transaction.get(MEMBERS, number, member_id)
+    if member is not None:
+        transaction.delete(MEMBER_EMAILS, email_digest(member.email), number)
+
+
+def _is_admin(member: Member) -> bool:
+    return member.role == "admin" and member.status == "active"
+
+
+def is_last_admin(snapshot: Snapshot, number: int, member: Member) -> bool:
+    """Return whether a member is the only active admin of its organization."""
+    return _is_admin(member) and not other_active_admins(snapshot, number, member.id)

@@ -1,0 +1,228 @@
+"""Signing in to the console: `POST`, `GET` and `DELETE /console/session` (docs/adr/0038).
+
+A session begins with a member's password (`password_routes.py`), with a one-use link or with a management key, and
+has the role of that member or key. Neither password nor key is kept by the browser.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, NamedTuple
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from svc.features.members.bodies import PasswordFields
+from svc.features.members.sign_in.entering import (
+    Entry,
+    SessionBody,
+    enter,
+    entered,
+    entry_refusal,
+    former_session,
+    refused,
+    request_of,
+    shown_session,
+    site_of,
+)
+from svc.features.members.sign_in.password_routes import sign_in_by_password
+from svc.features.members.sign_in.second_factor import MAX_CODE_LENGTH
+from svc.kernel.access.credentials import ApiKey, digest
+from svc.kernel.access.members import LONGEST_EMAIL
+from svc.kernel.access.session_jobs import end_session, find_link, key_digest, usable_key, use_link
+from svc.kernel.access.sessions import new_session, organization_of
+from svc.kernel.http.callers.authentication import AuthRequest, FoundKey, caller_with, find_key
+from svc.kernel.http.callers.sessions import cleared_cookie, signed_out
+from svc.kernel.http.change import caller_of, change
+from svc.kernel.http.route import CONSOLE_ROOT, KEYED, Call, Outcome, Route, Services, console_route
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants import queries as lookups
+from svc.kernel.values.fields import OrganizationId, about
+from svc.kernel.values.refusals import Refusal, invalid
+
+LINK_REFUSED = "The link was used before, has expired, or is mistyped. Make another one with `svc console link`."
+KEY_REFUSED = "The key is not a management key of this service, or it was revoked or has expired."
+
+
+class SignInBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of `signIn`: a token, a key, or an address and a password."""
+
+    token: Annotated[
+        str | UnsetType, about("What follows `#` in a link of `svc console link`; it works once.", "svc_cl_...")
+    ] = UNSET
+    key: Annotated[str | UnsetType, about("A management key.", "svc_mk_us_...")] = UNSET
+    email: (
+        Annotated[str, Meta(max_length=4 * LONGEST_EMAIL), about("A member's address.", "ada@shop.example")] | UnsetType
+    ) = UNSET
+    password: (
+        Annotated[str, Meta(max_length=1024), about("The member's password.", "correct horse battery staple")]
+        | UnsetType
+    ) = UNSET
+    totp: (
+        Annotated[
+            str,
+            Meta(max_length=MAX_CODE_LENGTH),
+            about("A one-time code, where the member has set them up, or a recovery code in its place.", "287082"),
+        ]
+        | UnsetType
+    ) = UNSET
+    organization_id: (
+        Annotated[
+            OrganizationId,
+            about("Which one, where several have this member; the one that was signed in to last when left out."),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class FoundEntry(NamedTuple):
+    """Hold the API key that a sign-in presented, directly or by a one-use link, checked as far as reading allows.
+    `owns_key`: the key was made for the link alone and is revoked when the session ends.
+    """
+
+    number: int
+    """Of the organization."""
+    key: ApiKey
+    link: bytes | None
+    """Digest of the link's token; `None` where the key itself was presented."""
+    owns_key: bool
+
+
+async def sign_in(services: Services, call: Call) -> Outcome | Refusal:
+    """`POST /console/session`: begin a session and end the one that the browser had. `403 secure_connection_required`,
+    `403 cross_origin_request`, `401 unauthorized`, `429 rate_limited`.
+    """
+    body: SignInBody = call.body
+    refusal = entry_refusal(services, call)
+    if refusal is not None:
+        return refusal
+    fields = _password_fields(body)
+    if fields is not None:
+        return await sign_in_by_password(services, call, fields)
+
+    def find(snapshot: Snapshot) -> tuple[FoundEntry, Entry] | Refusal:
+        request = request_of(services, call, snapshot)
+        asked = _asked(request, body)
+        if isinstance(asked, Refusal):
+            return asked
+        caller = caller_with(request, FoundKey(asked.key, key_digest(snapshot, asked.key)))
+        is_secure = site_of(call).transport == "https"
+        session = new_session(call.at_ms, secure=is_secure, key_id=asked.key.id, owns_key=asked.owns_key)
+        return asked, Entry(caller, session, former_session(request, call))
+
+    found = await services.store.query(find)
+    if isinstance(found, Refusal):
+        return found
+    asked, entry = found
+    came = await enter(services, call, entry, partial(_come_in, asked=asked, now_ms=call.at_ms))
+    return came if isinstance(came, Refusal) else entered(services, entry, came[1])
+
+
+def _come_in(transaction: Transaction, asked: FoundEntry, now_ms: int) -> ApiKey | Refusal:
+    key = usable_key(transaction, asked.number, asked.key.id, now_ms)
+    if asked.link is not None and use_link(transaction, asked.number, asked.link, now_ms) is None:
+        return refused(LINK_REFUSED, "the link was used meanwhile")
+    return key or refused(KEY_REFUSED, "the key was revoked meanwhile")
+
+
+async def read_session(services: Services, call: Call) -> SessionBody | Refusal:
+    """`GET /console/session`: the session of the request; `401 unauthorized` for a key without one."""
+    caller = caller_of(call)
+    if caller.session is None:
+        return signed_out("a key without a session")
+    return shown_session(caller, caller.session.session, services.policy.region)
+
+
+async def sign_out(services: Services, call: Call) -> Refusal | Outcome | None:
+    """`DELETE /console/session`: end the session of the request, and take the cookie from the browser. `204`."""
+    caller = caller_of(call)
+    if caller.session is None:
+        return signed_out("a key without a session")
+    number, ended = caller.organization.number, caller.session.digest
+    done = await change(
+        services, call, partial(end_session, number=number, digest=ended, now_ms=call.at_ms), may_use_reserve=True
+    )
+    if isinstance(done, Refusal):
+        return done
+    services.end_viewers(ended)
+    return Outcome(None, status=204, headers={"Set-Cookie": cleared_cookie(site_of(call))})
+
+
+def _password_fields(body: SignInBody) -> PasswordFields | None:
+    """By what a member signs in, where that is what was sent."""
+    match body:
+        case SignInBody(token=UnsetType(), key=UnsetType(), email=str(email), password=str(password)):
+            return PasswordFields(email=email, password=password, totp=body.totp, organization_id=body.organization_id)
+        case _:
+            return None
+
+
+def _asked(request: AuthRequest, body: SignInBody) -> FoundEntry | Refusal:
+    """What a token or a key leads to now. Nothing is written for one that leads to nothing."""
+    names = {name for name, value in msgspec.structs.asdict(body).items() if value is not UNSET}
+    match body:
+        case SignInBody(token=str(token)) if names == {"token"}:
+            return _of_link(request, token)
+        case SignInBody(key=str(secret)) if names == {"key"}:
+            found = find_key(request, secret.strip(), ("management",), where="The console")
+            if isinstance(found, Refusal):
+                return refused(found.explanation or KEY_REFUSED, found.reason)
+            return FoundEntry(found.key.organization, found.key, None, owns_key=False)
+        case _:
+            return invalid("", "invalid_value")
+
+
+def _of_link(request: AuthRequest, token: str) -> FoundEntry | Refusal:
+    policy, snapshot, now_ms = request.policy, request.snapshot, request.now_ms
+    organization_id = organization_of("link", token)
+    account = None if organization_id is None else lookups.find_account(snapshot, organization_id)
+    if account is None:
+        return refused(LINK_REFUSED, "not a link of this service")
+    number, link_digest = account.organization.number, digest(policy.pepper, token)
+    link = find_link(snapshot, number, link_digest, now_ms)
+    key = None if link is None else usable_key(snapshot, number, link.key_id, now_ms)
+    if link is None or key is None or key.region != policy.region:
+        return refused(LINK_REFUSED, "unknown link, or it has expired")
+    return FoundEntry(number, key, link_digest, link.owns_key)
+
+
+_route = partial(console_route, under=(CONSOLE_ROOT,))
+ROUTES: tuple[Route, ...] = (
+    _route(
+        kinds=(),
+        operation_id="signIn",
+        method="POST",
+        path="/session",
+        summary="Sign in",
+        description=(
+            "With a member's address and password, and a one-time code where it has set them up; with the one-use "
+            "token of a link that `svc console link` made; or with a management key. The session is a cookie that no "
+            "page can read; it ends 12 hours later, after 30 minutes without a request or an open live screen, by "
+            "signing out, and with its member or key. The request must come from a page of this service, over HTTPS "
+            "or on the machine itself."
+        ),
+        handler=sign_in,
+        body=SignInBody,
+        example='{"email": "ada@shop.example", "password": "correct horse battery staple"}',
+        response=SessionBody,
+        errors=(*KEYED, "secure_connection_required"),
+    ),
+    _route(
+        operation_id="readSession",
+        path="/session",
+        summary="Read the session of this browser",
+        description="It counts as use of the session.",
+        handler=read_session,
+        response=SessionBody,
+    ),
+    _route(
+        operation_id="signOut",
+        method="DELETE",
+        needs="own",
+        path="/session",
+        summary="Sign out",
+        description="The session ends at once, and so do its streams.",
+        handler=sign_out,
+        status=204,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Organizations as the operator manages them, and their settings."""

@@ -1,0 +1,396 @@
+"""`svc org`: organizations, their limits and their money. Amounts are shown in dollars, exact to a millionth.
+
+`removal_command.py` has what takes from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from svc.features.organizations.removal_command import drop_documents, remove
+from svc.features.organizations.statement_command import statement, usd
+from svc.features.webhooks.jobs.endpoints import MAX_OVERLAP_HOURS
+from svc.identify.keys.signed_verdict import published_keys, verdict_key
+from svc.identify.records import Organization
+from svc.kernel.cli.changes import Change, commit, operator
+from svc.kernel.cli.data_directory import account, opened
+from svc.kernel.cli.help import CommandGroup, examples
+from svc.kernel.cli.output import (
+    CommandError,
+    confirmed,
+    data_option,
+    json_option,
+    settings,
+    show,
+    show_table,
+    yes_option,
+)
+from svc.kernel.config import GIB
+from svc.kernel.limits.ratelimit import DEFAULT_LIMIT_PER_S
+from svc.kernel.store.directory import Opened
+from svc.kernel.store.installation import ServedLimits, served_limits
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.tenants import ledger_jobs as ledger
+from svc.kernel.tenants import organization_jobs as organizations
+from svc.kernel.tenants import queries as lookups
+from svc.kernel.tenants.billing import (
+    BILLING_STATUSES,
+    IDENTIFIABLE_MICROS,
+    MICROS_PER_USD,
+    TRANSITIONS,
+    BillingStatus,
+    refused_for_money,
+)
+from svc.kernel.tenants.holding_jobs import holding
+from svc.kernel.values.struct_fields import named
+from svc.world import World, twenty_characters
+
+_RATE_LIMIT = click.IntRange(0, 1_000_000)
+LARGE_CREDIT_MICROS = 1_000_000 * MICROS_PER_USD
+"""From here on an amount may well be a slip of the keyboard."""
+
+
+NO_LIMIT = "none"
+_POSTPAID = (
+    "It is postpaid: what production costs is counted, the balance goes below zero, and nothing is refused for money.\n"
+    "To make it prepaid: svc org credit-limit {} --usd 0"
+)
+_PREPAID = (
+    "It is prepaid: production traffic is refused (402) when its credit is used up; `svc org credit` adds some.\n"
+    "To make it postpaid: svc org credit-limit {} --usd none"
+)
+
+
+class Dollars(click.ParamType[int]):
+    """A click type: US dollars with at most six decimals, converted to integer micro-dollars."""
+
+    name = "usd"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return integer micro-dollars, at most 10^15 in either direction; an integer is taken as micro-dollars. Fails
+        with a usage error.
+        """
+        if isinstance(value, int):
+            return value
+        try:
+            micros = Decimal(value) * MICROS_PER_USD
+        except InvalidOperation:
+            micros = Decimal("NaN")
+        if not micros.is_finite() or micros != micros.to_integral_value() or abs(micros) > 10**15:
+            self.fail(f"{value!r} is not an amount in dollars such as 25 or 0.5", param, ctx)
+        return int(micros)
+
+
+class CreditLimit(Dollars):
+    """US dollars -> millionths, `none` -> -1. Negative amounts fail."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """See `Dollars`."""
+        if value == NO_LIMIT:
+            return -1
+        micros = super().convert(value, param, ctx)
+        if micros < 0:
+            self.fail(f"a credit limit is not negative; `{NO_LIMIT}` is not a limit", param, ctx)
+        return micros
+
+
+@click.group(cls=CommandGroup)
+def org() -> None:
+    """Manage organizations: create and list them, and set limits, credit and billing status."""
+
+
+org.add_command(drop_documents)
+org.add_command(remove)
+org.add_command(statement)
+
+
+@org.command(
+    epilog=examples(
+        "svc org create 'My shop' --data /var/lib/svc", "svc org create Shop --credit-usd 50 --rate-limit 200 --json"
+    )
+)
+@click.argument("name")
+@click.option(
+    "--credit-usd",
+    "credit",
+    type=Dollars(),
+    help="Prepaid, with this credit in dollars, 0 too; without it postpaid: nothing is ever refused for money.",
+)
+@click.option(
+    "--rate-limit",
+    type=_RATE_LIMIT,
+    default=DEFAULT_LIMIT_PER_S,
+    show_default=True,
+    help="Identifications per second; 0 = no limit.",
+)
+@yes_option
+@data_option
+@json_option
+def create(name: str, credit: int | None, rate_limit: int, sure: bool, directory: Path, as_json: bool) -> None:
+    """Create an organization, and the data directory if it is missing."""
+    name = check_name(name)
+    if credit is not None:
+        if credit < 0:
+            raise CommandError(
+                "an organization begins with credit of 0 or more; `svc org credit` takes some back later"
+            )
+        _confirm_credit(credit, sure=sure)
+    with opened(directory, create=True) as found:
+        created = create_organization(found, World.real(), name, credit=credit, rate_limit=rate_limit)
+    show(_shown(created, credit or 0), as_json=as_json)
+    if not as_json:
+        click.echo(f"\n{_PREPAID if credit is not None else _POSTPAID}".format(created.id))
+
+
+def check_name(name: str) -> str:
+    """Return an organization's name without spaces around it. Raises `CommandError` unless it has 1 to 200
+    characters.
+    """
+    if not name.strip() or len(name) > 200:
+        raise CommandError("an organization's name has 1 to 200 characters")
+    return name.strip()
+
+
+def create_organization(
+    found: Opened, world: World, name: str, *, credit: int | None, rate_limit: int = DEFAULT_LIMIT_PER_S
+) -> Organization:
+    """Create an organization and record it, in one transaction: with its first credit (micro-dollars), or postpaid for
+    `None`.
+    """
+    job = creation(world, name, credit=credit, rate_limit=rate_limit)
+    return commit(found, world, job, partial(created_change, credit=credit))
+
+
+def creation(world: World, name: str, *, credit: int | None, rate_limit: int) -> Callable[[Transaction], Organization]:
+    """Return the job that creates an organization with its first credit, in micro-dollars: 0 = no line on the ledger,
+    `None` = postpaid.
+    """
+    now_ms = world.now_ms()
+    organization_id = "org_" + twenty_characters(world.entropy)
+    entry_id = world.request_id(now_ms) if credit else None
+
+    def job(transaction: Transaction) -> Organization:
+        created = organizations.create_organization(
+            transaction,
+            organization_id=organization_id,
+            name=name,
+            now_ms=now_ms,
+            rate_limit_per_s=rate_limit,
+            is_postpaid=credit is None,
+        )
+        if credit is not None and entry_id is not None:
+            ledger.add_credit(
+                transaction, created.number, entry_id=entry_id, micros=credit, now_ms=now_ms, note="first credit"
+            )
+        return created
+
+    return job
+
+
+def created_change(created: Organization, *, credit: int | None) -> Change:
+    """Return the audit record of a new organization; `credit` in micro-dollars, `None` = it is postpaid."""
+    money = {"credit_limit_usd": NO_LIMIT} if credit is None else {"credit_usd": usd(credit)}
+    asked = {"name": created.name, **money, "rate_limit_per_s": created.rate_limit_per_s}
+    return Change(created.number, created.id, asked)
+
+
+@org.command("list", epilog=examples("svc org list"))
+@data_option
+@json_option
+def list_(directory: Path, as_json: bool) -> None:
+    """List all organizations, oldest first."""
+    with opened(directory) as found, found.store.read() as snapshot:
+        rows = [_shown(known.organization, known.balance_micros) for known in lookups.accounts(snapshot)]
+    columns = ("organization_id", "name", "billing_status", "balance_usd", "rate_limit_per_s")
+    show_table(rows, columns, "organizations", as_json=as_json)
+
+
+@org.command("show", epilog=examples("svc org show ORG"))
+@click.argument("organization_id", metavar="ORG")
+@data_option
+@json_option
+def show_(organization_id: str, directory: Path, as_json: bool) -> None:
+    """Show an organization: its balance, what it stores and its share of the store."""
+    with opened(directory) as found:
+        known = account(found.store, organization_id, removed_too=True)
+        with found.store.read() as snapshot:
+            held = holding(snapshot, known.organization.number)
+            served = served_limits(snapshot) or ServedLimits(found.store.capacity_bytes(), settings().store_share)
+            most = lookups.share_in_force(snapshot, served.store_share) * served.capacity_bytes
+    share = held.held_bytes / most
+    held_share = share if as_json else f"{share:.1%} of the {most / GIB:.1f} GiB that one organization may hold"
+    storage = {**named(held, "events", "visitors", "report_bytes", "held_bytes"), "held_share": held_share}
+    show({**_shown(known.organization, known.balance_micros), **storage}, as_json=as_json)
+
+
+@org.command(
+    epilog=examples(
+        "svc org credit ORG --usd 25 --note 'invoice 17'", "svc org credit ORG --usd -25 --note 'booked twice'"
+    )
+)
+@click.argument("organization_id", metavar="ORG")
+@click.option("--usd", "micros", type=Dollars(), required=True, help="Dollars; a negative amount takes credit back.")
+@click.option("--note", default="", help="Reason, stored on the ledger.")
+@yes_option
+@data_option
+@json_option
+def credit(organization_id: str, micros: int, note: str, sure: bool, directory: Path, as_json: bool) -> None:
+    """Add credit to an organization's ledger. A negative amount corrects an earlier one. If the balance falls below
+    the credit limit, production traffic is refused (402) until there is credit again.
+    """
+    _confirm_credit(micros, sure=sure)
+    world = World.real()
+    now_ms = world.now_ms()
+    who = operator().id
+    by = f"{who}: {note}" if note else who
+    with opened(directory) as found:
+        number = account(found.store, organization_id).organization.number
+        entry_id = world.request_id(now_ms)
+        job = partial(ledger.add_credit, number=number, entry_id=entry_id, micros=micros, now_ms=now_ms, note=by)
+        asked = {"credit_usd": usd(micros), "note": note or None}
+        commit(found, world, job, lambda _: Change(number, organization_id, asked))
+        known = account(found.store, organization_id)
+    if micros < 0:
+        refused = refused_for_money(
+            environment="production",
+            status=known.organization.billing_status,
+            balance_micros=known.balance_micros,
+            credit_limit_micros=known.organization.credit_limit_micros,
+            price=IDENTIFIABLE_MICROS,
+        )
+        consequence = ": production traffic is refused (402) until there is credit" if refused == "no_credit" else ""
+        click.echo(f"took {usd(-micros)} USD back; the balance is {usd(known.balance_micros)}{consequence}", err=True)
+    show(_shown(known.organization, known.balance_micros), as_json=as_json)
+
+
+@org.command(
+    "credit-limit", epilog=examples("svc org credit-limit ORG --usd 100", "svc org credit-limit ORG --usd none")
+)
+@click.argument("organization_id", metavar="ORG")
+@click.option(
+    "--usd",
+    "micros",
+    type=CreditLimit(),
+    metavar="N|none",
+    required=True,
+    help="Dollars the balance may go below zero; none = as far as it goes.",
+)
+@data_option
+@json_option
+def credit_limit(organization_id: str, micros: int, directory: Path, as_json: bool) -> None:
+    """Set how far the balance may go below zero. Without a limit the organization is postpaid, and nothing is refused
+    for money. The billing status stays.
+    """
+    limit = None if micros < 0 else micros
+    job = partial(organizations.set_credit_limit, micros=limit)
+    _change(directory, organization_id, job, {"credit_limit_usd": _limit(limit) or NO_LIMIT}, as_json=as_json)
+
+
+@org.command("rate-limit", epilog=examples("svc org rate-limit ORG 500"))
+@click.argument("organization_id", metavar="ORG")
+@click.argument("per_second", metavar="N", type=_RATE_LIMIT)
+@data_option
+@json_option
+def rate_limit(organization_id: str, per_second: int, directory: Path, as_json: bool) -> None:
+    """Set the identifications per second; 0 = no limit."""
+    job = partial(organizations.set_rate_limit, per_s=per_second)
+    _change(directory, organization_id, job, {"rate_limit_per_s": per_second}, as_json=as_json)
+
+
+def _change(
+    directory: Path,
+    organization_id: str,
+    job: Callable[..., Organization],
+    asked: Mapping[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Change an organization by a job that takes its `number`, record what was asked for, and show it as it is then."""
+    with opened(directory) as found:
+        known = account(found.store, organization_id)
+        number = known.organization.number
+        numbered = partial(job, number=number)
+        changed = commit(found, World.real(), numbered, lambda _: Change(number, organization_id, asked))
+    show(_shown(changed, known.balance_micros), as_json=as_json)
+
+
+@org.command(
+    "rotate-verdict-key",
+    epilog=examples("svc org rotate-verdict-key ORG", "svc org rotate-verdict-key ORG --previous-valid-hours 0"),
+)
+@click.argument("organization_id", metavar="ORG")
+@click.option(
+    "--previous-valid-hours",
+    "hours",
+    type=click.IntRange(0, MAX_OVERLAP_HOURS),
+    default=24,
+    show_default=True,
+    help="Hours for which verdicts by the previous key stay valid.",
+)
+@data_option
+@json_option
+def rotate_verdict_key(organization_id: str, hours: int, directory: Path, as_json: bool) -> None:
+    """Sign verdicts with the next key, from the next identification on."""
+    world = World.real()
+    now_ms = world.now_ms()
+    with opened(directory) as found:
+        number = account(found.store, organization_id).organization.number
+        job = partial(organizations.rotate_verdict_key, number=number, overlap_hours=hours, now_ms=now_ms)
+        asked = {"previous_key_valid_hours": hours}
+        changed = commit(found, world, job, lambda _: Change(number, organization_id, asked))
+        keys = published_keys(verdict_key(found.pepper), changed, now_ms)
+    show({"organization_id": organization_id, "keys": [key.kid for key in keys]}, as_json=as_json)
+
+
+@org.command(
+    "billing-status",
+    epilog=examples("svc org billing-status ORG active", "svc org billing-status ORG blocked --note 'unpaid'"),
+)
+@click.argument("organization_id", metavar="ORG")
+@click.argument("status", type=click.Choice(BILLING_STATUSES))
+@click.option("--note", default="", help="Reason, stored with the change.")
+@data_option
+@json_option
+def billing_status(organization_id: str, status: str, note: str, directory: Path, as_json: bool) -> None:
+    """Set the billing status: free, active, past_due or blocked."""
+    wanted = cast("BillingStatus", status)
+    world = World.real()
+    now_ms = world.now_ms()
+    author = organizations.Author(world.request_id(now_ms), now_ms, operator().id, note)
+
+    def job(transaction: Transaction, number: int) -> Organization:
+        before = lookups.organization(transaction, number).billing_status
+        changed = organizations.set_billing_status(transaction, number, wanted, author)
+        if changed == "not_allowed":
+            legal = ", ".join(TRANSITIONS[before])
+            raise CommandError(f"{before} cannot become {wanted}; from there it may become {legal}")
+        return changed
+
+    asked = {"billing_status": wanted, "note": note or None}
+    _change(directory, organization_id, job, asked, as_json=as_json)
+
+
+def _confirm_credit(micros: int, *, sure: bool) -> None:
+    if micros >= LARGE_CREDIT_MICROS:
+        confirmed(f"This gives {usd(micros)} USD of credit.", sure=sure)
+
+
+def _limit(micros: int | None) -> str | None:
+    return None if micros is None else usd(micros)
+
+
+def _shown(organization: Organization, balance_micros: int) -> dict[str, Any]:
+    return {
+        "organization_id": organization.id,
+        **named(organization, "name", "created_at", "billing_status", "blocked_reason"),
+        "balance_usd": usd(balance_micros),
+        "balance_micros": balance_micros,
+        "credit_limit_usd": _limit(organization.credit_limit_micros),
+        **named(organization, "rate_limit_per_s", "removed_at"),
+    }

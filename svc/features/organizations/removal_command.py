@@ -1,0 +1,89 @@
+"""`svc org drop-documents` and `svc org remove`: what the operator takes from an organization, in small steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import click
+
+from svc.kernel.cli.changes import Change, apply, commit
+from svc.kernel.cli.data_directory import account, opened
+from svc.kernel.cli.help import examples
+from svc.kernel.cli.output import confirmed, data_option, json_option, show, yes_option
+from svc.kernel.cli.terminal import progress
+from svc.kernel.store.directory import Opened
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.steps import Steps
+from svc.kernel.tenants.holding_jobs import holding
+from svc.world import World, elapsed_s, pause
+
+
+@click.command("drop-documents", epilog=examples("svc org drop-documents ORG"))
+@click.argument("organization_id", metavar="ORG")
+@yes_option
+@data_option
+@json_option
+def drop_documents(organization_id: str, sure: bool, directory: Path, as_json: bool) -> None:
+    """Delete an organization's archived reports permanently. Its events stay; later reports are archived again.
+
+    It may be interrupted and run again, also while the service runs.
+    """
+    from svc.features.erasure import organizations as removal  # noqa: PLC0415  loads much
+
+    world = World.real()
+    with opened(directory) as found:
+        number = account(found.store, organization_id).organization.number
+        confirmed(f"This deletes the archived reports of {organization_id} for good.", sure=sure)
+        with found.store.read() as snapshot:
+            before = holding(snapshot, number)
+        step = partial(removal.drop_documents, number=number, beyond=removal.before(world.now_ms()))
+        with progress() as steps:
+            steps.stage("dropping documents", before.events)
+            dropped = commit(found, world, step, lambda _: Change(number, organization_id))
+            dropped += _until_done(found, step, steps, dropped)
+        with found.store.read() as snapshot:
+            after = holding(snapshot, number)
+    freed = before.report_bytes - after.report_bytes
+    show({"organization_id": organization_id, "dropped": dropped, "freed_bytes": freed}, as_json=as_json)
+
+
+@click.command(epilog=examples("svc org remove ORG"))
+@click.argument("organization_id", metavar="ORG")
+@yes_option
+@data_option
+@json_option
+def remove(organization_id: str, sure: bool, directory: Path, as_json: bool) -> None:
+    """Remove an organization: its keys are refused from the next request on, and its data is erased permanently.
+
+    Its ledger, settlements and changes of billing status stay, and its audit log for 400 days.
+    After an interruption, the service erases the rest, or the same command does.
+    """
+    from svc.features.erasure import organizations as removal  # noqa: PLC0415  loads much
+
+    world = World.real()
+    with opened(directory) as found:
+        known = account(found.store, organization_id, removed_too=True).organization
+        if known.removed_at_ms is None:
+            confirmed(f"This removes {organization_id} ({known.name}) and erases all it has, for good.", sure=sure)
+        begin = partial(removal.remove_organization, number=known.number, now_ms=world.now_ms())
+        commit(found, world, begin, lambda is_new: Change(known.number, organization_id) if is_new else None)
+        with found.store.read() as snapshot:
+            events = holding(snapshot, known.number).events
+        with progress() as steps:
+            steps.stage("erasing", events)
+            erased = _until_done(found, partial(removal.continue_removal, number=known.number), steps, 1)
+    show({"organization_id": organization_id, "status": "removed", "rows_erased": erased}, as_json=as_json)
+
+
+def _until_done(found: Opened, step: Callable[[Transaction], int], steps: Steps, last: int) -> int:
+    """Repeat the step until it does nothing; the sum. A running service has the store for as long in between."""
+    done = 0
+    while last:
+        began = elapsed_s()
+        last = apply(found, step)
+        done += last
+        steps.step(last)
+        pause(elapsed_s() - began)
+    return done

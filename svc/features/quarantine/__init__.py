@@ -1,0 +1,1 @@
+"""Corrupt events: found, and taken out of the store into files."""

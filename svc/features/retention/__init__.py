@@ -1,0 +1,1 @@
+"""Retention: what has expired, and when it is deleted."""

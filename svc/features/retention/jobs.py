@@ -1,0 +1,450 @@
+"""Retention: the bounded transactions that delete expired rows. What is kept for how long is said in `tables`.
+
+Where the key says the age, the expired rows are one range, and nothing else is read. Where it does not, passes
+look at the rows, some at a time, every few hours; when the last pass began is noted, so that a start begins none. They
+leave out what cannot be over: visitors by `LAST_LOOKS`, idempotency keys whose first bytes are a time of today.
+Everything is decided by the age of the row now: a clock that jumps ahead by an hour deletes what that hour ends, and
+one that is set back deletes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from itertools import chain, islice, takewhile
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from svc.features.erasure.visitors import has_events, purge_event, purge_visitor, remove_from_block
+from svc.features.labels.jobs import archive, delete_unnamed_account, purge_outcomes
+from svc.features.lists.jobs import delete_expired, delete_stray
+from svc.features.reviews.jobs import delete_old_reviews
+from svc.features.tables import (
+    ACCOUNTS,
+    ATTEMPT_COUNTS,
+    ATTEMPTS,
+    ATTESTED_KEYS,
+    BLOCKS,
+    DELETED_VISITORS,
+    EVENTS,
+    IDEMPOTENCY,
+    KEYS,
+    LAST_LOOKS,
+    LIST_ENTRIES,
+    META,
+    NUMBERED_ACCOUNTS,
+    ORGANIZATION_KEYS,
+    OUTCOMES,
+    RETENTION_PASSES,
+    REVIEWS,
+    TABLES,
+    VISITOR_COUNTS,
+    VISITORS,
+    WEBHOOK_EVENTS,
+    Table,
+)
+from svc.features.webhooks.jobs.deliveries import purge_webhook_event
+from svc.features.webhooks.queries import attempt_index_keys
+from svc.identify.attestation.attested_key import AttestedKey
+from svc.identify.matching import Block
+from svc.identify.queries.events import event_if_readable
+from svc.identify.recording.attestation import purge_attested_key
+from svc.identify.recording.velocity import keep_record
+from svc.identify.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, LastLook, RetentionPass
+from svc.identify.velocity.record import AccountRecord
+from svc.kernel.access.key_jobs import purge_key
+from svc.kernel.access.session_jobs import SIGN_IN_TABLES, SignIn, end, holder
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.schema.table import Aged, KeptFor, LastTwoPeriods
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.queries import is_removed, organization, organizations
+from svc.kernel.values.ids import DAY_MS, first_id
+
+EVENTS_A_STEP = 32
+ROWS_A_STEP = 100
+SEGMENTS_A_STEP = 2
+"""Of outcomes: some milliseconds, of which most go into those that are labeled."""
+LOOKS_A_STEP = 512
+"""Rows that one step of a pass looks at, and numbers of the visitors that have one row in `LAST_LOOKS`."""
+ACTS_A_STEP = 100
+"""Of these, rows that it deletes or changes, with up to five rows that belong to each."""
+PASS_INTERVAL_MS = 6 * 3600 * 1000
+"""Between two passes over an organization; by the wall clock, so that after a jump ahead the idempotency keys go before
+the events that they were answered with."""
+BLOCKS_INTERVAL_MS = DAY_MS
+"""Between two passes over its blocks, which are many, and in which the number of a deleted visitor leads nowhere."""
+ASKED_A_STEP = 16
+"""Visitors of which one step asks whether they have events: that is a look into every segment."""
+ENDED_KEY_MS = 400 * DAY_MS
+"""How long a revoked key is still listed (decisions 2.5), and an expired one."""
+DELETED_A_PASS = 100_000
+"""Visitors that one pass takes out of the blocks: their numbers are held in memory meanwhile."""
+
+
+class CleanupStep(NamedTuple):
+    """The result of one bounded transaction of a cleanup task."""
+
+    deleted: int
+    resume: tuple[Any, ...] | None
+    """The key at which the next step begins; `None` = the task is done."""
+
+
+class CleanupTask(NamedTuple):
+    """Rows of one table and organization that are to be deleted, in steps of one transaction each."""
+
+    name: str
+    step: Callable[[tuple[Any, ...], Transaction], CleanupStep]
+    """Of the key to begin at and the transaction."""
+    start: tuple[Any, ...]
+
+
+BY_AGE = tuple(table for table in TABLES if isinstance(table.keep, KeptFor | LastTwoPeriods))
+"""Tables of which the keys are the organization and then what says the age: expired rows are one range."""
+
+
+CLOCK_CONFIRMED = "clock_confirmed"
+
+
+def bound_of_age(table: Table[Any], now_ms: int, event_ms: int = RETENTION_MS) -> bytes | int:
+    """Return the second part of the first key that is still kept, in a table of `BY_AGE`: an id (16 bytes) or a period.
+    Rows before it have expired. `event_ms`: how long events are kept, in milliseconds.
+    """
+    if isinstance(table.keep, KeptFor):
+        return first_id(now_ms - (event_ms if table.keep.setting else table.keep.ms))
+    _, period, *_ = table.key.parts.values()
+    return max(now_ms // period.period_ms - 1, 0)
+
+
+def clock_confirmation(snapshot: Snapshot) -> int:
+    """Return when an operator last confirmed the clock, in Unix ms by that clock; 0 = never."""
+    return snapshot.get(META, CLOCK_CONFIRMED) or 0
+
+
+def confirm_clock(transaction: Transaction, now_ms: int) -> None:
+    """Record that an operator confirms that the clock is right."""
+    transaction.put(META, (CLOCK_CONFIRMED,), now_ms)
+
+
+def last_believed_ms(snapshot: Snapshot) -> int | None:
+    """Return when the clock was last trusted, in Unix ms: at the last pass, which happens every six hours and only with
+    a trusted clock. Before the first pass, a minute after the first start, return when the first organization was
+    created; `None` if there is none. Rows that cannot be read are ignored (decisions 17.5).
+    """
+    passes_ms, created_ms = [0], list[int]()
+    for number in organizations(snapshot):
+        with suppress(CorruptionError):
+            passes_ms.append(_noted(snapshot, number).began_at_ms)
+            created_ms.append(organization(snapshot, number).created_at_ms)
+    return max(passes_ms) or min(created_ms, default=None)
+
+
+def expired_by_key(snapshot: Snapshot, number: int, now_ms: int, event_ms: int = RETENTION_MS) -> list[CleanupTask]:
+    """Return a task for each table in which the organization has expired rows, found by one look at the first key."""
+    tasks: list[CleanupTask] = []
+    for table in BY_AGE:
+        bound = bound_of_age(table, now_ms, event_ms)
+        if next(_below(snapshot, table, number, bound), None) is not None:
+            step = partial(_delete_events, bound) if table is EVENTS else partial(_delete_below, table, bound)
+            tasks.append(CleanupTask(table.name, step, (number,)))
+    return tasks
+
+
+def last_passes(snapshot: Snapshot, number: int) -> RetentionPass | None:
+    """Return when the passes over an organization were completed (interrupted ones do not count); `None` for a removed
+    organization, whose rows are deleted differently.
+    """
+    return None if is_removed(snapshot, number) else snapshot.get(RETENTION_PASSES, number) or RetentionPass()
+
+
+def is_pass_due(made: RetentionPass, now_ms: int, visitor_days: int) -> bool:
+    """Return whether the next pass over an organization is due; it also is if the clock was set back since the last
+    pass, or if that was made with other `visitor_days`.
+    """
+    return abs(now_ms - made.began_at_ms) >= PASS_INTERVAL_MS or made.visitor_days != visitor_days
+
+
+def has_stray_events(snapshot: Snapshot, number: int, now_ms: int, event_ms: int = RETENTION_MS) -> bool:
+    """Return whether events expired so long ago that they should have been deleted: the clock was wrong when they
+    arrived. A pass deletes the rows that lead to them first.
+    """
+    bound = first_id(now_ms - event_ms - PASS_INTERVAL_MS)
+    return next(_below(snapshot, EVENTS, number, bound), None) is not None
+
+
+def end_pass(transaction: Transaction, number: int, began_at_ms: int, visitor_days: int) -> None:
+    """Record that a pass has ended."""
+    _note(transaction, number, began_at_ms=began_at_ms, visitor_days=visitor_days)
+
+
+def _noted(snapshot: Snapshot, number: int) -> RetentionPass:
+    return snapshot.get(RETENTION_PASSES, number) or RetentionPass()
+
+
+def _note(transaction: Transaction, number: int, **fields: int) -> None:
+    noted = msgspec.structs.replace(_noted(transaction, number), **fields)
+    transaction.put(RETENTION_PASSES, (number,), noted)
+
+
+def passes(
+    number: int, now_ms: int, visitor_days: int, made: RetentionPass, event_ms: int = RETENTION_MS
+) -> tuple[CleanupTask, ...]:
+    """Tasks over the tables of an organization whose keys do not say the age of a row: idempotency keys, visitors,
+    and attested keys of devices unseen for `visitor_days`, ended keys, sessions and links, entries of lists
+    that have expired or whose list was deleted, numbers of accounts that no outcome names, reviews, and what is `Aged`.
+    `made`: the last passes.
+    """
+
+    def each_row(table: Table[Any], act: _Act, name: str = "") -> CleanupTask:
+        return CleanupTask(name or table.name, partial(_look, table, act), (number,))
+
+    return (
+        CleanupTask(IDEMPOTENCY.name, partial(_pass_idempotency, now_ms, made), (number,)),
+        CleanupTask(
+            VISITORS.name, partial(_pass_visitors, now_ms, max(visitor_days * DAY_MS, event_ms) // 1000), (number, 0)
+        ),
+        each_row(ATTESTED_KEYS, partial(_delete_attested_key, now_ms, visitor_days)),
+        *(each_row(table, partial(_delete_sign_in, table, now_ms)) for table in SIGN_IN_TABLES),
+        each_row(ORGANIZATION_KEYS, partial(_delete_key, now_ms), KEYS.name),
+        CleanupTask(LIST_ENTRIES.name, partial(_pass_list_entries, now_ms), (number,)),
+        each_row(NUMBERED_ACCOUNTS, partial(delete_unnamed_account, now_ms)),
+        CleanupTask(REVIEWS.name, partial(_pass_reviews, now_ms), (number,)),
+        *(each_row(table, partial(_delete_aged, table, now_ms)) for table in TABLES if isinstance(table.keep, Aged)),
+    )
+
+
+def stale_accounts(number: int, now_ms: int, visitor_days: int, event_ms: int = RETENTION_MS) -> CleanupTask:
+    """Return the task that forgets accounts unseen for `visitor_days`, and visitors of accounts. Those of stored events
+    stay: run it once expired events are deleted.
+    """
+    oldest_s = (now_ms - max(visitor_days * DAY_MS, event_ms)) // 1000
+    return CleanupTask(ACCOUNTS.name, partial(_look, ACCOUNTS, partial(_prune_account, oldest_s)), (number,))
+
+
+def stale_blocks(snapshot: Snapshot, number: int, now_ms: int, *, at_once: bool = False) -> CleanupTask | None:
+    """Return the task that removes deleted visitors from the organization's blocks and accounts. `None` if no visitor
+    was deleted, or the last such task was less than `BLOCKS_INTERVAL_MS` ago and `at_once` is false.
+    """
+    if not at_once and abs(now_ms - _noted(snapshot, number).blocks_at_ms) < BLOCKS_INTERVAL_MS:
+        return None
+    deleted = frozenset(visitor for (_, visitor), _ in islice(snapshot.scan(DELETED_VISITORS, number), DELETED_A_PASS))
+    return CleanupTask(BLOCKS.name, partial(_pass_deleted, deleted, now_ms), (BLOCKS, number)) if deleted else None
+
+
+def _below(snapshot: Snapshot, table: Table[Any], number: int, bound: Any) -> Iterator[tuple[Any, ...]]:
+    return snapshot.scan_keys_reverse(table, (number,), (number, bound))
+
+
+def _delete_below(table: Table[Any], bound: Any, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
+    (number,) = start
+    purge, most = _PURGED_BY.get(table.name, (None, ROWS_A_STEP))
+    keys = list(islice(_below(transaction, table, number, bound), most))
+    for key in keys:
+        if purge is None:
+            transaction.delete(table, *key)
+        else:
+            purge(transaction, *key)
+    return CleanupStep(len(keys), start if len(keys) == most else None)
+
+
+def _delete_events(bound: Any, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
+    """Go on past events that cannot be read; a last step raises for the first of them, which `start` has third."""
+    number, below, unreadable = (*start, bound, None)[:3] if len(start) == 1 else start
+    ids = [request_id for _, request_id in islice(_below(transaction, EVENTS, number, below), EVENTS_A_STEP)]
+    if not ids and unreadable is not None:
+        raise CorruptionError(f"the expired event {UUID(bytes=unreadable)} cannot be read; quarantine it")
+    readable = [each for each in ids if event_if_readable(transaction, number, each) is not None]
+    archive(transaction, number, readable)
+    for request_id in readable:
+        purge_event(transaction, number, request_id)
+    unreadable = next((each for each in ids if each not in readable), unreadable)
+    goes_on = len(ids) == EVENTS_A_STEP or unreadable is not None
+    return CleanupStep(len(readable), (number, ids[-1], unreadable) if goes_on and ids else None)
+
+
+def _purge_attempt(transaction: Transaction, number: int, attempt_id: bytes) -> None:
+    """With its index rows, and with the count of its minute, which nothing counts any more."""
+    attempt = transaction.get(ATTEMPTS, number, attempt_id)
+    assert attempt is not None
+    transaction.delete(ATTEMPTS, number, attempt_id)
+    for table, key in attempt_index_keys(number, attempt_id, attempt):
+        transaction.delete(table, *key)
+    transaction.delete(ATTEMPT_COUNTS, number, attempt.endpoint, attempt.occurred_at_ms // 60_000)
+
+
+_PURGED_BY: dict[str, tuple[Callable[[Transaction, int, bytes], object], int]] = {
+    WEBHOOK_EVENTS.name: (purge_webhook_event, EVENTS_A_STEP),
+    ATTEMPTS.name: (_purge_attempt, ROWS_A_STEP),
+    OUTCOMES.name: (purge_outcomes, SEGMENTS_A_STEP),
+}
+"""How rows to which others belong are deleted, and how many in one step."""
+
+
+def _delete_idempotency(now_ms: int, transaction: Transaction, key: tuple[Any, ...], row: Idempotency) -> bool:
+    return now_ms - row.at_ms >= IDEMPOTENCY_MS and transaction.delete(IDEMPOTENCY, *key)
+
+
+def _pass_idempotency(
+    now_ms: int, made: RetentionPass, start: tuple[Any, ...], transaction: Transaction
+) -> CleanupStep:
+    """A digest that begins with a time (`ids.ordered_digest`) of the last 24 hours is left out: its row is not over,
+    unless its caller's clock is ahead, and then earlier passes have deleted it or one of the next 24 hours will. Where
+    there was no such pass, nothing is left out.
+    """
+    number, *rest = start
+    young = ahead = b""
+    if 0 <= now_ms - made.began_at_ms < IDEMPOTENCY_MS:
+        young, ahead = ((at_ms).to_bytes(6) for at_ms in (max(now_ms - IDEMPOTENCY_MS, 0), now_ms + 1))
+    beyond = (number, max([ahead.ljust(16, b"\0"), *rest]))
+    before = takewhile(lambda row: row[0][1] < young, transaction.scan(IDEMPOTENCY, number, start=start))
+    rows = chain(before, transaction.scan(IDEMPOTENCY, number, start=beyond))
+    return _act(partial(_delete_idempotency, now_ms), transaction, rows)
+
+
+def _pass_visitors(now_ms: int, unseen_s: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
+    """Find the next range of visitors of whom one may be over, and look at it: at its visitors from the third part of
+    `start` on, where that is given; the fourth is when the earlier ones were seen. `unseen_s`: as long as events are
+    kept at least, since younger ones have the event of their last visit.
+    """
+    now_s = now_ms // 1000
+    number, first, *rest = start
+    if not rest:
+        beyond = (transaction.get(VISITOR_COUNTS, number) or -1) + 1
+        end = min(beyond, first + LOOKS_A_STEP * LOOKS_A_STEP)
+        noted = transaction.scan(LAST_LOOKS, number, start=(number, first))
+        looks = {of: look for (_, of), look in islice(noted, LOOKS_A_STEP)}
+        of_due = (
+            one for one in range(first, end, LOOKS_A_STEP) if one not in looks or looks[one].is_due(now_s, unseen_s)
+        )
+        found = next(of_due, None)
+        if found is None:
+            return CleanupStep(0, (number, end) if end < beyond else None)
+        first, rest = found, [found, now_s]
+    return _look_at_range(transaction, (number, first, *rest), now_ms, unseen_s)
+
+
+def _look_at_range(transaction: Transaction, start: tuple[Any, ...], now_ms: int, unseen_s: int) -> CleanupStep:
+    number, first, visitor_number, seen_s = start
+    now_s, end = now_ms // 1000, first + LOOKS_A_STEP
+    visitors = transaction.scan(VISITORS, number, start=(number, visitor_number))
+    asked = deleted = 0
+    for (_, visitor_number), visitor in takewhile(lambda row: row[0][1] < end, visitors):
+        if now_s - visitor.last_seen_s >= unseen_s:
+            if asked == ASKED_A_STEP:
+                return CleanupStep(deleted, (number, first, visitor_number, seen_s))
+            asked += 1
+            if not has_events(transaction, number, visitor.visitor_id.encode()):  # only sure visits move the last
+                purge_visitor(transaction, number, visitor_number, now_ms)
+                deleted += 1
+                continue
+        seen_s = min(seen_s, visitor.last_seen_s)
+    transaction.put(LAST_LOOKS, (number, first), LastLook(seen_s, now_s))
+    return CleanupStep(deleted, (number, end))
+
+
+def _delete_attested_key(
+    now_ms: int, visitor_days: int, transaction: Transaction, key: tuple[int, bytes], attested: AttestedKey
+) -> bool:
+    if now_ms - attested.last_seen_ms < visitor_days * DAY_MS:
+        return False
+    purge_attested_key(transaction, *key, attested)
+    return True
+
+
+def _delete_key(now_ms: int, transaction: Transaction, _: tuple[Any, ...], digest: bytes) -> bool:
+    key = transaction.get(KEYS, digest)
+    ended_at_ms = None if key is None else key.ended_at_ms
+    if key is None or ended_at_ms is None or now_ms - ended_at_ms < ENDED_KEY_MS:
+        return False
+    purge_key(transaction, key, digest, now_ms)
+    return True
+
+
+def _delete_aged(table: Table[Any], now_ms: int, transaction: Transaction, key: tuple[Any, ...], row: Any) -> bool:
+    assert isinstance(table.keep, Aged)
+    return now_ms - getattr(row, table.keep.since) >= table.keep.ms and transaction.delete(table, *key)
+
+
+def _delete_sign_in(
+    table: Table[Any], now_ms: int, transaction: Transaction, key: tuple[int, bytes], signed: SignIn
+) -> bool:
+    return holder(transaction, key[0], signed, now_ms) is None and end(transaction, table, *key, now_ms)
+
+
+def _pass_list_entries(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
+    """Those that have expired, which are one range of expiries; then those whose list was deleted."""
+    (number,) = start
+    deleted = delete_expired(transaction, number, now_ms, ROWS_A_STEP) or delete_stray(transaction, number, ROWS_A_STEP)
+    return CleanupStep(deleted, start if deleted else None)
+
+
+def _pass_reviews(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
+    (number,) = start
+    deleted = delete_old_reviews(transaction, number, now_ms, EVENTS_A_STEP)
+    return CleanupStep(deleted, start if deleted == EVENTS_A_STEP else None)
+
+
+def _pass_deleted(
+    deleted: frozenset[int], now_ms: int, start: tuple[Any, ...], transaction: Transaction
+) -> CleanupStep:
+    """The blocks, the accounts, and then the numbers themselves: `start` is the table and the key to begin at."""
+    table, *place = start
+    act = _leave if table is BLOCKS else _leave_account if table is ACCOUNTS else _forget_number
+    step = _look(table, partial(act, deleted), tuple(place), transaction)
+    if step.resume is not None:
+        return CleanupStep(step.deleted, (table, *step.resume))
+    if table is DELETED_VISITORS:
+        _note(transaction, place[0], blocks_at_ms=now_ms)
+        return step
+    return CleanupStep(step.deleted, (ACCOUNTS if table is BLOCKS else DELETED_VISITORS, place[0]))
+
+
+def _forget_number(deleted: frozenset[int], transaction: Transaction, key: tuple[int, int], _: int) -> bool:
+    return key[1] in deleted and transaction.delete(DELETED_VISITORS, *key)
+
+
+def _leave_account(
+    deleted: frozenset[int], transaction: Transaction, key: tuple[int, int, int], record: AccountRecord
+) -> bool:
+    left = record.without(deleted)
+    if left is not record:
+        keep_record(transaction, key, left)
+    return left is not record
+
+
+def _prune_account(oldest_s: int, transaction: Transaction, key: tuple[int, int, int], record: AccountRecord) -> bool:
+    left = record.since(oldest_s)
+    if left is not record:
+        keep_record(transaction, key, left)
+    return left is None
+
+
+def _leave(deleted: frozenset[int], transaction: Transaction, key: tuple[Any, ...], block: Block) -> bool:
+    gone = deleted.intersection(block.numbers)
+    for visitor_number in gone:
+        block = block.without(visitor_number)
+    if gone:
+        number, block_key = key
+        remove_from_block(transaction, number, block_key, block)
+    return bool(gone)
+
+
+_Act = Callable[[Transaction, Any, Any], bool]
+"""Of a row's key and value: whether it has deleted or changed the row."""
+
+
+def _look(table: Table[Any], act: _Act, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
+    """Act upon the next rows of the organization's table."""
+    return _act(act, transaction, transaction.scan(table, start[0], start=start))
+
+
+def _act(act: _Act, transaction: Transaction, of: Iterator[tuple[tuple[Any, ...], Any]]) -> CleanupStep:
+    """Act upon the first of these rows."""
+    acted = 0
+    for looked_at, (key, value) in enumerate(list(islice(of, LOOKS_A_STEP + 1))):
+        if looked_at == LOOKS_A_STEP or acted == ACTS_A_STEP:
+            return CleanupStep(acted, key)
+        acted += act(transaction, key, value)
+    return CleanupStep(acted, None)

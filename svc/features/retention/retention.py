@@ -1,0 +1,250 @@
+"""Retention: deletes what has expired, and ends the erasures and removals that were interrupted.
+
+Owns when it made its last pass, and the count of what it did. Receives no messages; each minute it looks for expired
+rows. Writes in small transactions and rests after each for nine times as long as it took: so it has a tenth of the
+writer's time at most, and an identification waits for one step at most. What fails is logged and tried again in the
+next sweep. While the wall clock is not trusted nothing is deleted but what somebody asked to erase (decisions 17.3).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+import structlog
+import trio
+
+from svc.features.erasure.accounts import continue_account_erasure, pending_account_erasures
+from svc.features.erasure.organizations import continue_removal, is_removal_pending
+from svc.features.erasure.texts import continue_texts, pending_texts
+from svc.features.erasure.visitors import continue_erasure, pending_erasures
+from svc.features.retention.jobs import (
+    CleanupTask,
+    end_pass,
+    expired_by_key,
+    has_stray_events,
+    is_pass_due,
+    last_passes,
+    passes,
+    stale_accounts,
+    stale_blocks,
+)
+from svc.identify.records import RETENTION_MS
+from svc.kernel.store.engine import UnavailableError
+from svc.kernel.store.group import Write
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.store import Store, StoreFullError
+from svc.kernel.tenants.queries import organizations
+from svc.kernel.values.timestamps import timestamp
+from svc.kernel.work.watch.clock import ClockWatch, is_ahead
+from svc.kernel.work.watch.corruption import CorruptRows
+from svc.world import World
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+INTERVAL_S = 60.0
+REST = 9.0
+
+
+class RetentionStatistics(msgspec.Struct, frozen=True):
+    """What retention has done since the start."""
+
+    deleted: dict[str, int]
+    """Rows, by table."""
+    failed: dict[str, int]
+    """Steps that changed nothing, by task."""
+    swept_at_ms: int
+    """When the last look at everything had ended, or before that when retention was started."""
+    is_held: bool
+    """Whether nothing is deleted, since the clock has jumped ahead."""
+
+
+class Progress:
+    """The counts of what retention has deleted since the start. Until the first sweep ends, `began_at_ms` (Unix ms) is
+    reported as the end of the last one.
+    """
+
+    def __init__(self, began_at_ms: int = 0, corrupt: CorruptRows | None = None) -> None:
+        self.corrupt = corrupt or CorruptRows()
+        self.deleted: Counter[str] = Counter()
+        self.failed: Counter[str] = Counter()
+        self.swept_at_ms = began_at_ms
+        self.is_held = False
+
+    def statistics(self) -> RetentionStatistics:
+        """Return a copy of the counts."""
+        return RetentionStatistics(dict(self.deleted), dict(self.failed), self.swept_at_ms, self.is_held)
+
+
+async def run(
+    store: Store,
+    world: World,
+    visitor_days: int,
+    watch: ClockWatch,
+    progress: Progress | None = None,
+    interval_s: float = INTERVAL_S,
+    event_ms: int = RETENTION_MS,
+) -> None:
+    """Sweep every `interval_s` seconds until cancelled, and count in `progress`. `visitor_days`: days without a visit
+    after which a visitor is deleted; `event_ms`: how long events are kept, in milliseconds; `watch`: tells whether the
+    clock is trusted. A step that fails is logged and repeated by the next sweep.
+    """
+    progress = progress or Progress()
+    while True:
+        await trio.sleep(interval_s)
+        await sweep_if_believed(store, world, visitor_days, watch, progress, event_ms)
+
+
+async def sweep_if_believed(
+    store: Store,
+    world: World,
+    visitor_days: int,
+    watch: ClockWatch,
+    progress: Progress,
+    event_ms: int = RETENTION_MS,
+) -> None:
+    """Run `sweep` now if the clock is trusted; otherwise only finish what was interrupted (decisions 17.3)."""
+    held = await is_ahead(store, world, watch)
+    now_ms = world.now_ms()
+    _note_hold(progress, now_ms, held=held)
+    if held:
+        await finish_interrupted(store, progress)
+    else:
+        await sweep(store, now_ms, visitor_days, progress, event_ms=event_ms)
+    progress.swept_at_ms = world.now_ms()
+
+
+def _note_hold(progress: Progress, now_ms: int, *, held: bool) -> None:
+    if held and not progress.is_held:
+        log.warning(
+            "the clock has jumped ahead: nothing is deleted until it has stayed for an hour",
+            now=timestamp(now_ms),
+            next_step="set the clock, or run `svc retention confirm` if it is right",
+        )
+    elif progress.is_held and not held:
+        log.info("the clock is trusted again: deletion resumes", now=timestamp(now_ms))
+    progress.is_held = held
+
+
+async def finish_interrupted(store: Store, progress: Progress) -> None:
+    """Finish erasures and removals that were interrupted. Failures are logged and counted, never raised."""
+    for number in await store.query(organizations):
+        try:
+            for raw_id in await store.query(partial(pending_erasures, number=number)):
+                await _erase(store, progress, number, partial(continue_erasure, number=number, raw_id=raw_id))
+            for digest in await store.query(partial(pending_account_erasures, number=number)):
+                await _erase(store, progress, number, partial(continue_account_erasure, number=number, digest=digest))
+            for subject, digest in await store.query(partial(pending_texts, number=number)):
+                step = partial(continue_texts, number=number, subject=subject, digest=digest)
+                await _erase(store, progress, number, step)
+            if await store.query(partial(is_removal_pending, number=number)):
+                await _remove(store, progress, number)
+        except CorruptionError as error:
+            progress.corrupt.note("retention", number, error)
+
+
+async def sweep(
+    store: Store,
+    now_ms: int,
+    visitor_days: int,
+    progress: Progress | None = None,
+    *,
+    with_passes: bool | None = None,
+    event_ms: int = RETENTION_MS,
+) -> None:
+    """Delete what has expired at `now_ms` (Unix ms), in every organization, and finish what was interrupted.
+    `with_passes`: whether to also scan the tables whose keys do not tell the age of a row; `None` = in organizations
+    where a pass is due. Failures are logged and counted, never raised.
+    """
+    progress = progress or Progress()
+    await finish_interrupted(store, progress)
+    for number in await store.query(organizations):
+        try:
+            await _sweep_one(store, number, now_ms, visitor_days, event_ms, progress, with_passes=with_passes)
+        except CorruptionError as error:
+            progress.corrupt.note("retention", number, error)
+        await trio.lowlevel.checkpoint()
+
+
+async def _sweep_one(
+    store: Store,
+    number: int,
+    now_ms: int,
+    visitor_days: int,
+    event_ms: int,
+    progress: Progress,
+    *,
+    with_passes: bool | None,
+) -> None:
+    made = await store.query(partial(last_passes, number=number))
+    wanted = made is not None and (is_pass_due(made, now_ms, visitor_days) if with_passes is None else with_passes)
+    if made is not None and with_passes is None and not wanted:
+        wanted = await store.query(partial(has_stray_events, number=number, now_ms=now_ms, event_ms=event_ms))
+    if made is not None and wanted:
+        for task in passes(number, now_ms, visitor_days, made, event_ms):
+            await _do(store, progress, number, task)
+    tasks = await store.query(partial(expired_by_key, number=number, now_ms=now_ms, event_ms=event_ms))
+    if wanted:
+        find = partial(stale_blocks, number=number, now_ms=now_ms, at_once=with_passes is not None)
+        tasks += filter(None, [stale_accounts(number, now_ms, visitor_days, event_ms), await store.query(find)])
+    for task in tasks:
+        await _do(store, progress, number, task)
+    if wanted:
+        note = partial(end_pass, number=number, began_at_ms=now_ms, visitor_days=visitor_days)
+        await _write(store, progress, number, "pass", note)
+
+
+async def _erase(store: Store, progress: Progress, number: int, step: Callable[[Transaction], bool]) -> None:
+    """To its end, or until a step fails."""
+    while (ended := await _write(store, progress, number, "erasure", step)) is False:
+        pass
+    if ended:
+        log.info("completed an interrupted erasure", organization=number)
+
+
+async def _remove(store: Store, progress: Progress, number: int) -> None:
+    """To its end, or until a step fails."""
+    step = partial(continue_removal, number=number)
+    while await _write(store, progress, number, "removal", step):
+        pass
+
+
+async def _do(store: Store, progress: Progress, number: int, task: CleanupTask) -> None:
+    """To its end, or until a step fails."""
+    deleted = 0
+    resume: tuple[Any, ...] | None = task.start
+    while resume is not None:
+        step = await _write(store, progress, number, task.name, partial(task.step, resume))
+        if step is None:
+            return
+        deleted, resume = deleted + step.deleted, step.resume
+        progress.deleted[task.name] += step.deleted
+    if deleted:
+        log.info("deleted expired rows", organization=number, table=task.name, rows=deleted)
+
+
+async def _write(store: Store, progress: Progress, number: int, task: str, job: Callable[[Transaction], T]) -> T | None:
+    """What the job returned, after a rest; `None` = it failed, which is logged."""
+    began = trio.current_time()
+    try:
+        (outcome,) = await store.write([Write(job, number)], may_use_reserve=True)
+    except (StoreFullError, UnavailableError) as error:
+        log.warning("retention stopped: the store takes no writes", organization=number, task=task, reason=str(error))
+        progress.failed[task] += 1
+        return None
+    if isinstance(outcome, CorruptionError):
+        progress.corrupt.note(f"retention of {task}", number, outcome)
+        progress.failed[task] += 1
+        return None
+    if isinstance(outcome, Exception):
+        log.error("retention task failed", organization=number, task=task, exc_info=outcome)
+        progress.failed[task] += 1
+        return None
+    await trio.sleep(REST * (trio.current_time() - began))
+    return outcome

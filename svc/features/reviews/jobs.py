@@ -1,0 +1,264 @@
+"""Reviews: opened by a rule or a person, assigned and closed with a label; and notes (decisions 14.4, 14.5).
+
+Of a visitor and account one review is open at a time. Bounds: a decision `review` reads two rows more and, where it
+opens a review, writes five and its webhook event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+import msgspec
+
+from svc.features.labels.jobs import LabelChange, label_request
+from svc.features.members.queries import find_member
+from svc.features.reviews.queries import (
+    count_notes,
+    find_review,
+    opened_review,
+    reviews_of,
+    subject_digest,
+    subject_stem,
+)
+from svc.features.reviews.reviews import (
+    MOST_NOTES,
+    REVIEW_MS,
+    SUBJECTS,
+    Note,
+    Review,
+    Subject,
+    case_of,
+    first_ordered_id,
+    ordered_id,
+    raw_ordered_id,
+    review_of,
+    review_row,
+)
+from svc.features.rules.jobs import facts_now
+from svc.features.rules.ruleset import Facts
+from svc.features.tables import EVENTS, NOTES, OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS, Table
+from svc.features.webhooks.content.envelope import derived_event_id
+from svc.features.webhooks.jobs.deliveries import enqueue_about, purge_webhook_event, remove_account_of
+from svc.features.webhooks.records import EndpointKey, EventType, webhook_environment
+from svc.identify.model import Label
+from svc.identify.records import Event
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.values.refusals import Refusal, invalid
+from svc.kernel.values.trace_context import TraceContext
+
+
+class Reviewed(NamedTuple):
+    """A review after a change."""
+
+    review: Review
+    queues: tuple[EndpointKey, ...] = ()
+    """Webhook endpoints to which something is due now."""
+    is_new: bool = False
+
+
+def open_review(  # noqa: PLR0913  what is told, and to whom
+    transaction: Transaction,
+    number: int,
+    request_id: bytes,
+    event: Event,
+    now_ms: int,
+    entropy: bytes,
+    opened_by: str | None = None,
+    *,
+    notify: bool = True,
+    trace: TraceContext | None = None,
+) -> Reviewed:
+    """Return the open review of the visitor and account of an event; create it for this event if there is none.
+    `entropy`: random bytes for its id; `notify`: whether to send webhooks about it, with the `trace`.
+    """
+    raw_id = transaction.get(OPEN_CASES, number, case_of(event.environment, event.verdict.visitor_id, event.account_id))
+    if raw_id is not None:
+        return Reviewed(opened_review(transaction, number, raw_id))
+    review = review_of(event, request_id, now_ms, entropy, opened_by)
+    for table, key in _rows_of(number, review):
+        value: Any = review if table is REVIEWS else review.raw_id if table is OPEN_CASES else b""
+        transaction.put(table, key, value)
+    queues = _tell(transaction, number, "review.opened", review, now_ms, trace) if notify else ()
+    return Reviewed(review, queues, is_new=True)
+
+
+def assign_review(transaction: Transaction, number: int, review_id: str, assignee: str | None) -> Review | Refusal:
+    """Assign an open review to a member of the organization, or to nobody with `None`. Refusals: `404 not_found`, `409
+    review_closed`, `422` (`invalid_value`) if the assignee is not a member.
+    """
+    review = find_review(transaction, number, review_id)
+    refusal = _unchangeable(review)
+    if review is None or refusal is not None:
+        return refusal or Refusal("not_found")
+    if assignee is not None and find_member(transaction, number, assignee) is None:
+        return invalid("assignee", "invalid_value")
+    assigned = msgspec.structs.replace(review, assignee=assignee)
+    transaction.put(REVIEWS, (number, review.raw_id), assigned)
+    return assigned
+
+
+class Closing(NamedTuple):
+    """The result of a review."""
+
+    label: Label
+    reason: str | None
+    note: str | None
+    closed_by: str | None = None
+    trace: TraceContext | None = None
+    """Of the request, for webhooks."""
+
+
+def close_review(
+    transaction: Transaction, number: int, review_id: str, closing: Closing, now_ms: int
+) -> Reviewed | Refusal:
+    """Close a review and label its event, and no other event. Refusals: `404 not_found`, `409 review_closed`. An event
+    that arrived more than 400 days ago is not labeled.
+    """
+    review = find_review(transaction, number, review_id)
+    refusal = _unchangeable(review)
+    if review is None or refusal is not None:
+        return refusal or Refusal("not_found")
+    closed = msgspec.structs.replace(
+        review,
+        closed_at_ms=now_ms,
+        closed_by=closing.closed_by,
+        label=closing.label,
+        label_reason=closing.reason,
+        note=closing.note,
+    )
+    label_request(transaction, number, review.request_id, LabelChange(closing.label, closing.reason), now_ms)
+    transaction.put(REVIEWS, (number, review.raw_id), closed)
+    transaction.delete(OPEN_REVIEWS, number, review.raw_id)
+    transaction.delete(OPEN_CASES, number, review.case)
+    return Reviewed(closed, _tell(transaction, number, "review.closed", closed, now_ms, closing.trace))
+
+
+def _unchangeable(review: Review | None) -> Refusal | None:
+    return Refusal("review_closed") if review is not None and review.state == "closed" else None
+
+
+def _tell(
+    transaction: Transaction,
+    number: int,
+    event_type: EventType,
+    review: Review,
+    at_ms: int,
+    trace: TraceContext | None,
+) -> tuple[EndpointKey, ...]:
+    environment = webhook_environment(review.environment)
+    event_id = derived_event_id(event_type, review.raw_id, at_ms)
+
+    def facts() -> Facts | None:
+        event = transaction.get(EVENTS, number, review.request_id)
+        return None if event is None else facts_now(transaction, number, event)
+
+    row = review_row(review)
+    return enqueue_about(transaction, number, event_id, event_type, environment, row, at_ms, facts, trace=trace)
+
+
+def webhook_event_ids(review: Review) -> Iterator[bytes]:
+    """Yield the ids (16 bytes) of the webhook events about a review."""
+    yield derived_event_id("review.opened", review.raw_id, review.opened_at_ms).bytes
+    if review.closed_at_ms is not None:
+        yield derived_event_id("review.closed", review.raw_id, review.closed_at_ms).bytes
+
+
+def review_rows(number: int, review: Review) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
+    """Return (table, key) of every row of a review."""
+    return ((table, key) for table, key in _rows_of(number, review) if review.state == "open" or table not in _OF_OPEN)
+
+
+_OF_OPEN: tuple[Table[Any], ...] = (OPEN_REVIEWS, OPEN_CASES)
+
+
+def _rows_of(number: int, review: Review) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
+    yield REVIEWS, (number, review.raw_id)
+    yield OPEN_REVIEWS, (number, review.raw_id)
+    yield OPEN_CASES, (number, review.case)
+    named: tuple[tuple[Subject, str | None], ...] = (("visitor", review.visitor_id), ("account", review.account_id))
+    for subject, subject_id in named:
+        if subject_id is not None:
+            digest = subject_digest(number, subject, subject_id)
+            yield SUBJECT_REVIEWS, (number, SUBJECTS.index(subject), digest, review.raw_id)
+
+
+def _delete(transaction: Transaction, number: int, review: Review) -> int:
+    """Delete the rows of a review; return how many there were."""
+    return sum(transaction.delete(table, *key) for table, key in review_rows(number, review))
+
+
+MAX_ROWS_A_STEP = 250
+"""Rows that one step of forgetting reviews deletes; the last review of a step may have more."""
+
+
+def forget_reviews(transaction: Transaction, number: int, subject: Subject, subject_id: str) -> bool:
+    """Delete some reviews of a visitor that is being erased, or remove an account that is being erased from some of its
+    reviews; do the same with webhooks about them that are still to be sent. Return whether none is left: else this is
+    to be called again, in another transaction.
+
+    A visitor and account have at most one open review: an open one that loses its account is deleted if the visitor has
+    an open review without an account too.
+    """
+    found = list(islice(reviews_of(transaction, number, subject, subject_id), MAX_ROWS_A_STEP + 1))
+    rows = 0
+    for review in found:
+        if rows >= MAX_ROWS_A_STEP:
+            return False
+        rows += _delete(transaction, number, review)
+        left = msgspec.structs.replace(review, account_id=None)
+        is_second = review.state == "open" and transaction.has(OPEN_CASES, number, left.case)
+        for event_id in webhook_event_ids(review):
+            if subject == "visitor":
+                rows += purge_webhook_event(transaction, number, event_id)
+            else:
+                rows += remove_account_of(transaction, number, event_id)
+        if subject == "account" and not is_second:
+            for table, key in review_rows(number, left):
+                transaction.put(table, key, left if table is REVIEWS else left.raw_id if table is OPEN_CASES else b"")
+    return True
+
+
+def delete_old_reviews(transaction: Transaction, number: int, now_ms: int, most: int) -> int:
+    """Delete up to `most` reviews that were opened more than 400 days ago, the oldest first; return how many were
+    deleted.
+    """
+    beyond = first_ordered_id(now_ms - REVIEW_MS)
+    keys = transaction.scan_keys(REVIEWS, (number,), (number, beyond))
+    old = [review for _, key in zip(range(most), keys, strict=False) if (review := transaction.get(REVIEWS, *key))]
+    for review in old:
+        _delete(transaction, number, review)
+    return len(old)
+
+
+def add_note(
+    transaction: Transaction,
+    number: int,
+    subject: Subject,
+    subject_id: str,
+    text: str,
+    now_ms: int,
+    entropy: bytes,
+    author: str | None = None,
+) -> Note | Refusal:
+    """Write a note about a visitor or an account; the caller has checked that it exists. Refuses with `409 note_limit`
+    beyond `MOST_NOTES`.
+    """
+    if count_notes(transaction, number, subject, subject_id) >= MOST_NOTES:
+        return Refusal("note_limit")
+    note = Note(id=ordered_id("note", now_ms, entropy), text=text, created_at_ms=now_ms, author=author)
+    raw_id = raw_ordered_id(note.id)
+    assert raw_id is not None
+    transaction.put(NOTES, (number, *subject_stem(number, subject, subject_id), raw_id), note)
+    return note
+
+
+def delete_note(
+    transaction: Transaction, number: int, subject: Subject, subject_id: str, note_id: str
+) -> Refusal | None:
+    """Delete a note about a visitor or an account; `404 not_found` if there is no such note."""
+    raw_id = raw_ordered_id(note_id) if note_id.startswith("note_") else None
+    if raw_id is None or not transaction.delete(NOTES, number, *subject_stem(number, subject, subject_id), raw_id):
+        return Refusal("not_found")
+    return None

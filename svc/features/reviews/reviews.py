@@ -1,0 +1,184 @@
+"""Reviews: a case that a person decides, and notes about visitors and accounts (decisions 14.4, 14.5).
+
+What may live here: the records, their ids and limits, and a review as everybody outside reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+from typing import Annotated, Final, Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from svc.identify.model import Environment, Label, Level
+from svc.identify.records import Event
+from svc.kernel.values.encodings import base62
+from svc.kernel.values.fields import (
+    SUSPECT_SCORE,
+    AccountId,
+    EventLabel,
+    EventLabelReason,
+    RequestId,
+    Timestamp,
+    VisitorId,
+    about,
+    id_form,
+    open_to,
+)
+from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.struct_fields import body_of
+
+ReviewState = Literal["open", "closed"]
+REVIEW_MS: Final = 400 * DAY_MS
+"""How long a review is kept from when it was opened: after that its event cannot be labeled any more."""
+NOTE_MS: Final = 400 * DAY_MS
+"""How long a note is kept."""
+LONGEST_NOTE: Final = 2000
+"""Characters, also of the note of a review."""
+MOST_NOTES: Final = 100
+"""Of a visitor or an account."""
+Subject = Literal["visitor", "account"]
+SUBJECTS: Final[tuple[Subject, ...]] = ("visitor", "account")
+"""What labels are counted of, and notes are about. Their positions in keys are stored: append, never move."""
+
+MEMBER_ID_FORM: Final = r"^mem_[0-9A-Za-z]{20}$(?!\n)"
+_TIME_DIGITS: Final = 8
+_REST: Final = 12
+_ORDERED_ID = re.compile(r"(?:rev|note)_[0-9A-Za-z]{20}", re.ASCII)
+
+
+def ordered_id(prefix: Literal["rev", "note"], at_ms: int, entropy: bytes) -> str:
+    """Return a prefix and 20 letters and digits, of which 8 are the time: ids of one prefix sort by it."""
+    rest = base62(int.from_bytes(blake2b(entropy, digest_size=16).digest()), _REST)
+    return f"{prefix}_{base62(at_ms, _TIME_DIGITS)}{rest}"
+
+
+def raw_ordered_id(text: str) -> bytes | None:
+    """Return the 20 bytes of such an id, as they stand in keys; `None` for any other text."""
+    return text.partition("_")[2].encode() if _ORDERED_ID.fullmatch(text) else None
+
+
+def first_ordered_id(at_ms: int) -> bytes:
+    """Return 20 bytes that are not above those of any such id of this millisecond or later, and above every earlier
+    one.
+    """
+    return (base62(max(at_ms, 0), _TIME_DIGITS) + "0" * _REST).encode()
+
+
+class Review(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """A case of one visitor and account. Append fields with defaults, never move them."""
+
+    id: str
+    request_id: bytes
+    """Of its event: 16 bytes."""
+    environment: Environment
+    visitor_id: str
+    account_id: str | None
+    suspect_score: int | None
+    suspect_level: Level | None
+    rule_id: str | None
+    """Of the rule that opened it; `None` where a person did."""
+    rule: str | None
+    opened_at_ms: int
+    opened_by: str | None = None
+    """The member who opened it."""
+    assignee: str | None = None
+    """A member."""
+    closed_at_ms: int | None = None
+    closed_by: str | None = None
+    label: Label | None = None
+    """Its result; `None` while it is open."""
+    label_reason: str | None = None
+    note: str | None = None
+
+    @property
+    def state(self) -> ReviewState:
+        """Whether it is still to be decided."""
+        return "open" if self.closed_at_ms is None else "closed"
+
+    @property
+    def raw_id(self) -> bytes:
+        """The 20 bytes in keys."""
+        return self.id.partition("_")[2].encode()
+
+    @property
+    def case(self) -> bytes:
+        """16 bytes that stand for its visitor and account, of which one review is open at a time."""
+        return case_of(self.environment, self.visitor_id, self.account_id)
+
+
+def case_of(environment: Environment, visitor_id: str, account_id: str | None) -> bytes:
+    """Return the case of a review (see `Review.case`). Production and the other environments are separate, as in all
+    counts.
+    """
+    kind = "live" if environment == "production" else "test"
+    return blake2b(msgspec.json.encode((kind, visitor_id, account_id)), digest_size=16).digest()
+
+
+def review_of(event: Event, request_id: bytes, opened_at_ms: int, entropy: bytes, opened_by: str | None) -> Review:
+    """Return a new review of an event: by the rule that decided it where nobody opened it by hand."""
+    verdict = event.verdict
+    by_rule = verdict.decision is not None and verdict.decision.action == "review"
+    return Review(
+        id=ordered_id("rev", opened_at_ms, entropy),
+        request_id=request_id,
+        environment=event.environment,
+        visitor_id=verdict.visitor_id,
+        account_id=event.account_id,
+        suspect_score=verdict.suspect_score,
+        suspect_level=verdict.suspect_level,
+        rule_id=verdict.decision.rule_id if verdict.decision is not None and by_rule else None,
+        rule=verdict.decision.rule if verdict.decision is not None and by_rule else None,
+        opened_at_ms=opened_at_ms,
+        opened_by=opened_by,
+    )
+
+
+class Note(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """What a person wrote about a visitor or an account. Append fields with defaults, never move them."""
+
+    id: str
+    text: str
+    created_at_ms: int
+    author: str | None = None
+    """The member who wrote it."""
+
+
+A_REVIEW_ID = "rev_0qppzPLvL54VURDkQrfS"
+A_MEMBER_ID = "mem_5Tq8Zb1xWc9Lk2NvRd7E"
+ReviewId = Annotated[str, about("Id of the review; it sorts by time.", A_REVIEW_ID, form=id_form("rev_"))]
+_Member = Annotated[str, about("Id of the member.", A_MEMBER_ID, form=id_form("mem_"))]
+
+
+class ReviewBody(msgspec.Struct, frozen=True, kw_only=True):
+    """A review (decisions 14.4), also the `data` of `review.opened` and `review.closed`."""
+
+    id: ReviewId
+    state: Annotated[str, about("`open` or `closed`.", "open", form=open_to("open", "closed"))]
+    environment: Annotated[str, about("Of its event.", "production")]
+    request_id: RequestId
+    visitor_id: VisitorId
+    account_id: AccountId | UnsetType = UNSET
+    suspect_score: Annotated[int | None, SUSPECT_SCORE]
+    suspect_level: Annotated[str, about("Of its event; left out when not scored.", "medium")] | UnsetType = UNSET
+    rule_id: (
+        Annotated[str, about("Id of the rule that opened it; left out where a person did.", "rul_0qppzPLvL54VURDkQrfS")]
+        | UnsetType
+    ) = UNSET
+    rule: Annotated[str, about("Name of that rule then.", "Fifth account of a browser")] | UnsetType = UNSET
+    opened_at: Annotated[Timestamp, about("When it was opened.")]
+    opened_by: Annotated[_Member, about("The member who opened it by hand.")] | UnsetType = UNSET
+    assignee: Annotated[_Member | None, about("The member who takes care of it; `null` = nobody.", None)]
+    closed_at: Annotated[Timestamp, about("When it was closed; left out while it is open.")] | UnsetType = UNSET
+    closed_by: Annotated[_Member, about("The member who closed it.")] | UnsetType = UNSET
+    label: EventLabel | UnsetType = UNSET
+    label_reason: EventLabelReason | UnsetType = UNSET
+    note: Annotated[str, about("What the person who closed it wrote.", "Same card as yesterday.")] | UnsetType = UNSET
+
+
+def review_row(review: Review) -> ReviewBody:
+    """Return a stored review."""
+    return body_of(ReviewBody, review, request_id=str(UUID(bytes=review.request_id)))

@@ -1,0 +1,206 @@
+"""Reviews of an organization: listed, opened, assigned and closed (decisions 14.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from hashlib import blake2b
+
+import msgspec
+from msgspec import UNSET
+
+from svc.features.events.routes import read_request_id
+from svc.features.labels.bodies import (
+    AssignReviewBody,
+    CloseReviewBody,
+    OpenReviewBody,
+    ReviewAnswer,
+    ReviewsBody,
+    ReviewsQuery,
+)
+from svc.features.reviews.jobs import Closing, Reviewed, assign_review, close_review, open_review
+from svc.features.reviews.queries import BEYOND_ALL, find_review, reviews_below
+from svc.features.reviews.reviews import Review, review_row
+from svc.identify.queries.events import readable_event
+from svc.kernel.access.audit import Audited
+from svc.kernel.http.change import change, member_of
+from svc.kernel.http.route import ORGANIZATION, Call, Outcome, Route, Services
+from svc.kernel.http.rows import page_of
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.values.cursor import read_cursor, write_cursor
+from svc.kernel.values.refusals import Refusal, invalid
+from svc.kernel.values.struct_fields import sent
+
+REVIEWS_AT_ONCE = 32
+"""About a millisecond."""
+REVIEWS_A_PAGE = 5000
+"""That are looked at for one page: with an assignee who has few, it may be short and have a cursor."""
+NOBODY = "none"
+
+
+async def list_reviews(services: Services, call: Call) -> ReviewsBody | Refusal:
+    """`GET .../reviews`: a page of reviews, the one that was opened last first. `422` (`invalid_cursor`)."""
+    query: ReviewsQuery = call.query
+    number, key = call.organization.number, services.webhooks.cursors_key
+    state, assignee = sent(query.state), sent(query.assignee)
+    bound = blake2b(msgspec.json.encode((state, assignee)), digest_size=8).digest()
+    below = BEYOND_ALL
+    if query.cursor is not UNSET:
+        row = read_cursor(key, "reviews", number, query.cursor)
+        if row is None or not row.startswith(bound):
+            return invalid("cursor", "invalid_cursor", "query")
+        below = row.removeprefix(bound)
+    find = partial(reviews_below, number=number, only_open=state == "open")
+
+    async def read(below: bytes, count: int) -> list[tuple[bytes, Review | None]]:
+        rows = await services.store.query(partial(find, below=below, limit=count))
+        return [(raw_id, review if _is_meant(review, state, assignee) else None) for raw_id, review in rows]
+
+    shown, resume = await page_of(read, below, query.limit, REVIEWS_AT_ONCE, REVIEWS_A_PAGE)
+    next_cursor = UNSET if resume is None else write_cursor(key, "reviews", number, bound + resume)
+    return ReviewsBody(tuple(map(review_row, shown)), next_cursor)
+
+
+def _is_meant(review: Review, state: str | None, assignee: str | None) -> bool:
+    wanted = None if assignee == NOBODY else assignee
+    return state in (None, review.state) and (assignee is None or review.assignee == wanted)
+
+
+async def get_review(services: Services, call: Call) -> ReviewAnswer | Refusal:
+    """`GET .../reviews/{review_id}`: one review. `404 not_found`."""
+    number = call.organization.number
+    found = await services.store.query(partial(find_review, number=number, review_id=call.path["review_id"]))
+    return Refusal("not_found") if found is None else ReviewAnswer(review_row(found))
+
+
+async def open_by_hand(services: Services, call: Call) -> ReviewAnswer | Outcome | Refusal:
+    """`POST .../reviews`: `201` with a review of an event, of any environment, or `200` with the open one of its
+    visitor and account. `404 event_not_found`.
+    """
+    body: OpenReviewBody = call.body
+    request_id = read_request_id(body.request_id)
+    if isinstance(request_id, Refusal):
+        return invalid("request_id", "invalid_value")
+    number, entropy = call.organization.number, services.world.entropy(16)
+
+    def job(transaction: Transaction) -> Reviewed | Refusal:
+        event = readable_event(transaction, number, request_id, call.at_ms, services.event_retention_ms)
+        if event is None:
+            return Refusal("event_not_found", explanation="The organization has no such event that is readable.")
+        by, trace = member_of(call), call.trace
+        return open_review(transaction, number, request_id.bytes, event, call.at_ms, entropy, by, trace=trace)
+
+    opened = await _changed(services, call, job)
+    is_other = isinstance(opened, Reviewed) and not opened.is_new
+    return Outcome(_row(opened)) if is_other else _row(opened)
+
+
+async def assign(services: Services, call: Call) -> ReviewAnswer | Refusal:
+    """`PATCH .../reviews/{review_id}`: who takes care of it. `404 not_found`, `409 review_closed`."""
+    body: AssignReviewBody = call.body
+    if body.assignee is UNSET:
+        return await get_review(services, call)
+    number, assignee = call.organization.number, body.assignee
+
+    def job(transaction: Transaction) -> Reviewed | Refusal:
+        assigned = assign_review(transaction, number, call.path["review_id"], assignee)
+        return assigned if isinstance(assigned, Refusal) else Reviewed(assigned)
+
+    return _row(await _changed(services, call, job))
+
+
+async def close(services: Services, call: Call) -> ReviewAnswer | Refusal:
+    """`POST .../reviews/{review_id}/close`: its event, and no other, has the label then. `404 not_found`, `409
+    review_closed`.
+    """
+    body: CloseReviewBody = call.body
+    closing = Closing(body.label, sent(body.label_reason), sent(body.note), member_of(call), call.trace)
+    job = partial(
+        close_review,
+        number=call.organization.number,
+        review_id=call.path["review_id"],
+        closing=closing,
+        now_ms=call.at_ms,
+    )
+    return _row(await _changed(services, call, job))
+
+
+async def _changed(
+    services: Services, call: Call, job: Callable[[Transaction], Reviewed | Refusal]
+) -> Reviewed | Refusal:
+    reviewed = await change(services, call, job)
+    if not isinstance(reviewed, Refusal):
+        services.webhooks.due(reviewed.queues)
+    return reviewed
+
+
+def _row(reviewed: Reviewed | Refusal) -> ReviewAnswer | Refusal:
+    return reviewed if isinstance(reviewed, Refusal) else ReviewAnswer(review_row(reviewed.review))
+
+
+_REVIEW = ORGANIZATION + "/reviews/{review_id}"
+_route = partial(Route, tag="Management: reviews", kinds=("management",))
+ROUTES: tuple[Route, ...] = (
+    _route(
+        operation_id="listReviews",
+        path=ORGANIZATION + "/reviews",
+        summary="List reviews",
+        description=(
+            "The one that was opened last first, for 400 days. A page with an assignee who has few may be short, or "
+            "empty, and have a `next_cursor`."
+        ),
+        handler=list_reviews,
+        query=ReviewsQuery,
+        response=ReviewsBody,
+    ),
+    _route(
+        operation_id="openReview",
+        audited=Audited(made="review.id"),
+        method="POST",
+        path=ORGANIZATION + "/reviews",
+        summary="Open a review",
+        description=(
+            "Of an event of any environment. A rule that decides `review` does the same. Of a visitor and account one "
+            "is open at a time: where there is one, it is the response, with `200`."
+        ),
+        handler=open_by_hand,
+        needs="judge",
+        body=OpenReviewBody,
+        response=ReviewAnswer,
+        status=201,
+        other_responses=((200, ReviewAnswer),),
+        errors=("event_not_found",),
+    ),
+    _route(
+        operation_id="getReview",
+        path=_REVIEW,
+        summary="Read a review",
+        handler=get_review,
+        response=ReviewAnswer,
+    ),
+    _route(
+        operation_id="assignReview",
+        method="PATCH",
+        path=_REVIEW,
+        summary="Assign a review",
+        description="To a member, or to nobody.",
+        handler=assign,
+        needs="judge",
+        body=AssignReviewBody,
+        response=ReviewAnswer,
+        errors=("review_closed",),
+    ),
+    _route(
+        operation_id="closeReview",
+        audited=Audited(withholds=frozenset({"note"})),
+        method="POST",
+        path=_REVIEW + "/close",
+        summary="Close a review",
+        description="The label goes to the event of the review, and to no other.",
+        handler=close,
+        needs="judge",
+        body=CloseReviewBody,
+        response=ReviewAnswer,
+        errors=("review_closed",),
+    ),
+)

@@ -1,0 +1,132 @@
+"""Whether a ruleset or a filter can be saved, and what its author should know (decisions 13.1, 13.4).
+
+What may live here: rules as they were sent, beside what the organization has -> a refusal with every fault, or
+warnings. Conditions are compiled here, some hundred microseconds each the first time: callers compile them one by one
+before (`conditions.compile_once`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from svc.features.rules.language.conditions import OVER_BUDGET, Condition, compile_once
+from svc.features.rules.language.cost import BUDGET, FILTER_BUDGET, UNITS_A_MS, fetched_units, in_ms
+from svc.features.rules.language.language import MAX_LENGTH, ConditionError
+from svc.features.rules.language.literals import warnings
+from svc.features.rules.ruleset import MAX_NAME, MOST_RULES, Rule
+from svc.identify.velocity.counts import EnvironmentKind
+from svc.kernel.values.refusals import Detail, Issue, Refusal
+
+ListPrefixes = Mapping[str, int]
+"""Name of a list of the organization -> prefix lengths of addresses that it has, of one version; 0 of other lists."""
+
+
+class _Problem(NamedTuple):
+    issue: Issue
+    words: str
+
+
+def check_rules(rules: Sequence[tuple[str | None, Rule]], ids: Collection[str], lists: ListPrefixes) -> Refusal | None:
+    """Check rules before they are saved; each comes with the id that the client sent, or `None` for a new rule. `ids`
+    are those of the rules in force. Return a `validation_error` that lists every fault, or `None` if all are valid.
+    """
+    if len(rules) > MOST_RULES:
+        return Refusal("validation_error", (Detail("rules", "too_long", "body"),))
+    faults: list[Detail] = []
+    explained: list[str] = []
+    names: set[str] = set()
+    left = set(ids)
+    budget = _Budget(lists)
+    for position, (rule_id, rule) in enumerate(rules):
+        where = f"rules[{position}]"
+        faults += (Detail(f"{where}.{name}", issue, "body") for name, issue in _faults(rule_id, rule, left, names))
+        names.add(rule.name)
+        left.discard(rule_id or "")
+        if len(rule.condition) <= MAX_LENGTH:
+            problem = _problem(rule, lists, budget)
+            if problem is not None:
+                faults.append(Detail(f"{where}.condition", problem.issue, "body"))
+                explained.append(f"{where}.condition: {problem.words}")
+    return Refusal("validation_error", tuple(faults), explanation="; ".join(explained)) if faults else None
+
+
+def filter_problem(condition: str, lists: ListPrefixes) -> tuple[Issue, str] | None:
+    """Return why a filter of a webhook cannot be saved: the issue and words; `None` if it can."""
+    found = _compiled(condition, lists)
+    if isinstance(found, _Problem):
+        return found
+    units = found.units + fetched_units(found.names, {name: lists[name] for name in found.lists})
+    return ("too_expensive", _too_expensive("the filter", units, FILTER_BUDGET)) if units > FILTER_BUDGET else None
+
+
+def condition_warnings(rules: Sequence[Rule], kind: EnvironmentKind) -> Iterator[str]:
+    """Yield a sentence for each literal of these rules, which were checked, that no event of this kind of environment
+    can have, beginning with `rules[n]`.
+    """
+    for position, rule in enumerate(rules):
+        tree = compile_once(rule.condition).tree
+        for sentence in () if tree is None else warnings(tree, kind):
+            yield f"rules[{position}]: {sentence}"
+
+
+def unsavable(rules: Sequence[Rule], lists: ListPrefixes) -> list[str]:
+    """Return the names of saved rules that could not be saved again: an earlier version took them (decisions 13.4)."""
+    budget = _Budget(lists)
+    return [rule.name for rule in rules if _problem(rule, lists, budget) is not None]
+
+
+class _Budget:
+    """What the rules cost so far. Variables and lists that several rules name are fetched once."""
+
+    def __init__(self, lists: ListPrefixes) -> None:
+        self._lists = lists
+        self._units = 0
+        self._names: set[str] = set()
+        self._asked: dict[str, int] = {}
+        self._is_over = False
+
+    def goes_over(self, condition: Condition) -> int | None:
+        """Count a rule; return what all cost, in units, if this is the first that goes beyond `BUDGET`."""
+        self._units += condition.units
+        self._names |= condition.names
+        self._asked |= {name: self._lists[name] for name in condition.lists}
+        units = self._units + fetched_units(self._names, self._asked)
+        if self._is_over or units <= BUDGET:
+            return None
+        self._is_over = True
+        return units
+
+
+def _problem(rule: Rule, lists: ListPrefixes, budget: _Budget) -> _Problem | None:
+    found = _compiled(rule.condition, lists)
+    if isinstance(found, _Problem):
+        return found
+    units = None if rule.mode == "off" else budget.goes_over(found)
+    if units is None:
+        return None
+    return _Problem("too_expensive", _too_expensive("with this rule the ruleset", units, BUDGET))
+
+
+def _too_expensive(what: str, units: int, budget: int) -> str:
+    return f"{what} could take {in_ms(units)} ms of an event, and {budget / UNITS_A_MS:g} are allowed: {OVER_BUDGET}"
+
+
+def _compiled(condition: str, lists: ListPrefixes) -> Condition | _Problem:
+    try:
+        found = compile_once(condition)
+    except ConditionError as error:
+        return _Problem("too_expensive" if error.too_expensive else "invalid_condition", str(error))
+    unknown = sorted(found.lists.difference(lists))
+    return _Problem("invalid_condition", f"there is no list {unknown[0]!r}") if unknown else found
+
+
+def _faults(rule_id: str | None, rule: Rule, ids: set[str], names: set[str]) -> Iterator[tuple[str, Issue]]:
+    if rule_id is not None and rule_id not in ids:
+        yield "id", "invalid_value"
+    if rule.name in names or not rule.name.strip():
+        yield "name", "invalid_value"
+    if len(rule.name) > MAX_NAME:
+        yield "name", "too_long"
+    if len(rule.condition) > MAX_LENGTH:
+        yield "condition", "too_long"

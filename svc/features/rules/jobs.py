@@ -1,0 +1,351 @@
+"""Rules in transactions: what the ruleset in force makes of an event, and how a ruleset is saved (decisions 13).
+
+Bounds: one row is read for the ruleset, and for each list that a rule names what `lists/queries.py` says. An
+organization that has saved no rules and has used no list says so in its own row, and no other is read. Where a
+condition names labels, two rows are read for the visitor or the account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import Literal, NamedTuple, TypeVar
+
+import msgspec
+
+from svc.features.labels.queries import labels_of
+from svc.features.lists.queries import asked_prefixes, contains, lists_of, named_list
+from svc.features.rules.checking import ListPrefixes, check_rules, filter_problem, unsavable
+from svc.features.rules.explanation import Term, explain
+from svc.features.rules.language.conditions import known
+from svc.features.rules.language.cost import BUDGET, PREFIX_UNITS
+from svc.features.rules.language.evaluation import TooExpensiveError
+from svc.features.rules.ruleset import (
+    FIRST,
+    NOTHING_DECIDED,
+    Ages,
+    Decided,
+    Facts,
+    Prepared,
+    Rule,
+    Ruleset,
+    evaluate,
+    evaluation_of,
+    may_be_trusted,
+)
+from svc.features.tables import ORGANIZATIONS, RULESET_HISTORY, RULESETS, VISITOR_IDS, VISITORS
+from svc.features.webhooks.queries import endpoints_of
+from svc.identify.queries.velocity import KnownAccount, known_account, read_account
+from svc.identify.records import Event
+from svc.identify.velocity.counts import KINDS, EnvironmentKind, kind_of
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.queries import organization
+from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.refusals import Issue, Refusal
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+MOST_REVISIONS = 100
+"""Of a ruleset that are kept."""
+
+
+def ruleset_in_force(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> Ruleset:
+    """Return the ruleset in force for one kind of environment of an organization. Raises `CorruptionError` if it is
+    missing although an earlier revision exists.
+    """
+    place = KINDS.index(kind)
+    found = snapshot.get(RULESETS, number, place)
+    if found is None and next(snapshot.scan_keys(RULESET_HISTORY, (number, place), (number, place + 1)), None):
+        raise CorruptionError(f"the rules of organization {number} are missing, but their history exists")
+    return found or FIRST
+
+
+def note_deciding(transaction: Transaction, number: int) -> None:
+    """Record that the organization has rules or lists of its own, so that its identifications evaluate them from now
+    on.
+    """
+    found = organization(transaction, number)
+    if not found.has_rules:
+        transaction.put(ORGANIZATIONS, (number,), msgspec.structs.replace(found, has_rules=True))
+
+
+def facts_of(
+    snapshot: Snapshot,
+    number: int,
+    event: Event,
+    visitor_first_s: int | None,
+    account: KnownAccount,
+    *,
+    in_force: bool = True,
+) -> Facts:
+    """Return the facts about an event that conditions are evaluated on. `visitor_first_s`: since when the visitor is
+    known (Unix seconds); `account`: what is known of its account. Each list that a condition names is looked up once;
+    conditions `in_force` name only lists that exist.
+    """
+    at_s = event.occurred_at_ms // 1000
+    ages = Ages(_days(visitor_first_s, at_s), _days(account.first_s, at_s))
+    ask = partial(_is_listed, snapshot, number, event, _ListReads(), is_verified=account.is_verified, in_force=in_force)
+    in_list = _asked_once(ask)
+    return Facts(event, ages, in_list, _asked_once(partial(_labels, snapshot, number, event)))
+
+
+class _ListReads:
+    """What lists may be asked about one event. Lists that rules name may get more prefix lengths after the save."""
+
+    def __init__(self) -> None:
+        self._left = BUDGET // PREFIX_UNITS
+
+    def take(self, prefixes: int) -> None:
+        """Count the reads of a list. Raises `TooExpensiveError` where there are too many."""
+        if prefixes > self._left:
+            raise TooExpensiveError
+        self._left -= prefixes
+
+
+def _asked_once(question: Callable[[Q], A]) -> Callable[[Q], A]:
+    """The question with its answers kept: `functools.cache` takes longer to make than the rest of the facts, which most
+    identifications ask nothing.
+    """
+    answers: dict[Q, A] = {}
+
+    def ask(about: Q) -> A:
+        if about not in answers:
+            answers[about] = question(about)
+        return answers[about]
+
+    return ask
+
+
+def _labels(snapshot: Snapshot, number: int, event: Event, subject: Literal["visitor", "account"]) -> Sequence[str]:
+    subject_id = event.verdict.visitor_id if subject == "visitor" else event.account_id
+    return labels_of(snapshot, number, kind_of(event.environment), subject, subject_id).names
+
+
+def decide_event(snapshot: Snapshot, number: int, facts: Facts) -> Decided:
+    """Return the decision of the ruleset in force on these facts."""
+    if not organization(snapshot, number).has_rules:
+        return NOTHING_DECIDED
+    return evaluate(ruleset_in_force(snapshot, number, kind_of(facts.event.environment)).prepared, facts)
+
+
+def decide_by(snapshot: Snapshot, number: int, tried: Prepared, event: Event) -> Decided:
+    """Return the decision that rules would make now on a stored event."""
+    return evaluate(tried, facts_now(snapshot, number, event))
+
+
+def facts_now(snapshot: Snapshot, number: int, event: Event) -> Facts:
+    """Return the facts of a stored event, with its velocity and the lists as they are now; a visitor that was deleted
+    meanwhile contributes none.
+    """
+    visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
+    found = None if visitor is None else snapshot.get(VISITORS, number, visitor)
+    at_s = event.occurred_at_ms // 1000
+    record = None
+    if event.account_id is not None:
+        record = read_account(snapshot, number, event.environment, event.account_id)
+    first_s = None if found is None else found.first_seen_s
+    return facts_of(snapshot, number, event, first_s, known_account(record, visitor, at_s), in_force=False)
+
+
+class ExplainedRule(NamedTuple):
+    """The result of a rule for a stored event."""
+
+    rule: Rule
+    is_true: bool | None
+    """`None` where its evaluation fails."""
+    term: Term | None
+    """Why; `None` where nobody asked."""
+
+
+def explained(
+    snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event, wanted: str | None, most: int
+) -> list[ExplainedRule]:
+    """Return the result of each rule of a ruleset, including rules that are off, for a stored event. Terms are included
+    for the rule with the id `wanted`, for the rule that decided, and for the first `most` others that match. Blocks the
+    loop for some milliseconds.
+    """
+    facts = facts_now(snapshot, number, event)
+    decided = None if event.verdict.decision is None else event.verdict.decision.rule_id
+    found: list[ExplainedRule] = []
+    for rule in ruleset.rules:
+        condition, evaluation = known(rule.condition), evaluation_of(facts, BUDGET)
+        is_true = condition.ask(evaluation)
+        is_told = rule.id in (wanted, decided)
+        if is_true is True and not is_told and most:
+            is_told, most = True, most - 1
+        told = explain(rule.condition, evaluation_of(facts, BUDGET)) if is_told else None
+        found.append(ExplainedRule(rule, None if isinstance(is_true, str) else is_true, told))
+    return found
+
+
+def _days(first_s: int | None, at_s: int) -> int | None:
+    return None if first_s is None else max(0, at_s - first_s) * 1000 // DAY_MS
+
+
+def _is_listed(
+    snapshot: Snapshot,
+    number: int,
+    event: Event,
+    reads: _ListReads,
+    name: str,
+    *,
+    is_verified: bool,
+    in_force: bool = False,
+) -> bool:
+    """Whether the event's value is in the list that a rule names, and may be taken for it (`may_be_trusted`). Raises
+    `CorruptionError` for a list that is missing although a rule `in_force` names it, which keeps it;
+    `TooExpensiveError`.
+    """
+    found = named_list(snapshot, number, name)
+    if found is None:
+        if in_force:
+            raise CorruptionError(f"the list {name} is missing, and a rule names it")
+        return False
+    if not may_be_trusted(name, event, is_verified=is_verified):
+        return False
+    reads.take(asked_prefixes(found))
+    value = {
+        "visitor": event.verdict.visitor_id,
+        "account": event.account_id,
+        "address": event.ip_address,
+        "country": event.country_code,
+        "asn": event.asn,
+        "origin": event.origin,
+        "tag": event.tag,
+    }[found.kind]
+    return contains(snapshot, number, found, value, event.occurred_at_ms)
+
+
+def save_rules(
+    transaction: Transaction,
+    number: int,
+    kind: EnvironmentKind,
+    revision: int,
+    rules: Sequence[Rule],
+    saved_by: str,
+    now_ms: int,
+) -> Ruleset | Refusal:
+    """Store these rules as the next revision, in force from the next transaction on, and return the ruleset. Rules
+    without an id get one. Refusals: `409 revision_conflict` if another revision is in force; `422`: see
+    `checked_rules`.
+    """
+    before = ruleset_in_force(transaction, number, kind)
+    if before.revision != revision:
+        return Refusal("revision_conflict", explanation=SAVED_SINCE)
+    saved = Ruleset(revision=revision + 1, rules=tuple(rules), saved_at_ms=now_ms, saved_by=saved_by)
+    place = KINDS.index(kind)
+    transaction.put(RULESET_HISTORY, (number, place, before.revision), before)
+    if before.revision > MOST_REVISIONS:  # the first one stays: it tells that others were saved
+        transaction.delete(RULESET_HISTORY, number, place, before.revision - MOST_REVISIONS)
+    transaction.put(RULESETS, (number, place), saved)
+    note_deciding(transaction, number)
+    return saved
+
+
+SAVED_SINCE = "Somebody else has saved since the revision you sent. Read the rules again and repeat your change."
+
+
+def checked_rules(
+    snapshot: Snapshot, number: int, kind: EnvironmentKind, rules: Sequence[tuple[str | None, Rule]]
+) -> Refusal | None:
+    """Check rules before they are saved; each comes with the id that the client sent, or `None` for a new rule. Return
+    a `validation_error` that lists every fault, or `None` if all rules are valid.
+    """
+    ids = {rule.id for rule in ruleset_in_force(snapshot, number, kind).rules}
+    return check_rules(rules, ids, list_prefixes(snapshot, number))
+
+
+def checked_filter(snapshot: Snapshot, number: int, condition: str) -> tuple[Issue, str] | None:
+    """Return why a filter of a webhook cannot be saved: the issue and words; `None` if it can."""
+    return filter_problem(condition, list_prefixes(snapshot, number))
+
+
+def unsavable_conditions(snapshot: Snapshot, number: int) -> list[str]:
+    """Return the rules and filters of an organization that could not be saved again, in words."""
+    lists = list_prefixes(snapshot, number)
+    rules = [
+        f"rule {name!r} ({kind})"
+        for kind in KINDS
+        for name in unsavable(ruleset_in_force(snapshot, number, kind).rules, lists)
+    ]
+    endpoints = (found.endpoint for found in endpoints_of(snapshot, number))
+    filters = [
+        f"the filter of {endpoint.id}"
+        for endpoint in endpoints
+        if endpoint.filter is not None and filter_problem(endpoint.filter, lists) is not None
+    ]
+    return rules + filters
+
+
+def idle_lists(snapshot: Snapshot, number: int) -> list[str]:
+    """Return the lists that every organization has, of those with entries, that no active rule of production names:
+    their entries decide nothing.
+    """
+    rules = ruleset_in_force(snapshot, number, "live").rules
+    asked = {name for rule in rules if rule.mode == "active" for name in known(rule.condition).lists}
+    filled = (name for name, found in lists_of(snapshot, number).items() if found.is_permanent and found.entries)
+    return [name for name in filled if name not in asked]
+
+
+def list_prefixes(snapshot: Snapshot, number: int) -> ListPrefixes:
+    """Return the lists of the organization by name, with the prefix lengths that a question asks of each."""
+    return {name: asked_prefixes(found) for name, found in lists_of(snapshot, number).items()}
+
+
+def revisions(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> list[Ruleset]:
+    """Return the earlier rulesets that are kept, newest first, without the present one."""
+    return list(_before(snapshot, number, kind, None))
+
+
+def some_revisions(
+    snapshot: Snapshot, number: int, kind: EnvironmentKind, before: int | None, limit: int
+) -> list[Ruleset]:
+    """Return at most `limit` rulesets with revisions below `before`, newest first; with `None`, starting with the
+    present one.
+    """
+    present = [ruleset_in_force(snapshot, number, kind)] if before is None else []
+    return [*present, *islice(_before(snapshot, number, kind, before), limit - len(present))]
+
+
+def ruleset_at(snapshot: Snapshot, number: int, kind: EnvironmentKind, at_ms: int) -> Ruleset | None:
+    """Return the ruleset that was in force at a time (Unix ms); `None` if it is no longer kept."""
+    present = ruleset_in_force(snapshot, number, kind)
+    if present.saved_at_ms <= at_ms:
+        return present
+    earlier = (found for found in _before(snapshot, number, kind, None) if found.saved_at_ms <= at_ms)
+    return next(earlier, None)
+
+
+def _before(snapshot: Snapshot, number: int, kind: EnvironmentKind, revision: int | None) -> Iterator[Ruleset]:
+    place = KINDS.index(kind)
+    end = (number, place + 1) if revision is None else (number, place, revision)
+    return (found for _, found in snapshot.scan_reverse(RULESET_HISTORY, (number, place), end))
+
+
+class RuleNames(NamedTuple):
+    """Names of the rules of an organization, by id."""
+
+    in_force: list[str]
+    """Ids, in their order."""
+    known: dict[str, str]
+    """Also of former rules, by their last name."""
+
+
+def rule_names(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> RuleNames:
+    """Return the names of the rules in the ruleset in force and in the revisions that are kept."""
+    ruleset = ruleset_in_force(snapshot, number, kind)
+    rulesets = [*reversed(revisions(snapshot, number, kind)), ruleset]
+    known = {rule.id: rule.name for each in rulesets for rule in each.rules}
+    return RuleNames([rule.id for rule in ruleset.rules], known)
+
+
+def is_named(snapshot: Snapshot, number: int, name: str) -> bool:
+    """Return whether a list is named by a rule, including rules in shadow mode or off, or by the filter of a webhook
+    endpoint.
+    """
+    rules = (rule.condition for kind in KINDS for rule in ruleset_in_force(snapshot, number, kind).rules)
+    filters = (found.endpoint.filter for found in endpoints_of(snapshot, number))
+    return any(name in known(text).lists for text in (*rules, *filter(None, filters)))

@@ -1,0 +1,1 @@
+"""Conditions: CEL, checked, bounded in cost, and evaluated."""

@@ -1,0 +1,181 @@
+"""Conditions: compiled from text, with what they name and what they may cost (decisions 13.4).
+
+What may live here: text -> `Condition`. The language is in `language.py`, its checked tree in `tree.py`; whether
+literals can be used is said in `literals.py`, what a tree costs in `cost.py`, what it comes to in `evaluators.py`.
+
+A condition is either compiled to be saved, and refused where it cannot be used, or as one that was saved, maybe by an
+earlier version: then what cannot be evaluated any more fails, and is counted as an error of its rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from svc.features.rules.language.cost import BUDGET, UNITS_A_MS, in_ms, units_of
+from svc.features.rules.language.evaluation import Evaluation, Evaluator, TooExpensiveError
+from svc.features.rules.language.evaluators import evaluator, failing, is_known
+from svc.features.rules.language.language import MAX_LENGTH, VARIABLES, ConditionError, checked_tree
+from svc.features.rules.language.literals import faults, readable
+from svc.features.rules.language.patterns import PatternError, read_pattern
+from svc.features.rules.language.tree import Node, Type, called
+from svc.features.rules.language.values import EvaluationError
+
+OVER_BUDGET: Final = "ask fewer questions of long texts and of lists, in shorter patterns"
+
+
+class Condition(NamedTuple):
+    """A condition that is ready. It has no state: any number of evaluations may go on at once."""
+
+    tree: Node | None
+    """`None` of one that was saved: only who saves or tries it asks."""
+    evaluate: Evaluator
+    names: frozenset[str]
+    """The variables that it names: those of `VARIABLES`."""
+    lists: frozenset[str]
+    """The lists that it names."""
+    units: int
+    """What an evaluation costs at most (`cost.BUDGET`), without the variables and lists that it names."""
+    is_any_of_lists: bool = False
+    """Whether it asks whether a value is in any of some lists, and nothing else."""
+
+    def ask(self, evaluation: Evaluation) -> bool | str:
+        """Return whether it is true of an event; if its evaluation fails, the reason in words. Raises what the
+        evaluation's `in_list` raises.
+        """
+        try:
+            found = self.evaluate(evaluation)
+        except EvaluationError as error:
+            return str(error)
+        except TooExpensiveError:
+            return "it has used up its share of time"
+        return found if isinstance(found, bool) else "its value is neither true nor false"
+
+
+def compiled(text: str) -> Condition:
+    """Return the compiled condition. Raises `ConditionError` if it cannot be saved."""
+    if len(text) > MAX_LENGTH:
+        raise ConditionError(f"the condition has more than {MAX_LENGTH} characters")
+    tree = checked_tree(text)
+    for words, at in _problems(tree):
+        raise ConditionError(words, at)
+    for node in _named(tree, frozenset()):
+        if node.name not in VARIABLES:
+            raise ConditionError(f"there is no variable {node.name!r}", node.at)
+    if tree.type.name != "bool":
+        raise ConditionError("the condition is not true or false: compare its value with another", (1, 1))
+    _look_at_patterns(tree)
+    for at, words in faults(tree):
+        raise ConditionError(words, at)
+    for name in called("present", tree):
+        if name.parts[0].value not in VARIABLES:
+            raise ConditionError(f"there is no variable {name.parts[0].value!r}", name.parts[0].at)
+    condition = _condition(tree)
+    _look_at_units(condition.units)
+    return condition
+
+
+def _look_at_units(units: int) -> None:
+    if units > BUDGET:
+        allowed = f"{BUDGET / UNITS_A_MS:g} are allowed"
+        words = f"the condition could take {in_ms(units)} ms of an event, and {allowed}: {OVER_BUDGET}"
+        raise ConditionError(words, too_expensive=True)
+
+
+def _look_at_patterns(tree: Node) -> None:
+    """Stop at the first pattern that makes them too large together: each takes some milliseconds to compile."""
+    units = 0
+    for pattern in (call.parts[-1] for call in called("matches", tree)):
+        if pattern.kind == "constant":
+            try:
+                units += read_pattern(pattern.value).units(0)
+            except PatternError:
+                return  # refused at its place
+            _look_at_units(units)
+
+
+def compile_once(text: str) -> Condition:
+    """As `compiled`, for texts that are saved or tried: those of one request are compiled once."""
+    found = _outcome(text)
+    if isinstance(found, ConditionError):
+        raise found.with_traceback(None)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _outcome(text: str) -> Condition | ConditionError:
+    try:
+        return compiled(text)
+    except ConditionError as error:
+        return error.with_traceback(None)
+
+
+def is_valid(text: str) -> bool:
+    """Return whether a condition can be saved; afterwards it is compiled for all who ask (`compile_once`, `known`)."""
+    return isinstance(_outcome(text), Condition)
+
+
+def _saved(text: str) -> Condition:
+    found = _outcome(text)
+    try:
+        found = found if isinstance(found, Condition) else _condition(checked_tree(text))
+        return found._replace(tree=None)
+    except ConditionError:
+        nothing = frozenset[str]()
+        return Condition(None, failing("this version cannot read the condition: save it again"), nothing, nothing, 1)
+
+
+known = lru_cache(maxsize=4096)(_saved)
+"""Return the condition of a text that was saved: each is compiled once in a process. What cannot be evaluated fails
+when it is asked.
+"""
+
+
+def _condition(tree: Node) -> Condition:
+    tree = readable(tree)
+    lists = frozenset(_literals("in_list", tree))
+    return Condition(tree, evaluator(tree), variables_in(tree), lists, units_of(tree), _is_any_of_lists(tree))
+
+
+def variables_in(tree: Node) -> frozenset[str]:
+    """Return the variables that a tree names: those of `VARIABLES`."""
+    return (
+        frozenset(node.name for node in _named(tree, frozenset()))
+        .union(_literals("present", tree))
+        .intersection(VARIABLES)
+    )
+
+
+def _is_any_of_lists(node: Node) -> bool:
+    if node.kind == "call" and node.name == "_||_":
+        return all(map(_is_any_of_lists, node.parts))
+    return node.kind == "call" and node.name == "in_list"
+
+
+def _literals(function: str, tree: Node) -> Iterator[str]:
+    for call in called(function, tree):
+        if isinstance(call.parts[0].value, str):
+            yield call.parts[0].value
+
+
+def _named(node: Node, elements: frozenset[str]) -> Iterator[Node]:
+    if node.kind == "name" and node.name not in elements:
+        yield node
+    for index, part in enumerate(node.parts):
+        yield from _named(part, elements | {node.variable} if node.kind == "macro" and index else elements)
+
+
+def _problems(tree: Node) -> Iterator[tuple[str, tuple[int, int]]]:
+    """What the language has and conditions have not: messages, types as values, and values of any type."""
+    for node in tree.walk():
+        if node.kind == "message":
+            yield f"conditions have no {node.name}", node.at
+        elif node.kind == "call" and node.name == "type":
+            yield "type() is not needed: each variable has one type", node.at
+        elif (_has_other(node.type) and (node.parts or node.kind == "name")) or not is_known(node):
+            yield "the values here are of different types, or of one that conditions do not have", node.at
+
+
+def _has_other(of: Type) -> bool:
+    return of.name == "other" or any(map(_has_other, of.parameters))

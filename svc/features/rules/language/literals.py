@@ -1,0 +1,312 @@
+"""Literals of conditions, looked at when a condition is saved (decisions 13.4).
+
+What may live here: which literals can never be read, such as `cidr(address.ip, "office")`, which are refused at their
+place; and which no event can ever have, such as `level == "hihg"`, about which the author is warned.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from functools import partial
+from typing import Final, NamedTuple, get_args
+
+from svc.features.lists.lists import canonical
+from svc.features.rules.language.patterns import PatternError, read_pattern
+from svc.features.rules.language.tree import Node, Place
+from svc.features.rules.language.values import EvaluationError, read_duration, read_time_zone, read_timestamp
+from svc.identify.model import ENVIRONMENTS, LABELS, AnonymityNetwork, DeviceKind, Level, Platform, VisitorKind
+from svc.identify.network.timezones import country_codes
+from svc.identify.scoring.signals import CATALOGUE
+from svc.identify.velocity.counts import MOST, OTHERS, SUBJECTS, WINDOWS, EnvironmentKind
+from svc.identify.velocity.names import ACCOUNT_ID, ACTION
+from svc.kernel.values.addresses import parse_ip
+from svc.kernel.values.ids import is_visitor_id
+from svc.kernel.values.origins import normalize_origin
+
+
+class Fault(NamedTuple):
+    """A literal that cannot be used."""
+
+    at: Place
+    words: str
+
+
+def faults(tree: Node) -> Iterator[Fault]:
+    """Yield the literals that can never be read, and what stands in the place of a literal."""
+    for node in tree.walk():
+        if node.kind == "call":
+            for index, read in _READ.get(node.name, ()):
+                if index < len(node.parts):
+                    yield from _fault(node, node.parts[index], read)
+            if node.name == "_[_]":
+                yield from _velocity_fault(*node.parts)
+        elif node.kind in ("select", "has"):
+            yield from _velocity_fault(node.parts[0], Node("constant", node.at, node.type, value=node.name))
+
+
+def readable(tree: Node) -> Node:
+    """Return the tree with the literals of `cidr` as networks without host bits, as lists have them."""
+    parts = tuple(map(readable, tree.parts))
+    if tree.kind == "call" and tree.name == "cidr" and parts[1].kind == "constant":
+        value = canonical("address", parts[1].value)
+        parts = (parts[0], parts[1] if value is None else parts[1]._replace(value=value))
+    return tree._replace(parts=parts) if parts else tree
+
+
+def _fault(call: Node, literal: Node, read: Callable[[str], str | None]) -> Iterator[Fault]:
+    is_conversion = call.name in ("duration", "timestamp")
+    if is_conversion and (literal.type.name != "string" or literal.kind != "constant"):
+        if literal.type.name == "string":
+            yield Fault(literal.at, f"{call.name}() needs one text in quotes")
+        return
+    if literal.kind != "constant":
+        yield Fault(literal.at, f"{_NEEDS.get(call.name, f'{call.name}() needs one text in quotes')}")
+        return
+    problem = read(literal.value)
+    if problem is not None:
+        yield Fault(literal.at, problem)
+
+
+def _network(text: str) -> str | None:
+    if canonical("address", text) is not None:
+        return None
+    return f'{text!r} is not an address or network: write one such as "10.0.0.0/8"'
+
+
+def _pattern(text: str) -> str | None:
+    try:
+        read_pattern(text)
+    except PatternError as error:
+        return f"the regular expression {text!r} cannot be used (RE2): {error}"
+    return None
+
+
+def _by(read: Callable[[str], object]) -> Callable[[str], str | None]:
+    def problem(text: str) -> str | None:
+        try:
+            read(text)
+        except EvaluationError as error:
+            return str(error).replace("a text is", f"{text!r} is", 1)
+        return None
+
+    return problem
+
+
+def _any(_: str) -> None:
+    return None
+
+
+_ZONED = (
+    *("getFullYear", "getMonth", "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear"),
+    *("getHours", "getMinutes", "getSeconds", "getMilliseconds"),
+)
+_READ: Final[Mapping[str, tuple[tuple[int, Callable[[str], str | None]], ...]]] = {
+    "cidr": ((1, _network),),
+    "matches": ((1, _pattern),),
+    "duration": ((0, _by(read_duration)),),
+    "timestamp": ((0, _by(read_timestamp)),),
+    "in_list": ((0, _any),),
+    "present": ((0, _any),),
+    **{name: ((1, _by(read_time_zone)),) for name in _ZONED},
+}
+"""Function -> which of its arguments are literals, and how each is read."""
+_NEEDS: Final = {
+    "cidr": 'cidr() needs a network in quotes, such as "10.0.0.0/8"',
+    "matches": "matches() needs a regular expression in quotes, so that its cost is known",
+    "in_list": "in_list() needs one name in quotes",
+    "present": "present() needs one name in quotes",
+    **dict.fromkeys(_ZONED, 'a time zone must be in quotes, such as "Europe/Paris"'),
+}
+
+
+def _velocity_fault(operand: Node, index: Node) -> Iterator[Fault]:
+    """Of what is asked of a map of velocity: a subject, a kind of count or a window, in quotes."""
+    known = _below(operand)
+    if known is None:
+        return
+    shown = ", ".join(f'"{name}"' for name in known)
+    if index.kind != "constant":
+        yield Fault(index.at, f"write one of {shown}: what is asked of velocity must be known before")
+    elif index.value not in known:
+        yield Fault(index.at, f"there is no {index.value!r} in velocity here: write one of {shown}")
+
+
+def _below(node: Node) -> tuple[str, ...] | None:
+    """The keys of a map of velocity; `None` for anything else."""
+    path = _path(node)
+    match path:
+        case None:
+            return None
+        case ():
+            return SUBJECTS
+        case (subject,):
+            kinds = {str(name): others for name, others in OTHERS.items()}.get(subject)
+            return None if kinds is None else ("events", *kinds)
+        case _:
+            return tuple(WINDOWS) if len(path) == 2 else None
+
+
+def _path(node: Node) -> tuple[str, ...] | None:
+    """Where in `velocity` an expression is; `None` where it is elsewhere."""
+    if node.kind == "name" and node.name.partition(".")[0] == "velocity":
+        return tuple(node.name.split(".")[1:])
+    if node.kind == "call" and node.name == "_?_:_":
+        return _path(node.parts[1]) or _path(node.parts[2])
+    if node.kind == "select" or (node.kind == "call" and node.name == "_[_]" and node.parts[1].kind == "constant"):
+        outer = _path(node.parts[0])
+        return None if outer is None else (*outer, node.name if node.kind == "select" else str(node.parts[1].value))
+    return None
+
+
+class _Domain(NamedTuple):
+    """Texts that a value may be."""
+
+    called: str
+    """What such a text is."""
+    includes: Callable[[str], bool]
+    examples: tuple[str, ...] = ()
+    """All of them, where they can be shown."""
+    spelling: Callable[[str], str | None] | None = None
+    """The one spelling of a text; `None` for one that is no such text."""
+
+
+def _one_of(called: str, names: tuple[str, ...]) -> _Domain:
+    return _Domain(called, frozenset(names).__contains__, names)
+
+
+def _is_country(text: str) -> bool:
+    return text in country_codes()
+
+
+def _by_form(form: re.Pattern[str]) -> Callable[[str], bool]:
+    return lambda text: form.fullmatch(text) is not None
+
+
+def _spelled(called: str, read: Callable[[str], str | None]) -> _Domain:
+    """Texts in the one spelling that `read` returns."""
+
+    def is_spelled(text: str) -> bool:
+        return read(text) == text
+
+    return _Domain(called, is_spelled, spelling=read)
+
+
+_SIGNALS = _one_of("a signal", tuple(CATALOGUE))
+_GROUPS = _one_of("a group of signals", tuple(dict.fromkeys(signal.group for signal in CATALOGUE.values())))
+_DOMAINS: Final[dict[str, _Domain]] = {
+    "level": _one_of("a level", get_args(Level)),
+    "signals": _SIGNALS,
+    "groups": _GROUPS,
+    "visitor.id": _Domain("a visitor id (20 letters and digits)", is_visitor_id),
+    "account.id": _Domain("an account id", _by_form(ACCOUNT_ID)),
+    "action": _Domain("an action (lower-case letters, digits, _ . -; a letter first)", _by_form(ACTION)),
+    "platform": _one_of("a platform", get_args(Platform)),
+    "origin": _spelled("an origin such as https://shop.example, without a path", normalize_origin),
+    "address.ip": _spelled("an address", parse_ip),
+    "address.country": _Domain("a country by ISO 3166-1, such as GB or DE in capitals", _is_country),
+    "address.asn": _spelled("a number of a network, without AS", partial(canonical, "asn")),
+    "address.anonymity_network": _one_of("an anonymity network", get_args(AnonymityNetwork)),
+    "device_kind": _one_of("a kind of device", get_args(DeviceKind)),
+    "visitor_kind": _one_of("a kind of visitor", get_args(VisitorKind)),
+    "labels.visitor": _one_of("a label", LABELS),
+    "labels.account": _one_of("a label", LABELS),
+}
+"""Of a variable, or of the elements of one that is a list."""
+_ENVIRONMENTS: Final[dict[EnvironmentKind, _Domain]] = {
+    "live": _one_of("an environment of these rules", ENVIRONMENTS[:1]),
+    "test": _one_of("an environment of these rules", ENVIRONMENTS[1:]),
+}
+_FEW: Final = 6
+"""Texts of a domain that are all shown."""
+_LARGEST: Final = {"visitor.confidence": 100}
+_TURNED: Final = {"_<_": "_>_", "_<=_": "_>=_", "_>_": "_<_", "_>=_": "_<=_", "_==_": "_==_", "_!=_": "_!=_"}
+
+
+def warnings(tree: Node, kind: EnvironmentKind | None = None) -> list[str]:
+    """Return a sentence for each literal that no event can have. `kind`: of the environments whose events are asked;
+    `None` = of any.
+    """
+    return list(dict.fromkeys(_Looking(kind).at(tree, {})))
+
+
+class _Looking:
+    def __init__(self, kind: EnvironmentKind | None) -> None:
+        self._domains = dict(_DOMAINS)
+        self._domains["environment"] = _one_of("an environment", ENVIRONMENTS) if kind is None else _ENVIRONMENTS[kind]
+
+    def at(self, node: Node, scope: Mapping[str, str]) -> Iterator[str]:
+        """`scope`: name of an element of a macro -> the variable that it is of."""
+        inner = scope
+        if node.kind == "macro":
+            inner = {**scope, node.variable: self._variable(node.parts[0], scope)}
+        if node.kind == "call":
+            yield from self._call(node, scope)
+        for index, part in enumerate(node.parts):
+            yield from self.at(part, inner if index else scope)
+
+    def _variable(self, node: Node, scope: Mapping[str, str]) -> str:
+        if node.kind == "name":
+            return scope.get(node.name, node.name)
+        if node.kind == "macro" and node.name == "filter":
+            return self._variable(node.parts[0], scope)
+        return ""
+
+    def _call(self, node: Node, scope: Mapping[str, str]) -> Iterator[str]:
+        if len(node.parts) != 2:
+            return
+        left, right = node.parts
+        if node.name == "@in":
+            if left.kind == "constant" and right.kind == "name":
+                yield from self._compared(right, left, scope)
+            elif right.kind == "list":
+                for one in right.parts:
+                    yield from self._compared(left, one, scope)
+        elif node.name in ("_==_", "_!=_"):
+            yield from self._compared(left, right, scope)
+            yield from self._compared(right, left, scope)
+        if node.name in _TURNED:
+            yield from self._ranged(left, node.name, right, scope)
+            yield from self._ranged(right, _TURNED[node.name], left, scope)
+
+    def _compared(self, value: Node, literal: Node, scope: Mapping[str, str]) -> Iterator[str]:
+        name = self._variable(value, scope)
+        domain = self._domains.get(name)
+        if domain is None or literal.kind != "constant" or not isinstance(literal.value, str):
+            return
+        if domain.includes(literal.value):
+            return
+        other = next((of for of in ("signals", "groups") if self._domains[of].includes(literal.value)), None)
+        if name in ("signals", "groups") and other is not None:
+            hint = f'; it is {self._domains[other].called}: write "{literal.value}" in {other}'
+        else:
+            spelled = None if domain.spelling is None else domain.spelling(literal.value)
+            if spelled is not None:
+                yield f'{_at(literal)}: no event has {literal.value!r} there, but in the spelling "{spelled}"'
+                return
+            few = domain.examples if len(domain.examples) <= _FEW else ()
+            near = few or get_close_matches(literal.value, domain.examples, 1)
+            hint = f"; write {_listed(near)}" if near else ""
+        yield f"{_at(literal)}: no event has {literal.value!r} there, since it is not {domain.called}{hint}"
+
+    def _ranged(self, value: Node, operator: str, literal: Node, scope: Mapping[str, str]) -> Iterator[str]:
+        path = _path(value)
+        is_count = path is not None and len(path) == 3
+        largest = MOST if is_count else _LARGEST.get(self._variable(value, scope))
+        if largest is None or literal.kind != "constant" or type(literal.value) is not int:
+            return
+        number = literal.value
+        is_beyond = number > largest or (number == largest and operator == "_>_")
+        if is_beyond and operator != "_!=_":
+            said = f"counts of velocity end at {MOST}" if is_count else f"it is at most {largest}"
+            yield f"{_at(literal)}: {said}, so that a comparison with {number} is the same for every event"
+
+
+def _listed(names: tuple[str, ...] | list[str]) -> str:
+    *others, last = (f'"{name}"' for name in names)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _at(node: Node) -> str:
+    return f"line {node.at[0]}, column {node.at[1]}"

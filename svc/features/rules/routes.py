@@ -1,0 +1,400 @@
+"""Rules of an organization: read, saved as a whole, and tried on the newest events (decisions 13).
+
+Conditions are compiled one by one, after the revision was compared, and a preview reads its events in slices of time:
+identifications go on in between. Both have a price in the organization's allowance of work.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import replace
+
+from svc.features.accounts.queries import environments_of
+from svc.features.events.routes import newest_positions
+from svc.features.lists.standing import ruleset_warnings
+from svc.features.rules.checking import condition_warnings
+from svc.features.rules.jobs import SAVED_SINCE, checked_rules, decide_by, ruleset_in_force, save_rules
+from svc.features.rules.language.conditions import compile_once, is_valid
+from svc.features.rules.ruleset import MOST_RULES, Decided, Prepared, Rule, RuleMode, Ruleset, prepared
+from svc.identify.events.hour_counts import matched_rules
+from svc.identify.model import ENVIRONMENTS, Decision, RuleAction
+from svc.identify.queries import events
+from svc.identify.queries.events import EventPosition
+from svc.identify.queries.hours import hours
+from svc.identify.records import Event
+from svc.identify.velocity.counts import EnvironmentKind, kind_of
+from svc.kernel.http.callers.limits import EVENT_WORK, condition_work
+from svc.kernel.http.change import caller_of, change
+from svc.kernel.http.route import ORGANIZATION, Call, Route, Services
+from svc.kernel.http.slices import Slice, in_slices
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.values.fields import RequestId, about, id_form
+from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.refusals import Refusal
+from svc.kernel.values.struct_fields import sent
+from svc.world import twenty_characters
+
+MAX_PREVIEWED = 10_000
+EXAMPLES = 5
+"""Of each rule of a preview."""
+
+RuleId = Annotated[str, about("Id of the rule.", "rul_0qppzPLvL54VURDkQrfS", form=id_form("rul_"))]
+RuleName = Annotated[str, about("Its name: unique, up to 80 characters.", "Fifth account of a browser")]
+Condition = Annotated[
+    str,
+    about("When it matches, in CEL (the Common Expression Language).", 'velocity.visitor.accounts["30d"] >= 5'),
+]
+Action = Annotated[RuleAction, about("What it decides.", "review")]
+Mode = Annotated[
+    RuleMode, about("`shadow`: it is evaluated and counted, and decides nothing. `off`: neither.", "active")
+]
+Note = Annotated[str, Meta(max_length=500), about("For people.", "Asked for by the payments team.")]
+
+
+_A_RULESET = [
+    {
+        "name": "Fifth account",
+        "condition": 'velocity.visitor.accounts["30d"] >= 5',
+        "action": "review",
+        "mode": "shadow",
+    }
+]
+
+
+_A_WARNING = ["rules[0]: line 1, column 10: no event has 'hihg' there, since it is not a level"]
+
+
+class RuleFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A rule as it is sent. One with the `id` of a rule that is in force takes its part."""
+
+    id: RuleId | UnsetType = UNSET
+    name: RuleName
+    condition: Condition
+    action: Action
+    mode: Mode = "active"
+    note: Note = ""
+    counts: Annotated[Any, about("Ignored, so that a rule can be sent as it was read.", None)] = None
+
+
+class RulesBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The whole ruleset as it shall be, and the revision that it follows."""
+
+    revision: Annotated[int, about("The revision that was read.", 0)]
+    rules: Annotated[
+        tuple[RuleFields, ...], about("All rules, in their order: the first that matches decides.", _A_RULESET)
+    ]
+
+
+class PreviewBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Rules that are tried. Nothing is saved."""
+
+    rules: Annotated[tuple[RuleFields, ...], about("All rules, in their order.", _A_RULESET)]
+
+
+class RuleCounts(msgspec.Struct, frozen=True):
+    """Recent results of a rule."""
+
+    matched_24h: Annotated[int, about("Events of the last 24 hours that it decided, or matched in shadow mode.", 12)]
+    matched_30d: Annotated[int, about("The same of the last 30 days.", 340)]
+    errors_24h: Annotated[int, about("Events of the last 24 hours for which its evaluation failed.", 0)]
+
+
+class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule that is in force."""
+
+    id: RuleId
+    name: RuleName
+    condition: Condition
+    action: Action
+    mode: Mode
+    note: Note
+    counts: Annotated[RuleCounts, about("Whole hours: those that the window touches.")]
+
+
+class RulesAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The ruleset of one kind of environment."""
+
+    environment: Annotated[EnvironmentKind, about("`live` is production, `test` staging and development.", "live")]
+    revision: Annotated[int, about("Grows by one at each save; 0 = that of the start.", 3)]
+    rules: Annotated[tuple[RuleRow, ...], about("In their order: the first active one that matches decides.")]
+    warnings: Annotated[tuple[str, ...] | UnsetType, about("What may not be meant: see previews.", _A_WARNING)] = UNSET
+
+
+class PreviewedRule(msgspec.Struct, frozen=True, kw_only=True):
+    """The results that a rule would have had."""
+
+    rule_id: RuleId | UnsetType = UNSET
+    name: RuleName
+    matches: Annotated[int, about("Events that it would have decided, or matched in shadow mode.", 12)]
+    examples: Annotated[tuple[RequestId, ...], about("The newest of them.")]
+    errors: Annotated[int, about("Events on which its evaluation failed: it does not match then.", 0)]
+    error: Annotated[str | UnsetType, about("Why, on the newest of them.", "the event has no account.id")] = UNSET
+
+
+class RulesPreview(msgspec.Struct, frozen=True, kw_only=True):
+    """The results that the newest events would have had."""
+
+    events: Annotated[int, about("Events that were looked at.", 10_000)]
+    rules: Annotated[tuple[PreviewedRule, ...], about("In the order in which they were sent.")]
+    before: Annotated[dict[str, int], about("Action -> events as they were decided; `none` = by no rule.", {"none": 9})]
+    after: Annotated[dict[str, int], about("The same by these rules.", {"review": 1, "none": 8})]
+    warnings: Annotated[
+        tuple[str, ...] | UnsetType,
+        about("Rules that match every event, and literals that no event can have, in words.", _A_WARNING),
+    ] = UNSET
+
+
+class RulesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which ruleset is meant."""
+
+    environment: Annotated[
+        Literal["live", "test"], about("`live` is production, `test` staging and development.", "live")
+    ] = "live"
+
+
+async def read_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
+    """`GET .../rules`: the ruleset in force, with the recent results of its rules."""
+    number = call.organization.number
+    query: RulesQuery = call.query
+    return await services.store.query(partial(_seen, number=number, kind=query.environment, now_ms=call.at_ms))
+
+
+async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
+    """`PUT .../rules`: the whole ruleset (decisions 13.1). `409 revision_conflict`, `422` with every fault, `429` after
+    much work.
+    """
+    query: RulesQuery = call.query
+    body: RulesBody = call.body
+    caller = caller_of(call)
+    number, kind = caller.organization.number, query.environment
+    in_force = await services.store.query(partial(ruleset_in_force, number=number, kind=kind))
+    if in_force.revision != body.revision:
+        return Refusal("revision_conflict", explanation=SAVED_SINCE)
+    rules = [
+        (sent(rule.id), _rule(rule, sent(rule.id) or "rul_" + twenty_characters(services.world.entropy)))
+        for rule in body.rules[: MOST_RULES + 1]
+    ]
+    kept = [rule for _, rule in rules]
+    refusal = await compile_rules(services, number, kept, call.at_ms)
+    if refusal is not None:
+        return refusal
+
+    def job(transaction: Transaction) -> RulesAnswer | Refusal:
+        refusal = checked_rules(transaction, number, kind, rules)
+        if refusal is not None:
+            return refusal
+        saved = save_rules(transaction, number, kind, body.revision, kept, caller.key.id, call.at_ms)
+        if isinstance(saved, Refusal):
+            return saved
+        warnings = (*ruleset_warnings(saved), *condition_warnings(kept, kind))
+        return replace(_seen(transaction, number, kind, call.at_ms), warnings=warnings or UNSET)
+
+    return await change(services, call, job)
+
+
+async def compile_rules(services: Services, number: int, rules: Sequence[Rule], at_ms: int) -> Refusal | None:
+    """Compile the conditions of an organization's rules, before a transaction or a read asks for them: others go on in
+    between. `429 rate_limited` after much work.
+    """
+    if len(rules) > MOST_RULES:
+        return None  # refused for that
+    refusal = services.limits.work_refusal(number, condition_work(rule.condition for rule in rules), at_ms)
+    if refusal is not None:
+        return refusal
+    time = Slice(services.world)
+    for rule in rules:
+        is_valid(rule.condition)
+        await time.pause()
+    return None
+
+
+async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusal:
+    """`POST .../rules/preview`: the results that the newest 10,000 events would have had, with their stored velocity
+    and the lists as they are now. Refused as a save is; `429` while another long read of the organization runs, and
+    after much work.
+    """
+    query: RulesQuery = call.query
+    body: PreviewBody = call.body
+    number, kind = call.organization.number, query.environment
+    given = given_rules(body.rules)[: MOST_RULES + 1]
+    rules = [rule for _, rule in given]
+    refusal = await compile_rules(services, number, rules, call.at_ms)
+    refusal = refusal or await services.store.query(partial(checked_rules, number=number, kind=kind, rules=given))
+    refusal = refusal or call.turn.refusal()
+    if refusal is not None:
+        return refusal
+    async with call.turn.exclusive():
+        places = await newest_positions(services, number, environments_of(kind), call.at_ms, most=MAX_PREVIEWED)
+        services.limits.work_refusal(number, EVENT_WORK * len(places), call.at_ms)
+        tried = Ruleset(revision=0, rules=tuple(rules))
+        tally = await _tally(services, number, prepared(rules, compile_once), places)
+    return _previewed(tally, body.rules, tried, kind)
+
+
+def given_rules(rules: tuple[RuleFields, ...]) -> list[tuple[str | None, Rule]]:
+    """Return (id that was sent, rule) of rules that are only tried."""
+    return [(sent(rule.id), _rule(rule, sent(rule.id) or f"rules[{at}]")) for at, rule in enumerate(rules)]
+
+
+class _Tally:
+    """Counts the results of the events of a preview."""
+
+    def __init__(self) -> None:
+        self.looked_at = 0
+        self.before = Counter[str]()
+        self.after = Counter[str]()
+        self.matches = Counter[str]()
+        self.errors = Counter[str]()
+        self.reasons: dict[str, str] = {}
+        self.examples: defaultdict[str, list[str]] = defaultdict(list)
+
+    def note(self, request_id: UUID, event: Event, decided: Decided) -> None:
+        """Count an event and the result that it would have had."""
+        self.looked_at += 1
+        self.before[_action(event.verdict.decision)] += 1
+        self.after[_action(decided.decision)] += 1
+        for rule_id in matched_rules(decided.decision, decided.shadow):
+            self.matches[rule_id] += 1
+            if len(self.examples[rule_id]) < EXAMPLES:
+                self.examples[rule_id].append(str(request_id))
+        self.errors.update(decided.errors)
+        for rule_id, reason in zip(decided.errors, decided.reasons, strict=True):
+            self.reasons.setdefault(rule_id, reason)
+
+
+async def _tally(services: Services, number: int, tried: Prepared, places: Sequence[EventPosition]) -> _Tally:
+    tally = _Tally()
+    decided = partial(_decided, number, tried)
+    async with aclosing(in_slices(services.world, services.store, places, decided)) as slices:
+        async for found in slices:
+            for each in found:
+                if each is not None:
+                    tally.note(*each)
+    return tally
+
+
+def _decided(
+    number: int, tried: Prepared, snapshot: Snapshot, places: Sequence[EventPosition]
+) -> Iterator[tuple[UUID, Event, Decided] | None]:
+    """What the rules make of each of these events; `None` of one that is gone."""
+    for each in events.read_each(snapshot, places):
+        yield None if each is None else (each.request_id, each.event, decide_by(snapshot, number, tried, each.event))
+
+
+def _previewed(tally: _Tally, sent_rules: Sequence[RuleFields], tried: Ruleset, kind: EnvironmentKind) -> RulesPreview:
+    rules = tried.rules
+    everything = [at for at, rule in enumerate(rules) if 0 < tally.looked_at == tally.matches[rule.id]]
+    warnings = [f"rules[{at}] matches every event" for at in everything]
+    return RulesPreview(
+        events=tally.looked_at,
+        rules=tuple(
+            PreviewedRule(
+                rule_id=sent_rule.id,
+                name=sent_rule.name,
+                matches=tally.matches[rule.id],
+                examples=tuple(tally.examples[rule.id]),
+                errors=tally.errors[rule.id],
+                error=tally.reasons.get(rule.id, UNSET),
+            )
+            for sent_rule, rule in zip(sent_rules, rules, strict=True)
+        ),
+        before=dict(tally.before),
+        after=dict(tally.after),
+        warnings=(*warnings, *ruleset_warnings(tried), *condition_warnings(rules, kind)) or UNSET,
+    )
+
+
+def _action(decision: Decision | None) -> str:
+    return "none" if decision is None else decision.action
+
+
+def _rule(fields: RuleFields, rule_id: str) -> Rule:
+    return Rule(
+        id=rule_id,
+        name=fields.name,
+        condition=fields.condition,
+        action=fields.action,
+        mode=fields.mode,
+        note=fields.note,
+    )
+
+
+def _seen(snapshot: Snapshot, number: int, kind: EnvironmentKind, now_ms: int) -> RulesAnswer:
+    """The ruleset in force; counts are sums of whole hours."""
+    ruleset = ruleset_in_force(snapshot, number, kind)
+    month, day, failed = Counter[str](), Counter[str](), Counter[str]()
+    for environment in ENVIRONMENTS:
+        if kind_of(environment) != kind:
+            continue
+        for began_ms, counts in hours(snapshot, number, environment, now_ms - 30 * DAY_MS, now_ms + 1):
+            month.update(counts.rules)
+            if began_ms > now_ms - DAY_MS:
+                day.update(counts.rules)
+                failed.update(counts.rule_errors)
+    rows = (
+        RuleRow(
+            **msgspec.structs.asdict(rule),
+            counts=RuleCounts(day[rule.id], month[rule.id], failed[rule.id]),
+        )
+        for rule in ruleset.rules
+    )
+    return RulesAnswer(environment=kind, revision=ruleset.revision, rules=tuple(rows))
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="getRules",
+        path=ORGANIZATION + "/rules",
+        tag="Management: rules",
+        summary="Read the rules",
+        handler=read_rules,
+        kinds=("management",),
+        query=RulesQuery,
+        response=RulesAnswer,
+    ),
+    Route(
+        operation_id="saveRules",
+        method="PUT",
+        path=ORGANIZATION + "/rules",
+        tag="Management: rules",
+        summary="Save the rules",
+        description=(
+            "The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the "
+            "organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A "
+            "condition that cannot be used is `invalid_condition`; `message` has line and column. Where the rules "
+            "could cost more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`."
+        ),
+        handler=put_rules,
+        kinds=("management",),
+        needs="administer",
+        query=RulesQuery,
+        body=RulesBody,
+        response=RulesAnswer,
+        errors=("revision_conflict",),
+    ),
+    Route(
+        operation_id="previewRules",
+        method="POST",
+        needs="read",
+        path=ORGANIZATION + "/rules/preview",
+        tag="Management: rules",
+        summary="Try rules on the newest events",
+        description=(
+            "On the newest 10,000 events of that kind of environment, with their stored velocity and the lists as they "
+            "are now. Refused as saving the rules would be."
+        ),
+        handler=preview_rules,
+        kinds=("management",),
+        query=RulesQuery,
+        body=PreviewBody,
+        response=RulesPreview,
+    ),
+)

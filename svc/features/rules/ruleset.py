@@ -1,0 +1,285 @@
+"""Rules as they are kept, and what a ruleset decides of an event (decisions 13.1, 13.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, partial
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from svc.features.rules.language.conditions import Condition, known
+from svc.features.rules.language.cost import BUDGET, FILTER_BUDGET, fetched_units
+from svc.features.rules.language.evaluation import Evaluation, InList, Values
+from svc.identify.model import Decision, RuleAction, ShadowMatch
+from svc.identify.records import Event
+from svc.identify.velocity.counts import OTHERS, SUBJECTS, WINDOWS, Counts, Subject
+
+RuleMode = Literal["active", "shadow", "off"]
+MOST_RULES: Final = 100
+"""Of an organization and kind of environment."""
+MAX_NAME: Final = 80
+"""Characters."""
+
+
+class Rule(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """One rule. Append fields, never move them."""
+
+    id: str
+    name: str
+    condition: str
+    action: RuleAction
+    mode: RuleMode = "active"
+    note: str = ""
+
+
+class Ruleset(msgspec.Struct, frozen=True, array_like=True, kw_only=True, dict=True):
+    """The rules of an organization for one kind of environment, in their order. Append fields, never move them."""
+
+    revision: int
+    rules: tuple[Rule, ...]
+    saved_at_ms: int = 0
+    saved_by: str = ""
+    """Id of the key that saved it; of a command the name of its user."""
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether its conditions are compiled."""
+        return "prepared" in self.__dict__
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """Its conditions, compiled once for each process."""
+        return prepared(self.rules, known)
+
+
+def prepared(rules: Iterable[Rule], compiled: Callable[[str], Condition]) -> Prepared:
+    """Return rules that are ready for evaluation. `compiled`: returns the condition of a text."""
+    living = tuple((rule, compiled(rule.condition)) for rule in rules if rule.mode != "off")
+    return Prepared(living, frozenset[str]().union(*(condition.lists for _, condition in living)), _share(living))
+
+
+class Prepared(NamedTuple):
+    """A ruleset that is ready for evaluation."""
+
+    rules: tuple[tuple[Rule, Condition], ...]
+    """Active ones and shadows, in their order."""
+    lists: frozenset[str]
+    """Lists that any of them names."""
+    share: int | None
+    """Units that a rule may cost; `None` = the rules together may cost `BUDGET`, and can't cost more."""
+
+
+def _share(rules: Sequence[tuple[Rule, Condition]]) -> int | None:
+    """Of a ruleset that was saved before there was a budget, and may go beyond it, each rule has an even share."""
+    names = frozenset[str]().union(*(condition.names for _, condition in rules))
+    units = fetched_units(names, {}) + sum(condition.units for _, condition in rules)
+    return None if units <= BUDGET else BUDGET // len(rules)
+
+
+class Decided(NamedTuple):
+    """What a ruleset makes of an event."""
+
+    decision: Decision | None
+    shadow: tuple[ShadowMatch, ...] = ()
+    errors: tuple[str, ...] = ()
+    """Ids of the rules whose evaluation failed."""
+    reasons: tuple[str, ...] = ()
+    """Why, of each of `errors`."""
+
+
+FIRST: Final = Ruleset(
+    revision=0,
+    rules=(
+        Rule(
+            id="rul_BlockedLists00000000",
+            name="Blocked",
+            condition='in_list("blocked_visitors") || in_list("blocked_accounts") || in_list("blocked_addresses")',
+            action="block",
+            note="Visitors, accounts and addresses of the blocked lists.",
+        ),
+        Rule(
+            id="rul_TrustedLists00000000",
+            name="Trusted",
+            condition='in_list("trusted_visitors") || in_list("trusted_accounts") || in_list("trusted_addresses")',
+            action="allow",
+            note="Visitors, accounts and addresses of the trusted lists.",
+        ),
+    ),
+)
+"""What every organization starts with, blocked before trusted (decisions 13.3): see docs/adr/0168."""
+
+
+def may_be_trusted(list_name: str, event: Event, *, is_verified: bool) -> bool:
+    """Return whether the value of an event may be looked up in this list (decisions 13.3). A visitor can name any
+    account, and send a token that is not its own: `trusted_accounts` needs an account from a secret key, or a pair of
+    visitor and account that a backend verified before (`is_verified`); `trusted_visitors` an event without
+    `token_conflict`.
+    """
+    if list_name == "trusted_accounts":
+        return event.account_verified or is_verified
+    if list_name == "trusted_visitors":
+        return all(fired.signal != "token_conflict" for fired in event.verdict.signals or ())
+    return True
+
+
+class Ages(NamedTuple):
+    """For how many days a visitor and an account have been known; `None` = there is none."""
+
+    visitor: int | None = None
+    account: int | None = None
+
+
+LabelsOf = Callable[[Literal["visitor", "account"]], Sequence[str]]
+"""What other events of a visitor or an account turned out to be, each label once."""
+
+
+def _no_labels(_: Literal["visitor", "account"]) -> Sequence[str]:
+    return ()
+
+
+class Facts(NamedTuple):
+    """What conditions are asked about."""
+
+    event: Event
+    ages: Ages
+    in_list: InList
+    labels: LabelsOf = _no_labels
+    """Asked only where a condition names them."""
+
+
+def evaluate(prepared: Prepared, facts: Facts) -> Decided:
+    """Return the decision: the first active rule whose condition is true decides; shadows are evaluated as well."""
+    if not prepared.rules:
+        return NOTHING_DECIDED
+    evaluation = evaluation_of(facts, BUDGET)
+    decision: Decision | None = None
+    shadow: list[ShadowMatch] = []
+    failed: list[tuple[str, str]] = []
+    for rule, condition in prepared.rules:
+        if decision is not None and rule.mode == "active":
+            continue
+        if prepared.share is not None:
+            evaluation.units = prepared.share
+        answer = condition.ask(evaluation)
+        if isinstance(answer, str):
+            failed.append((rule.id, answer))
+        elif answer and rule.mode == "active":
+            decision = Decision(rule.action, rule.id, rule.name)
+        elif answer:
+            shadow.append(ShadowMatch(rule.id, rule.name, rule.action))
+    if not failed:
+        return Decided(decision, tuple(shadow))
+    errors, reasons = zip(*failed, strict=True)
+    return Decided(decision, tuple(shadow), errors, reasons)
+
+
+def matches(texts: Iterable[str], facts: Facts) -> dict[str, bool | None]:
+    """Return for each filter whether it is true of an event; `None` if its evaluation fails. Variables and lists that
+    several of them name are read once.
+    """
+    evaluation = evaluation_of(facts, FILTER_BUDGET)
+    found: dict[str, bool | None] = {}
+    for text in texts:
+        evaluation.units = FILTER_BUDGET
+        answer = known(text).ask(evaluation)
+        found[text] = None if isinstance(answer, str) else answer
+    return found
+
+
+def evaluation_of(facts: Facts, units: int) -> Evaluation:
+    """Return an evaluation about these facts that may cost a number of units."""
+    return Evaluation(Values(partial(_value, facts)), facts.in_list, units)
+
+
+def _value(facts: Facts, name: str) -> Any:
+    """`None` for what is not a variable: conditions that an earlier version saved may ask for it."""
+    read = _VALUES.get(name)
+    return None if read is None else read(facts)
+
+
+def with_decision(event: Event, decided: Decided) -> Event:
+    """Return the event with the decision of the rules; the same object if they made none."""
+    if decided == NOTHING_DECIDED:
+        return event
+    verdict = msgspec.structs.replace(event.verdict, decision=decided.decision)
+    return msgspec.structs.replace(event, verdict=verdict, shadow=decided.shadow, rule_errors=decided.errors)
+
+
+def with_errors(event: Event, failed: tuple[str, ...]) -> Event:
+    """Return the event with more ids of what was evaluated in vain."""
+    return msgspec.structs.replace(event, rule_errors=event.rule_errors + failed) if failed else event
+
+
+NOTHING_DECIDED: Final = Decided(None)
+
+
+def _velocity(facts: Facts) -> dict[str, dict[str, dict[str, int]]] | None:
+    """The whole map."""
+    if facts.event.velocity is None:
+        return None
+    return {
+        subject: {kind: _window(counts, place) for kind, place in _PLACES[subject].items()}
+        for subject in SUBJECTS
+        if (counts := _counts(facts.event, subject))
+    }
+
+
+def _counts(event: Event, subject: Subject) -> Counts | None:
+    return getattr(event.velocity, subject)
+
+
+def _window(counts: Counts, place: int) -> dict[str, int]:
+    return dict(zip(WINDOWS, counts.others[place] if place >= 0 else counts.events, strict=True))
+
+
+def _one_window(subject: Subject, place: int, facts: Facts) -> dict[str, int] | None:
+    counts = None if facts.event.velocity is None else _counts(facts.event, subject)
+    return None if counts is None else _window(counts, place)
+
+
+_PLACES: Final[dict[Subject, dict[str, int]]] = {
+    subject: {kind: place for place, kind in enumerate(("events", *kinds), -1)} for subject, kinds in OTHERS.items()
+}
+"""Subject -> kind -> place in `Counts.others`; -1 = the events."""
+
+
+_VALUES: Final[dict[str, Callable[[Facts], Any]]] = {
+    "score": lambda facts: facts.event.verdict.suspect_score,
+    "level": lambda facts: facts.event.verdict.suspect_level,
+    "signals": lambda facts: [fired.signal for fired in facts.event.verdict.signals or ()],
+    "groups": lambda facts: [group.signal for group in facts.event.verdict.triggers],
+    "visitor.id": lambda facts: facts.event.verdict.visitor_id,
+    "visitor.is_new": lambda facts: facts.event.verdict.visitor_is_new,
+    "visitor.confidence": lambda facts: facts.event.verdict.visitor_confidence,
+    "visitor.identifiable": lambda facts: facts.event.verdict.identifiable,
+    "visitor.age_days": lambda facts: facts.ages.visitor,
+    "account.id": lambda facts: facts.event.account_id,
+    "account.verified": lambda facts: None if facts.event.account_id is None else facts.event.account_verified,
+    "account.age_days": lambda facts: facts.ages.account,
+    "action": lambda facts: facts.event.action,
+    "tag": lambda facts: facts.event.tag,
+    "environment": lambda facts: facts.event.environment,
+    "platform": lambda facts: facts.event.platform,
+    "sdk_platform": lambda facts: facts.event.sdk_platform,
+    "origin": lambda facts: facts.event.origin,
+    "address.ip": lambda facts: facts.event.ip_address,
+    "address.country": lambda facts: facts.event.country_code,
+    "address.asn": lambda facts: facts.event.asn,
+    "address.asn_name": lambda facts: facts.event.asn_name,
+    "address.anonymity_network": lambda facts: facts.event.anonymity_network,
+    "agent": lambda facts: facts.event.agent,
+    "os": lambda facts: facts.event.os,
+    "device_kind": lambda facts: facts.event.device_kind,
+    "visitor_kind": lambda facts: facts.event.visitor_kind,
+    "velocity": _velocity,
+    **{
+        f"velocity.{subject}.{kind}": partial(_one_window, subject, place)
+        for subject, places in _PLACES.items()
+        for kind, place in places.items()
+    },
+    "labels.visitor": lambda facts: list(facts.labels("visitor")),
+    "labels.account": lambda facts: list(facts.labels("account")),
+    "now": lambda facts: facts.event.occurred_at_ms * 1_000_000,
+}
+"""Name -> the value of an event. `now` is when it arrived: a preview of old events sees what they saw."""

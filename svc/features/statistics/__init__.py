@@ -1,0 +1,1 @@
+"""Statistics of an environment, for the console."""

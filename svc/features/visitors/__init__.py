@@ -1,0 +1,1 @@
+"""Visitors for people and servers: listed, shown and erased."""

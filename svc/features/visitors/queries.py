@@ -1,0 +1,186 @@
+"""Read queries about visitors: who there is, who was seen with a tag or at an address, and what a visitor did before
+and after an event. They change nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import reduce
+from itertools import islice
+from typing import NamedTuple
+from uuid import UUID
+
+from svc.features.tables import ERASURES, EVENTS, VISITOR_IDS, VISITORS
+from svc.identify.events.listing import Filters, Listing, Position
+from svc.identify.index.queries import Scope, Search, SearchForward, digest_of, just_above, scope_of, wanted
+from svc.identify.matching import Visitor
+from svc.identify.model import ENVIRONMENTS, Environment
+from svc.identify.queries.events import event_if_readable
+from svc.identify.records import Event
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.ids import is_visitor_id
+
+MOST_LOOKED_AT = 500
+"""Newest events of a tag or an address among which its visitors are looked for."""
+MOST_COUNTED = 2000
+"""Events that `activity` counts at once."""
+CLOCK_MARGIN_MS = 24 * 3600 * 1000
+"""An event may have arrived before its visitor was first seen, if the clock was set back meanwhile: by at most this
+time.
+"""
+
+
+class Sighting(NamedTuple):
+    """A visitor, and how often it was seen with the tag or address that was asked for."""
+
+    visitor_id: str
+    first_seen_ms: int
+    last_seen_ms: int
+    events: int
+    """At most `MOST_LOOKED_AT`."""
+
+
+def find_visitor(snapshot: Snapshot, number: int, visitor_id: str) -> Visitor | None:
+    """Return the record of a visitor of the organization; `None` if there is none, which includes visitors that cannot
+    be recognized and have only events. Raises `CorruptionError` also if the index names a record that is missing.
+    """
+    found = snapshot.get(VISITOR_IDS, number, visitor_id.encode()) if is_visitor_id(visitor_id) else None
+    record = None if found is None else snapshot.get(VISITORS, number, found)
+    if found is not None and record is None:
+        raise CorruptionError(f"the visitor {visitor_id} is missing, but its row of {VISITOR_IDS.name} exists")
+    return record
+
+
+def visitors_like(snapshot: Snapshot, number: int, beginning: str, limit: int) -> list[str]:
+    """Return at most `limit` visitor ids that begin with `beginning` (1 to 20 ASCII letters or digits), in their order.
+    Visitors that are being erased are left out.
+    """
+    first = beginning.encode()[:20]
+    beyond = first[:-1] + bytes([first[-1] + 1])
+    keys = snapshot.scan_keys(VISITOR_IDS, (number, first), (number, beyond))
+    found = (raw_id for _, raw_id in keys if not snapshot.has(ERASURES, number, raw_id))
+    return [raw_id.decode() for raw_id in islice(found, limit)]
+
+
+def visitor_id_of(snapshot: Snapshot, number: int, visitor: int | None) -> str | None:
+    """Return the id of the visitor with this number; `None` for `None`, and for a visitor that was erased or is being
+    erased.
+    """
+    record = None if visitor is None else snapshot.get(VISITORS, number, visitor)
+    if record is None or snapshot.has(ERASURES, number, record.visitor_id.encode()):
+        return None
+    return record.visitor_id
+
+
+def visitors(snapshot: Snapshot, number: int, after: int | None, limit: int) -> list[tuple[int, Visitor]]:
+    """Return (number, record) of at most `limit` visitors, the most recently created first; with `after`, only those
+    created before the visitor with that number.
+    """
+    beyond = (number + 1,) if after is None else (number, after)
+    rows = snapshot.scan_reverse(VISITORS, (number,), beyond)
+    return [(visitor, record) for (_, visitor), record in islice(rows, limit)]
+
+
+def has_events_in(snapshot: Snapshot, number: int, environment: Environment, visitor: Visitor, since_ms: int) -> bool:
+    """Return whether the environment has an event of this visitor that arrived at `since_ms` (Unix ms) or later."""
+    filters = Filters(visitor_id=visitor.visitor_id)
+    oldest = (max(visitor.first_seen_s * 1000, since_ms), bytes(16))
+    search = Search(snapshot, Scope(number, ENVIRONMENTS.index(environment)), wanted(filters), oldest)
+    found = (event_if_readable(snapshot, number, request_id) for _, request_id in search)
+    return any(event is not None and filters.matches(event) for event in found)
+
+
+def visitors_with(
+    snapshot: Snapshot, number: int, environment: Environment, filters: Filters, after: str | None, limit: int
+) -> list[Sighting]:
+    """Return at most `limit` visitors that were seen with a tag or at an address, in the order of their ids; with
+    `after`, only those after this id. Only the `MOST_LOOKED_AT` newest events with the tag or address are considered,
+    for the counts too. Raises `ValueError` unless `filters` asks for exactly one of the two.
+    """
+    if (filters.tag is None) == (filters.ip_address is None):
+        raise ValueError("either a tag or an address")
+    search = Search(snapshot, Scope(number, ENVIRONMENTS.index(environment)), wanted(filters))
+    seen: defaultdict[str, list[int]] = defaultdict(list)
+    for _, request_id in islice(search, MOST_LOOKED_AT):
+        event = event_if_readable(snapshot, number, request_id)
+        if event is not None and filters.matches(event):
+            seen[event.verdict.visitor_id].append(event.occurred_at_ms)
+    found = sorted(visitor_id for visitor_id in seen if after is None or visitor_id > after)
+    return [
+        Sighting(visitor_id, seen[visitor_id][-1], seen[visitor_id][0], len(seen[visitor_id]))
+        for visitor_id in found[:limit]
+    ]
+
+
+class Activity(NamedTuple):
+    """Events of a visitor: how many, and when the oldest and the newest arrived; `None` where there are none."""
+
+    events: int = 0
+    first_ms: int | None = None
+    last_ms: int | None = None
+
+    def plus(self, other: Activity) -> Activity:
+        """Return the sum of this activity and `other`, which counts other events of the same visitor."""
+        times = [each for each in (self.first_ms, self.last_ms, other.first_ms, other.last_ms) if each is not None]
+        return Activity(self.events + other.events, min(times, default=None), max(times, default=None))
+
+
+def sum_of(parts: Iterable[Activity]) -> Activity:
+    """Return the sum over all environments."""
+    return reduce(Activity.plus, parts, Activity())
+
+
+def counted_from_ms(record: Visitor | None, since_ms: int) -> int:
+    """Return the earliest time (Unix ms), not before `since_ms`, at which an event of the visitor can have arrived;
+    `since_ms` if it has no record.
+    """
+    return since_ms if record is None else max(since_ms, record.first_seen_s * 1000 - CLOCK_MARGIN_MS)
+
+
+def activity(
+    snapshot: Snapshot, number: int, environment: Environment, listing: Listing, most_keys: int
+) -> tuple[Activity, Position | None]:
+    """Return the count of the events that the listing asks for, and where to resume; `None` if these are all. Look at
+    about `most_keys` index keys and read no event: events of another visitor whose id has the same 64-bit digest are
+    counted too.
+    """
+    scope = Scope(number, ENVIRONMENTS.index(environment))
+    beyond = listing.after or Position(listing.to_ms, bytes(16))
+    search = Search(snapshot, scope, wanted(listing.filters), (listing.from_ms, bytes(16)), beyond, most_keys)
+    found = list(islice(search, MOST_COUNTED))
+    if not found:
+        return Activity(), search.ended_at
+    counted = Activity(len(found), found[-1].arrival_ms, found[0].arrival_ms)
+    return counted, found[-1] if len(found) == MOST_COUNTED else search.ended_at
+
+
+class Neighbors(NamedTuple):
+    """The events before and after an event, of the same visitor and environment, in the order of arrival."""
+
+    previous: UUID | None
+    """`None` = there is none that is still readable."""
+    next: UUID | None
+
+
+def neighbors(snapshot: Snapshot, number: int, request_id: UUID, event: Event, oldest_ms: int) -> Neighbors:
+    """Return the events of the visitor just before and just after this one; those that arrived before `oldest_ms` or
+    cannot be read are left out. Only the segments between them are read, however many events the visitor has.
+    """
+    scope, visitor_id = scope_of(number, event), event.verdict.visitor_id
+    digest, here = digest_of("visitor", visitor_id), Position(event.occurred_at_ms, request_id.bytes)
+
+    def first(found: Iterator[Position]) -> UUID | None:
+        """The first event of this visitor: another may have its digest."""
+        for position in found:
+            with suppress(CorruptionError):
+                other = snapshot.get(EVENTS, number, position.request_id)
+                if other is None or other.verdict.visitor_id == visitor_id:
+                    return UUID(bytes=position.request_id)
+        return None
+
+    before = Search(snapshot, scope, (digest,), (max(oldest_ms, 0), bytes(16)), here)
+    after = SearchForward(snapshot, scope, (digest,), just_above(here))
+    return Neighbors(first(iter(before)), first(iter(after)))

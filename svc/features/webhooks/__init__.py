@@ -1,0 +1,5 @@
+"""Webhooks: what is sent, to whom, when, and how it is signed (interface 2.9, 2.10, 6; decisions 8).
+
+What may live here: pure rules and the records they read. Storage is in `svc.features.webhooks.jobs`, sending in
+`svc.features.webhooks.sending`.
+"""

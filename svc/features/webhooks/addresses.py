@@ -1,0 +1,157 @@
+"""Where a webhook may go: the form of a target URL, and which addresses may be dialed (decisions 8.7).
+
+What may live here: rules about targets. The table of special networks is that of `svc.kernel.values.addresses`; what
+an operator may open beside it, and what nobody may, is said here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import NamedTuple
+from urllib.parse import quote
+
+from svc.kernel.values.addresses import Address, is_public, read_address
+from svc.kernel.values.origins import normalize_origin
+
+Networks = Sequence[IPv4Network | IPv6Network]
+
+MAX_URL_LENGTH = 2048
+"""Characters of a target URL."""
+
+METADATA = {
+    "169.254.169.254": "AWS, Google Cloud, Azure and others",
+    "169.254.170.2": "AWS ECS",
+    "169.254.170.23": "AWS EKS",
+    "169.254.0.23": "Tencent Cloud",
+    "169.254.42.42": "Scaleway",
+    "168.63.129.16": "Azure",
+    "100.100.100.200": "Alibaba Cloud",
+    "192.0.0.192": "Oracle Cloud",
+    "fd00:ec2::254": "AWS",
+    "fd00:ec2::23": "AWS EKS",
+    "fd20:ce::254": "Google Cloud",
+    "fd00:42::42": "Scaleway",
+    "fd00:c1::a9fe:a9fe": "Oracle Cloud",
+}
+"""Addresses on which a machine's provider hands out the machine's credentials, and whose. Never dialed."""
+
+_EMBEDDING = ("::", "::ffff:0:0", "::ffff:0:0:0", "64:ff9b::", "64:ff9b:1::")
+"""Prefixes, 96 bits long, behind which a translator finds an IPv4 address (RFC 4291, 6145, 6052, 8215)."""
+
+
+ALWAYS_PORT = 443
+FIRST_FREE_PORT = 1024
+"""Ports below it belong to other services, which a webhook must not be able to probe."""
+
+
+def _is_nobodys(_: Address) -> bool:
+    return False
+
+
+class TargetPolicy(NamedTuple):
+    """The targets that webhooks may have besides public addresses and the usual ports (decisions 8.7)."""
+
+    networks: Networks = ()
+    """Opened by the operator."""
+    ports: frozenset[int] = frozenset()
+    """Opened by the operator, beside 443 and those above 1023."""
+    is_own: Callable[[Address], bool] = _is_nobodys
+    """Whether an address is one of this machine's: not public, whatever range it is in."""
+
+
+class Target(NamedTuple):
+    """The parts of a target URL that a request needs."""
+
+    host: str
+    """ASCII, lower case, without brackets: what is looked up, and what the certificate must name."""
+    port: int
+    authority: str
+    """For the `Host` header: IPv6 in brackets, the port unless it is 443."""
+    path: str
+    """Path and query, ASCII, never empty."""
+
+
+_FORM = re.compile(r"(https://[^/?#]+)([/?][^#]*)?", re.IGNORECASE)
+
+
+def read_target(url: str) -> Target | None:
+    """Parse an `https` URL without user info and fragment, of at most 2,048 characters; return `None` for anything
+    else. Unusual spellings of an address (`2130706433`, `0x7f.1`) are treated as names here: they are judged by what
+    they resolve to.
+    """
+    if len(url) > MAX_URL_LENGTH or any(character <= " " or character == "\x7f" for character in url):
+        return None
+    match = _FORM.fullmatch(url)
+    origin = match and normalize_origin(match[1])
+    if match is None or origin is None:
+        return None
+    authority = origin.removeprefix("https://")
+    path = match[2] or "/"
+    if path.startswith("?"):
+        path = "/" + path
+    try:
+        path = quote(path, safe="!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+    except UnicodeEncodeError:  # a lone surrogate
+        return None
+    if authority.startswith("["):
+        host, _, port = authority[1:].partition("]")
+    else:
+        host, _, port = authority.partition(":")
+    return Target(host, int(port.removeprefix(":") or 443), authority, path)
+
+
+def may_use(port: int, policy: TargetPolicy) -> bool:
+    """Return whether webhooks may be sent to this port: 443, any above 1023, and those that the operator allows
+    (decisions 8.7).
+    """
+    return port == ALWAYS_PORT or port >= FIRST_FREE_PORT or port in policy.ports
+
+
+def addresses_to_dial(answers: Iterable[str], policy: TargetPolicy) -> tuple[Address, ...] | None:
+    """Return the addresses to dial, in the order of the DNS answers; `None` if any of them must not be dialed, since a
+    name that also resolves to an internal address is a mistake or an attack.
+    """
+    addresses: list[Address] = []
+    for answer in answers:
+        address = read_address(answer)  # a scoped address (`fe80::1%eth0`) is none
+        if address is None or not may_dial(address, policy):
+            return None
+        addresses.append(address)
+    return tuple(addresses)
+
+
+def may_dial(address: Address, policy: TargetPolicy) -> bool:
+    """Return whether webhooks may be sent to this address: a public one of another machine, or one in a network that
+    the operator opened, but never a metadata service (decisions 8.7).
+    """
+    if is_public(address) and not policy.is_own(address):
+        return True
+    return address not in _NEVER and any(address in network for network in policy.networks)
+
+
+def metadata_opened(networks: Networks) -> str | None:
+    """Return the first metadata address, in any spelling, that these networks would open, and its owner; `None` if
+    there is none.
+    """
+    for address, whose in _NEVER.items():
+        if any(address in network for network in networks):
+            return f"{address} ({whose})"
+    return None
+
+
+def _spellings(address: Address) -> list[Address]:
+    if isinstance(address, IPv6Address):
+        return [address]
+    number = int(address)
+    embedded = [IPv6Address(int(IPv6Address(prefix)) | number) for prefix in _EMBEDDING]
+    six_to_four = IPv6Address(0x2002 << 112 | number << 80)
+    return [address, *embedded, six_to_four]
+
+
+_NEVER = {
+    spelling: whose
+    for text, whose in METADATA.items()
+    for spelling in _spellings(IPv6Address(text) if ":" in text else IPv4Address(text))
+}

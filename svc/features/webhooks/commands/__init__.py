@@ -1,0 +1,1 @@
+"""`svc webhook`: the receiver's side."""

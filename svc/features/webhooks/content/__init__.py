@@ -1,0 +1,1 @@
+"""What a webhook says, and how it is signed."""

@@ -1,0 +1,437 @@
+"""The outbox on disk: events enqueued in the transaction of their fact, and the results of attempts (decisions 8).
+
+A delivery is open as long as it has a row in `DUE`, and the other way round: there is no queue beside the store that
+could lose it. Nothing is written when an attempt begins, but for the first one of a process; one that a crash
+interrupts is made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from svc.features.rules.ruleset import Facts
+from svc.features.tables import (
+    ATTEMPT_COUNTS,
+    ATTEMPTS,
+    DELIVERIES,
+    DUE,
+    ENDPOINT_HEALTH,
+    ENDPOINTS,
+    MANUAL,
+    REMOVED_ENDPOINTS,
+    WEBHOOK_EVENTS,
+    Table,
+)
+from svc.features.webhooks.content.envelope import derived_event_id, identification_event_id, seal, without_account
+from svc.features.webhooks.content.payloads import OF_IDENTIFICATION
+from svc.features.webhooks.jobs.filters import identification_types, receivers
+from svc.features.webhooks.queries import (
+    MINUTES_PER_DAY,
+    Registered,
+    attempt_index_keys,
+    health,
+    subscribers,
+    subscribes,
+)
+from svc.features.webhooks.queues import is_failing
+from svc.features.webhooks.records import (
+    DELIVERY_KINDS,
+    HISTORY_MS,
+    Attempt,
+    AttemptCount,
+    AttemptStatus,
+    Delivery,
+    DeliveryKey,
+    Endpoint,
+    EndpointKey,
+    EventType,
+    WebhookEnvironment,
+    WebhookEvent,
+    webhook_environment,
+)
+from svc.features.webhooks.schedule import (
+    DELIVERY_TRANSITIONS,
+    ENDPOINT_TRANSITIONS,
+    LONGEST_WAIT_MS,
+    AttemptResult,
+    after_attempt,
+    classify_result,
+    latest_due_ms,
+)
+from svc.identify.records import Event
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.queries import organization as find_organization
+from svc.kernel.values.trace_context import TraceContext
+
+if TYPE_CHECKING:
+    from svc.identify.identification import Submission
+
+
+_OLD_COUNTS_PER_ATTEMPT = 2
+"""Rows of minutes over a day ago that a new minute's first attempt deletes: twice as many as it writes."""
+
+
+class AttemptRecord(NamedTuple):
+    """One attempt that was made, with everything that `log_attempt` writes."""
+
+    attempt_id: UUID
+    queue: EndpointKey
+    key: DeliveryKey
+    endpoint: Endpoint
+    """As it stood when the attempt was made."""
+    event: WebhookEvent
+    result: AttemptResult
+
+
+class AttemptOutcome(NamedTuple):
+    """The result of an attempt, once it is written."""
+
+    status: AttemptStatus
+    due_ms: int | None
+    """When the next one is due."""
+    failing: bool
+    """Whether the endpoint is to be sent to as one that fails."""
+    failing_since_ms: int | None = None
+    """When its first failed attempt in a row began; `None` where its last one succeeded."""
+
+
+def enqueue(
+    transaction: Transaction,
+    organization: int,
+    event_type: EventType,
+    environment: WebhookEnvironment,
+    data: Any,
+    at_ms: int,
+    trace: TraceContext | None = None,
+) -> tuple[EndpointKey, ...]:
+    """Queue an event, of a type without filters, for every endpoint that subscribes to it now. Return the endpoint
+    queues to wake after the commit. Call this once per fact, in the transaction that stores it.
+
+    `organization`: its number; `data`: a struct of `svc.features.webhooks.content.payloads`. Without a subscriber it
+    costs one read and writes nothing.
+    """
+    to = subscribers(transaction, organization, environment, event_type)
+    if not to:
+        return ()
+    public_id = find_organization(transaction, organization).id
+    # With the organization: two of them may have the same to tell in the same millisecond, as when a day is settled.
+    subject = blake2b(msgspec.json.encode((public_id, data)), digest_size=16).digest()
+    event_id = derived_event_id(event_type, subject, at_ms)
+    while transaction.has(WEBHOOK_EVENTS, organization, event_id.bytes):  # the same fact twice in a millisecond
+        event_id = derived_event_id(event_type, subject + event_id.bytes, at_ms)
+    event = seal(event_id, event_type, environment, public_id, data, at_ms, trace)
+    return _queue(transaction, organization, event_id, event, to)
+
+
+def enqueue_about(  # noqa: PLR0913  an event, field by field
+    transaction: Transaction,
+    organization: int,
+    event_id: UUID,
+    event_type: EventType,
+    environment: WebhookEnvironment,
+    data: Any,
+    at_ms: int,
+    facts: Callable[[], Facts | None],
+    *,
+    trace: TraceContext | None = None,
+) -> tuple[EndpointKey, ...]:
+    """Queue an event about an identification, as `enqueue` does, for endpoints whose filter is true for its `facts`. If
+    the facts are deleted, no filter is true. The webhook event has an id of its own, by which it can be found again.
+    """
+    to: Sequence[Registered] = subscribers(transaction, organization, environment, event_type)
+    if any(found.endpoint.filter is not None for found in to):
+        known = facts()
+        to = (
+            [found for found in to if found.endpoint.filter is None]
+            if known is None
+            else receivers(to, known).endpoints
+        )
+    if not to:
+        return ()
+    public_id = find_organization(transaction, organization).id
+    event = seal(event_id, event_type, environment, public_id, data, at_ms, trace)
+    return _queue(transaction, organization, event_id, event, to)
+
+
+def enqueue_identification(
+    transaction: Transaction, submission: Submission, event: Event, threshold: int, endpoints: Sequence[Registered]
+) -> tuple[EndpointKey, ...]:
+    """Queue `identification.completed`, and `visitor.suspect` if the score reaches the threshold (decisions 8.9), for
+    those of `endpoints` that subscribe to it. Return the endpoint queues to wake after the commit. `endpoints`: the
+    result of `identification_receivers`.
+
+    It costs one read if there are any endpoints, one row for each event, and two for each endpoint that it goes to: 42
+    rows at most.
+    """
+    if not endpoints:
+        return ()
+    number, request_id = submission.organization, submission.request_id
+    public_id = find_organization(transaction, number).id
+    environment = webhook_environment(submission.environment)
+    queues: set[EndpointKey] = set()
+    for event_type in identification_types(event, threshold):
+        to = [found for found in endpoints if subscribes(found.endpoint, environment, event_type)]
+        if to:
+            data = OF_IDENTIFICATION[event_type].data(event, request_id, threshold)
+            event_id = identification_event_id(event_type, request_id)
+            sealed = seal(event_id, event_type, environment, public_id, data, submission.at_ms, submission.trace)
+            queues.update(_queue(transaction, number, event_id, sealed, to))
+    return tuple(sorted(queues))
+
+
+def open_delivery(transaction: Transaction, queue: EndpointKey, key: DeliveryKey, now_ms: int) -> None:
+    """Queue a delivery that is due at once. It replaces an ended one of the same event and kind."""
+    transaction.put(DELIVERIES, (*queue, key.event_id, key.kind_index), Delivery("pending", 0, now_ms, now_ms))
+    transaction.put(DUE, (*queue, now_ms, key.event_id, key.kind_index), b"")
+
+
+def rewrite_delivery(transaction: Transaction, queue: EndpointKey, key: DeliveryKey) -> bool:
+    """Write a delivery as it is: a commit that the disk has to take. Return `False` if it is gone."""
+    row = (*queue, key.event_id, key.kind_index)
+    delivery = transaction.get(DELIVERIES, *row)
+    if delivery is not None:
+        transaction.put(DELIVERIES, row, delivery)
+    return delivery is not None
+
+
+def log_attempt(transaction: Transaction, made: AttemptRecord) -> AttemptOutcome:
+    """Write everything that an attempt changes: the log, the delivery and its schedule, the endpoint's health and
+    status (decisions 8.3, 8.4). If the delivery was erased or its endpoint removed meanwhile, only the log is written.
+    An attempt that is in the log already changes nothing: a caller that does not know whether its commit succeeded
+    passes it again.
+    """
+    queue, key = made.queue, made.key
+    endpoint = transaction.get(ENDPOINTS, *queue)
+    verdict = classify_result(made.result, queue, key)
+    logged = transaction.get(ATTEMPTS, queue.organization, made.attempt_id.bytes)
+    if logged is not None:
+        known = health(transaction, queue)
+        failing = endpoint is not None and is_failing(endpoint, known)
+        due_ms = verdict.due_ms if logged.status == verdict.status else None
+        return AttemptOutcome(logged.status, due_ms, failing, known.failing_since_ms)
+    delivery = transaction.get(DELIVERIES, *queue, key.event_id, key.kind_index)
+    if endpoint is None or delivery is None or not delivery.is_open:
+        status = "delivered" if verdict.status == "delivered" else "failed"
+        _log(transaction, made, status)
+        return AttemptOutcome(status, None, failing=False)
+    transaction.delete(DUE, *queue, delivery.due_ms, key.event_id, key.kind_index)
+    after = Delivery(
+        state=DELIVERY_TRANSITIONS[delivery.state][verdict.status],
+        attempts=made.result.attempt,
+        queued_at_ms=delivery.queued_at_ms,
+        due_ms=delivery.due_ms if verdict.due_ms is None else verdict.due_ms,
+    )
+    transaction.put(DELIVERIES, (*queue, key.event_id, key.kind_index), after)
+    if verdict.due_ms is not None:
+        transaction.put(DUE, (*queue, verdict.due_ms, key.event_id, key.kind_index), b"")
+    if key.kind != "auto":
+        transaction.delete(MANUAL, *queue)
+    _log(transaction, made, verdict.status)
+    before = health(transaction, queue)
+    if made.endpoint.url != endpoint.url:  # it was changed meanwhile: this says nothing of where deliveries go now
+        return AttemptOutcome(verdict.status, verdict.due_ms, is_failing(endpoint, before), before.failing_since_ms)
+    state, trigger = after_attempt(before, made.result, verdict, key.kind)
+    transaction.put(ENDPOINT_HEALTH, queue, state)
+    if trigger is not None and (status := ENDPOINT_TRANSITIONS[endpoint.status][trigger]) != endpoint.status:
+        endpoint = msgspec.structs.replace(endpoint, status=status)
+        transaction.put(ENDPOINTS, queue, endpoint)
+    return AttemptOutcome(verdict.status, verdict.due_ms, is_failing(endpoint, state), state.failing_since_ms)
+
+
+def make_due(transaction: Transaction, queue: EndpointKey, now_ms: int, limit: int) -> int:
+    """Reschedule up to `limit` deliveries of an endpoint that accepts again, which are due later, to be due now (Unix
+    ms); return how many there were (decisions 17.7).
+    """
+    rows = [row for row, _ in islice(transaction.scan(DUE, *queue, start=(*queue, now_ms + 1)), limit)]
+    for row in rows:
+        _reschedule(transaction, queue, row, now_ms)
+    return len(rows)
+
+
+def _reschedule(transaction: Transaction, queue: EndpointKey, row: tuple[Any, ...], to_ms: int) -> None:
+    """Move a row of `DUE` to another time."""
+    *_, due_ms, event_id, kind_index = row
+    delivery = transaction.get(DELIVERIES, *queue, event_id, kind_index)
+    assert delivery is not None, "a due row without its delivery"
+    transaction.delete(DUE, *queue, due_ms, event_id, kind_index)
+    transaction.put(DUE, (*queue, to_ms, event_id, kind_index), b"")
+    moved = msgspec.structs.replace(delivery, due_ms=to_ms)
+    transaction.put(DELIVERIES, (*queue, event_id, kind_index), moved)
+
+
+def bring_forward(transaction: Transaction, queue: EndpointKey, now_ms: int, limit: int) -> int:
+    """Reschedule up to `limit` deliveries that are due later than the longest step after `now_ms` (Unix ms) to be due
+    after that step, and return how many there were (decisions 17.1).
+    """
+    ahead = transaction.scan(DUE, *queue, start=(*queue, now_ms + LONGEST_WAIT_MS + 1))
+    rows = [row for row, _ in islice(ahead, limit)]
+    for row in rows:
+        *_, event_id, kind_index = row
+        delivery = transaction.get(DELIVERIES, *queue, event_id, kind_index)
+        assert delivery is not None, "a due row without its delivery"
+        key = DeliveryKey(event_id, DELIVERY_KINDS[kind_index])
+        _reschedule(transaction, queue, row, latest_due_ms(delivery.attempts, queue, key, now_ms))
+    return len(rows)
+
+
+def sweep_removed(transaction: Transaction, queue: EndpointKey, limit: int) -> None:
+    """Delete up to `limit` remaining rows of a removed endpoint."""
+    deliveries = list(islice(transaction.scan(DELIVERIES, *queue), limit))
+    for (*_, event_id, kind_index), delivery in deliveries:
+        for table, row in _delivery_rows(queue, DeliveryKey(event_id, DELIVERY_KINDS[kind_index]), delivery):
+            transaction.delete(table, *row)
+    counts = list(islice(transaction.scan(ATTEMPT_COUNTS, *queue), limit - len(deliveries)))
+    for key, _ in counts:
+        transaction.delete(ATTEMPT_COUNTS, *key)
+    if len(deliveries) + len(counts) < limit:
+        transaction.delete(REMOVED_ENDPOINTS, *queue)
+
+
+def erase_identification(transaction: Transaction, organization: int, request_id: UUID) -> None:
+    """Delete the events of an identification and every delivery of them, open or ended (decisions 7.6).
+
+    The log of attempts keeps their ids; it holds nothing of the visitor.
+    """
+    for event_type in OF_IDENTIFICATION:
+        purge_webhook_event(transaction, organization, identification_event_id(event_type, request_id).bytes)
+
+
+def remove_account(transaction: Transaction, organization: int, request_id: UUID) -> None:
+    """Remove the account from the bodies of the webhooks about an identification (decisions 11.6)."""
+    for event_type in OF_IDENTIFICATION:
+        remove_account_of(transaction, organization, identification_event_id(event_type, request_id).bytes)
+
+
+def remove_account_of(transaction: Transaction, organization: int, event_id: bytes) -> bool:
+    """Remove the account from the body of one webhook event, given its 16-byte id; do nothing if there is no such
+    event. Return whether there is.
+    """
+    event = transaction.get(WEBHOOK_EVENTS, organization, event_id)
+    if event is not None:
+        body = without_account(event.body)
+        transaction.put(WEBHOOK_EVENTS, (organization, event_id), msgspec.structs.replace(event, body=body))
+    return event is not None
+
+
+def purge_webhook_event(transaction: Transaction, organization: int, event_id: bytes) -> int:
+    """Delete an event (16-byte id) and every delivery of it; do nothing if there is none. An attempt in flight is still
+    logged when it ends. Return how many rows there were.
+    """
+    rows = list(webhook_event_rows(transaction, organization, event_id))
+    return sum(transaction.delete(table, *key) for table, key in rows)
+
+
+def webhook_event_rows(
+    snapshot: Snapshot, organization: int, event_id: bytes
+) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
+    """Yield (table, key) of an event (16-byte id), of its deliveries, and of the schedule of open ones; nothing if
+    there is no such event.
+    """
+    if not snapshot.has(WEBHOOK_EVENTS, organization, event_id):
+        return
+    yield WEBHOOK_EVENTS, (organization, event_id)
+    present = [key for key, _ in snapshot.scan(ENDPOINTS, organization)]
+    removed = [key for key, _ in snapshot.scan(REMOVED_ENDPOINTS, organization)]
+    for queue in (EndpointKey(*key) for key in present + removed):
+        for kind in DELIVERY_KINDS:
+            key = DeliveryKey(event_id, kind)
+            delivery = snapshot.get(DELIVERIES, *queue, event_id, key.kind_index)
+            if delivery is not None:
+                yield from _delivery_rows(queue, key, delivery)
+
+
+def _queue(
+    transaction: Transaction, number: int, event_id: UUID, event: WebhookEvent, to: Sequence[Registered]
+) -> tuple[EndpointKey, ...]:
+    transaction.put(WEBHOOK_EVENTS, (number, event_id.bytes), event)
+    for queue, _ in to:
+        open_delivery(transaction, queue, DeliveryKey(event_id.bytes, "auto"), event.created_at_ms)
+    return tuple(queue for queue, _ in to)
+
+
+def _log(transaction: Transaction, made: AttemptRecord, status: AttemptStatus) -> None:
+    """The line in the log, its index rows, and the endpoint's count of the minute."""
+    queue, result = made.queue, made.result
+    attempt = Attempt(
+        endpoint=queue.endpoint,
+        endpoint_id=made.endpoint.id,
+        endpoint_url=made.endpoint.url,
+        event_id=made.key.event_id,
+        event=made.event.type,
+        environment=made.event.environment,
+        status=status,
+        response_code=result.response_code,
+        duration_ms=result.duration_ms,
+        attempt=result.attempt,
+        error=result.error,
+        occurred_at_ms=result.started_ms,
+    )
+    number, attempt_id = queue.organization, made.attempt_id.bytes
+    transaction.put(ATTEMPTS, (number, attempt_id), attempt)
+    for table, key in attempt_index_keys(number, attempt_id, attempt):
+        transaction.put(table, key, b"")
+    if not transaction.has(ENDPOINTS, *queue):
+        return
+    minute = result.started_ms // 60_000
+    count = transaction.get(ATTEMPT_COUNTS, *queue, minute)
+    if count is None:
+        _purge_old_counts(transaction, queue, minute)
+        count = AttemptCount()
+    more = (count.delivered + 1, count.failed) if status == "delivered" else (count.delivered, count.failed + 1)
+    transaction.put(ATTEMPT_COUNTS, (*queue, minute), AttemptCount(*more))
+
+
+def _purge_old_counts(transaction: Transaction, queue: EndpointKey, minute: int) -> None:
+    counts = islice(transaction.scan(ATTEMPT_COUNTS, *queue), _OLD_COUNTS_PER_ATTEMPT)
+    for counted in [counted for (*_, counted), _ in counts if counted < minute - MINUTES_PER_DAY]:
+        transaction.delete(ATTEMPT_COUNTS, *queue, counted)
+
+
+def _delivery_rows(
+    queue: EndpointKey, key: DeliveryKey, delivery: Delivery
+) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
+    yield DELIVERIES, (*queue, key.event_id, key.kind_index)
+    if delivery.is_open:
+        yield DUE, (*queue, delivery.due_ms, key.event_id, key.kind_index)
+        if key.kind != "auto":
+            yield MANUAL, tuple(queue)
+
+
+def recover_deliveries(transaction: Transaction, queue: EndpointKey, event_ids: Iterable[bytes], now_ms: int) -> int:
+    """Queue failed deliveries of these events (16-byte ids) for the endpoint again; returns how many were queued. The
+    caller does it in steps, since an outage may have failed any number (decisions 8.2, 8.4).
+
+    The automatic delivery itself is opened again, due at once, with all its nine attempts counted from 1: same id, same
+    bytes. The log keeps what was tried before. What is in progress, was delivered, erased or is older than 30 days is
+    left alone, so that doing it twice queues nothing twice. Where the endpoint is paused they wait with the others.
+
+    A test or redelivery is not queued again: it was asked for and can be asked for again. But an event that a
+    redelivery has brought counts as delivered.
+    """
+    if not transaction.has(ENDPOINTS, *queue):
+        return 0
+    recovered = 0
+    for event_id in event_ids:
+        if _never_arrived(transaction, queue, event_id) and _is_kept(transaction, queue, event_id, now_ms):
+            open_delivery(transaction, queue, DeliveryKey(event_id, "auto"), now_ms)
+            recovered += 1
+    return recovered
+
+
+def _never_arrived(transaction: Transaction, queue: EndpointKey, event_id: bytes) -> bool:
+    keys = (DeliveryKey(event_id, "auto"), DeliveryKey(event_id, "redelivery"))
+    automatic, redelivery = (transaction.get(DELIVERIES, *queue, key.event_id, key.kind_index) for key in keys)
+    if automatic is None or automatic.state != "failed":
+        return False
+    return redelivery is None or redelivery.state != "delivered"
+
+
+def _is_kept(transaction: Transaction, queue: EndpointKey, event_id: bytes, now_ms: int) -> bool:
+    event = transaction.get(WEBHOOK_EVENTS, queue.organization, event_id)
+    return event is not None and event.created_at_ms >= now_ms - HISTORY_MS

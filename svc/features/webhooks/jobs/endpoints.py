@@ -1,0 +1,320 @@
+"""Webhook endpoints: create, change, remove, rotate, test, redeliver (interface 4.4, decisions 8).
+
+Each returns what the response shows, or the refusal. The caller notifies the outbox of a changed endpoint afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, get_args
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from svc.features.rules.jobs import checked_filter
+from svc.features.tables import (
+    DELIVERIES,
+    ENDPOINT_COUNTS,
+    ENDPOINT_HEALTH,
+    ENDPOINTS,
+    MANUAL,
+    REMOVED_ENDPOINTS,
+    WEBHOOK_EVENTS,
+)
+from svc.features.webhooks.content.envelope import seal
+from svc.features.webhooks.content.payloads import EndpointTest
+from svc.features.webhooks.content.signature import signing_secret
+from svc.features.webhooks.jobs.deliveries import open_delivery
+from svc.features.webhooks.queries import (
+    Registered,
+    endpoints_of,
+    find_endpoint,
+    health,
+    refuse_hidden_endpoints,
+    was_attempted,
+)
+from svc.features.webhooks.records import (
+    EVENT_TYPES,
+    HISTORY_MS,
+    LIVE_ONLY,
+    MAX_ENDPOINTS,
+    DeliveryKey,
+    DeliveryKind,
+    Endpoint,
+    EndpointKey,
+    EventType,
+    Health,
+    WebhookEnvironment,
+    WebhookFormat,
+)
+from svc.features.webhooks.schedule import ENDPOINT_TRANSITIONS, EndpointTrigger
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.queries import organization as find_organization
+from svc.kernel.values.ids import made_at_ms
+from svc.kernel.values.refusals import Refusal, invalid
+from svc.kernel.values.struct_fields import sent
+from svc.kernel.values.trace_context import TraceContext
+
+MAX_OVERLAP_HOURS = 168
+
+
+class Issued(NamedTuple):
+    """An endpoint with its new signing secret, which is shown only once."""
+
+    registered: Registered
+    secret: str
+
+
+class Queued(NamedTuple):
+    """A test or redelivery that was queued: `queue` is to be woken after the commit."""
+
+    queue: EndpointKey
+    event_id: UUID
+
+
+class NewEndpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """An endpoint to register. The URL was checked before (decisions 8.7)."""
+
+    id: str
+    url: str
+    description: str
+    environment: WebhookEnvironment
+    events: tuple[str, ...]
+    format: WebhookFormat = "json"
+    filter: str | None = None
+
+
+class EndpointChange(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of an endpoint to change; `None` leaves one as it is, and of the filter `UNSET`. The URL was checked
+    before (decisions 8.7).
+    """
+
+    url: str | None = None
+    description: str | None = None
+    environment: WebhookEnvironment | None = None
+    events: tuple[str, ...] | None = None
+    paused: bool | None = None
+    format: WebhookFormat | None = None
+    filter: str | UnsetType | None = UNSET
+    """`None` = the endpoint has none any more."""
+
+
+def create_endpoint(
+    transaction: Transaction, number: int, new: NewEndpoint, secrets_key: bytes, now_ms: int
+) -> Issued | Refusal:
+    """Register an active endpoint and create its first secret. `secrets_key`: see `signature.secrets_key`. Refusals:
+    `409 webhook_limit` beyond ten endpoints (interface 8); `422`: see `faulty_events` and `faulty_filter`.
+    """
+    refusal = faulty_events(new.events, new.environment) or faulty_filter(transaction, number, new.filter)
+    if refusal is not None:
+        return refusal
+    refuse_hidden_endpoints(transaction, number)  # or the new one would take the place of one that is there
+    if len(endpoints_of(transaction, number)) >= MAX_ENDPOINTS:
+        return Refusal("webhook_limit")
+    endpoint_number = (transaction.get(ENDPOINT_COUNTS, number) or 0) + 1
+    secret = signing_secret(secrets_key, new.id, 1)
+    endpoint = Endpoint(
+        id=new.id,
+        url=new.url,
+        description=new.description,
+        environment=new.environment,
+        events=_read_events(new.events),
+        created_at_ms=now_ms,
+        secret_last4=secret[-4:],
+        format=new.format,
+        filter=new.filter,
+    )
+    transaction.put(ENDPOINT_COUNTS, (number,), endpoint_number)
+    transaction.put(ENDPOINTS, (number, endpoint_number), endpoint)
+    return Issued(Registered(EndpointKey(number, endpoint_number), endpoint), secret)
+
+
+def change_endpoint(
+    transaction: Transaction, number: int, endpoint_id: str, change: EndpointChange
+) -> Registered | Refusal:
+    """Change an endpoint. If it is failing, a changed URL or `paused: false` resets its health (decisions 8.4).
+    Refusals: `404 not_found`; `422`: see `faulty_events` and `faulty_filter`.
+    """
+    found = find_endpoint(transaction, number, endpoint_id)
+    if found is None:
+        return Refusal("not_found")
+    endpoint = found.endpoint
+    environment = change.environment or endpoint.environment
+    refusal = faulty_events(_read_events(endpoint.events) if change.events is None else change.events, environment)
+    refusal = refusal or faulty_filter(transaction, number, sent(change.filter))
+    if refusal is not None:
+        return refusal
+    triggers: list[EndpointTrigger] = []
+    if change.url not in (None, endpoint.url):
+        triggers.append("url_changed")
+    if change.paused is not None:
+        triggers.append("paused" if change.paused else "resumed")
+    status = endpoint.status
+    for trigger in triggers:
+        status = ENDPOINT_TRANSITIONS[status][trigger]
+    if {"url_changed", "resumed"} & set(triggers):
+        last_ms = health(transaction, found.queue).last_attempt_at_ms
+        transaction.put(ENDPOINT_HEALTH, found.queue, Health(last_attempt_at_ms=last_ms))
+    changed = msgspec.structs.replace(
+        endpoint,
+        url=endpoint.url if change.url is None else change.url,
+        description=endpoint.description if change.description is None else change.description,
+        environment=environment,
+        # As it is, a subscription may name types of a later version, and goes on doing so.
+        events=endpoint.events if change.events is None else _read_events(change.events),
+        status=status,
+        format=endpoint.format if change.format is None else change.format,
+        filter=endpoint.filter if change.filter is UNSET else change.filter,
+    )
+    transaction.put(ENDPOINTS, found.queue, changed)
+    return Registered(found.queue, changed)
+
+
+def remove_endpoint(transaction: Transaction, number: int, endpoint_id: str) -> EndpointKey | Refusal:
+    """Remove an endpoint: no delivery to it begins after this commit. `sweep_removed` deletes its other rows, of which
+    there may be a million. `404 not_found` for an unknown endpoint.
+    """
+    found = find_endpoint(transaction, number, endpoint_id)
+    if found is None:
+        return Refusal("not_found")
+    transaction.delete(ENDPOINTS, *found.queue)
+    transaction.delete(ENDPOINT_HEALTH, *found.queue)
+    transaction.put(REMOVED_ENDPOINTS, found.queue, b"")
+    return found.queue
+
+
+def rotate_secret(
+    transaction: Transaction, number: int, endpoint_id: str, *, overlap_hours: int, secrets_key: bytes, now_ms: int
+) -> Issued | Refusal:
+    """Create the next signing secret. The previous one also signs for `overlap_hours`, older ones do not (decisions
+    8.1). Refusals: `404 not_found`, `409 webhook_unsigned` for a chat format, `422` (`out_of_range`) outside 0 to 168
+    hours.
+    """
+    if not 0 <= overlap_hours <= MAX_OVERLAP_HOURS:
+        return invalid("previous_secret_valid_hours", "out_of_range")
+    found = find_endpoint(transaction, number, endpoint_id)
+    if found is None:
+        return Refusal("not_found")
+    if not found.endpoint.is_signed:
+        return Refusal("webhook_unsigned")
+    generation = found.endpoint.generation + 1
+    secret = signing_secret(secrets_key, endpoint_id, generation)
+    rotated = msgspec.structs.replace(
+        found.endpoint,
+        generation=generation,
+        secret_last4=secret[-4:],
+        previous_secret_expires_at_ms=now_ms + overlap_hours * 3_600_000 if overlap_hours else None,
+    )
+    transaction.put(ENDPOINTS, found.queue, rotated)
+    return Issued(Registered(found.queue, rotated), secret)
+
+
+def queue_test(
+    transaction: Transaction,
+    number: int,
+    endpoint_id: str,
+    *,
+    event_id: UUID,
+    now_ms: int,
+    trace: TraceContext | None = None,
+) -> Queued | Refusal:
+    """Queue one `webhook.test`, whether or not the endpoint subscribes to it (decisions 8.5). `404 not_found`, `409
+    webhook_paused`, or `409 webhook_busy` while a test or redelivery is queued.
+    """
+    data = EndpointTest(endpoint_id)
+    return queue_sample(
+        transaction, number, endpoint_id, "webhook.test", data, event_id=event_id, now_ms=now_ms, trace=trace
+    )
+
+
+def queue_sample(
+    transaction: Transaction,
+    number: int,
+    endpoint_id: str,
+    event_type: EventType,
+    data: Any,
+    *,
+    event_id: UUID,
+    now_ms: int,
+    trace: TraceContext | None = None,
+) -> Queued | Refusal:
+    """Queue one event with made-up `data`, a struct of `svc.features.webhooks.content.payloads`, whether or not the
+    endpoint
+    subscribes to its type: one attempt, as for a test. Refusals: see `queue_test`.
+    """
+    found = _not_busy(transaction, number, endpoint_id)
+    if isinstance(found, Refusal):
+        return found
+    public_id = find_organization(transaction, number).id
+    event = seal(event_id, event_type, found.endpoint.environment, public_id, data, now_ms, trace)
+    transaction.put(WEBHOOK_EVENTS, (number, event_id.bytes), event)
+    return _queue(transaction, found.queue, event_id, "test", now_ms)
+
+
+def queue_redelivery(
+    transaction: Transaction, number: int, endpoint_id: str, *, event_id: UUID, now_ms: int
+) -> Queued | Refusal:
+    """Queue one more delivery, with the same id, of an event that was queued for this endpoint in the last 30 days
+    (decisions 8.5). Refusals: `404 not_found`, `409 webhook_paused`, or `409 webhook_busy` while a test or redelivery
+    is queued. Raises `CorruptionError` if the event or its delivery is missing although a row that belongs to it exists
+    (decisions 17.5).
+    """
+    found = find_endpoint(transaction, number, endpoint_id)
+    if found is None or made_at_ms(event_id.bytes) < now_ms - HISTORY_MS:
+        return Refusal("not_found")
+    event = transaction.get(WEBHOOK_EVENTS, number, event_id.bytes)
+    keys = (DeliveryKey(event_id.bytes, kind) for kind in get_args(DeliveryKind))
+    was_queued = any(transaction.has(DELIVERIES, *found.queue, key.event_id, key.kind_index) for key in keys)
+    if event is None and was_queued:
+        raise CorruptionError(f"the webhook event {event_id} is missing, but its delivery exists")
+    if event is None or event.created_at_ms < now_ms - HISTORY_MS:
+        return Refusal("not_found")
+    if not was_queued:
+        if was_attempted(transaction, found.queue, event_id.bytes):
+            raise CorruptionError(f"the delivery of webhook event {event_id} is missing, but its attempts exist")
+        return Refusal("not_found")
+    free = _not_busy(transaction, number, endpoint_id)
+    return free if isinstance(free, Refusal) else _queue(transaction, found.queue, event_id, "redelivery", now_ms)
+
+
+def faulty_events(events: Sequence[str], environment: WebhookEnvironment) -> Refusal | None:
+    """Return `422` for a type that does not exist (`unknown_event_type`) or needs a `live` endpoint (`requires_live`,
+    interface 6); `None` if the endpoint may subscribe to all of them.
+    """
+    if not set(events) <= set(EVENT_TYPES):
+        return invalid("events", "unknown_event_type")
+    return invalid("events", "requires_live") if environment != "live" and LIVE_ONLY & set(events) else None
+
+
+def faulty_filter(snapshot: Snapshot, number: int, condition: str | None) -> Refusal | None:
+    """Return `422` (`invalid_condition`, `too_expensive`) for a condition that cannot be saved, with the reason in the
+    message; `None` if it can be saved, or there is none (decisions 13.4, 16.2).
+    """
+    problem = None if condition is None else checked_filter(snapshot, number, condition)
+    if problem is None:
+        return None
+    issue, words = problem
+    return msgspec.structs.replace(invalid("filter", issue), explanation=f"filter: {words}")
+
+
+def _not_busy(transaction: Transaction, number: int, endpoint_id: str) -> Registered | Refusal:
+    found = find_endpoint(transaction, number, endpoint_id)
+    if found is None:
+        return Refusal("not_found")
+    if found.endpoint.status == "paused":
+        return Refusal("webhook_paused")
+    return Refusal("webhook_busy") if transaction.has(MANUAL, *found.queue) else found
+
+
+def _queue(transaction: Transaction, queue: EndpointKey, event_id: UUID, kind: DeliveryKind, now_ms: int) -> Queued:
+    key = DeliveryKey(event_id.bytes, kind)
+    transaction.put(MANUAL, queue, key)
+    open_delivery(transaction, queue, key, now_ms)
+    return Queued(queue, event_id)
+
+
+def _read_events(events: Sequence[str]) -> tuple[EventType, ...]:
+    """Each once, in the order of the interface."""
+    return tuple(event_type for event_type in EVENT_TYPES if event_type in events)

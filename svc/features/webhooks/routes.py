@@ -1,0 +1,350 @@
+"""Webhook endpoints of an organization, and what became of its deliveries (interface 2.9, 2.10 and 4.4, decisions 8).
+
+A URL is checked before the transaction, since its host has to be looked up; every attempt checks it again. The outbox
+learns of a change after its commit. Counts and times of attempts are as of the response.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import starmap
+from typing import Any, TypeVar
+
+import msgspec
+import trio
+from msgspec import UNSET
+
+from svc.features.rules.language.conditions import is_valid
+from svc.features.webhooks.bodies import (
+    CreateWebhookBody,
+    IssuedWebhookBody,
+    ListWebhookDeliveriesQuery,
+    QueuedDeliveryBody,
+    RedeliverWebhookBody,
+    RotateWebhookSecretBody,
+    UpdateWebhookBody,
+    WebhookBody,
+    WebhookDeliveriesBody,
+    WebhooksBody,
+    delivery_row,
+    webhook_row,
+)
+from svc.features.webhooks.content.signature import standard_secret
+from svc.features.webhooks.jobs import endpoints
+from svc.features.webhooks.jobs.endpoints import EndpointChange, Issued, NewEndpoint, Queued
+from svc.features.webhooks.queries import (
+    BEYOND,
+    Registered,
+    attempts_in_a_day,
+    attempts_page,
+    endpoints_of,
+    filter_errors_in_a_day,
+    find_endpoint,
+    health,
+    refuse_hidden_endpoints,
+)
+from svc.features.webhooks.records import HISTORY_MS, Attempt
+from svc.kernel.access.audit import Audited
+from svc.kernel.http.callers.limits import condition_work
+from svc.kernel.http.change import caller_of, change
+from svc.kernel.http.route import ORGANIZATION, Call, Route, Services
+from svc.kernel.http.rows import encoded, page_of
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.cursor import read_cursor, write_cursor
+from svc.kernel.values.ids import first_id, is_webhook_id
+from svc.kernel.values.refusals import Refusal, invalid
+from svc.kernel.values.struct_fields import sent
+from svc.world import twenty_characters
+
+T = TypeVar("T")
+
+ATTEMPTS_AT_ONCE = 64
+"""Of those among which the attempts to one endpoint are looked for."""
+ATTEMPTS_A_PAGE = 10_000
+"""That are looked at for one page: an endpoint with few of them gets a short page and a cursor."""
+
+
+async def list_webhooks(services: Services, call: Call) -> WebhooksBody | Refusal:
+    """`GET .../webhooks`: all endpoints, newest first (interface 4.4)."""
+    caller = caller_of(call)
+    number = caller.organization.number
+
+    def read(snapshot: Snapshot) -> list[Registered]:
+        refuse_hidden_endpoints(snapshot, number)
+        return endpoints_of(snapshot, number)
+
+    found = await services.store.query(read)
+    rows: list[WebhookBody] = []
+    for registered in reversed(found):
+        rows.append(await _row(services, call, registered))
+        await trio.lowlevel.checkpoint()  # a busy endpoint's day is 1,441 rows to add up: some milliseconds
+    return WebhooksBody(tuple(rows))
+
+
+async def create_webhook(services: Services, call: Call) -> IssuedWebhookBody | Refusal:
+    """`POST .../webhooks`: `201` with the endpoint and its signing secret, which is shown only now (interface 4.4).
+    `409 webhook_limit`, `422` with the field.
+    """
+    body: CreateWebhookBody = call.body
+    refusal = endpoints.faulty_events(body.events, body.environment) or await services.webhooks.check_target(body.url)
+    refusal = refusal or compile_filter(services, call, body.filter)
+    if refusal is not None:
+        return refusal
+    new = NewEndpoint(id="whk_" + twenty_characters(services.world.entropy), **msgspec.structs.asdict(body))
+    return await _issue(services, call, partial(endpoints.create_endpoint, new=new))
+
+
+async def update_webhook(services: Services, call: Call) -> WebhookBody | Refusal:
+    """`PATCH .../webhooks/{webhook_id}`: changes only what is named (interface 4.4). `404`, `422` with the field."""
+    body: UpdateWebhookBody = call.body
+    named: dict[str, Any] = {
+        field: value for field in body.__struct_fields__ if (value := getattr(body, field)) is not UNSET
+    }
+    # without an environment in the body, whether the one it has suffices is known in the transaction
+    refusal = endpoints.faulty_events(named.get("events", ()), named.get("environment", "live"))
+    if refusal is None and await _is_another_url(services, call, named.get("url")):
+        refusal = await services.webhooks.check_target(named["url"])
+    refusal = refusal or compile_filter(services, call, named.get("filter"))
+    if refusal is not None:
+        return refusal
+    job = partial(endpoints.change_endpoint, endpoint_id=call.path["webhook_id"], change=EndpointChange(**named))
+    changed = await _change(services, call, job)
+    if isinstance(changed, Refusal):
+        return changed
+    services.webhooks.due((changed.queue,))  # what waited for a resume, or for a URL that responds
+    return await _row(services, call, changed)
+
+
+def compile_filter(services: Services, call: Call, condition: str | None) -> Refusal | None:
+    """Compile a filter before the transaction asks for it. `429 rate_limited` after much work."""
+    if condition is None:
+        return None
+    refusal = services.limits.work_refusal(call.organization.number, condition_work([condition]), call.at_ms)
+    if refusal is None:
+        is_valid(condition)
+    return refusal
+
+
+async def delete_webhook(services: Services, call: Call) -> Refusal | None:
+    """`DELETE .../webhooks/{webhook_id}`: `204`; deliveries stop at once, those in flight are cancelled. `404
+    not_found`.
+    """
+    job = partial(endpoints.remove_endpoint, endpoint_id=call.path["webhook_id"])
+    removed = await _change(services, call, job, may_use_reserve=True)
+    if isinstance(removed, Refusal):
+        return removed
+    services.webhooks.removed(removed)
+    return None
+
+
+async def rotate_secret(services: Services, call: Call) -> IssuedWebhookBody | Refusal:
+    """`POST .../webhooks/{webhook_id}/rotate-secret`: the endpoint with its new secret, which is shown only now
+    (decisions 8.1). `404 not_found`, `409 webhook_unsigned`.
+    """
+    body: RotateWebhookSecretBody = call.body
+    endpoint_id, hours = call.path["webhook_id"], body.previous_secret_valid_hours
+    job = partial(endpoints.rotate_secret, endpoint_id=endpoint_id, overlap_hours=hours)
+    return await _issue(services, call, job)
+
+
+async def send_test(services: Services, call: Call) -> QueuedDeliveryBody | Refusal:
+    """`POST .../webhooks/{webhook_id}/test`: `202` once one `webhook.test` is queued (decisions 8.5). `404`, `409
+    webhook_busy` or `webhook_paused`.
+    """
+    event_id = services.world.request_id(call.at_ms)
+    return await _queue(services, call, partial(endpoints.queue_test, event_id=event_id, trace=call.trace))
+
+
+async def redeliver_webhook(services: Services, call: Call) -> QueuedDeliveryBody | Refusal:
+    """`POST .../webhooks/{webhook_id}/redeliver`: `202`; the same event once more, with the same id (decisions 8.5).
+    `404`, `409 webhook_busy` or `webhook_paused`.
+    """
+    body: RedeliverWebhookBody = call.body
+    return await _queue(services, call, partial(endpoints.queue_redelivery, event_id=body.event_id))
+
+
+async def list_deliveries(services: Services, call: Call) -> WebhookDeliveriesBody | Refusal:
+    """`GET .../webhook-deliveries`: a page of the attempts of the last 30 days, newest first (interface 4.4). `422`
+    (`invalid_cursor`, or `invalid_value` for an `endpoint_id` that is none).
+    """
+    query: ListWebhookDeliveriesQuery = call.query
+    number, key = call.organization.number, services.webhooks.cursors_key
+    before = BEYOND if query.cursor is UNSET else read_cursor(key, "deliveries", number, query.cursor)
+    if before is None:
+        return invalid("cursor", "invalid_cursor", "query")
+    if query.endpoint_id is not UNSET and not is_webhook_id(query.endpoint_id):
+        return invalid("endpoint_id", "invalid_value", "query")
+    wanted, environment = sent(query.endpoint_id), None if query.environment == "all" else query.environment
+    find = partial(attempts_page, number=number, environment=environment, since=first_id(call.at_ms - HISTORY_MS))
+
+    async def read(before: bytes, count: int) -> list[tuple[bytes, tuple[bytes, Attempt] | None]]:
+        rows = await services.store.query(partial(find, before=before, limit=count))
+        return [(row[0], row if wanted in (None, row[1].endpoint_id) else None) for row in rows]
+
+    at_once = query.limit if wanted is None else ATTEMPTS_AT_ONCE
+    shown, resume = await page_of(read, before, query.limit, at_once, ATTEMPTS_A_PAGE)
+    next_cursor = UNSET if resume is None else write_cursor(key, "deliveries", number, resume)
+    return WebhookDeliveriesBody(await encoded(shown, partial(starmap, delivery_row)), next_cursor)
+
+
+async def _is_another_url(services: Services, call: Call, url: str | None) -> bool:
+    """Whether this URL is to be judged: not when it is the one that the endpoint has."""
+    if url is None:
+        return False
+    number, endpoint_id = call.organization.number, call.path["webhook_id"]
+    found = await services.store.query(partial(find_endpoint, number=number, endpoint_id=endpoint_id))
+    return found is None or found.endpoint.url != url
+
+
+async def _change(
+    services: Services, call: Call, job: Callable[..., T | Refusal], *, may_use_reserve: bool = False
+) -> T | Refusal:
+    """The job with the number of the caller's organization."""
+    number = call.organization.number
+    return await change(services, call, partial(job, number=number), may_use_reserve=may_use_reserve)
+
+
+async def _queue(services: Services, call: Call, job: Callable[..., Queued | Refusal]) -> QueuedDeliveryBody | Refusal:
+    queued = await _change(services, call, partial(job, endpoint_id=call.path["webhook_id"], now_ms=call.at_ms))
+    if isinstance(queued, Refusal):
+        return queued
+    services.webhooks.due((queued.queue,))
+    return QueuedDeliveryBody(str(queued.event_id))
+
+
+async def _issue(services: Services, call: Call, job: Callable[..., Issued | Refusal]) -> IssuedWebhookBody | Refusal:
+    """Change an endpoint such that it has a new secret, and respond with both."""
+    issued = await _change(services, call, partial(job, secrets_key=services.webhooks.secrets_key, now_ms=call.at_ms))
+    if isinstance(issued, Refusal):
+        return issued
+    row = await _row(services, call, issued.registered)
+    is_signed = issued.registered.endpoint.is_signed
+    shown = (issued.secret, standard_secret(issued.secret)) if is_signed else ("", "")
+    return IssuedWebhookBody(row, *shown)
+
+
+async def _row(services: Services, call: Call, registered: Registered) -> WebhookBody:
+    queue = registered.queue
+    day, known, errors = await services.store.query(
+        lambda snapshot: (
+            attempts_in_a_day(snapshot, queue, call.at_ms),
+            health(snapshot, queue),
+            filter_errors_in_a_day(snapshot, registered, call.at_ms),
+        )
+    )
+    return webhook_row(registered, day, known, errors, call.at_ms)
+
+
+_WEBHOOK = ORGANIZATION + "/webhooks/{webhook_id}"
+
+_route = partial(Route, tag="Management: webhooks", kinds=("management",))
+ROUTES: tuple[Route, ...] = (
+    _route(
+        operation_id="listWebhooks",
+        path=ORGANIZATION + "/webhooks",
+        summary="List webhook endpoints",
+        description="Newest first, without secrets.",
+        handler=list_webhooks,
+        response=WebhooksBody,
+    ),
+    _route(
+        operation_id="createWebhook",
+        audited=Audited(made="registered.endpoint.id"),
+        method="POST",
+        path=ORGANIZATION + "/webhooks",
+        summary="Register a webhook endpoint",
+        description=(
+            "At most ten per organization. The signing secret is shown this once. The URL must be `https`, and every "
+            "address of its host public and none of this service's own; it is judged again at every attempt, and "
+            "redirects are not followed. Ports are 443 and those above 1023, unless the operator allows others. "
+            "`live` endpoints get events of production traffic, `test` ones all others; `billing.status_changed` needs "
+            "`live`. A `filter` that cannot be used is `invalid_condition`, and one that could cost too much "
+            "`too_expensive`; `message` says why."
+        ),
+        handler=create_webhook,
+        body=CreateWebhookBody,
+        response=IssuedWebhookBody,
+        status=201,
+        errors=("webhook_limit",),
+    ),
+    _route(
+        operation_id="updateWebhook",
+        method="PATCH",
+        path=_WEBHOOK,
+        summary="Change a webhook endpoint",
+        description=(
+            "Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until "
+            "it is resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start. What waits goes "
+            "out in the format that the endpoint has then; after a change to `json`, a rotation shows a secret."
+        ),
+        handler=update_webhook,
+        body=UpdateWebhookBody,
+        response=WebhookBody,
+    ),
+    _route(
+        operation_id="deleteWebhook",
+        method="DELETE",
+        path=_WEBHOOK,
+        summary="Delete a webhook endpoint",
+        description="Deliveries to it stop at once.",
+        handler=delete_webhook,
+        status=204,
+    ),
+    _route(
+        operation_id="rotateWebhookSecret",
+        method="POST",
+        path=_WEBHOOK + "/rotate-secret",
+        summary="Rotate the signing secret of a webhook endpoint",
+        description=(
+            "The new secret is shown this once. The previous one signs along for this many hours, `0` = not at all; an "
+            "older one no more. A chat format has no secret."
+        ),
+        handler=rotate_secret,
+        body=RotateWebhookSecretBody,
+        body_required=False,
+        response=IssuedWebhookBody,
+        errors=("webhook_unsigned",),
+    ),
+    _route(
+        operation_id="testWebhook",
+        method="POST",
+        path=_WEBHOOK + "/test",
+        summary="Send a test event",
+        description=(
+            "One `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its "
+            "failure does not make the endpoint `failing`."
+        ),
+        handler=send_test,
+        response=QueuedDeliveryBody,
+        status=202,
+        errors=("webhook_busy", "webhook_paused"),
+    ),
+    _route(
+        operation_id="redeliverWebhook",
+        method="POST",
+        path=_WEBHOOK + "/redeliver",
+        summary="Deliver an event again",
+        description=(
+            "An event that was sent to this endpoint in the last 30 days, accepted or not, with the same `id`. It is "
+            "tried once, and its failure does not make the endpoint `failing`."
+        ),
+        handler=redeliver_webhook,
+        body=RedeliverWebhookBody,
+        response=QueuedDeliveryBody,
+        status=202,
+        errors=("webhook_busy", "webhook_paused"),
+    ),
+    _route(
+        operation_id="listWebhookDeliveries",
+        path=ORGANIZATION + "/webhook-deliveries",
+        summary="List delivery attempts",
+        description=(
+            "Of the last 30 days, newest first. The last page has no `next_cursor`. With `endpoint_id`, a page may be "
+            "short or empty and have one."
+        ),
+        handler=list_deliveries,
+        query=ListWebhookDeliveriesQuery,
+        response=WebhookDeliveriesBody,
+    ),
+)

@@ -1,0 +1,143 @@
+"""The refusal log: counts refused identifications, and queues the webhooks about them.
+
+Owns what was refused since its last commit, per organization, key and code. Receives `note`, which never waits and
+never fails. Wakes the outbox. Writes at most once a second, and nothing at all for organizations without a subscriber,
+so that a flood of refusals costs neither those who send it nor anybody else. A crash loses the refusals of that last
+second; the event about those on disk is made at the end of their minute.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from functools import partial
+
+import msgspec
+import structlog
+import trio
+
+from svc.features.tables import REFUSALS
+from svc.features.webhooks.jobs.refusals import Notified, note_refusal, notify_refusals
+from svc.features.webhooks.queries import subscribers
+from svc.features.webhooks.records import webhook_environment
+from svc.features.webhooks.refused import RefusedRequest
+from svc.features.webhooks.sending.patience import read
+from svc.identify.pipeline.visitor_index import Wake
+from svc.kernel.store.engine import UnavailableError
+from svc.kernel.store.group import Write
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.store import Store, StoreFullError
+from svc.kernel.work.watch.corruption import CorruptRows
+from svc.world import World
+
+log = structlog.get_logger()
+
+INTERVAL_S = 1.0
+"""Between two commits."""
+
+Name = tuple[int, str]
+"""Organization, and key and code as in `REFUSALS`."""
+
+
+class RefusalLog:
+    """Gathers refused requests for `identification.refused` (decisions 8.9). `wake` gets the queues that a commit
+    added to.
+    """
+
+    def __init__(self, store: Store, world: World, wake: Wake, corrupt: CorruptRows | None = None) -> None:
+        self._corrupt = corrupt or CorruptRows()
+        self._store = store
+        self._world = world
+        self._wake = wake
+        self._gathered: dict[Name, RefusedRequest] = {}
+        self._due: list[tuple[int, Name]] = []
+        """A heap of when a name's minute ends; the store says whether there is anything to notify of."""
+        self._something = trio.Event()
+
+    def note(self, request: RefusedRequest) -> None:
+        """Count one refused request of a recognized key, without waiting. It is written to disk within about a second
+        if the organization has a subscriber.
+        """
+        name = request.organization, request.name
+        earlier = self._gathered.get(name)
+        if earlier is not None:
+            request = msgspec.structs.replace(request, count=request.count + earlier.count)
+        self._gathered[name] = request
+        self._something.set()
+
+    async def run(self) -> None:
+        """Write what was noted, until cancelled; first read from the store which minutes are still running. If the
+        store is full or unavailable, try again. Raises any other exception of a transaction.
+        """
+        self._due = await read(
+            self._store,
+            lambda snapshot: [(kept.due_ms, (number, name)) for (number, name), kept in snapshot.scan(REFUSALS)],
+        )
+        heapq.heapify(self._due)
+        while True:
+            with trio.move_on_after(self._seconds_to_wait()):
+                await self._something.wait()
+            self._something = trio.Event()
+            await self._write()
+            await trio.sleep(INTERVAL_S)
+
+    def _seconds_to_wait(self) -> float:
+        return max(0.0, (self._due[0][0] - self._world.now_ms()) / 1000) if self._due else float("inf")
+
+    async def _write(self) -> None:
+        """Count what was gathered, and notify of what is due."""
+        now_ms = self._world.now_ms()
+        gathered, self._gathered = self._gathered, {}
+        over: dict[Name, None] = {}
+        while self._due and self._due[0][0] <= now_ms:
+            over[heapq.heappop(self._due)[1]] = None
+        notes = {name: request for name, request in gathered.items() if await self._is_wanted(request)}
+        names = [*notes, *(name for name in over if name not in notes)]
+        jobs = [
+            partial(note_refusal, request=notes[name])
+            if name in notes
+            else partial(notify_refusals, organization=name[0], name=name[1], now_ms=now_ms)
+            for name in names
+        ]
+        if not jobs:
+            return
+        outcomes: Sequence[Notified | Exception]
+        try:
+            outcomes = await self._store.write([Write(job, name[0]) for job, name in zip(jobs, names, strict=True)])
+        except (StoreFullError, UnavailableError) as error:
+            log.warning("refusals not counted yet: the store takes no writes", reason=str(error), kinds=len(jobs))
+            outcomes = [error] * len(jobs)
+        for name, outcome in zip(names, outcomes, strict=True):
+            if isinstance(outcome, StoreFullError | UnavailableError):
+                self._keep(name, notes.get(name), now_ms if name in over else None)
+            elif isinstance(outcome, CorruptionError):
+                self._corrupt.note("refusals", name[0], outcome)
+            elif isinstance(outcome, Exception):
+                raise outcome
+            else:
+                self._notified(name, outcome)
+
+    def _keep(self, name: Name, request: RefusedRequest | None, due_ms: int | None) -> None:
+        """For the next commit."""
+        if request is not None:
+            self.note(request)
+        if due_ms is not None:
+            heapq.heappush(self._due, (due_ms, name))
+
+    async def _is_wanted(self, request: RefusedRequest) -> bool:
+        """Whether anybody subscribes; not where that cannot be read."""
+        try:
+            return await self._has_subscribers(request)
+        except CorruptionError as error:
+            self._corrupt.note("refusals", request.organization, error)
+            return False
+
+    async def _has_subscribers(self, request: RefusedRequest) -> bool:
+        environment, event_type = webhook_environment(request.environment), "identification.refused"
+        find = partial(subscribers, number=request.organization, environment=environment, event_type=event_type)
+        return bool(await read(self._store, find))
+
+    def _notified(self, name: Name, notified: Notified) -> None:
+        self._wake(notified.queues)
+        if notified.due_ms is not None:
+            heapq.heappush(self._due, (notified.due_ms, name))

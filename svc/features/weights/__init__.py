@@ -1,0 +1,1 @@
+"""Risk weights: saved, previewed and compared."""

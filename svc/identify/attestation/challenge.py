@@ -1,0 +1,73 @@
+"""The challenge that an attestation answers: 32 random bytes, given to one key, good for five minutes and one use.
+
+What may live here: the record of a challenge and the rule by which it is taken or refused (interface 2.5, decisions
+7.5).
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Literal
+
+import msgspec
+
+from svc.kernel.values.encodings import from_base64
+
+CHALLENGE_BYTES = 32
+LIFETIME_MS = 5 * 60 * 1000
+"""Interface 8."""
+
+ChallengeFailure = Literal["challenge_unknown", "challenge_foreign", "challenge_expired", "challenge_used"]
+
+
+class Challenge(msgspec.Struct, frozen=True, array_like=True):
+    """A challenge that was issued and is kept for its five minutes."""
+
+    key_id: str
+    """The key that asked for it; another of the same organization may not use it."""
+    issued_at_ms: int
+    used: bool = False
+
+    @property
+    def expires_at_ms(self) -> int:
+        """Five minutes after issue; at this moment it is no longer good."""
+        return self.issued_at_ms + LIFETIME_MS
+
+
+def period(at_ms: int) -> int:
+    """Return the number of the five-minute period in which a challenge issued then is stored. One that is in neither
+    this period nor the last has expired.
+    """
+    return at_ms // LIFETIME_MS
+
+
+def periods_to_search(at_ms: int) -> tuple[int, int, int]:
+    """Return the periods that can hold a valid challenge at `at_ms`, the likeliest first; the last is for a clock that
+    was set back.
+    """
+    now = period(at_ms)
+    return now, now - 1, now + 1
+
+
+def refusal(challenge: Challenge, key_id: str, at_ms: int) -> ChallengeFailure | None:
+    """Return why this key cannot use a challenge at `at_ms` (Unix ms); `None` if it can. Another key, a second use and
+    an age of five minutes are refused (interface 8, decisions 7.5).
+    """
+    if challenge.key_id != key_id:
+        return "challenge_foreign"
+    if challenge.used:
+        return "challenge_used"
+    return "challenge_expired" if at_ms >= challenge.expires_at_ms else None
+
+
+def as_text(challenge: bytes) -> str:
+    """Return the challenge as it is sent to a device: standard base64 with padding, 44 characters (interface 2.5)."""
+    return base64.b64encode(challenge).decode()
+
+
+def from_text(text: Any) -> bytes | None:
+    """Return the 32 bytes of the challenge that a report names; `None` for anything else than 44 characters of valid
+    base64. Any JSON value may be passed.
+    """
+    challenge = from_base64(text, CHALLENGE_BYTES)
+    return challenge if challenge is not None and len(challenge) == CHALLENGE_BYTES else None

@@ -1,0 +1,93 @@
+"""The rules of velocity rows and of accounts: whatever event of the last 30 days is stored is counted with its visitor,
+account and address, and whatever event is stored is within the record of its account. Events may be kept for longer
+than 30 days, and are in no window then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import UUID
+
+from svc.features.tables import ACCOUNT_ERASURES, ACCOUNTS, EVENTS, RETENTION_PASSES, VELOCITY, VISITOR_IDS
+from svc.identify.queries.velocity import account_key, is_counted, party_of, row_key
+from svc.identify.velocity.counts import LONGEST_S, MOST, OTHERS, SUBJECTS, VelocityRow
+from svc.identify.velocity.record import DAY_S, MAX_VISITORS, AccountRecord
+from svc.kernel.store.snapshot import Snapshot
+
+SAFE_S = LONGEST_S - 24 * 3600
+"""So long before the last event of a row nothing has left it."""
+
+
+def velocity_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
+    """Yield events of an organization that a row of their subjects does not count, in words. Events of earlier versions
+    have none, and an account that is being erased is in some rows no longer.
+    """
+    made = snapshot.get(RETENTION_PASSES, number)
+    kept_from_s = 0 if made is None else made.began_at_ms // 1000 - LONGEST_S  # retention may have deleted older rows
+    for (_, request_id), event in snapshot.scan(EVENTS, number):
+        if not is_counted(snapshot, number, request_id, event) or event.occurred_at_ms // 1000 < kept_from_s:
+            continue
+        visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
+        who = party_of(number, request_id, event, visitor)
+        if who.account is not None and snapshot.has(ACCOUNT_ERASURES, number, who.account):
+            who = who._replace(account=None, counted_account=None)
+        for subject in SUBJECTS:
+            if who.id_of(subject) is None:
+                continue
+            period = who.at_s // LONGEST_S
+            keys = (row_key(who, subject, period + 1), row_key(who, subject, period))
+            others = dict(zip(OTHERS[subject], who.others_of(subject), strict=True))
+            # That of its own period has an event which was committed after one of the next period.
+            rows = [row for key in keys if (row := snapshot.get(VELOCITY, *key)) is not None]
+            faults = [list(_uncounted(row, who.at_s, others)) for row in rows]
+            for fault in min(faults, key=len, default=["there is no velocity"]):
+                yield f"event {UUID(bytes=request_id)} of organization {number}: {fault} of its {subject}"
+
+
+def _uncounted(row: VelocityRow, at_s: int, others: dict[str, int | None]) -> Iterator[str]:
+    if at_s <= row.last_s - SAFE_S:
+        return
+    if at_s not in row.events and _is_kept(row.events, at_s):
+        yield "it is not among the events"
+    for (kind, other), seen in zip(others.items(), row.others, strict=False):
+        if other is not None and other not in seen.ids and _is_kept(seen.times, at_s):
+            yield f"it is not among the {kind}"
+
+
+def _is_kept(times: tuple[int, ...], at_s: int) -> bool:
+    """Whether a list with entries of these times has one of this time, if it counted it. A full list has cut older ones
+    off, and where it is not full, an erasure or another account may have taken entries away since.
+    """
+    return 0 < len(times) < MOST and at_s > times[0]
+
+
+def account_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
+    """Yield records of accounts that are not sound, and events whose account or visitor no record has, in words. An
+    account that is being erased may have no record any more.
+    """
+    for (_, _, account), record in snapshot.scan(ACCOUNTS, number):
+        yield from (f"account {account:016x} of organization {number} {fault}" for fault in _faults_of(record))
+    for (_, request_id), event in snapshot.scan(EVENTS, number):
+        visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
+        who = party_of(number, request_id, event, visitor)
+        if not is_counted(snapshot, number, request_id, event) or who.account is None or visitor is None:
+            continue
+        record = snapshot.get(ACCOUNTS, *account_key(who))
+        if record is None:
+            if not snapshot.has(ACCOUNT_ERASURES, number, who.account):
+                yield f"event {UUID(bytes=request_id)} of organization {number}: its account has no record"
+            continue
+        is_within = record.first_s <= who.at_s and who.at_s // DAY_S <= record.last_s // DAY_S
+        if not is_within or (record.of(visitor) is None and len(record.visitors) < MAX_VISITORS):
+            yield f"event {UUID(bytes=request_id)} of organization {number} is not within the record of its account"
+
+
+def _faults_of(record: AccountRecord) -> Iterator[str]:
+    numbers = [known.visitor for known in record.visitors]
+    if len(set(numbers)) < len(numbers) or len(numbers) > MAX_VISITORS:
+        yield "has a visitor twice, or too many"
+    if sum(known.is_first for known in record.visitors) > 1:
+        yield "has two first visitors"
+    for known in record.visitors:
+        if not record.first_s <= known.first_s <= known.last_s or known.last_s // DAY_S > record.last_s // DAY_S:
+            yield f"has a visitor {known.visitor} at times when it was not seen"

@@ -1,0 +1,1 @@
+"""Stored identifications: their rows, archives, counters, and the queries that find them."""

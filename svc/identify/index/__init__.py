@@ -1,0 +1,1 @@
+"""The index of events: its segments, and searches over them."""

@@ -1,0 +1,440 @@
+"""The index of events: by which rows an event is found, and searches over them (ADR 63).
+
+A new event is one row of the tail, with the digests of its values. Later its row is replaced by a slot and postings in
+a segment (`jobs.py`), whenever that may be: each event is in the tail or in one segment, and a search
+reads both. So nothing depends on when the index is made, and an event that arrives late, or out of order, is found as
+any other.
+
+What may live here: the rows of one event, the rows of one segment, and searches in the order of arrival, from either
+end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from hashlib import blake2b
+from heapq import merge
+from itertools import chain, islice, repeat
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from svc.features.tables import EVENT_SEGMENTS, EVENT_TAIL, LATE_EVENTS, Table
+from svc.identify.events.listing import FACETS, Filters, Position, values_of
+from svc.identify.index.segments import GONE, Digests, Run, Segment, Slots, packed, position, slot
+from svc.identify.model import ENVIRONMENTS
+from svc.identify.records import Event
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.snapshot import Snapshot, Transaction
+
+SMALL = 0
+"""The part of the key of a segment in one row."""
+SLOTS = 1
+"""The part with the slots of a large segment."""
+FIRST_PART = 2
+PARTS = 32
+"""Rows with the postings of a large segment."""
+LAST = (2**64 - 1, b"\xff" * 16)
+FIRST = (0, bytes(16))
+SEGMENT_KEYS = 8
+"""Reading a segment costs about as much as reading this number of rows of the tail."""
+_PLACES_A_KEY = 64
+_NOT_HERE = 4096
+_by_position = itemgetter(0)
+
+_Row = tuple[bytes, int, Segment | None]
+"""Slot of the position in the key, part, value; no value where it was not read."""
+_TailRow = tuple[tuple[Any, ...], Digests | CorruptionError]
+
+
+class Scope(NamedTuple):
+    """The scope of one event index: an organization (by its number in the store) and the index of an environment."""
+
+    number: int
+    environment: int
+
+
+def digest_of(name: str, value: str) -> int:
+    """Return the 64-bit digest that stands for a value in the index. `name`: the facet of the value, or `level` or
+    `visitor`. Two values may have the same digest, so an event that is found by one is compared with the value itself.
+    """
+    return int.from_bytes(blake2b(f"{name} {value}".encode(), digest_size=8).digest())
+
+
+_common_digest = lru_cache(maxsize=1024)(digest_of)
+HAS_ACCOUNT = digest_of("has", "account")
+"""The digest that all events with an account have."""
+_PERSONAL = frozenset({"tag", "ip_address", "account_id"})
+
+
+def digests(event: Event) -> Digests:
+    """Return the digests of all values by which an event can be found."""
+    verdict = event.verdict
+    found = {digest_of("visitor", verdict.visitor_id), _common_digest("level", verdict.suspect_level or "")}
+    for facet in FACETS:
+        digest = digest_of if facet in _PERSONAL else _common_digest
+        found.update(digest(facet, value) for value in values_of(event, facet))
+    if event.account_id is not None:
+        found.add(HAS_ACCOUNT)
+    return Digests(tuple(sorted(found)))
+
+
+def wanted(filters: Filters) -> tuple[int, ...]:
+    """Return the digests of the values that the filters ask for, those that are likely to be rare first; empty if every
+    event is wanted.
+    """
+    visitor = () if filters.visitor_id is None else (digest_of("visitor", filters.visitor_id),)
+    level = () if filters.level is None else (digest_of("level", filters.level),)
+    return (*visitor, *(digest_of(facet, value) for facet, value in filters.facets()), *level)
+
+
+def scope_of(number: int, event: Event) -> Scope:
+    """Return the scope in which an event is indexed."""
+    return Scope(number, ENVIRONMENTS.index(event.environment))
+
+
+def add(transaction: Transaction, number: int, request_id: bytes, event: Event) -> None:
+    """Index a new event."""
+    scope = scope_of(number, event)
+    transaction.put(EVENT_TAIL, (*scope, event.occurred_at_ms, request_id), digests(event))
+    if event.feed_at_ms is not None:
+        transaction.put(LATE_EVENTS, (*scope, event.feed_at_ms, request_id), b"")
+
+
+def unindex(transaction: Transaction, number: int, request_id: bytes, event: Event) -> None:
+    """Remove an event, and the digests of its values, from the event index; do nothing if it is not indexed."""
+    scope = scope_of(number, event)
+    if event.feed_at_ms is not None:
+        transaction.delete(LATE_EVENTS, *scope, event.feed_at_ms, request_id)
+    remove(transaction, scope, (event.occurred_at_ms, request_id), digests(event).values)
+
+
+def values_at(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> tuple[int, ...] | None:
+    """Return the digests under which the event at this position is indexed; `None` where no sound row says."""
+    with suppress(CorruptionError):
+        row = snapshot.get(EVENT_TAIL, *scope, *here)
+        found = _slot_of(snapshot, scope, here) if row is None else None
+        if row is not None:
+            return row.values
+        if found is not None:
+            part, upper, slot_index = found
+            postings = read_run(snapshot, scope, part, upper).postings
+            return tuple(digest for digest, indexes in postings.items() if slot_index in indexes)
+    return None
+
+
+def remove(transaction: Transaction, scope: Scope, here: tuple[int, bytes], values: Sequence[int]) -> None:
+    """Remove the event at this position, and these digests of it, from the tail or its segment."""
+    if transaction.delete(EVENT_TAIL, *scope, *here):
+        return
+    found = _slot_of(transaction, scope, here)
+    if found is None:
+        return
+    part, upper, slot_index = found
+    for each in _parts_with(part, values):
+        segment = transaction.get(EVENT_SEGMENTS, *scope, each, *upper)
+        if segment is not None:
+            _put(transaction, scope, each, upper, segment.without(slot_index, values))
+
+
+def _put(transaction: Transaction, scope: Scope, part: int, upper: tuple[int, bytes], segment: Segment) -> None:
+    """Write a row of a segment, or delete it where nothing is in it any more."""
+    key = (*scope, part, *upper)
+    if segment.digests or not Slots(segment.slots).is_empty:
+        transaction.put(EVENT_SEGMENTS, key, segment)
+    else:
+        transaction.delete(EVENT_SEGMENTS, *key)
+
+
+def is_indexed(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> bool:
+    """Return whether the index has an event at this position (arrival in Unix ms, 16 bytes of the request id), in the
+    tail or in a segment; `False` for an erased event. Raises `CorruptionError`.
+    """
+    return snapshot.has(EVENT_TAIL, *scope, *here) or _slot_of(snapshot, scope, here) is not None
+
+
+def _slot_of(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> tuple[int, tuple[int, bytes], int] | None:
+    """(part, position in the key, index of the slot) of the segment that has an event at this position."""
+    found = holder(snapshot, scope, here)
+    own = None if found is None else snapshot.get(EVENT_SEGMENTS, *scope, found[0], *found[1])
+    slot_index = None if own is None else Slots(own.slots).find(slot(here))
+    return None if found is None or slot_index is None else (*found, slot_index)
+
+
+def _parts_with(part: int, values: Sequence[int]) -> list[int]:
+    """The parts of a segment that say something of an event with these digests; `part` is the one with its slot."""
+    return [SMALL] if part == SMALL else [SLOTS, *sorted(set(map(part_of, values)))]
+
+
+def rows_of(
+    snapshot: Snapshot, number: int, request_id: bytes, event: Event
+) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
+    """Yield (table, key) of the index rows that have data of an event; they have data of other events too."""
+    scope, here = scope_of(number, event), (event.occurred_at_ms, request_id)
+    if event.feed_at_ms is not None:
+        yield LATE_EVENTS, (*scope, event.feed_at_ms, request_id)
+    if snapshot.has(EVENT_TAIL, *scope, *here):
+        yield EVENT_TAIL, (*scope, *here)
+        return
+    found = holder(snapshot, scope, here)
+    if found is not None:
+        part, upper = found
+        for each in _parts_with(part, digests(event).values):
+            yield EVENT_SEGMENTS, (*scope, each, *upper)
+
+
+def holder(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> tuple[int, tuple[int, bytes]] | None:
+    """Return (part, position in the key) of the segment that would have an event at this position; `None` if the
+    position is newer than all segments.
+    """
+    found: list[tuple[tuple[int, bytes], int]] = []
+    for part in (SMALL, SLOTS):
+        key = next(snapshot.scan_keys(EVENT_SEGMENTS, (*scope, part, *here), (*scope, part + 1)), None)
+        if key is not None:
+            found.append((key[-2:], part))
+    if not found:
+        return None
+    upper, part = min(found)
+    return part, upper
+
+
+def part_of(digest: int) -> int:
+    """Return the part of a large segment that has the postings of a digest."""
+    return FIRST_PART + digest * PARTS // 2**64
+
+
+def read_run(snapshot: Snapshot, scope: Scope, part: int, upper: tuple[int, bytes]) -> Run:
+    """Return a whole segment; an empty one if it is not stored."""
+    postings: dict[int, Sequence[int]] = {}
+    for each in (SMALL,) if part == SMALL else range(FIRST_PART, FIRST_PART + PARTS):
+        segment = snapshot.get(EVENT_SEGMENTS, *scope, each, *upper)
+        if segment is not None:
+            postings.update(segment.postings())
+    own = snapshot.get(EVENT_SEGMENTS, *scope, part, *upper)
+    return Run(b"" if own is None else own.slots, postings)
+
+
+def write_run(transaction: Transaction, scope: Scope, run: Run, upper: tuple[int, bytes], *, large: bool) -> None:
+    """Write a segment with the events of a run, of which none is newer than the position `upper`."""
+    if not large:
+        transaction.put(EVENT_SEGMENTS, (*scope, SMALL, *upper), packed(run.slots, run.postings))
+        return
+    transaction.put(EVENT_SEGMENTS, (*scope, SLOTS, *upper), Segment(run.slots))
+    parts: dict[int, dict[int, Sequence[int]]] = {}
+    for digest, slot_indexes in run.postings.items():
+        parts.setdefault(part_of(digest), {})[digest] = slot_indexes
+    for part, postings in parts.items():
+        transaction.put(EVENT_SEGMENTS, (*scope, part, *upper), packed(b"", postings))
+
+
+def delete_run(transaction: Transaction, scope: Scope, part: int, upper: tuple[int, bytes]) -> None:
+    """Delete the rows of a segment."""
+    transaction.delete(EVENT_SEGMENTS, *scope, part, *upper)
+    if part == SLOTS:
+        for each in range(FIRST_PART, FIRST_PART + PARTS):
+            transaction.delete(EVENT_SEGMENTS, *scope, each, *upper)
+
+
+class Search:
+    """Iterate over the positions of the events that have all of these digests, newest first: those below `beyond` and
+    not below `oldest`. A corrupt row of the tail counts as having them.
+
+    It reads about `most_keys` rows of the tail, or fewer segments. Over rows that are being fetched
+    (`kernel/store/postgresql/rows.py`) an absent row of slots counts for as many events as its postings say, so that no
+    more segments are asked for than are needed.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        scope: Scope,
+        asked: Sequence[int],
+        oldest: tuple[int, bytes] = FIRST,
+        beyond: tuple[int, bytes] = LAST,
+        most_keys: int | None = None,
+    ) -> None:
+        self._snapshot, self._scope, self._asked = snapshot, scope, asked
+        self._oldest, self._beyond = oldest, beyond
+        self._first, self._above = slot(oldest), slot(beyond)
+        self._keys_left = most_keys
+        self._tail = ((slot(key[-2:]), row) for key, row in self._tail_rows())
+        self._next = next(self._tail, None)
+        self.ended_at: Position | None = None
+        """Where it gave up: all that is newer was looked at, and what is older was not."""
+
+    def __iter__(self) -> Iterator[Position]:
+        return map(position, self._slots())
+
+    def _tail_rows(self) -> Iterator[_TailRow]:
+        start, end = (*self._scope, *self._oldest), (*self._scope, *self._beyond)
+        return self._snapshot.scan_past_corruption(EVENT_TAIL, start, end, reverse=True)
+
+    def _slots(self) -> Iterator[bytes]:
+        has_looked = False
+        for upper, part, segment in self._rows():
+            yield from self._tail_above(upper)
+            if self.ended_at is None and has_looked and self._is_spent:
+                self.ended_at = just_above(position(upper))
+            if self.ended_at is not None:
+                return
+            has_looked |= upper < self._above  # the first may have nothing below
+            for found in self._found(upper, part, segment):
+                yield from self._tail_above(found)
+                if self.ended_at is not None:
+                    return
+                yield found
+        yield from self._tail_above(b"")
+
+    @property
+    def _is_spent(self) -> bool:
+        return self._keys_left is not None and self._keys_left <= 0
+
+    def _spend(self, keys: int) -> None:
+        if self._keys_left is not None:
+            self._keys_left -= keys
+
+    def _tail_above(self, bound: bytes) -> Iterator[bytes]:
+        """What the tail has that is newer than this slot."""
+        while self.ended_at is None and self._next is not None and self._next[0] > bound:
+            yield from self._next_of_tail(self._next)
+
+    def _next_of_tail(self, row: tuple[bytes, Digests | CorruptionError]) -> Iterator[bytes]:
+        """The slot of this row of the tail, if it may be asked for; then it is the next one's turn."""
+        found, own = row
+        self._spend(1)
+        if isinstance(own, CorruptionError) or all(digest in own.values for digest in self._asked):
+            yield found
+        self._next = next(self._tail, None)
+        if self._is_spent:
+            self.ended_at = position(found)
+
+    def _rows(self) -> Iterator[_Row]:
+        """Of each segment that may have such events, the row to begin with, newest first."""
+        large = part_of(self._asked[0]) if self._asked else SLOTS
+        return merge(self._strip(SMALL), self._strip(large), key=_by_position, reverse=True)
+
+    def _strip(self, part: int) -> Iterator[_Row]:
+        """Rows of a part; the first may be of a segment that begins below `beyond`, or of none that matters."""
+        stem, table, snapshot = (*self._scope, part), EVENT_SEGMENTS, self._snapshot
+        above, below = (*stem, *self._beyond), ((*stem, *self._oldest), (*stem, *self._beyond))
+        if part == SLOTS:  # which are read where they are needed
+            covering = islice(snapshot.scan_keys(table, above, (*self._scope, part + 1)), 1)
+            for key in chain(covering, snapshot.scan_keys_reverse(table, *below)):
+                yield slot(key[-2:]), part, None
+        else:
+            rows = islice(snapshot.scan(table, *stem, start=above), 1)
+            for key, segment in chain(rows, snapshot.scan_reverse(table, *below)):
+                yield slot(key[-2:]), part, segment
+
+    def _found(self, upper: bytes, part: int, segment: Segment | None) -> Iterator[bytes]:
+        """Slots of a segment that are asked for, newest first."""
+        self._spend(SEGMENT_KEYS)
+        slot_indexes = () if segment is None else self._slot_indexes(upper, part, segment)
+        if self._asked and not slot_indexes:
+            return iter(())
+        own = segment if part == SMALL else None
+        if own is None:
+            part = SMALL if part == SMALL else SLOTS
+            own = self._snapshot.get(EVENT_SEGMENTS, *self._scope, part, *position(upper))
+        if own is None:
+            return repeat(GONE, len(slot_indexes) or _NOT_HERE)
+        return self._in_window(upper, Slots(own.slots), slot_indexes)
+
+    def _slot_indexes(self, upper: bytes, part: int, segment: Segment) -> Sequence[int]:
+        """Where in a segment the events are that have all digests; nothing where none is asked for."""
+        found = segment.having(self._asked[0]) if self._asked else ()
+        for digest in self._asked[1:]:
+            if not found:
+                break
+            also = frozenset((segment if part == SMALL else self._part(upper, digest)).having(digest))
+            self._spend((len(found) + len(also)) // _PLACES_A_KEY)
+            found = [slot_index for slot_index in found if slot_index in also]
+        return found
+
+    def _part(self, upper: bytes, digest: int) -> Segment:
+        self._spend(SEGMENT_KEYS)
+        return self._snapshot.get(EVENT_SEGMENTS, *self._scope, part_of(digest), *position(upper)) or Segment()
+
+    def _in_window(self, upper: bytes, slots: Slots, slot_indexes: Sequence[int]) -> Iterator[bytes]:
+        high = slots.below(self._above) if upper >= self._above else len(slots)
+        low = slots.below(self._first) if len(slots) and slots[0] < self._first else 0
+        if self._asked:
+            found = self._in_order(slot_indexes)
+            return (slots[slot_index] for slot_index in found if low <= slot_index < high)
+        return _living(slots, self._in_order(range(low, high)))
+
+    def _in_order(self, slot_indexes: Sequence[int]) -> Iterable[int]:
+        return reversed(slot_indexes)
+
+
+class SearchForward(Search):
+    """The same as `Search`, but oldest first. `ended_at`: the search has covered everything up to here, inclusive, and
+    nothing newer.
+    """
+
+    def _tail_rows(self) -> Iterator[_TailRow]:
+        start, end = (*self._scope, *self._oldest), (*self._scope, *self._beyond)
+        return self._snapshot.scan_past_corruption(EVENT_TAIL, start, end)
+
+    def _slots(self) -> Iterator[bytes]:
+        for upper, part, segment in self._rows():
+            for found in self._found(upper, part, segment):
+                yield from self._tail_below(found)
+                if self.ended_at is not None:
+                    return
+                yield found
+            if upper >= self._above:
+                break
+            yield from self._tail_below(upper)
+            if self.ended_at is None and self._is_spent:
+                self.ended_at = position(upper)
+            if self.ended_at is not None:
+                return
+        yield from self._tail_below(self._above)
+
+    def _tail_below(self, bound: bytes) -> Iterator[bytes]:
+        """What the tail has that is older than this slot."""
+        while self.ended_at is None and self._next is not None and self._next[0] < bound:
+            yield from self._next_of_tail(self._next)
+
+    def _rows(self) -> Iterator[_Row]:
+        """Of each segment that may have such events, the row to begin with, oldest first."""
+        large = part_of(self._asked[0]) if self._asked else SLOTS
+        return merge(self._strip(SMALL), self._strip(large), key=_by_position)
+
+    def _strip(self, part: int) -> Iterator[_Row]:
+        """Rows of a part up to the one in which the window ends. Without a value to look for, rows are read where they
+        are needed.
+        """
+        stem, table, snapshot = (*self._scope, part), EVENT_SEGMENTS, self._snapshot
+        start = (*stem, *self._oldest)
+        rows: Iterator[tuple[tuple[Any, ...], Segment | None]]
+        if self._asked:
+            rows = snapshot.scan(table, *stem, start=start)
+        else:
+            rows = zip(snapshot.scan_keys(table, start, (*self._scope, part + 1)), repeat(None), strict=False)
+        for key, segment in rows:
+            yield slot(key[-2:]), part, segment
+            if key[-2:] >= self._beyond:
+                return
+
+    def _in_order(self, slot_indexes: Sequence[int]) -> Iterable[int]:
+        return slot_indexes
+
+
+def _living(slots: Slots, slot_indexes: Iterable[int]) -> Iterator[bytes]:
+    """Of the slots at these indexes, those of events that were not erased."""
+    for slot_index in slot_indexes:
+        found = slots[slot_index]
+        if found != (slots[slot_index - 1] if slot_index else GONE):
+            yield found
+
+
+def just_above(here: Position) -> Position:
+    """Return the smallest position that is newer than this one."""
+    arrival_ms, request_id = here
+    following = int.from_bytes(request_id) + 1
+    if following >> 128:
+        return Position(arrival_ms + 1, bytes(16))
+    return Position(arrival_ms, following.to_bytes(16))

@@ -1,0 +1,1 @@
+"""Keys of browsers and what is signed: proofs, verdicts and deferred tokens."""

@@ -1,0 +1,246 @@
+"""Claims: a report brings a token, or an identifier of its device, which belongs to a known visitor. Is it that one?
+
+What may live here: what such a claim is worth beside what the device says, where it comes from, and which other tokens
+its visitor has. Pure; nothing here looks for a visitor by likeness, or writes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+import msgspec
+
+from svc.identify.matching import parameters
+from svc.identify.matching.blocks import token_key
+from svc.identify.matching.chance import Chance, bits_of
+from svc.identify.matching.changes import TABLE_OF_RELEASES, releases_between
+from svc.identify.matching.comparison import INDEPENDENT, LEADERS, compare, differences, other_version, row_of
+from svc.identify.matching.features import is_of_app
+from svc.identify.matching.parameters import ATTRIBUTE_COUNT
+from svc.identify.matching.tokens import DAY_S, STRANGERS, Token, dropped, is_replaced, older_beside
+from svc.identify.model import Attribute
+
+if TYPE_CHECKING:
+    from svc.identify.matching.blocks import Index
+    from svc.identify.matching.features import Features
+    from svc.identify.matching.learned.statistics import Statistics
+    from svc.identify.matching.visitor import Visitor
+
+_HARD_BITS: Final = (
+    bits_of(parameters.HARD_ATTRIBUTES),
+    bits_of((*parameters.HARD_ATTRIBUTES, Attribute.SCREEN)),
+)
+"""For desktops and for mobiles."""
+
+
+class Claim(NamedTuple):
+    """The visitor that a report claims to be by its token or its device id."""
+
+    number: int
+    visitor: Visitor
+    token: Token | None
+    """What the visitor's record has of it; `None` where it is no longer kept."""
+    is_device: bool
+    signed: bool
+    """The key of that token signed the report, or it is the id that the system gives the device."""
+
+
+class Split(NamedTuple):
+    """A visitor, and a token that was taken for its own until it proved to be another device's."""
+
+    number: int
+    visitor: Visitor
+    token: Token
+
+
+Standing = Literal["proven", "doubted", "doubted in conflict", "conflict", "unsigned", "another's", "nothing"]
+
+
+def claim_of(index: Index, features: Features, identifier: int) -> Claim | None:
+    """Return the claim that a report makes by its token or its device id (`identifier`); `None` if no
+    visitor has it.
+    """
+    for number in index.block(token_key(identifier)).numbers:
+        visitor = index.visitor(number)
+        if visitor is None:
+            return None
+        # What a page sends is compared with nothing of an app, and the reverse (decisions 18.5).
+        if is_of_app(visitor.collector) == features.native:
+            token = visitor.token(identifier)
+            is_device = identifier == features.device
+            if token is None and not is_device:
+                token = dropped(identifier, features, visitor.tokens, visitor.first_seen_s)
+            signed = is_device or (token is not None and token.has_joined_key and token.key == features.key)
+            return Claim(number, visitor, token, is_device, signed)
+    return None
+
+
+def is_device_alone(features: Features, claim: Claim, now_s: int) -> bool:
+    """Return whether nothing but a device id says who this is, which a report from elsewhere may have copied: neither
+    the network of its visitor, nor a token of it that is not on probation, nor hardware that attests it
+    (decisions 18.5).
+    """
+    if not claim.is_device or features.attested or claim.visitor.has_near_network(features.near_network):
+        return False
+    token = claim.visitor.token(features.token) if features.token else None
+    return token is None or token.probation == STRANGERS or _is_on_probation(features, claim.visitor, token, now_s)
+
+
+def standing_of(statistics: Statistics, features: Features, claim: Claim, now_s: int) -> tuple[Standing, int]:
+    """Return how far a claim is to be believed, and how many attributes differ from the visitor's."""
+    visitor, token = claim.visitor, claim.token
+    if not claim.is_device and features.fixed_device and visitor.is_other_device(features):
+        return "conflict", 0
+    if token is not None and token.probation == STRANGERS:
+        return "another's", 0
+    if _lacks_proof(features, claim, now_s):
+        return "unsigned", 0
+    standing = token_standing(features, visitor, now_s, statistics, signed=claim.signed, device=claim.is_device)
+    found: Standing = "conflict"
+    if standing.believed:
+        found = "doubted in conflict" if standing.conflict else "proven"
+        if not claim.is_device and _is_on_probation(features, visitor, token, now_s):
+            # A token that joined at home is nobody else's, and not proven elsewhere.
+            joined = token is not None and token.probation <= parameters.JOINED_DAYS and not token.private
+            found = "doubted" if joined else "nothing"
+        elif token is not None and _is_twin(statistics, visitor, token, now_s):
+            found = "another's"
+    return found, standing.changed
+
+
+def is_of_another_key(features: Features, claim: Claim) -> bool:
+    """Return whether another key than that of the token signed, which its own browser never does: who lost the key has
+    another token, too (decisions 18.2).
+    """
+    token = claim.token
+    return token is not None and features.key != 0 and token.has_joined_key and token.key != features.key
+
+
+def _lacks_proof(features: Features, claim: Claim, now_s: int) -> bool:
+    """Whether the browser of the token would have signed the report by its key, or has another token by now."""
+    token = claim.token
+    if token is None or not token.key or claim.signed:
+        return False
+    replaced = not token.is_own or is_replaced(token, claim.visitor.tokens)
+    return token.needs_key(now_s) or replaced or is_of_another_key(features, claim)
+
+
+def _is_twin(statistics: Statistics, visitor: Visitor, token: Token, now_s: int) -> bool:
+    """Whether a token that joined this visitor on its first visit, and now came back, is rather that of another device:
+    by how often such tokens turned out to be, and by how long the visitor's older token has been silent.
+    """
+    older = older_beside(token, visitor.tokens) if token.probation else None
+    if older is None or token.private:
+        return False
+    return statistics.twin_odds() * visitor.alive(older, token.first_s, now_s) > parameters.TWIN_ODDS
+
+
+def _is_on_probation(features: Features, visitor: Visitor, token: Token | None, now_s: int) -> bool:
+    """Whether the token proves nothing here: it comes from elsewhere and joined this visitor lately, without proof, or
+    others have it. So does one that is no longer kept.
+    """
+    if visitor.has_near_network(features.near_network):
+        return False
+    if token is None or token.has_no_proof:
+        return True
+    return token.probation > 0 and token.is_own and not visitor.has_replaced(token, now_s)
+
+
+def is_device_of_its_own(features: Features, split: Split) -> bool:
+    """Return whether a browser that was parted from a visitor becomes a visitor of its own, even if others look like
+    it: its token is proven by its key, or its report is that visitor's, so that likeness tells nothing.
+    """
+    signed = split.token.has_joined_key and split.token.key == features.key
+    return signed or features.exact in split.visitor.exact_hashes
+
+
+def share_parted(statistics: Statistics, token: Token) -> float:
+    """Return how many devices a token that is parted from its visitor shows, by expectation: one, where an older token
+    returned after it.
+    """
+    if token.probation == STRANGERS:
+        return 1.0
+    odds = statistics.twin_odds()
+    return odds / (1.0 + odds)
+
+
+class TokenStanding(msgspec.Struct, frozen=True, gc=False):
+    """What a known token proves about a visit, given what the device reports."""
+
+    believed: bool
+    """The visit is the token's visitor, all things considered."""
+    conflict: bool
+    """The device contradicts the token."""
+    changed: int
+    """Attributes that differ from the visitor's, its class included."""
+
+
+def token_standing(
+    features: Features,
+    visitor: Visitor,
+    now_s: int,
+    statistics: Statistics,
+    *,
+    signed: bool = False,
+    device: bool = False,
+) -> TokenStanding:
+    """Return whether a known token was presented by the device that it was given to. `signed`: by something that cannot
+    be copied with it, a key or the system's own identifier; `device`: it is that identifier. What a person changes is
+    then ignored: only somebody with full control of a system can give it another device's identifier, and then the
+    hardware differs.
+
+    A token can be copied: by an injected script, with a profile, from a log. So it is evidence like the rest, strong on
+    a network that the visitor used before and weaker elsewhere, and the likelihood of the differences is weighed
+    against the chance that another device of the class agrees as much. Elsewhere, hardware that differs or is suddenly
+    not reported, another class, or another collector is a conflict whatever the odds. Values of different collectors
+    cannot be compared; values that the visitor had before contradict nothing.
+    """
+    origin = _KNOWN if signed else _origin(features, visitor)
+    if features.collector != visitor.collector:
+        return TokenStanding(origin == _KNOWN, origin != _KNOWN, ATTRIBUTE_COUNT)
+    differing = differences(features, visitor)
+    changed = differing.bit_count() + (features.family != visitor.family)
+    if not changed or features.exact in visitor.exact_hashes:
+        return TokenStanding(believed=True, conflict=False, changed=changed)
+    if device and not differing & _HARD_BITS[features.mobile] and features.family == visitor.family:
+        return TokenStanding(believed=True, conflict=False, changed=changed)
+    hard = (differing & _HARD_BITS[features.mobile]).bit_count() + (features.family != visitor.family)
+    if hard >= parameters.CONTRADICTIONS:
+        return TokenStanding(believed=False, conflict=True, changed=changed)
+    if hard or (differing & INDEPENDENT).bit_count() > parameters.CHANGES_BELIEVED:
+        log_odds = parameters.TOKEN_LOG_ODDS[origin] + _log_same_over_other(features, visitor, now_s, statistics)
+        believed = log_odds >= 0.0
+        return TokenStanding(believed, not believed or (hard > 0 and origin != _KNOWN), changed)
+    return TokenStanding(believed=True, conflict=False, changed=changed)
+
+
+_KNOWN, _WIDE_KNOWN, _ELSEWHERE = range(len(parameters.TOKEN_LOG_ODDS))
+
+
+def _origin(features: Features, visitor: Visitor) -> int:
+    """Where the visit comes from, as an index into `TOKEN_LOG_ODDS`."""
+    if visitor.has_near_network(features.near_network):
+        return _KNOWN
+    wide = features.wide_network
+    return _WIDE_KNOWN if wide and any(known == wide for _, known in visitor.networks) else _ELSEWHERE
+
+
+def _log_same_over_other(features: Features, visitor: Visitor, now_s: int, statistics: Statistics) -> float:
+    """Log of how much likelier the report is from this visitor than from any other device of its class.
+
+    What is suddenly not reported counts as changed: a thief leaves out what would give it away.
+    """
+    chance = Chance(features, {}, statistics)
+    gap_days = max(now_s - visitor.last_seen_s, 0) // DAY_S
+    releases = releases_between(features, visitor)
+    row = statistics.change_tables[features.mobile][TABLE_OF_RELEASES[releases]][row_of(gap_days)]
+    likelihood, agreement = compare(features, visitor, row, LEADERS[bool(releases)])
+    _, log_changed = row
+    for attribute, (new, old) in enumerate(zip(features.values, visitor.values, strict=True)):
+        if old and not new:
+            likelihood += log_changed[attribute]
+    if releases:
+        likelihood += other_version(features, visitor)
+    if features.family != visitor.family:
+        likelihood += parameters.LOG_OTHER_CLASS
+    return likelihood - chance.log_share(agreement, same_version=not releases)

@@ -1,0 +1,190 @@
+"""Plain lists: one address or network (CIDR) a line, and the set of addresses that they become.
+
+What may live here: the reading of such a file and the look-up in it. Sets are immutable: sorted disjoint ranges in
+arrays of numbers, 8 bytes a range for IPv4 and 32 for IPv6, searched by bisection in about a microsecond. Lists of
+networks by their AS number are read here, too.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable
+from socket import AF_INET, AF_INET6, inet_pton
+
+from svc.identify.network_data import NetworkFileError
+from svc.kernel.values.addresses import Address
+
+MAX_RANGES = 8_000_000
+"""Lines with an address that one list may have: about 1 GB while it is read, 64 MB when it is (IPv4)."""
+
+SHORTEST_PREFIX = {32: 8, 128: 16}
+"""By bits of an address. No list means more: such a line is a slip that would flag a good part of the internet."""
+
+MAX_AS_NUMBERS = 200_000
+"""More than there are in use."""
+
+_IPV6_BYTES = 16
+_AS_NUMBER = re.compile(r'"?(?:AS)?([0-9]{1,10})"?(?:[\s,].*)?', re.ASCII | re.IGNORECASE)
+
+
+class AddressSet:
+    """The addresses of one list; `address in addresses` takes about a microsecond."""
+
+    __slots__ = ("_ends4", "_ends6", "_starts4", "_starts6")
+
+    def __init__(self, ranges4: Iterable[int], ranges6: Iterable[int]) -> None:
+        """From ranges as numbers: the first address shifted left by the width of an address, or the last."""
+        self._starts4, self._ends4 = array("I"), array("I")
+        for start, end in _disjoint(ranges4, 32):
+            self._starts4.append(start)
+            self._ends4.append(end)
+        starts6, ends6 = bytearray(), bytearray()
+        for start, end in _disjoint(ranges6, 128):
+            starts6 += start.to_bytes(_IPV6_BYTES)
+            ends6 += end.to_bytes(_IPV6_BYTES)
+        self._starts6, self._ends6 = bytes(starts6), bytes(ends6)
+
+    def __len__(self) -> int:
+        """Disjoint ranges held."""
+        return len(self._starts4) + len(self._starts6) // _IPV6_BYTES
+
+    def __contains__(self, address: Address) -> bool:
+        if address.version == 4:
+            number = int(address)
+            index = bisect_right(self._starts4, number) - 1
+            return index >= 0 and number <= self._ends4[index]
+        packed = address.packed  # bytes of one length sort as the numbers they spell
+        count = len(self._starts6) // _IPV6_BYTES
+        index = bisect_right(range(count), packed, key=self._start6) - 1
+        return index >= 0 and packed <= self._ends6[index * _IPV6_BYTES : (index + 1) * _IPV6_BYTES]
+
+    @property
+    def addresses4(self) -> int:
+        """How many IPv4 addresses it holds."""
+        return sum(self._ends4) - sum(self._starts4) + len(self._starts4)
+
+    def _start6(self, index: int) -> bytes:
+        return self._starts6[index * _IPV6_BYTES : (index + 1) * _IPV6_BYTES]
+
+
+def read_list(content: bytes) -> AddressSet:
+    """Return the addresses of a list; `#` and `;` begin a comment. Raises `NetworkFileError` at the first line that is
+    no address.
+
+    A network may have bits set behind its prefix, as published lists do: it is the network that the address is in.
+    """
+    return AddressSet(*_ranges(content))
+
+
+def read_servers(content: bytes) -> tuple[AddressSet, array[int]]:
+    """Return the addresses of a list, and those of them that it names one by one: IPv4 as sorted distinct numbers.
+    Raises `NetworkFileError` as `read_list` does.
+    """
+    ranges4, ranges6 = _ranges(content)
+    single = {both & 0xFFFFFFFF for both in ranges4 if both >> 32 == both & 0xFFFFFFFF}
+    return AddressSet(ranges4, ranges6), array("I", sorted(single))
+
+
+def crowded_networks(servers: Iterable[Iterable[int]], at_least: int) -> frozenset[int]:
+    """Return the /24 networks, as their first 24 bits, that hold at least `at_least` of the addresses in all lists
+    together. An address in two lists counts once.
+    """
+    counts = Counter(address >> 8 for address in set[int]().union(*servers))
+    return frozenset(network for network, count in counts.items() if count >= at_least)
+
+
+def read_as_numbers(content: bytes) -> frozenset[int]:
+    """Return the AS numbers in a list: one on each line, as `AS64496` or `64496`. Text after a comma, a space, `#` or
+    `;` is a comment. The first line may be a CSV header. Raises `NetworkFileError`.
+    """
+    numbers = set[int]()
+    for line, entry in _entries(content):
+        found = _AS_NUMBER.fullmatch(entry)
+        number = int(found[1]) if found else 0
+        if not 0 < number < 1 << 32:
+            if not numbers and line == 1 and entry.upper().startswith("ASN"):
+                continue
+            raise NetworkFileError(f"{_shortened(entry)!r} is not an AS number; put one a line, such as AS64496", line)
+        numbers.add(number)
+        if len(numbers) > MAX_AS_NUMBERS:
+            raise NetworkFileError(f"has more than {MAX_AS_NUMBERS:,} AS numbers, more than there are", line)
+    if not numbers:
+        raise NetworkFileError("holds no AS number; if that is meant, remove the file")
+    return frozenset(numbers)
+
+
+def _entries(content: bytes) -> Iterable[tuple[int, str]]:
+    """(line from 1, text without comment) of each line that has any. Raises `NetworkFileError`."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise NetworkFileError("is not text; a list has one entry a line", line) from error
+    for number, line in enumerate(text.splitlines(), 1):
+        entry = line.split("#", 1)[0].split(";", 1)[0].strip()
+        if entry:
+            yield number, entry
+
+
+def _ranges(content: bytes) -> tuple[array[int], list[int]]:
+    """Of IPv4 and of IPv6, each as `_range` writes them. Raises `NetworkFileError`."""
+    ranges4, ranges6 = array("Q"), list[int]()
+    for number, entry in _entries(content):
+        try:
+            if ":" in entry:
+                ranges6.append(_range(entry, AF_INET6, 128))
+            else:
+                ranges4.append(_range(entry, AF_INET, 32))
+        except (OSError, ValueError) as error:
+            raise NetworkFileError(_complaint(entry), number) from error
+        if len(ranges4) + len(ranges6) > MAX_RANGES:
+            raise NetworkFileError(
+                f"has more than {MAX_RANGES:,} addresses; join them to networks, or split the file", number
+            )
+    if not ranges4 and not ranges6:
+        raise NetworkFileError("holds no address; if that is meant, remove the file")
+    return ranges4, ranges6
+
+
+def _range(entry: str, family: int, bits: int) -> int:
+    """First and last address in one number. Raises `OSError` or `ValueError` for what is neither an address nor a
+    network.
+    """
+    address, slash, prefix = entry.partition("/")
+    number = int.from_bytes(inet_pton(family, address))
+    if not slash:
+        return number << bits | number
+    if not (prefix.isascii() and prefix.isdecimal() and SHORTEST_PREFIX[bits] <= int(prefix) <= bits):
+        raise ValueError(prefix)
+    rest = (1 << (bits - int(prefix))) - 1
+    return (number & ~rest) << bits | number | rest
+
+
+def _complaint(entry: str) -> str:
+    return (
+        f"{_shortened(entry)!r} is neither an address nor a network from /{SHORTEST_PREFIX[32]} (IPv4) or "
+        f"/{SHORTEST_PREFIX[128]} (IPv6) on; put one a line, and comments behind #"
+    )
+
+
+def _shortened(entry: str) -> str:
+    return entry if len(entry) <= 60 else entry[:57] + "..."
+
+
+def _disjoint(ranges: Iterable[int], bits: int) -> Iterable[tuple[int, int]]:
+    """Sorted, with those joined that overlap or touch."""
+    mask = (1 << bits) - 1
+    start, end = 0, -2
+    for both in sorted(ranges):
+        first, last = both >> bits, both & mask
+        if first <= end + 1:
+            end = max(end, last)
+            continue
+        if end >= 0:
+            yield start, end
+        start, end = first, last
+    if end >= 0:
+        yield start, end

@@ -1,0 +1,258 @@
+"""Keeping the files of the folder fresh: fetched, checked against what is there, and replaced only by what reads well.
+
+What may live here: the steps from a source to its file, and what is reported of each. A file that cannot be fetched,
+does not read, or has shrunk changes nothing: the one before stays in use.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import ssl
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+
+from svc.identify.network_data import NetworkFileError
+from svc.identify.network_data import folder as reading
+from svc.identify.network_data.fetch import Fetched, FetchError, check_url, fetch
+from svc.identify.network_data.folder import ListFile
+from svc.identify.network_data.kept import (
+    CHECKSUMS_FILE,
+    MAX_CHECKSUMS_BYTES,
+    credits_of,
+    kept_files,
+    put,
+    read_checksums,
+)
+from svc.identify.network_data.mmdb import Database
+from svc.identify.network_data.sources import BY_NAME, SOURCES, Source
+from svc.kernel.values.errors import OperatorError
+
+Get = Callable[[str, int], Fetched]
+"""(URL, most bytes) -> the file. Raises `FetchError`."""
+
+
+class UpdateError(OperatorError):
+    """A source of which nothing can be used; the message says why and what to do."""
+
+
+class Delivered(NamedTuple):
+    """What an origin has of a source, as a file of the folder."""
+
+    content: bytes
+    written: datetime | None
+    """When it was made, where the origin says so."""
+    missing: tuple[str, ...] = ()
+    """URLs of parts that are no longer published; the rest was joined."""
+
+
+class Origin(Protocol):
+    """Where files are fetched from: their publishers, or a mirror."""
+
+    def has(self, source: Source) -> bool:
+        """Return whether the source can be asked for there."""
+        ...
+
+    def deliver(self, source: Source) -> Delivered:
+        """Return the file. Raises `UpdateError`, `FetchError`, `NetworkFileError` or `ValueError`."""
+        ...
+
+
+class UpdateOutcome(NamedTuple):
+    """What became of one source."""
+
+    source: Source
+    result: Literal["installed", "updated", "unchanged", "older", "failed"]
+    problem: str | None = None
+    """Set where it failed, and where a part of it is no longer published."""
+    before: reading.NetworkFile | None = None
+    after: reading.NetworkFile | None = None
+
+
+class Publishers:
+    """Each source at its own URLs."""
+
+    def __init__(self, get: Get) -> None:
+        self._get = get
+
+    def has(self, source: Source) -> bool:
+        """Return `True`: every publisher is asked."""
+        return bool(source.urls)
+
+    def deliver(self, source: Source) -> Delivered:
+        """Return all parts, joined. A part that is no longer published is left out, and named."""
+        parts: list[Fetched] = []
+        missing: list[FetchError] = []
+        for url in source.urls:
+            try:
+                parts.append(self._get(url, source.most_bytes))
+            except FetchError as error:
+                if not error.gone or len(source.urls) == 1:
+                    raise
+                missing.append(error)
+        if not parts:
+            raise missing[0]
+        if source.checksum_url is not None:
+            published = self._get(source.checksum_url, MAX_CHECKSUMS_BYTES).content.decode("ascii", "replace").split()
+            _check_sum(parts[0].content, published[0] if published else "", source.checksum_url)
+        moments = [part.modified for part in parts]
+        known = [moment for moment in moments if moment is not None]
+        return Delivered(
+            source.convert(source, [part.content for part in parts]),
+            max(known) if len(known) == len(moments) else None,
+            tuple(str(error) for error in missing),
+        )
+
+
+class Mirror:
+    """A folder that another `svc data update` keeps, or a copy of it: files beside their SHA256SUMS."""
+
+    def __init__(self, where: str, get: Callable[[str, int], Fetched]) -> None:
+        """`get` is given names of files. Raises `UpdateError` if there is no SHA256SUMS that reads."""
+        self._where = where
+        self._get = get
+        try:
+            self._checksums: Mapping[str, str] = read_checksums(get(CHECKSUMS_FILE, MAX_CHECKSUMS_BYTES).content)
+        except (UpdateError, FetchError, OSError, ValueError) as error:
+            raise UpdateError(
+                f"{where} is not a mirror: {error}; it needs the file {CHECKSUMS_FILE}, which `svc data update` writes "
+                "into the folder that it keeps"
+            ) from error
+
+    def has(self, source: Source) -> bool:
+        """Return whether its SHA256SUMS names the file."""
+        return source.file in self._checksums
+
+    def deliver(self, source: Source) -> Delivered:
+        """Return the file. Raises `UpdateError` if its SHA-256 is not the one of SHA256SUMS, `FetchError` and
+        `OSError`.
+        """
+        expected = self._checksums.get(source.file)
+        if expected is None:
+            raise UpdateError(f"{self._where} has no {source.file} in its {CHECKSUMS_FILE}")
+        found = self._get(source.file, source.most_bytes)
+        _check_sum(found.content, expected, f"{CHECKSUMS_FILE} of {self._where}")
+        return Delivered(found.content, found.modified)
+
+
+def origin_of(mirror: str | None, tls: Callable[[], ssl.SSLContext]) -> Origin:
+    """Return the publishers for `None`, else the mirror at an https URL or in a folder. `tls` is asked for where
+    something is fetched. Raises `UpdateError` or `FetchError`.
+    """
+    if mirror is None:
+        context = tls()
+        return Publishers(lambda url, most: fetch(url, context, most))
+    if "://" not in mirror:
+        return Mirror(mirror, partial(_from_folder, Path(mirror)))
+    base, context = check_url(mirror.rstrip("/")), tls()
+    return Mirror(mirror, lambda file, most: fetch(f"{base}/{file}", context, most))
+
+
+def wanted(folder: Path, asked: Sequence[str], origin: Origin) -> list[Source]:
+    """Return the sources to update: those asked for (the recommended ones where none is), and those whose files a
+    command put into the folder and are still there. Of the recommended ones a mirror need not have all. Raises
+    `UpdateError` for a name that is none.
+    """
+    unknown = [name for name in asked if name not in BY_NAME]
+    if unknown:
+        raise UpdateError(f"there is no source {unknown[0]!r}; `svc data sources` shows their names")
+    kept = kept_files(folder)
+
+    def is_wanted(source: Source) -> bool:
+        if source.name in asked or (source.file in kept and (folder / source.file).exists()):
+            return True
+        return not asked and source.recommended and origin.has(source)
+
+    return [source for source in SOURCES if is_wanted(source)]
+
+
+def update(folder: Path, sources: Iterable[Source], origin: Origin, now: datetime) -> Iterator[UpdateOutcome]:
+    """Update one source after another; hold the folder meanwhile (`kept.locked_folder`)."""
+    for source in sources:
+        try:
+            yield _updated(folder, source, origin, now)
+        except (UpdateError, FetchError) as error:
+            yield UpdateOutcome(source, "failed", str(error))
+        except NetworkFileError as error:
+            line = "" if error.line is None else f"line {error.line} "
+            yield UpdateOutcome(source, "failed", f"what was fetched is not used: {line}{error}")
+        except ValueError as error:
+            yield UpdateOutcome(source, "failed", f"what was fetched is not as expected: it {error}")
+        except OSError as error:
+            yield UpdateOutcome(source, "failed", f"cannot be read or written: {error.strerror or error}")
+
+
+def _updated(folder: Path, source: Source, origin: Origin, now: datetime) -> UpdateOutcome:
+    path = folder / source.file
+    if path.exists() and source.file not in kept_files(folder):
+        raise UpdateError(f"{path} was not put there by `svc`, and is not replaced; give it another name, or remove it")
+    delivered = origin.deliver(source)
+    problem = f"no longer published: {'; '.join(delivered.missing)}" if delivered.missing else None
+    written = min(delivered.written or now, now)
+    after = reading.read_source(source.file, delivered.content, written.astimezone(UTC).date())
+    _check(source, after)
+    held = path.read_bytes() if path.exists() else None
+    before = None if held is None else _before(source, held, path)
+    if held == delivered.content:
+        if (source.slow or delivered.written is not None) and written.timestamp() > path.stat().st_mtime:
+            os.utime(path, (written.timestamp(), written.timestamp()))
+            return UpdateOutcome(source, "unchanged", problem, before, after)
+        return UpdateOutcome(source, "unchanged", problem, before, before)
+    if before is not None:
+        if after.built_at < before.built_at:
+            return UpdateOutcome(source, "older", problem, before, before)
+        if credits_of(folder).get(source.file, source.credit) == source.credit:  # else it was of another source
+            _check_growth(path, before.entries, after.entries)
+    put(folder, source.file, delivered.content, source.credit, written)
+    return UpdateOutcome(source, "installed" if held is None else "updated", problem, before, after)
+
+
+def _check(source: Source, after: reading.NetworkFile) -> None:
+    """Raises `UpdateError` where it reads, and is not what it should be."""
+    if isinstance(after, Database) and source.name not in after.kind:
+        raise UpdateError(f"what was fetched is a database of the kind {after.kind}, not {source.name}")
+    if after.entries < source.at_least:
+        raise UpdateError(
+            f"what was fetched has {after.entries:,} entries; fewer than {source.at_least:,} are not used"
+        )
+    if isinstance(after, ListFile) and after.addresses.addresses4 > source.most_addresses:
+        raise UpdateError(
+            f"what was fetched covers {after.addresses.addresses4:,} addresses; more than {source.most_addresses:,} "
+            "are not used"
+        )
+
+
+def _check_growth(path: Path, before: int, after: int) -> None:
+    """Raises `UpdateError` where a file is less than half or more than ten times what it was."""
+    if 2 * after < before or after > 10 * before:
+        raise UpdateError(
+            f"what was fetched has {after:,} entries, and {path} has {before:,}: the source may be broken; if it is "
+            "right, remove the file and update again"
+        )
+
+
+def _check_sum(content: bytes, expected: str, by: str) -> None:
+    found = hashlib.sha256(content).hexdigest()
+    if found != expected.lower():
+        raise UpdateError(f"its SHA-256 is {found}, and not {expected[:64]!r} as {by} says; try again later")
+
+
+def _before(source: Source, held: bytes, path: Path) -> reading.NetworkFile | None:
+    """`None` for a file that does not read: anything is better."""
+    try:
+        return reading.read_source(source.file, held, datetime.fromtimestamp(path.stat().st_mtime, UTC).date())
+    except NetworkFileError:
+        return None
+
+
+def _from_folder(folder: Path, file: str, most_bytes: int) -> Fetched:
+    path = folder / file
+    with path.open("rb") as opened:
+        content = opened.read(most_bytes + 1)
+        modified = os.fstat(opened.fileno()).st_mtime
+    if len(content) > most_bytes:
+        raise UpdateError(f"{path} is larger than {most_bytes:,} bytes")
+    return Fetched(content, datetime.fromtimestamp(modified, UTC))

@@ -1,0 +1,1 @@
+"""The actors of an identification: admission, scorer and visitor index."""

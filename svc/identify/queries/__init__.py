@@ -1,0 +1,1 @@
+"""What is read of identifications, beside the transaction that records them."""

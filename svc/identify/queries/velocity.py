@@ -1,0 +1,184 @@
+"""Read queries about velocity: who takes part in an event, and the row that counts one of them (decisions 11.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from operator import attrgetter
+from typing import Final, NamedTuple
+
+from svc.features.tables import ACCOUNTS, RECOUNTS, VELOCITY
+from svc.identify.history.evidence import address_id
+from svc.identify.model import Environment
+from svc.identify.records import Event
+from svc.identify.velocity.counts import (
+    EMPTY,
+    KINDS,
+    LONGEST_S,
+    OTHERS,
+    SUBJECTS,
+    EnvironmentKind,
+    Subject,
+    VelocityRow,
+    account_digest,
+    country_digest,
+    kind_of,
+    sign_up_digest,
+)
+from svc.identify.velocity.names import SIGN_UP
+from svc.identify.velocity.record import AccountRecord
+from svc.kernel.store.snapshot import Snapshot
+
+
+class Party(NamedTuple):
+    """The subjects (visitor, account, address, ...) that take part in an event, by the ids under which velocity rows
+    know them.
+    """
+
+    organization: int
+    environment: Environment
+    at_s: int
+    visitor: int | None
+    """Its number; `None` = not identifiable."""
+    account: int | None
+    counted_account: int | None
+    """What rows of visitor and address count as its account: the account, or of a sign-up without one its own place."""
+    address: int
+    country: int | None
+
+    def id_of(self, subject: Subject) -> int | None:
+        """Return the id of a subject; `None` if the event has none."""
+        return getattr(self, subject)
+
+    def others_of(self, subject: Subject) -> tuple[int | None, ...]:
+        """Return the ids of the other subjects that a subject's row counts, in the order of `OTHERS`."""
+        return _OTHERS_OF[subject](self)
+
+
+_FIELDS: Final = {"visitors": "visitor", "accounts": "counted_account", "addresses": "address", "countries": "country"}
+_OTHERS_OF: Final[dict[Subject, Callable[[Party], tuple[int | None, ...]]]] = {
+    subject: attrgetter(*(_FIELDS[kind] for kind in kinds)) for subject, kinds in OTHERS.items()
+}
+
+
+def party_of(number: int, request_id: bytes, event: Event, visitor: int | None) -> Party:
+    """Return the party of an event of the organization with this number. `request_id`: 16 bytes; `visitor`: the number
+    of its visitor.
+    """
+    account = None if event.account_id is None else account_digest(number, event.account_id)
+    return Party(
+        number,
+        event.environment,
+        event.occurred_at_ms // 1000,
+        visitor,
+        account,
+        counted_account(number, request_id, account, event.action),
+        address_id(event.ip_address),
+        None if event.country_code is None else country_digest(event.country_code),
+    )
+
+
+def counted_account(number: int, request_id: bytes, account: int | None, action: str | None) -> int | None:
+    """Return what counts as the account of an event: its account (a digest), or for a sign-up without one the event's
+    own place (decisions 11.2); `None` for any other event.
+    """
+    if account is None and action == SIGN_UP:
+        return sign_up_digest(number, request_id)
+    return account
+
+
+def read_row(snapshot: Snapshot, who: Party, subject: Subject, now_s: int) -> VelocityRow:
+    """Return the velocity row of a subject that the party has, without entries older than the longest window; an empty
+    row if none is stored.
+    """
+    subject_id = who.id_of(subject)
+    assert subject_id is not None
+    return row_of(snapshot, who.organization, kind_of(who.environment), subject, subject_id, now_s)
+
+
+def row_of(
+    snapshot: Snapshot, number: int, kind: EnvironmentKind, subject: Subject, subject_id: int, now_s: int
+) -> VelocityRow:
+    """Return the same as `read_row`, for the subject with this id."""
+    period, of = now_s // LONGEST_S, (KINDS.index(kind), SUBJECTS.index(subject), subject_id)
+    row = snapshot.get(VELOCITY, number, period, *of)
+    if row is None:
+        row = snapshot.get(VELOCITY, number, max(period - 1, 0), *of)
+    return EMPTY if row is None else row.within(now_s)
+
+
+def row_key(who: Party, subject: Subject, period: int) -> tuple[int, ...]:
+    """Return the key of the velocity row of a subject that the party has. `period`: a number of 30-day periods since
+    1970.
+    """
+    subject_id = who.id_of(subject)
+    assert subject_id is not None
+    return who.organization, period, KINDS.index(kind_of(who.environment)), SUBJECTS.index(subject), subject_id
+
+
+def row_keys(who: Party) -> Iterator[tuple[int, ...]]:
+    """Yield the keys of all rows that may count an event of this party: in its 30-day period and in the next."""
+    period = who.at_s // LONGEST_S
+    for subject in SUBJECTS:
+        if who.id_of(subject) is not None:
+            yield row_key(who, subject, period)
+            yield row_key(who, subject, period + 1)
+
+
+def is_counted(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> bool:
+    """Return whether rows count a stored event: not if its report was sent before, nor if it is one of before 0.3.0
+    that was not counted since. `number`: of its organization; `request_id`: 16 bytes.
+    """
+    if event.velocity is not None:
+        return event.velocity.is_counted
+    recount = snapshot.get(RECOUNTS, number)
+    return recount is not None and request_id >= recount.counted_from and not is_replayed(event)
+
+
+def is_replayed(event: Event) -> bool:
+    """Return whether a stored event fired `replayed`: it moves no count (decisions 11.4)."""
+    return any(signal.signal == "replayed" for signal in event.verdict.signals or ())
+
+
+def counted_since(snapshot: Snapshot, number: int) -> int | None:
+    """Return the time (Unix ms) since which counts of an organization are of all its events, while those of an upgraded
+    store are being rebuilt; `None` = they are complete (decisions 11.3).
+    """
+    recount = snapshot.get(RECOUNTS, number)
+    return None if recount is None else recount.counted_since_ms
+
+
+class KnownAccount(NamedTuple):
+    """What is known of the account of an event at its time."""
+
+    first_s: int | None = None
+    """When it was seen first; `None` = not known."""
+    is_verified: bool = False
+    """Whether a backend verified the pair of visitor and account before."""
+
+
+def known_account(record: AccountRecord | None, visitor: int | None, at_s: int) -> KnownAccount:
+    """Return what the record of its account says at the time of an event. `visitor`: the number of its visitor."""
+    if record is None:
+        return KnownAccount()
+    pair = None if visitor is None else record.of(visitor)
+    return KnownAccount(record.first_s, pair is not None and 0 < pair.verified_s <= at_s)
+
+
+def account_key(who: Party) -> tuple[int, int, int]:
+    """Return the key of the record of the party's account."""
+    assert who.account is not None
+    return who.organization, KINDS.index(kind_of(who.environment)), who.account
+
+
+def shown_row(
+    snapshot: Snapshot, number: int, kind: EnvironmentKind, subject: Subject, subject_id: int, now_s: int
+) -> VelocityRow:
+    """Return the same as `row_of`, with the first day of an account from its record."""
+    row = row_of(snapshot, number, kind, subject, subject_id, now_s)
+    record = snapshot.get(ACCOUNTS, number, KINDS.index(kind), subject_id) if subject == "account" else None
+    return row if record is None else VelocityRow(record.first_s, row.last_s, row.events, row.others)
+
+
+def read_account(snapshot: Snapshot, number: int, environment: Environment, account_id: str) -> AccountRecord | None:
+    """Return the record of an account in the kind of this environment; `None` if it is not known."""
+    return snapshot.get(ACCOUNTS, number, KINDS.index(kind_of(environment)), account_digest(number, account_id))

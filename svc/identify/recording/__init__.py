@@ -1,0 +1,1 @@
+"""Recording: the one transaction of an identification, and its parts."""

@@ -1,0 +1,139 @@
+"""Attestation in the store: challenges are given out and used up by the first identification that names them, and the
+keys of Apple devices are kept with their counters (decisions 7.5).
+
+For a challenge three reads and one write at most; for an attested key three reads and four writes (`attested_keys`).
+A report that carries no attestation costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from svc.features.tables import ATTESTED_KEYS, CHALLENGES, VISITOR_KEYS
+from svc.identify.attestation.app_attest import failures_of, updated
+from svc.identify.attestation.attested_key import MAX_KEYS_OF_VISITOR, AttestationResult, AttestedKey, VisitorKeys
+from svc.identify.attestation.challenge import Challenge, ChallengeFailure, period, periods_to_search, refusal
+from svc.identify.attestation.claim import Attestation, observe, result
+from svc.identify.identification import Submission
+from svc.identify.model import Observation
+from svc.kernel.store.snapshot import Snapshot, Transaction
+
+
+def keep_key(
+    transaction: Transaction, number: int, key_id: bytes, key: AttestedKey, before: AttestedKey | None
+) -> None:
+    """Write an attested key and list it under its visitor. `before`: the stored record of this key, which may belong to
+    another visitor. If a visitor has too many keys, the oldest is deleted.
+    """
+    transaction.put(ATTESTED_KEYS, (number, key_id), key)
+    if before is not None and before.visitor_id == key.visitor_id:
+        return
+    if before is not None:
+        _unlist(transaction, number, before.visitor_id, key_id)
+    listed = (key_id, *_listed(transaction, number, key.visitor_id))
+    for oldest in listed[MAX_KEYS_OF_VISITOR:]:
+        transaction.delete(ATTESTED_KEYS, number, oldest)
+    _list(transaction, number, key.visitor_id, listed[:MAX_KEYS_OF_VISITOR])
+
+
+def has_keys(snapshot: Snapshot, number: int, visitor_id: str) -> bool:
+    """Return whether the visitor has any attested key."""
+    return bool(_listed(snapshot, number, visitor_id))
+
+
+def purge_attested_key(transaction: Transaction, number: int, key_id: bytes, key: AttestedKey) -> None:
+    """Delete one attested key."""
+    transaction.delete(ATTESTED_KEYS, number, key_id)
+    _unlist(transaction, number, key.visitor_id, key_id)
+
+
+def purge_attested_keys(transaction: Transaction, number: int, visitor_id: str) -> None:
+    """Delete all attested keys of a visitor; do nothing if it has none."""
+    listed = _listed(transaction, number, visitor_id)
+    for key_id in listed:
+        transaction.delete(ATTESTED_KEYS, number, key_id)
+    if listed:
+        _list(transaction, number, visitor_id, ())
+
+
+def _listed(snapshot: Snapshot, number: int, visitor_id: str) -> tuple[bytes, ...]:
+    found = snapshot.get(VISITOR_KEYS, number, visitor_id.encode())
+    return () if found is None else found.key_ids
+
+
+def _unlist(transaction: Transaction, number: int, visitor_id: str, key_id: bytes) -> None:
+    left = tuple(other for other in _listed(transaction, number, visitor_id) if other != key_id)
+    _list(transaction, number, visitor_id, left)
+
+
+def _list(transaction: Transaction, number: int, visitor_id: str, key_ids: tuple[bytes, ...]) -> None:
+    if key_ids:
+        transaction.put(VISITOR_KEYS, (number, visitor_id.encode()), VisitorKeys(key_ids))
+    else:
+        transaction.delete(VISITOR_KEYS, number, visitor_id.encode())
+
+
+def issue_challenge(transaction: Transaction, number: int, key_id: str, challenge: bytes, now_ms: int) -> Challenge:
+    """Store a challenge (32 random bytes) for one use by this key; it is valid for five minutes (interface 2.5)."""
+    issued = Challenge(key_id, now_ms)
+    transaction.put(CHALLENGES, (number, period(now_ms), challenge), issued)
+    return issued
+
+
+class Redeemed(NamedTuple):
+    """An attestation whose challenge is used up."""
+
+    attestation: Attestation
+    failures: tuple[str, ...]
+    """Every reason for which it proves nothing."""
+    before: AttestedKey | None
+    """The stored record of the key of an Apple device."""
+
+    @property
+    def observations(self) -> tuple[Observation, ...]:
+        """`attestation_failed` with every reason, or nothing if all is well."""
+        return observe(self.failures)
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether hardware attests the app and the device."""
+        return self.attestation.format != "none" and not self.failures
+
+
+def redeem(transaction: Transaction, submission: Submission, attestation: Attestation) -> Redeemed:
+    """Use up the challenge of an attested report, even if the attestation fails for another reason
+    (decisions 7.5).
+    """
+    number, proof = submission.organization, attestation.proof
+    challenged = None if attestation.challenge is None else _use(transaction, submission, attestation.challenge)
+    failures = (*(() if challenged is None else (challenged,)), *attestation.failures)
+    before = None
+    if proof is not None:
+        before = transaction.get(ATTESTED_KEYS, number, proof.key_id)
+        failures = (*failures, *failures_of(proof, before, submission.environment))
+    return Redeemed(attestation, failures, before)
+
+
+def settle(transaction: Transaction, submission: Submission, redeemed: Redeemed, visitor_id: str) -> AttestationResult:
+    """If the attestation succeeded, store the key of an Apple device with its counter and the visitor to which the
+    report was assigned; return what the document says of it.
+    """
+    proof, known = redeemed.attestation.proof, None
+    if proof is not None and not redeemed.failures:
+        known = updated(proof, redeemed.before, visitor_id, submission.at_ms)
+        keep_key(transaction, submission.organization, proof.key_id, known, redeemed.before)
+    return result(redeemed.attestation, redeemed.failures, known)
+
+
+def _use(transaction: Transaction, submission: Submission, challenge: bytes) -> ChallengeFailure | None:
+    for at in periods_to_search(submission.at_ms):
+        issued = transaction.get(CHALLENGES, submission.organization, at, challenge)
+        if issued is not None:
+            failure = refusal(issued, submission.key_id, submission.at_ms)
+            if failure is None:
+                used = msgspec.structs.replace(issued, used=True)
+                transaction.put(CHALLENGES, (submission.organization, at, challenge), used)
+            return failure
+    return "challenge_unknown"

@@ -1,0 +1,155 @@
+"""What jobs will read, said in advance, so that a group has its rows in two round trips.
+
+A hint reads what its job will probably read, and yields where it needs what it has read. It may be wrong: what it
+leaves out costs a round trip more, and what it adds a row. Results do not depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from svc.features.rules.ruleset import FIRST
+from svc.features.tables import (
+    ACCOUNTS,
+    ADDRESS_HISTORY,
+    ATTESTED_KEYS,
+    BALANCES,
+    BLOCKS,
+    BROWSER_KEYS,
+    CHALLENGES,
+    ENDPOINT_COUNTS,
+    ENDPOINTS,
+    EVENTS,
+    FEED_CLOSED,
+    HOLDINGS,
+    HOURS,
+    IDEMPOTENCY,
+    KEYS,
+    LISTS,
+    ORGANIZATIONS,
+    ORIGIN_HISTORY,
+    ORIGIN_PROOFS,
+    REPORT_FINGERPRINTS,
+    RULESETS,
+    VELOCITY,
+    VISITOR_COUNTS,
+    VISITOR_HISTORY,
+    VISITOR_PLACES,
+    VISITORS,
+    WEIGHTS,
+)
+from svc.identify.attestation.challenge import periods_to_search
+from svc.identify.attestation.claim import Attestation
+from svc.identify.events.hour_counts import HOUR_MS
+from svc.identify.history.evidence import DAY_S, REPLAY_MEMORY_S, HistoryEvidence, address_id
+from svc.identify.history.origins import carries_hints
+from svc.identify.identification import Assessment, Submission
+from svc.identify.matching import EMPTY_BLOCK, block_keys, likely_visitors
+from svc.identify.model import ENVIRONMENTS
+from svc.identify.recording.browser_keys import origin_keys
+from svc.identify.velocity.counts import KINDS, LONGEST_S, SUBJECTS, Subject, account_digest, kind_of
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.tenants.queries import weights_key
+
+HISTORIES = 3
+"""Visitors, of those that are likely, whose history is fetched too."""
+
+
+def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]:
+    """Read the rows that `transaction.identify` will probably read; yield where the rows requested so
+    far are needed to go on.
+    """
+    submission, features = assessment.submission, assessment.features
+    number, day = submission.organization, assessment.history.at_s // DAY_S
+    _account(snapshot, submission)
+    _history(snapshot, number, assessment.history)
+    _proof(snapshot, assessment)
+    if carries_hints(assessment.report, submission.facts) is not None:
+        snapshot.has(ORIGIN_HISTORY, number, features.origin)
+    if assessment.attestation is not None:
+        _attestation(snapshot, submission, assessment.attestation)
+    if not features.identifiable:
+        return
+    keys = block_keys(features)
+    for key in keys:
+        snapshot.has(BLOCKS, number, key)
+    yield
+    if submission.idempotency is not None and submission.wants_original:
+        earlier = snapshot.get(IDEMPOTENCY, number, submission.idempotency)
+        if earlier is not None:
+            snapshot.has(EVENTS, number, earlier.request_id)
+    _rules(snapshot, submission)
+    visitors = likely_visitors(features, {key: snapshot.get(BLOCKS, number, key) or EMPTY_BLOCK for key in keys})
+    for visitor in visitors:
+        snapshot.has(VISITORS, number, visitor)
+    for visitor in visitors[:HISTORIES]:
+        _velocity(snapshot, submission, "visitor", visitor)
+        snapshot.has(VISITOR_PLACES, number, visitor)
+        for period in (day, max(day - 1, 0)):
+            snapshot.has(VISITOR_HISTORY, number, period, visitor)
+
+
+def _account(snapshot: Snapshot, submission: Submission) -> None:
+    """What does not depend on the report."""
+    number = submission.organization
+    for table in (ORGANIZATIONS, BALANCES, HOLDINGS, VISITOR_COUNTS):
+        snapshot.has(table, number)
+    for digest in submission.keys:
+        snapshot.has(KEYS, digest)
+    for key_id in (submission.key_id, None):
+        snapshot.has(WEIGHTS, *weights_key(number, key_id, submission.platform))
+    if submission.idempotency is not None:
+        snapshot.has(IDEMPOTENCY, number, submission.idempotency)
+    _velocity(snapshot, submission, "address", address_id(submission.facts.ip))
+    if submission.account_id is not None:
+        account = account_digest(number, submission.account_id)
+        _velocity(snapshot, submission, "account", account)
+        snapshot.has(ACCOUNTS, number, KINDS.index(kind_of(submission.environment)), account)
+    snapshot.has(RULESETS, number, KINDS.index(kind_of(submission.environment)))
+    environment = ENVIRONMENTS.index(submission.environment)
+    snapshot.has(HOURS, number, environment, submission.at_ms // HOUR_MS)
+    snapshot.has(FEED_CLOSED, number, environment)
+    if submission.notify:
+        snapshot.has(ENDPOINT_COUNTS, number)
+        next(snapshot.scan(ENDPOINTS, number), None)
+
+
+def _proof(snapshot: Snapshot, assessment: Assessment) -> None:
+    if assessment.features.key or assessment.proof_failed:
+        for key in origin_keys(assessment):
+            snapshot.has(ORIGIN_PROOFS, *key)
+    if assessment.features.key:
+        snapshot.has(BROWSER_KEYS, assessment.submission.organization, assessment.features.key)
+
+
+def _velocity(snapshot: Snapshot, submission: Submission, subject: Subject, subject_id: int) -> None:
+    kind, period = KINDS.index(kind_of(submission.environment)), submission.at_ms // 1000 // LONGEST_S
+    for of in (period, max(period - 1, 0)):
+        snapshot.has(VELOCITY, submission.organization, of, kind, SUBJECTS.index(subject), subject_id)
+
+
+def _rules(snapshot: Snapshot, submission: Submission) -> None:
+    """The lists that rules name, where there are rules."""
+    organization = snapshot.get(ORGANIZATIONS, submission.organization)
+    if organization is None or not organization.has_rules:
+        return
+    ruleset = snapshot.get(RULESETS, submission.organization, KINDS.index(kind_of(submission.environment))) or FIRST
+    for name in ruleset.prepared.lists:
+        snapshot.has(LISTS, submission.organization, name)
+
+
+def _history(snapshot: Snapshot, number: int, seen: HistoryEvidence) -> None:
+    snapshot.has(ADDRESS_HISTORY, number, seen.at_s // DAY_S, seen.address)
+    if seen.replay_key is not None:
+        period = seen.at_s // REPLAY_MEMORY_S
+        for of in (period, max(period - 1, 0)):
+            snapshot.has(REPORT_FINGERPRINTS, number, of, seen.replay_key.digest)
+
+
+def _attestation(snapshot: Snapshot, submission: Submission, attestation: Attestation) -> None:
+    number = submission.organization
+    if attestation.challenge is not None:
+        for period in periods_to_search(submission.at_ms):
+            snapshot.has(CHALLENGES, number, period, attestation.challenge)
+    if attestation.proof is not None:
+        snapshot.has(ATTESTED_KEYS, number, attestation.proof.key_id)

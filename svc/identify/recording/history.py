@@ -1,0 +1,261 @@
+"""The part of an identification's transaction that remembers visitors, addresses, reports and origins
+(`identify.history`).
+
+Bounds, whatever the size of the store and however busy the visitor or the address: at most 6 rows are read (of a known
+visitor its places, its day and, when that is new, the day before; the address's day; the report's period and the one
+before) and 4 are written. An address that is fully sampled, has had its updates and floods, a report that was known,
+and places that are known are read and not written. The origin's row is one more of each, in the first visit of a day of
+a visitor that came back with a token; it is only written while its visitors differ. Of a new visitor whose very report
+was sent before, one block and 16 visitors are read besides.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from svc.features.tables import (
+    ADDRESS_HISTORY,
+    BLOCKS,
+    ORIGIN_HISTORY,
+    REPORT_FINGERPRINTS,
+    VISITOR_HISTORY,
+    VISITOR_PLACES,
+    VISITORS,
+)
+from svc.identify.history.evidence import (
+    DAY_S,
+    REPLAY_MEMORY_S,
+    AddressHistory,
+    HistoryEvidence,
+    ReportFingerprint,
+    VisitorHistory,
+    VisitorPlaces,
+    came_from,
+    is_first_day,
+    is_remembered,
+    is_shared_address,
+    may_teach,
+    met,
+    new_place,
+    rare_device,
+    rendered,
+    replay,
+    velocity,
+    visited,
+    with_lookalike,
+    with_shared_address,
+    with_unusual_handshake,
+)
+from svc.identify.history.origins import (
+    OriginHistory,
+    carries_hints,
+    expects_hints,
+    needs_origin,
+    without_missing_hints,
+)
+from svc.identify.history.origins import visited as visited_origin
+from svc.identify.history.repeated_reports import READ, alike_key, repeated_report
+from svc.identify.identification import Assessment
+from svc.identify.matching import Recognition, Statistics, StatisticsUpdate
+from svc.identify.matching.features import hash32
+from svc.identify.model import Attribute, Observation
+from svc.kernel.store.snapshot import Transaction
+
+
+class Remembered(NamedTuple):
+    """What the histories contribute to an identification."""
+
+    observations: tuple[Observation, ...]
+    lesson: StatisticsUpdate | None
+    """What matching learns from this visit; `None` where its visitor or its address has taught enough today."""
+
+
+def address_today(transaction: Transaction, assessment: Assessment) -> AddressHistory:
+    """Return the history of the address on the day of an identification, without that identification."""
+    return transaction.get(ADDRESS_HISTORY, *_address_key(assessment)) or AddressHistory()
+
+
+def _address_key(assessment: Assessment) -> tuple[int, int, int]:
+    seen = assessment.history
+    return assessment.submission.organization, seen.at_s // DAY_S, seen.address
+
+
+def update_history(
+    transaction: Transaction,
+    assessment: Assessment,
+    statistics: Statistics,
+    address_before: AddressHistory,
+    replayed: Observation | None,
+    recognition: Recognition,
+    visitor_number: int | None,
+) -> Remembered:
+    """Write an identification into the histories of its visitor, address and report. Return the observations of the
+    report and those that the histories add (docs/signals.md).
+
+    `address_before`: the result of `address_today`; `replayed`: the result of `replay_of`; `visitor_number`: the
+    recognized visitor's, or the one given to a new visitor. With `None`, for a visitor that cannot be recognized,
+    address and report are still recorded, but matching learns nothing; nor does it from a report that was sent before,
+    which counts for nobody: sent again from elsewhere, it would give its visitor other addresses and countries.
+    """
+    organization = assessment.submission.organization
+    seen, features = assessment.history, assessment.features
+    judged = _judged_by_origin(transaction, assessment)
+    observations = list(_with_handshake(judged, assessment, statistics))
+    address = with_lookalike(address_before, seen) if recognition.lookalike else address_before
+    lesson: StatisticsUpdate | None = None
+    if visitor_number is not None:
+        is_new = recognition.number is None
+        unseen = _unseen(assessment, statistics, recognition)
+        before = VisitorHistory() if is_new else _visitor_before(transaction, organization, visitor_number, seen)
+        visitor = visited(before, seen)
+        if replayed is None and may_teach(visitor, address):
+            is_first = not visitor.lessons
+            lesson = _lesson(assessment, recognition, is_first=is_first)
+            taught = "" if unseen else rendered(features, recognition, seen.at_s)
+            lesson = msgspec.structs.replace(lesson, rendered=taught)
+            _remember_origin(transaction, assessment, recognition, is_first=is_first)
+            visitor = msgspec.structs.replace(visitor, lessons=visitor.lessons + 1)
+            address = msgspec.structs.replace(address, lessons=address.lessons + 1)
+        if replayed is None:
+            transaction.put(VISITOR_HISTORY, (organization, seen.at_s // DAY_S, visitor_number), visitor)
+        observations += velocity(visitor)
+        rare = rare_device(statistics, features)
+        if rare is not None:
+            observations.append(rare)
+        observations += unseen
+        if is_new and recognition.lookalike:
+            observations += _repeated(transaction, assessment, statistics, visitor_number)
+        observations += _places(transaction, assessment, recognition, visitor_number, learns=replayed is None)
+    if replayed is not None:
+        observations.append(replayed)
+    if seen.timezone_country is not None and replayed is None:
+        # Without a number, equal poor reports pass for one visitor: else one person would look like many.
+        address = met(address, features.exact if visitor_number is None else visitor_number, seen.timezone_country)
+    if address is not address_before:
+        transaction.put(ADDRESS_HISTORY, _address_key(assessment), address)
+    shared = seen.timezone_country is not None and is_shared_address(address)
+    return Remembered(with_shared_address(tuple(observations)) if shared else tuple(observations), lesson)
+
+
+def _handshake(assessment: Assessment) -> int:
+    """32-bit hash of the fingerprint of a browser's TLS handshake; 0 = not seen, or not that of a browser."""
+    seen = assessment.submission.facts.connection_tls
+    return hash32(seen.encode("utf-8", "replace")) if seen and assessment.submission.platform == "web" else 0
+
+
+def _origin_key(assessment: Assessment) -> tuple[int, int]:
+    return assessment.submission.organization, assessment.features.origin
+
+
+def _judged_by_origin(transaction: Transaction, assessment: Assessment) -> tuple[Observation, ...]:
+    """The observations of the report, without missing client hints where the origin's visitors do not send them."""
+    observations = assessment.observations
+    if not needs_origin(observations):
+        return observations
+    known = transaction.get(ORIGIN_HISTORY, *_origin_key(assessment))
+    return observations if known is not None and expects_hints(known) else without_missing_hints(observations)
+
+
+def _remember_origin(
+    transaction: Transaction, assessment: Assessment, recognition: Recognition, *, is_first: bool
+) -> None:
+    """Record whether the origin's visitors send client hints: each returning one once a day."""
+    submission = assessment.submission
+    carried = carries_hints(assessment.report, submission.facts)
+    if carried is None or submission.platform != "web" or not is_first or recognition.outcome != "token":
+        return
+    key = _origin_key(assessment)
+    before = transaction.get(ORIGIN_HISTORY, *key) or OriginHistory()
+    after = visited_origin(before, carried=carried)
+    if after != before:
+        transaction.put(ORIGIN_HISTORY, key, after)
+
+
+def _with_handshake(
+    observations: tuple[Observation, ...], assessment: Assessment, statistics: Statistics
+) -> tuple[Observation, ...]:
+    handshake = _handshake(assessment)
+    if not handshake or not statistics.is_unusual_handshake(assessment.features, handshake):
+        return observations
+    return with_unusual_handshake(observations)
+
+
+def _lesson(assessment: Assessment, recognition: Recognition, *, is_first: bool) -> StatisticsUpdate:
+    """The handshake is learned from visitors that came back with a token, once a day."""
+    update = recognition.statistics_update
+    if not is_first or recognition.outcome != "token" or not (handshake := _handshake(assessment)):
+        return update
+    return msgspec.structs.replace(update, handshake=handshake)
+
+
+def _unseen(assessment: Assessment, statistics: Statistics, recognition: Recognition) -> list[Observation]:
+    if assessment.submission.platform != "web" or not is_first_day(recognition, assessment.history.at_s):
+        return []
+    unseen = statistics.unseen_renderings(assessment.features)
+    evidence: list[str] = []
+    if Attribute.CANVAS in unseen:
+        evidence.append("canvas_never_seen")
+    if Attribute.AUDIO in unseen:
+        evidence.append("audio_never_seen")
+    return [Observation("unseen_rendering", "medium", tuple(evidence))] if evidence else []
+
+
+def _repeated(
+    transaction: Transaction, assessment: Assessment, statistics: Statistics, number: int
+) -> list[Observation]:
+    organization, features = assessment.submission.organization, assessment.features
+    block = transaction.get(BLOCKS, organization, alike_key(features))
+    numbers = [other for other in block.numbers if other != number][:READ] if block is not None else []
+    found = (transaction.get(VISITORS, organization, other) for other in numbers)
+    others = [visitor for visitor in found if visitor is not None]
+    return repeated_report(features, assessment.history.at_s, others, statistics)
+
+
+def _places(
+    transaction: Transaction, assessment: Assessment, recognition: Recognition, number: int, *, learns: bool
+) -> list[Observation]:
+    """Where it `learns`, remember where the visitor came from; the signal where its token alone says who it is, and it
+    was never there.
+    """
+    place = assessment.history.place
+    if place is None:
+        return []
+    key = assessment.submission.organization, number
+    before = VisitorPlaces() if recognition.number is None else transaction.get(VISITOR_PLACES, *key) or VisitorPlaces()
+    after = came_from(before, place) if learns else before
+    if after is not before:
+        transaction.put(VISITOR_PLACES, key, after)
+    by_token_alone = recognition.outcome in ("token", "doubted_token") and not recognition.proven
+    found = new_place(before, place) if by_token_alone else None
+    return [] if found is None else [found]
+
+
+def _visitor_before(transaction: Transaction, organization: int, number: int, seen: HistoryEvidence) -> VisitorHistory:
+    """The visitor's history of today; the first visit of a day takes over yesterday's, but for its updates."""
+    day = seen.at_s // DAY_S
+    today = transaction.get(VISITOR_HISTORY, organization, day, number)
+    if today is not None:
+        return today
+    yesterday = transaction.get(VISITOR_HISTORY, organization, max(day - 1, 0), number)
+    return VisitorHistory() if yesterday is None else msgspec.structs.replace(yesterday, lessons=0)
+
+
+def replay_of(transaction: Transaction, assessment: Assessment) -> Observation | None:
+    """Return the `replayed` signal if the report was sent before, else `None`, and remember the report."""
+    organization, seen = assessment.submission.organization, assessment.history
+    if seen.replay_key is None:
+        return None
+    period = seen.at_s // REPLAY_MEMORY_S
+    first = transaction.get(REPORT_FINGERPRINTS, organization, period, seen.replay_key.digest)
+    if first is None:
+        first = transaction.get(REPORT_FINGERPRINTS, organization, max(period - 1, 0), seen.replay_key.digest)
+    if first is None or not is_remembered(first, seen.at_s):
+        transaction.put(
+            REPORT_FINGERPRINTS,
+            (organization, period, seen.replay_key.digest),
+            ReportFingerprint(seen.at_s, seen.address),
+        )
+        return None
+    return replay(first, seen)

@@ -1,0 +1,47 @@
+"""Idempotency keys: a request that repeats an earlier one gets its response and changes nothing (decisions 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from uuid import UUID
+
+from svc.features.tables import DOCUMENTS, EVENTS, IDEMPOTENCY
+from svc.identify.identification import Duplicate, Submission, may_have_original, sent_alike
+from svc.identify.records import IDEMPOTENCY_MS, Event, Idempotency
+from svc.kernel.store.snapshot import Transaction
+
+
+def repeated_request(transaction: Transaction, submission: Submission) -> Callable[[int], Duplicate] | None:
+    """Return a function from the balance to the response, if another request had this idempotency key within
+    `IDEMPOTENCY_MS`; else `None`.
+    """
+    if submission.idempotency is None:
+        return None
+    earlier = transaction.get(IDEMPOTENCY, submission.organization, submission.idempotency)
+    if earlier is None or submission.at_ms - earlier.at_ms >= IDEMPOTENCY_MS:
+        return None
+    original = _original(transaction, submission, earlier.request_id)
+    return partial(Duplicate, UUID(bytes=earlier.request_id), original=original)
+
+
+def note_idempotency(transaction: Transaction, submission: Submission) -> None:
+    """Store the idempotency key of a request that was identified; do nothing if it has none."""
+    if submission.idempotency is not None:
+        row = Idempotency(submission.request_id.bytes, submission.at_ms)
+        transaction.put(IDEMPOTENCY, (submission.organization, submission.idempotency), row)
+
+
+def _original(transaction: Transaction, submission: Submission, request_id: bytes) -> Event | None:
+    """The event of the earlier request, where this one is answered alike: from the same address, or with the same
+    report, as a phone that changed its network in between. It may be erased since.
+    """
+    if not submission.wants_original:
+        return None
+    event = transaction.get(EVENTS, submission.organization, request_id)
+    if event is None or not may_have_original(submission, event):
+        return None
+    if event.ip_address == submission.facts.ip:
+        return event
+    document = transaction.get(DOCUMENTS, submission.organization, request_id)
+    return event if document is not None and sent_alike(submission, document) else None

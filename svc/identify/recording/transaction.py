@@ -1,0 +1,370 @@
+"""The one transaction of an identification: everything it changes, or nothing (decisions 3.3).
+
+In this order: idempotency, the 402 gate, matching with visitor and blocks, history, the score with the weights in
+force, then event, document, ledger and balance. Nothing is written before nothing can be refused any more.
+
+Bounds, whatever the size of the store, which a test counts: at most 9 blocks and 20 visitors are read for matching and
+its writes, 6 rows of history, 2 of weights, 6 of velocity and 12 beside them, with an account 14; where there are rules
+or lists, one for the rules and two for each list that they name and each entry that they ask for; 22 rows are written,
+with an account 23, 4 of history and 3 of velocity. Of a signed report 3 more are read and at most 2 written, nearly
+always of a new browser alone (`browser_keys`). Where a third new token of one report came to an address, 10 more are
+read, and of a new visitor whose very report was sent before, 17 more. A report that names a challenge reads at most 3
+more and writes 1 more; the attested key of an Apple device takes 3 reads and 4 writes beside them. An organization
+without webhook endpoints has one read for them; with ten that subscribe to everything, 12 rows are read and 42 written,
+and for each list that a rule or a filter names one more, and its entries as `features/lists/queries.py` says. Once a
+minute the use of a public key that a proxy forwards is one more of both. A decision `review` reads at most 2 more and
+writes 5, and the webhook event of a review. Of labels nothing is read but what rules name: two rows for a visitor and
+as many for an account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import msgspec
+
+from svc.features.reviews.jobs import open_review
+from svc.features.rules.jobs import decide_event, facts_of
+from svc.features.rules.ruleset import with_decision, with_errors
+from svc.features.tables import BALANCES, DOCUMENTS, WEIGHTS_SNAPSHOTS
+from svc.features.webhooks.jobs.deliveries import enqueue_identification
+from svc.features.webhooks.jobs.filters import NOBODY, Receivers, identification_receivers
+from svc.features.webhooks.records import EndpointKey
+from svc.identify.attestation.attested_key import AttestationResult
+from svc.identify.detection import visitor_kind
+from svc.identify.history.evidence import is_flooding
+from svc.identify.history.visitor_numbers import ANY_NUMBER, NextNumber
+from svc.identify.identification import Assessment, Duplicate, Identified, Refused, Submission, decide
+from svc.identify.matching import Recognition, Statistics, StatisticsUpdate, changes, match_visitor
+from svc.identify.model import Observation, Verdict
+from svc.identify.queries.events import put_event
+from svc.identify.queries.velocity import KnownAccount
+from svc.identify.recording.attestation import Redeemed, redeem, settle
+from svc.identify.recording.browser_keys import Signed, note_proof
+from svc.identify.recording.history import address_today, replay_of, update_history
+from svc.identify.recording.idempotency import note_idempotency, repeated_request
+from svc.identify.recording.newcomers import arrival_of, arrival_signals, has_unknown_token
+from svc.identify.recording.velocity import count_event, is_replay
+from svc.identify.recording.visitors import VisitorTables
+from svc.identify.records import Document, Event, WeightsSnapshot
+from svc.identify.scoring.score import Weights, score
+from svc.identify.velocity.counts import Velocity
+from svc.kernel.access.key_jobs import note_use
+from svc.kernel.limits.quotas import Holding, Quota, Quotas, may_archive, may_identify, row_bytes, seconds_to_midnight
+from svc.kernel.store.snapshot import Late, Transaction
+from svc.kernel.tenants.billing import LedgerEntry, refused_for_money
+from svc.kernel.tenants.holding_jobs import add, ask
+from svc.kernel.tenants.ledger_jobs import enter
+from svc.kernel.tenants.queries import (
+    balance,
+    find_key,
+    is_removed,
+    known_balance,
+    organization,
+    share_in_force,
+    weights_in_force,
+)
+from svc.kernel.values.origins import origin_allowed
+from svc.kernel.values.refusals import Refusal, over_day, over_share
+from svc.kernel.values.struct_fields import record_of
+
+
+class Recorded(NamedTuple):
+    """The outcome of an identification, and what follows once it is committed."""
+
+    outcome: Identified | Duplicate | Refused
+    statistics_update: StatisticsUpdate | None = None
+    """`None` where its visitor or its address has taught enough today."""
+    queues: tuple[EndpointKey, ...] = ()
+    """Webhook endpoints to which something is due now."""
+    quota: Quota | None = None
+    """Which quota it met."""
+    event: Event | None = None
+    """The event that was stored; `None` where none was."""
+    new_number: int | None = None
+    """The new visitor's; `None` if the visitor is not new."""
+    flooding: bool = False
+    """Whether its address floods (`history.evidence.is_flooding`)."""
+
+
+def identify(
+    transaction: Transaction,
+    assessment: Assessment,
+    statistics: Statistics,
+    quotas: Quotas = Quotas(),  # noqa: B008  immutable
+    capacity_bytes: int = 1 << 60,
+    next_number: NextNumber = ANY_NUMBER,
+) -> Late[Recorded]:
+    """Record one identification, or return the refusal and write nothing.
+
+    `statistics` is only read; `capacity_bytes` is what the whole store can hold; a new visitor gets `next_number`. Sums
+    of the organization are updated and not seen, since others add to them; the outcome shows the balance it left.
+    """
+    submission = assessment.submission
+    number = submission.organization
+    known = _known_outcome(transaction, submission)
+    if known is not None:
+        return _late(number, known)
+    refusal = _refusal(transaction, assessment)
+    if refusal is not None:
+        return _late(number, partial(Refused, refusal))
+    exceeded, archived = _quotas_met(transaction, assessment, quotas, capacity_bytes)
+    if exceeded is not None:
+        return _late(number, partial(Refused, _over(exceeded, submission.at_ms)), quota=exceeded)
+
+    index = VisitorTables(transaction, number, next_number)
+    address = address_today(transaction, assessment)
+    replayed = replay_of(transaction, assessment)
+    redeemed = None if assessment.attestation is None else redeem(transaction, submission, assessment.attestation)
+    signed = note_proof(transaction, assessment, is_replayed=replayed is not None)
+    recognition = _recognized(
+        index, statistics, assessment, redeemed, signed, flooding=is_flooding(address), replayed=replayed is not None
+    )
+    has_new_token = has_unknown_token(index, assessment)
+    visitor = index.apply(recognition, submission.new_visitor_id)
+    is_new = recognition.number is None and visitor.number is not None
+    remembered = update_history(transaction, assessment, statistics, address, replayed, recognition, visitor.number)
+    observations = remembered.observations + signed.observations + _of_token(recognition)
+    observations += () if redeemed is None else redeemed.observations
+    is_replayed = is_replay(observations)
+    arrived = None if is_replayed else visitor.number
+    arrival = arrival_of(assessment, arrived, is_new=is_new, has_new_token=has_new_token)
+    counted = count_event(
+        transaction, assessment, visitor.number, is_new=is_new, is_replayed=is_replayed, arrival=arrival
+    )
+    observations += counted.observations + arrival_signals(index, statistics, assessment, arrival, counted.address)
+    profile = weights_in_force(transaction, number, submission.key_id, submission.platform)
+    result = score(observations, profile, submission.platform) if assessment.scored else None
+    verdict = decide(assessment, recognition, visitor.id, result)
+    event = _event_of(assessment, verdict, counted.velocity, archived=archived)
+    first_s = index.first_seen_s(visitor.number, submission.at_ms // 1000)
+    event, to = _judged(transaction, submission, event, profile.threshold, first_s, counted.known)
+    put_event(transaction, number, submission.request_id, event)
+    queues = _told(transaction, submission, event, profile.threshold, to)
+    attested = None if redeemed is None else settle(transaction, submission, redeemed, visitor.id)
+    length = _record_document(transaction, assessment, event, index, recognition, observations, profile, attested)
+    _record_request(transaction, submission, -assessment.price)  # asks what the next line changes
+    _hold(transaction, assessment, visitors=int(is_new), report_bytes=row_bytes(length))
+    return _late(
+        number,
+        partial(Identified, event.verdict, to_renew=recognition.to_renew),
+        statistics_update=remembered.lesson,
+        queues=queues,
+        quota=None if archived else "archive_day",
+        event=event,
+        new_number=visitor.number if is_new else None,
+        flooding=is_flooding(address),
+    )
+
+
+def _of_token(recognition: Recognition) -> tuple[Observation, ...]:
+    if not recognition.token_conflict:
+        return ()
+    return (Observation("token_conflict", "medium", ("device_contradicts_token",)),)
+
+
+def _hold(transaction: Transaction, assessment: Assessment, *, visitors: int, report_bytes: int) -> None:
+    """Add to what the organization holds: `visitors` new ones, and the bytes of the report."""
+    submission = assessment.submission
+    taken = partial(
+        Holding.with_identification,
+        visitors=visitors,
+        report_bytes=report_bytes,
+        production=submission.environment == "production",
+        price=assessment.price,
+    )
+    add(transaction, submission.organization, submission.at_ms, taken)
+
+
+def _recognized(
+    index: VisitorTables,
+    statistics: Statistics,
+    assessment: Assessment,
+    redeemed: Redeemed | None,
+    signed: Signed,
+    *,
+    flooding: bool,
+    replayed: bool,
+) -> Recognition:
+    """Whose report it is, with what is proven: a device by its attestation, and nothing by a key that several have."""
+    features = assessment.features
+    if redeemed is not None and redeemed.is_verified:
+        features = msgspec.structs.replace(features, attested=True)
+    at_ms = assessment.submission.at_ms
+    found = match_visitor(index, statistics, features, at_ms, flooding=flooding, replayed=replayed)
+    return found.without_proof() if signed.is_shared else found
+
+
+def _judged(
+    transaction: Transaction,
+    submission: Submission,
+    event: Event,
+    threshold: int,
+    visitor_first_s: int | None,
+    account: KnownAccount,
+) -> tuple[Event, Receivers]:
+    """The event with what the rules decide of it, and the webhook endpoints that it goes to."""
+    number = submission.organization
+    facts = facts_of(transaction, number, event, visitor_first_s, account)
+    event = with_decision(event, decide_event(transaction, number, facts))
+    to = identification_receivers(transaction, number, facts, threshold) if submission.notify else NOBODY
+    return with_errors(event, to.failed), to
+
+
+def _told(
+    transaction: Transaction, submission: Submission, event: Event, threshold: int, to: Receivers
+) -> tuple[EndpointKey, ...]:
+    """Tell webhook endpoints, and where the rules say so a person (decisions 14.4); the endpoints to which something is
+    due.
+    """
+    queues = enqueue_identification(transaction, submission, event, threshold, to.endpoints)
+    decision = event.verdict.decision
+    if decision is None or decision.action != "review":
+        return queues
+    number, raw_id = submission.organization, submission.request_id.bytes
+    notify, trace = submission.notify, submission.trace
+    reviewed = open_review(transaction, number, raw_id, event, submission.at_ms, raw_id, notify=notify, trace=trace)
+    return tuple(sorted({*queues, *reviewed.queues}))
+
+
+def _record_request(transaction: Transaction, submission: Submission, amount: int) -> None:
+    """What is stored of the request that was identified: its idempotency key, its ledger line, the use of its key."""
+    number = submission.organization
+    note_idempotency(transaction, submission)
+    if submission.environment == "production":
+        entry = LedgerEntry("identification", amount, submission.at_ms)
+        enter(transaction, number, submission.request_id, entry)
+    for digest in (submission.touched_key, submission.touched_public_key):
+        if digest is not None:
+            note_use(transaction, digest, submission.at_ms)
+
+
+def _known_outcome(transaction: Transaction, submission: Submission) -> Callable[[int], Duplicate | Refused] | None:
+    """By the balance: that of a key that was revoked meanwhile or no longer allows the origin, or of a request that was
+    answered before.
+    """
+    for digest in submission.keys:
+        key = find_key(transaction, digest)
+        if key is None or not key.usable(submission.at_ms):
+            reason = "the key was revoked while the request was on its way"
+            return partial(Refused, Refusal("unauthorized", reason=reason))
+        if key.kind == "public" and submission.origin is not None:
+            assert key.environment is not None
+            if not origin_allowed(submission.origin, key.allowed_origins, key.environment):
+                reason = "the origin was taken off the key's list while the request was on its way"
+                return partial(Refused, Refusal("unauthorized", reason=reason))
+    return repeated_request(transaction, submission)
+
+
+def _late(number: int, outcome: Callable[[int], Identified | Duplicate | Refused], **rest: Any) -> Late[Recorded]:
+    """With the balance after this identification, which it has not seen: others charge it too."""
+    return Late(lambda snapshot: Recorded(outcome(balance(snapshot, number)), **rest))
+
+
+def _refusal(transaction: Transaction, assessment: Assessment) -> Refusal | None:
+    submission = assessment.submission
+    if is_removed(transaction, submission.organization):
+        return Refusal("unauthorized", reason="the organization was removed while the request was on its way")
+    if submission.environment != "production":
+        return None
+    account = organization(transaction, submission.organization)
+    code = transaction.ask(
+        BALANCES,
+        (submission.organization,),
+        lambda balance: refused_for_money(
+            environment=submission.environment,
+            status=account.billing_status,
+            balance_micros=known_balance(balance),
+            credit_limit_micros=account.credit_limit_micros,
+            price=assessment.price,
+        ),
+    )
+    return None if code is None else Refusal(code)
+
+
+def _quotas_met(
+    transaction: Transaction, assessment: Assessment, quotas: Quotas, capacity_bytes: int
+) -> tuple[Quota | None, bool]:
+    """(the quota that forbids the identification, whether its report may be archived)."""
+    submission, length = assessment.submission, len(assessment.archive)
+    production = submission.environment == "production"
+
+    def met(quotas: Quotas) -> tuple[Quota | None, bool]:
+        return ask(
+            transaction,
+            submission.organization,
+            submission.at_ms,
+            lambda held: (
+                may_identify(held, quotas, capacity_bytes, production=production),
+                may_archive(held, quotas, length, production=production),
+            ),
+        )
+
+    found = met(quotas)
+    if found[0] != "store_share":
+        return found
+    return met(quotas._replace(store_share=share_in_force(transaction, quotas.store_share)))
+
+
+def _over(quota: Quota, at_ms: int) -> Refusal:
+    if quota == "nonproduction_day":
+        return over_day("its identifications outside production of today", seconds_to_midnight(at_ms))
+    return over_share()
+
+
+def _event_of(assessment: Assessment, verdict: Verdict, velocity: Velocity, *, archived: bool) -> Event:
+    """The event as it is stored: what the submission, the user agent and the network call as it does is taken over."""
+    submission, agent, network = assessment.submission, assessment.agent, assessment.network
+    return record_of(
+        Event,
+        submission,
+        agent,
+        network,
+        verdict=verdict,
+        occurred_at_ms=submission.at_ms,
+        sdk_platform=submission.sdk_platform or "web",
+        sdk_version=submission.sdk_version or "unknown",
+        ip_address=submission.facts.ip,
+        visitor_kind=visitor_kind(assessment.observations, agent, network),
+        price_micros=assessment.price,
+        has_document=archived,
+        mark=None if archived or assessment.history.replay_key is None else assessment.history.replay_key.digest,
+        velocity=velocity,
+    )
+
+
+def _record_document(
+    transaction: Transaction,
+    assessment: Assessment,
+    event: Event,
+    index: VisitorTables,
+    recognition: Recognition,
+    observations: tuple[Observation, ...],
+    profile: Weights,
+    attested: AttestationResult | None,
+) -> int:
+    """Bytes of the row; 0 for an event that has none."""
+    if not event.has_document:
+        return 0
+    submission = assessment.submission
+    if not transaction.has(WEIGHTS_SNAPSHOTS, profile.digest):
+        transaction.put(WEIGHTS_SNAPSHOTS, (profile.digest,), WeightsSnapshot(profile.weights))
+    before = None if recognition.number is None else index.visitor(recognition.number)
+    document = Document(
+        signals=assessment.archive,
+        sdk_platform=submission.sdk_platform,
+        sdk_version=submission.sdk_version,
+        tag=submission.tag,
+        suspect_threshold=profile.threshold,
+        weights_scope=profile.scope,
+        weights_digest=profile.digest,
+        evidence={observation.signal: observation.evidence for observation in observations},
+        link_probability=round(recognition.probability, 4),
+        changes=None if before is None else changes(assessment.features, before),
+        headers=assessment.headers,
+        attestation=attested,
+        split_from=recognition.split_from,
+    )
+    return transaction.put(DOCUMENTS, (submission.organization, submission.request_id.bytes), document)

@@ -1,0 +1,356 @@
+"""Velocity rows: what an event adds to those of its visitor, account and address, and what takes it out again.
+
+Bounds: two rows are read and written, with an account three and its record, which is written once a day for each
+visitor; in the first event of a subject in a period of 30 days one more is read for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from svc.features.tables import ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
+from svc.identify.history.newcomers import Arrival, arrived, without
+from svc.identify.index.queries import Scope, Search, digest_of
+from svc.identify.model import ENVIRONMENTS, Observation
+from svc.identify.queries.velocity import (
+    KnownAccount,
+    Party,
+    account_key,
+    counted_account,
+    is_counted,
+    known_account,
+    party_of,
+    read_row,
+    row_key,
+    row_keys,
+)
+from svc.identify.records import Event
+from svc.identify.velocity.counts import (
+    EMPTY,
+    LONGEST_S,
+    OTHERS,
+    SUBJECTS,
+    Counts,
+    Subject,
+    Velocity,
+    VelocityRow,
+    account_digest,
+    country_digest,
+    kind_of,
+)
+from svc.identify.velocity.record import AccountRecord, PairEvent, first_record
+from svc.identify.velocity.signals import account_signals, may_show
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.queries import organization
+
+if TYPE_CHECKING:  # commands load this module, and need no reader of reports
+    from svc.identify.identification import Assessment
+
+
+class Counted(NamedTuple):
+    """The rows to which an event was counted."""
+
+    velocity: Velocity
+    """The event included, unless its report was sent before."""
+    address: VelocityRow
+    """The row of its address, likewise."""
+    observations: tuple[Observation, ...] = ()
+    """The signals that this shows."""
+    known: KnownAccount = KnownAccount()
+    """What was known of its account."""
+
+
+def count_event(
+    transaction: Transaction,
+    assessment: Assessment,
+    visitor: int | None,
+    *,
+    is_new: bool,
+    is_replayed: bool = False,
+    arrival: Arrival | None = None,
+) -> Counted:
+    """Add an identification to the velocity rows of its subjects and to the record of its account. `visitor`: its
+    number, `None` if it is not identifiable; for one that `is_new` no row is looked up. One that `is_replayed` is added
+    to nothing: its counts are without it. `arrival`: what the row of its address remembers of it, `None` = nothing.
+    """
+    submission = assessment.submission
+    who = _party(assessment, visitor)
+    rows: dict[Subject, VelocityRow] = {}
+    for subject in SUBJECTS:
+        if subject != "account" or who.account is not None:
+            before = EMPTY if subject == "visitor" and is_new else None
+            of_address = arrival if subject == "address" else None
+            rows[subject] = _counted(transaction, who, subject, before, of_address, is_replayed=is_replayed)
+    velocity = Velocity(
+        _with_accounts(rows["visitor"].counts("visitor", who.at_s), submission.test.account_velocity),
+        rows["account"].counts("account", who.at_s) if "account" in rows else None,
+        rows["address"].counts("address", who.at_s),
+        not is_replayed,
+    )
+    record = None if who.account is None else transaction.get(ACCOUNTS, *account_key(who))
+    known = known_account(record, visitor, who.at_s)
+    if who.account is not None and not is_replayed:
+        _note_account(transaction, who, record, is_verified=submission.account_verified)
+        known = known._replace(first_s=who.at_s if known.first_s is None else min(known.first_s, who.at_s))
+    if not may_show(velocity):
+        return Counted(velocity, rows["address"])
+    thresholds = organization(transaction, who.organization).account_thresholds
+    observations = account_signals(velocity, thresholds, record, visitor, who.at_s)
+    return Counted(velocity, rows["address"], observations, known)
+
+
+def is_replay(observations: Iterable[Observation]) -> bool:
+    """Return whether an event counts nowhere since it fires `replayed` (decisions 11.4)."""
+    return any(observation.signal == "replayed" for observation in observations)
+
+
+def _party(assessment: Assessment, visitor: int | None) -> Party:
+    submission, number, country = (
+        assessment.submission,
+        assessment.submission.organization,
+        assessment.network.country_code,
+    )
+    account = None if submission.account_id is None else account_digest(number, submission.account_id)
+    return Party(
+        number,
+        submission.environment,
+        submission.at_ms // 1000,
+        visitor,
+        account,
+        counted_account(number, submission.request_id.bytes, account, submission.action),
+        assessment.history.address,
+        None if country is None else country_digest(country),
+    )
+
+
+def _note_account(transaction: Transaction, who: Party, record: AccountRecord | None, *, is_verified: bool) -> None:
+    """Write the record of the party's account with the event, where that adds anything: once a day for a visitor."""
+    event = PairEvent(who.at_s, who.visitor, is_verified)
+    after = first_record(event) if record is None else record.with_event(event)
+    if after is not record:
+        transaction.put(ACCOUNTS, account_key(who), after)
+
+
+def _with_accounts(counts: Counts, at_least: int) -> Counts:
+    """The counts of a visitor with `at_least` accounts: what a test verdict asks for."""
+    if not at_least:
+        return counts
+    hour, day, month = counts.others[0]
+    accounts = (max(hour, at_least), max(day, at_least), max(month, at_least))
+    return Counts(counts.events, (accounts, *counts.others[1:]))
+
+
+def _counted(
+    transaction: Transaction,
+    who: Party,
+    subject: Subject,
+    before: VelocityRow | None,
+    arrival: Arrival | None,
+    *,
+    is_replayed: bool,
+) -> VelocityRow:
+    """The row of a subject with the event, written where the subject has one; one that `is_replayed` is not added."""
+    if who.id_of(subject) is None:
+        before = EMPTY
+    row = read_row(transaction, who, subject, who.at_s) if before is None else before
+    if is_replayed:
+        return row
+    row = row.with_event(who.at_s, who.others_of(subject))
+    if arrival is not None:
+        row = arrived(row, arrival, who.at_s)
+    if who.id_of(subject) is not None:
+        transaction.put(VELOCITY, row_key(who, subject, who.at_s // LONGEST_S), row)
+    return row
+
+
+MAX_COMPARED = 100
+"""Newest other events of an account in one environment that are compared with an event that leaves it."""
+MAX_SHARED = 16
+"""Where it has more, so many of those that share the visitor of the event, its address, or its country, of each."""
+
+
+def move_event(transaction: Transaction, event: Event, before: Party, after: Party, now_ms: int) -> None:
+    """Count a stored event, already rewritten, for another account, or for none (decisions 11.2). `event`: as it was.
+
+    The previous account loses the event, and those of its visitor, address and country that none of its other events
+    has; visitor and address lose the account in the same way, and the place that a sign-up without an account had. Only
+    present rows are changed: none of a period before the event, if a clock is behind it, and none that the erasure of
+    the event would not look for.
+    """
+    now_s = min(max(now_ms // 1000, before.at_s), before.at_s + LONGEST_S)
+    sharing = _Sharing()
+    if before.account is not None and event.account_id is not None and before.account != after.account:
+        sharing = _others_of_account(transaction, before, event, event.account_id)
+        _leave_account(transaction, event, before, sharing, now_s)
+    if before.counted_account not in (None, after.counted_account):
+        for subject in ("visitor", "address"):
+            own = before.id_of(subject)
+            if own is not None and all(other.party.id_of(subject) != own for other in sharing.events):
+                row = read_row(transaction, before, subject, now_s)
+                _write(transaction, before, subject, now_s, row.without_others(_account_alone(before, subject)))
+    if after.account is not None and after.account != before.account:
+        row = read_row(transaction, after, "account", now_s).with_event(after.at_s, after.others_of("account"))
+        _write(transaction, after, "account", now_s, row)
+    if after.counted_account not in (None, before.counted_account):
+        for subject in ("visitor", "address"):
+            if after.id_of(subject) is not None:
+                row = read_row(transaction, after, subject, now_s)
+                row = row.with_others(after.at_s, _account_alone(after, subject))
+                _write(transaction, after, subject, now_s, row)
+
+
+def count_stored(transaction: Transaction, who: Party, now_s: int, *, is_verified: bool) -> None:
+    """Add a stored event that no row counts to the rows of its subjects, as they are now, and to the record of its
+    account.
+    """
+    now_s = min(max(now_s, who.at_s), who.at_s + LONGEST_S)
+    for subject in SUBJECTS:
+        if who.id_of(subject) is not None:
+            row = read_row(transaction, who, subject, now_s)
+            _write(transaction, who, subject, now_s, row.with_event(who.at_s, who.others_of(subject)))
+    if who.account is not None:
+        record = transaction.get(ACCOUNTS, *account_key(who))
+        _note_account(transaction, who, record, is_verified=is_verified)
+
+
+def verify_pair(transaction: Transaction, who: Party) -> None:
+    """Record that a backend has set the account of a stored event (decisions 11.5)."""
+    if who.account is not None:
+        _note_account(transaction, who, transaction.get(ACCOUNTS, *account_key(who)), is_verified=True)
+
+
+class _OfAccount(NamedTuple):
+    """Another event of an account."""
+
+    party: Party
+    is_verified: bool
+
+
+class _Sharing(NamedTuple):
+    """Other events of an account."""
+
+    events: Sequence[_OfAccount] = ()
+    is_all: bool = True
+    """Whether it has no more."""
+
+
+def _leave_account(transaction: Transaction, event: Event, before: Party, sharing: _Sharing, now_s: int) -> None:
+    """Take an event out of the row and the record of the account that it had."""
+    row = read_row(transaction, before, "account", now_s)
+    gone = tuple(
+        None if other is None or any(each.party.others_of("account")[at] == other for each in sharing.events) else other
+        for at, other in enumerate(before.others_of("account"))
+    )
+    _write(transaction, before, "account", now_s, row.without_event(before.at_s, gone))
+    record = transaction.get(ACCOUNTS, *account_key(before))
+    if record is None:
+        return
+    others = [PairEvent(each.party.at_s, each.party.visitor, each.is_verified) for each in sharing.events]
+    own = PairEvent(before.at_s, before.visitor, event.account_verified)
+    keep_record(transaction, account_key(before), record.without_event(own, others, is_all=sharing.is_all))
+
+
+def keep_record(transaction: Transaction, key: tuple[int, int, int], record: AccountRecord | None) -> None:
+    """Write what is left of the record of an account; `None` = nothing."""
+    if record is None:
+        transaction.delete(ACCOUNTS, *key)
+    else:
+        transaction.put(ACCOUNTS, key, record)
+
+
+def _others_of_account(snapshot: Snapshot, who: Party, event: Event, account_id: str) -> _Sharing:
+    """The events of an account that are counted, as far as an event that leaves it is compared with them: the newest,
+    and where there are more, those that share most with it. It is written with another account already.
+    """
+    number = who.organization
+    scopes = [
+        Scope(number, at)
+        for at, environment in enumerate(ENVIRONMENTS)
+        if kind_of(environment) == kind_of(who.environment)
+    ]
+    account = digest_of("account_id", account_id)
+    newest = [list(islice(Search(snapshot, scope, (account,)), MAX_COMPARED + 1)) for scope in scopes]
+    found = {request_id for ids in newest for _, request_id in ids[:MAX_COMPARED]}
+    is_all = all(len(ids) <= MAX_COMPARED for ids in newest)
+    if not is_all:
+        shared = {"visitor": event.verdict.visitor_id, "ip_address": event.ip_address, "country": event.country_code}
+        for facet, value in shared.items():
+            digests = () if value is None else (account, digest_of(facet, value))
+            for scope in scopes if digests else ():
+                search = Search(snapshot, scope, digests)
+                found.update(request_id for _, request_id in islice(search, MAX_SHARED))
+    events: list[_OfAccount] = []
+    for request_id in sorted(found):
+        other = snapshot.get(EVENTS, number, request_id)
+        if other is not None and other.account_id == account_id and is_counted(snapshot, number, request_id, other):
+            visitor = snapshot.get(VISITOR_IDS, number, other.verdict.visitor_id.encode())
+            party = party_of(number, request_id, other, visitor)
+            events.append(_OfAccount(party, other.account_verified))
+    return _Sharing(events, is_all)
+
+
+def _account_alone(who: Party, subject: Subject) -> tuple[int | None, ...]:
+    return tuple(who.counted_account if kind == "accounts" else None for kind in OTHERS[subject])
+
+
+def _write(transaction: Transaction, who: Party, subject: Subject, now_s: int, row: VelocityRow) -> None:
+    """Write a row under the present period, also an empty one: that of the period before counts no more then."""
+    transaction.put(VELOCITY, row_key(who, subject, now_s // LONGEST_S), row)
+
+
+def forget_visitor(transaction: Transaction, who: Party) -> None:
+    """Take an event of a visitor that is being erased, and the visitor, out of the rows of its account and address and
+    out of the record of its account; delete the visitor's own rows. The place of a sign-up without an account goes,
+    too. An account or a country that only this visitor had stays counted until it leaves the windows: what is stored is
+    a digest, and tells nothing about the visitor.
+    """
+    for key in row_keys(who):
+        row = transaction.get(VELOCITY, *key)
+        if row is None:
+            continue
+        subject = SUBJECTS[key[3]]
+        left = EMPTY if subject == "visitor" else row.without_event(who.at_s, _visitor_alone(who, subject))
+        if who.account is None:
+            left = left.without_others(_account_alone(who, subject))
+        if subject == "address":
+            left = without(left, who.visitor)
+        if left.is_empty:
+            transaction.delete(VELOCITY, *key)
+        elif left != row:
+            transaction.put(VELOCITY, key, left)
+    if who.account is None or who.visitor is None:
+        return
+    record = transaction.get(ACCOUNTS, *account_key(who))
+    remaining = None if record is None else record.without(frozenset({who.visitor}))
+    if remaining is not record:
+        keep_record(transaction, account_key(who), remaining)
+
+
+def forget_account(transaction: Transaction, who: Party, left: Party) -> None:
+    """Take the account of an event, which is being erased, out of the rows of its visitor and its address; `left`: the
+    party of the event without it, which may be a sign-up with a place of its own. The account's own rows and its record
+    are deleted elsewhere.
+    """
+    for key in row_keys(left):
+        subject = SUBJECTS[key[3]]
+        row = transaction.get(VELOCITY, *key)
+        if row is None:
+            continue
+        after = row.without_others(_account_alone(who, subject))
+        after = after.with_others(left.at_s, _account_alone(left, subject))
+        if after != row:
+            transaction.put(VELOCITY, key, after)
+
+
+def own_part(who: Party, key: tuple[int, ...], row: VelocityRow) -> VelocityRow:
+    """Return the part of a row that is about the visitor of an event: the whole row if it is the visitor's own, else
+    the event alone.
+    """
+    subject = SUBJECTS[key[3]]
+    return row if subject == "visitor" else EMPTY.with_event(who.at_s, _visitor_alone(who, subject))
+
+
+def _visitor_alone(who: Party, subject: Subject) -> tuple[int | None, ...]:
+    return tuple(who.visitor if kind == "visitors" else None for kind in OTHERS[subject])

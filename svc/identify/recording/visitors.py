@@ -1,0 +1,99 @@
+"""The visitors and blocks of an organization in one transaction: what matching reads of them, and what it changes.
+
+What may live here: rows of matching. Whose report it is decides `svc.identify.matching`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from svc.features.tables import BLOCKS, DELETED_VISITORS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
+from svc.identify.history.visitor_numbers import ANY_NUMBER, NextNumber
+from svc.identify.matching import EMPTY_BLOCK, Block, BlockKey, Recognition, Visitor
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.tenants.queries import refuse_given
+
+
+class Applied(NamedTuple):
+    """The visitor to which an identification was assigned: its id, and its number in the store."""
+
+    id: str
+    number: int | None
+    """`None` for a visitor who cannot be known again."""
+
+
+class VisitorTables:
+    """The store as matching sees it, for one organization and one transaction: it answers what matching asks, writes
+    what it changes, and keeps what was read so that nothing is read twice.
+    """
+
+    def __init__(self, transaction: Transaction, organization: int, next_number: NextNumber = ANY_NUMBER) -> None:
+        self._transaction = transaction
+        self._organization = organization
+        self._next_number = next_number
+        self._blocks: dict[BlockKey, Block] = {}
+        self._visitors: dict[int, Visitor | None] = {}
+
+    def block(self, key: BlockKey) -> Block:
+        """Return the block under this key with the changes of this identification; an empty one when there is none."""
+        block = self._blocks.get(key)
+        if block is None:
+            block = self._blocks[key] = self._transaction.get(BLOCKS, self._organization, key) or EMPTY_BLOCK
+        return block
+
+    def visitor(self, number: int) -> Visitor | None:
+        """Return the visitor's record as it was before this identification; `None` if it was deleted. Raises
+        `CorruptionError` if a corrupt table hides it, since the visitor would then get another id.
+        """
+        if number not in self._visitors:
+            found = self._visitors[number] = self._transaction.get(VISITORS, self._organization, number)
+            if found is None and not self._transaction.has(DELETED_VISITORS, self._organization, number):
+                raise CorruptionError(f"visitor {number} is missing, and a block has it")
+        return self._visitors[number]
+
+    def first_seen_s(self, number: int | None, now_s: int) -> int:
+        """Return when a visitor was first seen, in Unix seconds; `now_s` if it had no record before."""
+        known = None if number is None else self.visitor(number)
+        return now_s if known is None else known.first_seen_s
+
+    def apply(self, recognition: Recognition, new_visitor_id: str) -> Applied:
+        """Write the visitor and the blocks that a recognition changes; returns the visitor's id and number. A new
+        visitor gets `new_visitor_id` and the `next_number` of the index; nothing is written for one without a record.
+        """
+        number, visitor = recognition.number, recognition.visitor
+        if number is None:
+            if visitor is None:
+                return Applied(new_visitor_id, None)
+            visitor = msgspec.structs.replace(visitor, visitor_id=new_visitor_id)
+            number = self._new_number(new_visitor_id)
+        for key, weight in recognition.postings:
+            self._put_block(key, self.block(key).with_posting(number, weight))
+        if recognition.left is not None:
+            self._transaction.put(VISITORS, (self._organization, recognition.split_from), recognition.left)
+        if recognition.disputed is not None:
+            other, record = recognition.disputed
+            self._transaction.put(VISITORS, (self._organization, other), record)
+        if visitor is not None:
+            self._transaction.put(VISITORS, (self._organization, number), visitor)
+            return Applied(visitor.visitor_id, number)
+        known = self.visitor(number)
+        assert known is not None, "matching returned a visitor that it never read"
+        return Applied(known.visitor_id, number)
+
+    def _new_number(self, visitor_id: str) -> int:
+        number, at_once = self._next_number
+        if number is None:
+            taken = self._transaction.get(VISITOR_COUNTS, self._organization) or 0
+            number = taken + 1
+            refuse_given(self._transaction, VISITORS, self._organization, number)
+            self._transaction.put(VISITOR_COUNTS, (self._organization,), taken + at_once)
+        self._transaction.put(VISITOR_IDS, (self._organization, visitor_id.encode()), number)
+        return number
+
+    def _put_block(self, key: BlockKey, block: Block) -> None:
+        if block is not self._blocks[key]:
+            self._blocks[key] = block
+            self._transaction.put(BLOCKS, (self._organization, key), block)

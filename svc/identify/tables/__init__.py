@@ -1,0 +1,1 @@
+"""The tables of identifications and of what matching remembers."""

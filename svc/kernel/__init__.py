@@ -1,0 +1,1 @@
+"""What any durable service with many tenants needs, and nothing of visitors: store, HTTP, workers, command line."""

@@ -1,0 +1,1 @@
+"""Who may do what: keys, members, sessions, roles, and the audit of changes."""

@@ -1,0 +1,1 @@
+"""What every command uses: options, output, help, logs, and how it opens a data directory."""

@@ -1,0 +1,152 @@
+"""The structs of bodies and queries as JSON Schema (draft 2020-12), with what each field means.
+
+What may live here: pure functions from types to schemas. Forms and texts both come from the types, so that what is
+published is what is checked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+import msgspec
+
+from svc.kernel.values.fields import OR_ELSE
+
+Json = dict[str, Any]
+
+COMPONENTS = "#/components/schemas/"
+
+_REFERENCE = re.compile(COMPONENTS + r"(\w+)")
+
+
+def components(bodies: Iterable[type[msgspec.Struct]], responses: Iterable[type[msgspec.Struct]]) -> dict[str, Json]:
+    """Return the schema of every struct that requests and responses are made of, by its name.
+
+    A struct that is in `responses` alone has open enumerations: their values are listed, and others are not forbidden
+    (decisions 1.10). Raises `KeyError`, naming the field, for a field without a description.
+    """
+    bodies, responses = list(bodies), list(responses)
+    requested = {kind.__name__ for kind in _within(bodies)}
+    kinds = {kind.__name__: kind for kind in _within([*bodies, *responses])}
+    _, schemas = msgspec.json.schema_components(kinds.values(), ref_template=COMPONENTS + "{name}")
+    described: dict[str, Json] = {}
+    awaited = [kind.__name__ for kind in (*bodies, *responses)]
+    while awaited:
+        name = awaited.pop()
+        if name not in described:
+            described[name] = _described(kinds[name], schemas[name], is_open=name not in requested)
+            awaited += _REFERENCE.findall(msgspec.json.encode(described[name]).decode())
+    return dict(sorted(described.items()))
+
+
+def parameters(query: type[msgspec.Struct]) -> Iterator[Json]:
+    """Yield one OpenAPI parameter object for each field of a query. Raises `KeyError` for a field without a
+    description.
+    """
+    _, schemas = msgspec.json.schema_components([query], ref_template=COMPONENTS + "{name}")
+    described = _described(query, schemas[query.__name__], is_open=False, is_query=True)
+    for name, schema in described["properties"].items():
+        required = name in described.get("required", ())
+        description = schema.pop("description")
+        yield {"name": name, "in": "query", "required": required, "description": description, "schema": schema}
+
+
+def reference(kind: type[msgspec.Struct]) -> Json:
+    """`{"$ref": ...}` to the component of a struct."""
+    return {"$ref": COMPONENTS + kind.__name__}
+
+
+def example(schemas: Mapping[str, Json], schema: Json) -> Any:
+    """Return a value of the schema, put together from the examples of its parts. `schemas` are the components that it
+    refers to; raises `KeyError` if a part has neither an example nor parts.
+    """
+    if "examples" in schema:
+        return schema["examples"][0]
+    if "$ref" in schema:
+        return example(schemas, schemas[schema["$ref"].removeprefix(COMPONENTS)])
+    if "anyOf" in schema:
+        return example(schemas, schema["anyOf"][0])
+    if schema.get("type") == "array":
+        return [example(schemas, schema["items"])]
+    return {name: example(schemas, part) for name, part in schema["properties"].items()}
+
+
+def of(annotated: Any) -> Json:
+    """Return the schema of an annotated type that is not a struct, such as that of a header."""
+    return _arranged(msgspec.json.schema(annotated))
+
+
+def _described(kind: type[msgspec.Struct], schema: Json, *, is_open: bool, is_query: bool = False) -> Json:
+    described: Json = msgspec.json.decode(msgspec.json.encode(schema))  # defaults that are tuples become arrays
+    for for_developers in ("title", "description"):
+        described.pop(for_developers, None)
+    for name, part in described["properties"].items():
+        if "description" not in part:
+            raise KeyError(f"{kind.__name__}.{name} has no description")
+        if not is_query:  # of a body, a generated client would require what has a default
+            default = part.pop("default", None)
+            if default is not None and not is_open:
+                part["description"] += f" Default: `{msgspec.json.encode(default).decode()}`."
+        described["properties"][name] = _arranged(_opened(part) if is_open else part)
+    if not described["required"]:
+        del described["required"]
+    return described
+
+
+_FIRST, _LAST = ("description", "type"), ("examples",)
+
+
+def _arranged(part: Any) -> Any:
+    """A schema in the order in which it is read: what it means, what it is, examples."""
+    match part:
+        case list():
+            return [_arranged(inner) for inner in cast("list[Any]", part)]
+        case dict():
+            schema = cast("Json", part)
+            middle = [name for name in schema if name not in (*_FIRST, *_LAST)]
+            return {
+                name: schema[name] if name in _LAST else _arranged(schema[name])
+                for name in (*_FIRST, *middle, *_LAST)
+                if name in schema
+            }
+        case _:
+            return part
+
+
+def _opened(part: Any) -> Any:
+    """Enumerations as lists of what there is now, and a part that may have another form as one of two. A constant stays
+    one.
+    """
+    match part:
+        case list():
+            return [_opened(inner) for inner in cast("list[Any]", part)]
+        case {"$ref": str(own), "or_else": str(other)}:
+            return {"anyOf": [{"$ref": own}, {"$ref": COMPONENTS + other}]}
+        case {"enum": [*values], **others} if all(isinstance(value, str) for value in values):
+            return {"type": "string", "x-extensible-enum": values} | _opened(others)
+        case dict():
+            return {key: _opened(value) for key, value in cast("Json", part).items()}
+        case _:
+            return part
+
+
+def _within(kinds: Iterable[type[msgspec.Struct]]) -> list[type[msgspec.Struct]]:
+    """The structs, and those that they are made of."""
+    return list(dict.fromkeys(found for kind in kinds for found in _structs(msgspec.inspect.type_info(kind))))
+
+
+def _structs(part: Any) -> Iterator[type[msgspec.Struct]]:
+    if isinstance(part, msgspec.inspect.StructType):
+        yield part.cls
+    if isinstance(part, msgspec.inspect.Metadata):
+        extra = cast("dict[str, type[msgspec.Struct]] | None", part.extra)  # pyright: ignore[reportUnknownMemberType]
+        if extra is not None and OR_ELSE in extra:
+            yield from _structs(msgspec.inspect.type_info(extra[OR_ELSE]))
+    if isinstance(part, msgspec.Struct):
+        for name in part.__struct_fields__:
+            yield from _structs(getattr(part, name))
+    elif isinstance(part, tuple):
+        for inner in cast("tuple[Any, ...]", part):
+            yield from _structs(inner)

@@ -1,0 +1,133 @@
+"""Sockets that listen, and the connections that are accepted from them.
+
+Sockets are opened here, or inherited from a supervisor that keeps them open while the service restarts. That needs no
+event loop: the parent of several workers opens its sockets before it forks, and each worker makes listeners of them.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections import deque
+from collections.abc import MutableMapping
+from contextlib import suppress
+from typing import NamedTuple
+
+import trio
+
+from svc.kernel.values.addresses import read_bind
+
+FIRST_DESCRIPTOR = 3
+"""Of those that systemd passes (sd_listen_fds(3))."""
+AT_ONCE = 8
+"""Connections that are accepted in one pass of the loop. Few, so that workers who share a socket share a burst, too."""
+METRICS = "metrics"
+"""Name of the inherited sockets that are for the metrics: `FileDescriptorName=` of systemd.socket(5)."""
+
+
+class Inherited(NamedTuple):
+    """The listening sockets that a supervisor passed."""
+
+    clients: list[socket.socket]
+    metrics: list[socket.socket]
+
+
+def open_sockets(bind: str, backlog: int) -> list[socket.socket]:
+    """Listen on `host:port` and return the sockets: one for each address of a host name; no host means every address.
+    Raises `ValueError` for text of another form, and `OSError` if an address cannot be bound.
+    """
+    host, port = read_bind(bind)
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    opened: list[socket.socket] = []
+    unusable: OSError | None = None
+    try:
+        for family, kind, protocol, _, address in found:
+            try:
+                one = socket.socket(family, kind, protocol)
+            except OSError as error:  # a kernel without IPv6 still resolves its addresses
+                unusable = error
+                continue
+            opened.append(one)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            one.bind(address)
+            one.listen(backlog)
+    except BaseException:
+        for one in opened:
+            one.close()
+        raise
+    if not opened:
+        raise unusable or OSError(f"{bind!r} has no address")
+    return opened
+
+
+def inherited_sockets(environment: MutableMapping[str, str]) -> Inherited | None:
+    """Return the sockets that systemd passed to this process, `None` if it passed none (sd_listen_fds(3)).
+
+    The variables that announce them are removed, so that no other process takes them for its own. Raises `ValueError`
+    for a descriptor that is not a listening TCP socket.
+    """
+    process, count = environment.pop("LISTEN_PID", ""), environment.pop("LISTEN_FDS", "")
+    names = environment.pop("LISTEN_FDNAMES", "").split(":")
+    if process != str(os.getpid()) or not count.isdigit() or count == "0":
+        return None
+    inherited = Inherited([], [])
+    for number in range(int(count)):
+        descriptor = FIRST_DESCRIPTOR + number
+        name = names[number] if number < len(names) else ""
+        (inherited.metrics if name == METRICS else inherited.clients).append(_listening(descriptor))
+    return inherited
+
+
+def _listening(descriptor: int) -> socket.socket:
+    os.set_inheritable(descriptor, False)
+    with suppress(OSError):
+        found = socket.socket(fileno=descriptor)
+        is_tcp = found.family in (socket.AF_INET, socket.AF_INET6) and found.type == socket.SOCK_STREAM
+        if is_tcp and found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            return found
+        found.detach()
+    raise ValueError(
+        f"the inherited descriptor {descriptor} is not a TCP socket that listens: a socket unit needs "
+        "ListenStream=HOST:PORT and Accept=no"
+    )
+
+
+class PlainListener(trio.abc.Listener[trio.SocketStream]):
+    """As `trio.SocketListener`, for a socket that listens and does not block, with several connections in one pass.
+
+    trio's listener accepts one in each pass. While passes are long, a client that connects behind some hundred others
+    would wait for some hundred passes before this service knows of it: the kernel's queue has no turns.
+    """
+
+    def __init__(self, plain: socket.socket) -> None:
+        self._plain = plain
+        self._inner = trio.SocketListener(trio.socket.from_stdlib_socket(plain))
+        self._accepted: deque[trio.SocketStream] = deque()
+        """Handed out before the loop goes on, so that none is left here when the listener is closed."""
+
+    @property
+    def socket(self) -> trio.socket.SocketType:
+        """The socket that listens."""
+        return self._inner.socket
+
+    async def accept(self) -> trio.SocketStream:
+        """Accept the next connection; there is no checkpoint if it was accepted together with the previous one. Raises
+        `OSError`.
+        """
+        if self._accepted:
+            return self._accepted.popleft()
+        first = await self._inner.accept()
+        for _ in range(AT_ONCE - 1):
+            try:
+                accepted, _ = self._plain.accept()
+            except OSError:  # nobody waits; and what is wrong is wrong at the next call, which says so
+                break
+            accepted.setblocking(False)
+            self._accepted.append(trio.SocketStream(trio.socket.from_stdlib_socket(accepted)))
+        return first
+
+    async def aclose(self) -> None:
+        """Close the socket that listens; connections that were accepted go on."""
+        await self._inner.aclose()

@@ -1,0 +1,118 @@
+"""What a store notes of its installation: the region of its keys, the pepper that they are hashed with, and the limits
+that the service last ran with.
+
+All stand in `META`. It holds whole numbers alone: the region is part of a key there, `region/us`; of the pepper it has
+32 bits of a digest, and the share of one organization is in millionths. A server of another region, or with another
+pepper, would refuse every key (decisions 2.11).
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from svc.features.tables import KEYS, META
+from svc.kernel.store import durable_files
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.store import Store
+from svc.kernel.values.errors import OperatorError
+
+PEPPER_BYTES = 32
+_PREFIX = "region/"
+
+
+class WrongRegionError(OperatorError):
+    """The store belongs to another region than the server's."""
+
+
+def region_of(snapshot: Snapshot) -> str | None:
+    """Return the region that the store belongs to; `None` before the first use."""
+    regions = [name.removeprefix(_PREFIX) for (name,), _ in snapshot.scan(META) if name.startswith(_PREFIX)]
+    return regions[0] if regions else None
+
+
+def claim_region(transaction: Transaction, region: str) -> None:
+    """Record the region at the first use of a store, and refuse any other from then on. A store without an active key
+    of its region may change it, since no key is refused by that. Raises `WrongRegionError`.
+    """
+    known = region_of(transaction)
+    if known == region:
+        return
+    if known is not None:
+        if known in _active_regions(transaction):
+            raise WrongRegionError(
+                f"the store has keys of region {known!r} and this program runs with region {region!r}, which refuses "
+                f"all of them: set region = {known!r} (SVC_REGION={known}), or name another --data"
+            )
+        transaction.delete(META, _PREFIX + known)
+    transaction.put(META, (_PREFIX + region,), 1)
+
+
+def derive_region(transaction: Transaction) -> None:
+    """Record the region of a store that was created before regions were recorded: that of its active keys, if all have
+    the same. Otherwise the next use decides.
+    """
+    regions = _active_regions(transaction)
+    if len(regions) == 1:
+        transaction.put(META, (_PREFIX + regions.pop(),), 1)
+
+
+def _active_regions(snapshot: Snapshot) -> set[str]:
+    return {key.region for _, key in snapshot.scan(KEYS) if key.status == "active"}
+
+
+def pepper_mark(pepper: bytes) -> int:
+    """Return a 32-bit digest of a pepper, which the store keeps so that it cannot be opened with another pepper, which
+    would make every key invalid.
+    """
+    return int.from_bytes(hmac.digest(pepper, b"svc store mark 1", "sha256")[:4])
+
+
+def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes]) -> None:
+    """Create a pepper for a store whose own is lost or compromised, bind the store to it, and write it to `path` with
+    mode 0600.
+
+    Nothing that was made with the old one is valid afterwards: keys, signing secrets of webhooks, deferred tokens,
+    cursors. The caller must have revoked every key, so that the store never names a key as active that cannot be
+    verified. After an interruption, run it again: until it completes, the store cannot be opened with the present
+    pepper.
+    """
+    pepper = entropy(PEPPER_BYTES)
+    beside = path.with_name(path.name + ".new")
+    beside.unlink(missing_ok=True)
+    durable_files.write(beside, pepper)
+
+    def mark(transaction: Transaction) -> None:
+        transaction.put(META, ("pepper_mark",), pepper_mark(pepper))
+
+    store.write_one_now(mark)
+    durable_files.rename(beside, path)
+
+
+_CAPACITY, _SHARE = "served_capacity_bytes", "served_share_millionths"
+
+
+class ServedLimits(NamedTuple):
+    """The limits from which an organization's share of the store follows, for commands that run beside the service
+    without its settings.
+    """
+
+    capacity_bytes: int
+    """How large the store could become when the service started: `Store.capacity_bytes`."""
+    store_share: float
+    """The setting."""
+
+
+def served_limits(snapshot: Snapshot) -> ServedLimits | None:
+    """Return the limits of the last start; `None` before the first one."""
+    capacity_bytes, share = snapshot.get(META, _CAPACITY), snapshot.get(META, _SHARE)
+    return None if capacity_bytes is None or share is None else ServedLimits(capacity_bytes, share / 1e6)
+
+
+def record_limits(transaction: Transaction, limits: ServedLimits) -> None:
+    """Store the limits of a service that starts; write nothing if they are stored already."""
+    if served_limits(transaction) != limits:
+        transaction.put(META, (_CAPACITY,), limits.capacity_bytes)
+        transaction.put(META, (_SHARE,), round(limits.store_share * 1e6))

@@ -1,0 +1,139 @@
+"""Opening the store in a directory or a database: its version, its tables, and the upgrade of an older one."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+from svc.features.migrations import FORMER_TABLES, MIGRATIONS, Migration, OlderStoreError, migrate, refuse_newer
+from svc.features.tables import META, TABLES
+from svc.kernel.store.engine import Engine, EngineError, MissingTableError, OpenEngine, StoreFullError
+from svc.kernel.store.lmdb.engine import LmdbEngine
+from svc.kernel.store.lmdb.environment import DEFAULT_MAP_BYTES, FILE
+from svc.kernel.store.local import LocalStore
+from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.snapshot import check_row
+from svc.kernel.store.store import ReadTransaction, Store, rehearsal
+from svc.world import RunSync, wall_clock_ms
+
+
+def open_store(
+    location: Path | StoreUrl,
+    run_sync: RunSync,
+    *,
+    map_bytes: int = DEFAULT_MAP_BYTES,
+    durable: bool = True,
+    migrations: Sequence[Migration] = MIGRATIONS,
+    upgrade: bool = True,
+    now_ms: Callable[[], int] = wall_clock_ms,
+    open_engine: OpenEngine | None = None,
+) -> Store:
+    """Open or create the store in a directory or a database; upgrade an older one unless `upgrade` is false.
+    `durable=False` skips the fsync, for stores that are thrown away. `now_ms`: the clock for the time of a commit,
+    while changes are recorded for a follower.
+
+    Raises `migrations.NewerStoreError` if a later version of the service has written the store,
+    `migrations.OlderStoreError`, `EngineError` and `CorruptionError`.
+    """
+    engine = engine_at(location, map_bytes=map_bytes, durable=durable, open_engine=open_engine)
+    try:
+        version = version_of(engine)
+        _refuse_other_versions(version, len(migrations), upgrade=upgrade)
+        _refuse_missing_tables(engine, version, len(migrations))
+        engine.open_tables([table.name for table in TABLES], create=True)
+        if version < len(migrations):
+            engine.open_tables(engine.tables().intersection(FORMER_TABLES))
+        store = LocalStore(engine, run_sync, now_ms)
+        _migrate(store, migrations)
+    except BaseException:
+        engine.close()
+        raise
+    return store
+
+
+def _migrate(store: Store, migrations: Sequence[Migration]) -> None:
+    """In place, since a migration may change every row; through memory where a follower has to have its changes."""
+    job = partial(migrate, migrations=migrations)
+    if store.is_recorded():
+        store.write_one_now(job, may_use_reserve=True)
+    else:
+        store.change_log(job)
+
+
+def write_problem(directory: Path, map_bytes: int = DEFAULT_MAP_BYTES) -> str | None:
+    """Return why nothing can be written to the store in a directory, by a write that leaves nothing behind; `None` if
+    it was stored, or something else is wrong, which opening the store says. Nothing may have the store open here: a
+    process whose sync has failed cannot go on with it (ADR 183).
+    """
+    if not (directory / FILE).exists():
+        return None
+    try:
+        with closing(LmdbEngine.open(directory, map_bytes=map_bytes, check_row=check_row)) as engine:
+            engine.open_tables([META.name])
+            engine.write(rehearsal, may_use_reserve=True)
+    except (MissingTableError, StoreFullError, CorruptionError):
+        return None
+    except EngineError as error:
+        return str(error) if getattr(error.__cause__, "code", None) in _OF_THE_DISK else None
+    return None
+
+
+_OF_THE_DISK = (errno.EIO, errno.EROFS)
+
+
+def engine_at(
+    location: Path | StoreUrl,
+    *,
+    map_bytes: int = DEFAULT_MAP_BYTES,
+    durable: bool = True,
+    open_engine: OpenEngine | None = None,
+) -> Engine:
+    """Open and return the engine of the store in a directory, with `open_engine` if given, or in a database. Raises
+    what opening raises.
+    """
+    if isinstance(location, Path):
+        return (open_engine or LmdbEngine.open)(location, map_bytes=map_bytes, durable=durable, check_row=check_row)
+    from svc.kernel.store.postgresql.engine import PostgresqlEngine  # noqa: PLC0415  commands start faster without
+
+    return PostgresqlEngine.open(location, map_bytes=map_bytes, durable=durable, check_row=check_row)
+
+
+def version_of(engine: Engine) -> int:
+    """Return the version of the store in an engine; 0 if nothing was ever committed. Nothing is created. Raises
+    `EngineError` and `CorruptionError`.
+    """
+    try:
+        engine.open_tables([META.name])
+    except MissingTableError:
+        return 0
+    with ReadTransaction(engine) as snapshot:
+        return snapshot.get(META, "version") or 0
+
+
+def _refuse_other_versions(version: int, known: int, *, upgrade: bool) -> None:
+    """Before a table is opened, which would make it in a store that has none of that name."""
+    refuse_newer(version, known)
+    if 0 < version < known and not upgrade:
+        raise OlderStoreError(
+            f"the store has version {version} and this program writes {known}: stop what is using it and start "
+            "`svc serve` on it, which keeps a copy and upgrades it"
+        )
+
+
+def _refuse_missing_tables(engine: Engine, version: int, known: int) -> None:
+    """Opening a store makes the tables that are not there: one whose name is corrupt would come back empty."""
+    names = engine.tables()
+    if not version:  # new, or given up while its tables were made
+        engine.open_tables(names)
+        with ReadTransaction(engine) as snapshot:
+            made_meanwhile = META.name in names and snapshot.has(META, "version")
+            if not made_meanwhile and any(snapshot.reader.count(name) for name in names):
+                raise CorruptionError("the store has rows, and nothing says of which version they are")
+    if version == known:
+        missing = sorted({table.name for table in TABLES} - names)
+        if missing:
+            raise CorruptionError(f"the store has lost the table {missing[0]}")

@@ -1,0 +1,127 @@
+"""How a connection is made: to the first of the URL's hosts that will do, each with a time of its own.
+
+libpq's `connect_timeout` and its way from host to host belong to calls that block. Without them it would wait for one
+dead machine as long as TCP does, so each host is an attempt of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+import psycopg
+import trio
+from psycopg import pq
+from psycopg.pq import abc
+
+from svc.kernel.store.postgresql.connection.driving import For, WireSteps, driven, driven_now
+from svc.kernel.store.postgresql.connection.errors import ConnectionLostError, DatabaseError, connecting_failed
+from svc.kernel.store.postgresql.connection.url import StoreUrl
+
+OLDEST_SERVER = 14
+CONNECT_S = 10.0
+"""For the only host, unless the URL has `connect_timeout`."""
+CONNECT_EACH_S = 3.0
+"""For each of several: one that is gone without a word must not keep a node from the next one for long."""
+
+
+async def connected(url: StoreUrl) -> abc.PGconn:
+    """Connect, and return a connection in pipeline mode, for a trio task. Raises `ConnectionLostError`, and
+    `DatabaseError` if another attempt would fail too.
+    """
+    failures = list[ConnectionLostError | DatabaseError]()
+    for host, limit_s in _hosts(await _with_addresses(url)):
+        try:
+            return await driven(_connecting(host), limit_s)
+        except (ConnectionLostError, DatabaseError) as error:
+            failures.append(_of(host, error))
+    raise _failure(failures)
+
+
+def connected_now(url: StoreUrl) -> abc.PGconn:
+    """Connect as `connected` does, blocking the calling thread."""
+    failures = list[ConnectionLostError | DatabaseError]()
+    for host, limit_s in _hosts(url):
+        try:
+            return driven_now(_connecting(host), limit_s)
+        except (ConnectionLostError, DatabaseError) as error:
+            failures.append(_of(host, error))
+    raise _failure(failures)
+
+
+def _hosts(url: StoreUrl) -> Iterator[tuple[StoreUrl, float]]:
+    """Each host as a URL of its own, and the seconds that it has."""
+    lists = {name: url.parameters[name].split(",") for name in ("host", "hostaddr", "port") if name in url.parameters}
+    count = max((len(values) for values in lists.values()), default=1)
+    if any(len(values) not in (1, count) for values in lists.values()):
+        raise DatabaseError("the store's URL has another number of hosts than of addresses or ports")
+    limit_s = float(url.parameters.get("connect_timeout", 0)) or (CONNECT_S if count == 1 else CONNECT_EACH_S)
+    for index in range(count):
+        own = {name: values[index % len(values)] for name, values in lists.items()}
+        yield replace(url, parameters={**url.parameters, **own}), limit_s
+
+
+def _of(host: StoreUrl, error: ConnectionLostError | DatabaseError) -> ConnectionLostError | DatabaseError:
+    """The same, with the host that libpq had no time to name."""
+    name = host.parameters.get("host", "")
+    return type(error)(f"{name}: {error}") if name and name not in str(error) else error
+
+
+def _failure(failures: list[ConnectionLostError | DatabaseError]) -> ConnectionLostError | DatabaseError:
+    """Of all hosts together: where one may succeed later, so may the next attempt."""
+    if len(failures) == 1:
+        return failures[0]
+    lasting = all(isinstance(failure, DatabaseError) for failure in failures)
+    text = "; ".join(dict.fromkeys(map(str, failures)))
+    return DatabaseError(text) if lasting else ConnectionLostError(text)
+
+
+async def _with_addresses(url: StoreUrl) -> StoreUrl:
+    """The same with the addresses of its hosts, which libpq would look up while the loop is blocked. Raises
+    `ConnectionLostError` where there are none.
+    """
+    hosts = url.parameters.get("host", "").split(",")
+    if "hostaddr" in url.parameters or not any(hosts):
+        return url
+    ports = url.parameters.get("port", "").split(",")
+    found: list[tuple[str, str, str]] = []
+    for host, port in zip(hosts, ports * len(hosts) if len(ports) == 1 else ports, strict=False):
+        if not host or host.startswith(("/", "@")):  # a socket in the file system
+            found.append((host, "", port))
+            continue
+        with trio.move_on_after(CONNECT_S), suppress(OSError):
+            addresses = await trio.socket.getaddrinfo(host, None, type=trio.socket.SOCK_STREAM)
+            found += [(host, str(address[4][0]), port) for address in addresses]
+    if not found:
+        raise ConnectionLostError(f"no address is known of the database's host {', '.join(hosts)}")
+    names, addresses, numbers = (",".join(column) for column in zip(*found, strict=True))
+    return replace(url, parameters={**url.parameters, "host": names, "hostaddr": addresses, "port": numbers})
+
+
+def _connecting(url: StoreUrl) -> WireSteps[abc.PGconn]:
+    try:
+        connection = pq.PGconn.connect_start(url.conninfo())
+    except psycopg.Error as error:
+        raise connecting_failed(str(error)) from None
+    try:
+        while (status := connection.connect_poll()) != pq.PollingStatus.OK:
+            if status == pq.PollingStatus.FAILED:
+                raise connecting_failed(connection.get_error_message())  # noqa: TRY301  closed below
+            reading = status == pq.PollingStatus.READING
+            yield connection.socket, For.READABLE if reading else For.WRITABLE
+        refuse_old_server(connection.server_version)
+        connection.nonblocking = 1
+        connection.enter_pipeline_mode()
+    except BaseException:
+        connection.finish()
+        raise
+    return connection
+
+
+def refuse_old_server(version: int) -> None:
+    """Raise `DatabaseError` if a server's version, such as 140003 for 14.3, is too old."""
+    if version < OLDEST_SERVER * 10_000:
+        raise DatabaseError(
+            f"the database is PostgreSQL {version // 10_000}: this program needs {OLDEST_SERVER} or later"
+        )

@@ -1,0 +1,423 @@
+"""Rows that were fetched, as a state to read. What is read and was not fetched is noted, and taken as absent.
+
+A function of a snapshot runs over them as over any state. Where it asked for something that is not here, what it made
+is worth nothing: what it asked for is fetched, all of it in one round trip, and it runs again. As it goes on behind the
+first such row, it asks in one run for all that does not depend on the rows that are missing.
+
+What may live here: the rows, what is missing of them, the statements that fetch and write them, and how long rows are
+kept for queries that may be answered with them. No connection.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import trio
+
+from svc.features.tables import TABLES
+from svc.kernel.store.engine import KeyRange
+from svc.kernel.store.overlay import Raw, RowKey
+from svc.kernel.store.postgresql import statements
+from svc.kernel.store.postgresql.connection.values import byteas, int4, int8, integer, xids
+from svc.kernel.store.postgresql.connection.wire import Result, Statement
+from svc.kernel.store.postgresql.statements import BY_ORGANIZATION, key_columns, organization_of
+from svc.kernel.store.schema.table import FencedBy
+
+FIRST_PAGE = 64
+"""Rows of a range that are fetched at first; `GROWTH` times as many when that was not enough."""
+GROWTH = 4
+MOST_MISSING = 4096
+"""Rows that a run may ask for before it is ended: what it does further rests on guesses."""
+
+EVERY = -1
+"""In the place of a fence, which is 0 for rows of no organization: all of them. What was read belongs to several."""
+OWNER = -2
+"""In the place of a fence: that of the organization which the row belongs to, and which its key does not name."""
+NOTHING = -3
+"""In the place of a fence: none is needed."""
+
+_Take = Callable[[Result, frozenset[int]], None]
+
+_FENCED_BY: Mapping[str, FencedBy] = {table.name: table.fenced_by for table in TABLES}
+_IMMUTABLE = frozenset(table for table, fenced_by in _FENCED_BY.items() if fenced_by == "nothing")
+_NUMBERS = {"count": statements.count, "size": statements.size}
+_ORGANIZATION_BYTES = 4
+_UNKNOWN: Any = object()
+_OTHER_VERSION = bytes(4)
+"""No transaction has this number. Of a row that a page had, so that it is fetched again, and of none that is gone."""
+
+
+class TooMuchMissingError(BaseException):
+    """Ends a run that has asked for `MOST_MISSING` rows that were not fetched. It is not an `Exception`, so that the
+    code that runs does not handle it.
+    """
+
+
+class _Page(NamedTuple):
+    limit: int
+    rows: Sequence[tuple[bytes, bytes]] = ()
+
+    @property
+    def has_ended(self) -> bool:
+        return len(self.rows) < self.limit
+
+
+class Rows:
+    """A `Reader` over rows that were fetched from one state of the database."""
+
+    def __init__(
+        self, known: Callable[[RowKey], Raw] | None = None, *, of_several: bool = False, versioned: bool = False
+    ) -> None:
+        """`known` gives rows that need not be fetched, `None` for others. `of_several`: one statement may fetch rows of
+        several organizations, which a database that spreads rows by organization could not run in one place.
+        `versioned`: rows can be read again (see `look_again`); not together with `of_several`.
+        """
+        self._known = known
+        self._of_several = of_several
+        self._versions: dict[RowKey, bytes | None] | None = {} if versioned else None
+        """Of the rows that were fetched by their keys."""
+        self._read: set[RowKey] = set()
+        self._read_ranges: set[KeyRange] = set()
+        self._looked_at: defaultdict[tuple[str, int], list[bytes]] = defaultdict(list)
+        self.has_changed = False
+        """Whether a second look has found something that was not there at the first."""
+        self._changed: set[RowKey] | None = None
+        self._rows: defaultdict[str, dict[bytes, Raw]] = defaultdict(dict)
+        self._pages: dict[KeyRange, _Page] = {}
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._missing_keys: defaultdict[tuple[str, int], dict[bytes, None]] = defaultdict(dict)
+        self._missing_ranges: dict[KeyRange, _Page] = {}
+        self._missing_numbers: dict[tuple[str, str], None] = {}
+        self._missing = 0
+        self.fences: set[int] = set()
+        """Of the rows that were fetched; see `fence_of`."""
+        self.has_sql_events = False
+        """Whether events are rows for SQL, too, in the state of the fences that are held: see `sql_events`."""
+        self.commit = 0
+        """Grows with each fetch: see `Reader.commit`."""
+
+    def get(self, table: str, key: bytes, /) -> Raw:
+        """See `Reader.get`."""
+        if self._versions is not None:
+            self._read.add((table, key))
+        raw = self._rows[table].get(key, _UNKNOWN)
+        if raw is _UNKNOWN:
+            raw = None if self._known is None else self._known((table, key))
+            if raw is None:
+                self._note_key(table, key)
+        return raw
+
+    def get_many(self, table: str, keys: Sequence[bytes], /) -> list[Raw]:
+        """See `Reader.get_many`."""
+        return [self.get(table, key) for key in keys]
+
+    def range(self, asked: KeyRange, /) -> Iterator[tuple[bytes, bytes]]:
+        """See `Reader.range`. The database checks its pages, and each value has its checksum: nothing is `checked`."""
+        key_range = asked._replace(checked=False)
+        self._read_ranges.add(key_range)
+        page = self._pages.get(key_range)
+        if page is not None:
+            yield from page.rows
+            if page.has_ended:
+                return
+        if key_range not in self._missing_ranges:
+            self._missing_ranges[key_range] = _Page(FIRST_PAGE if page is None else GROWTH * page.limit)
+            self._one_more()
+
+    def count(self, table: str, /) -> int:
+        """See `Reader.count`; reads an index of the table."""
+        return self._number("count", table)
+
+    def size(self, table: str, /) -> int:
+        """See `Reader.size`."""
+        return self._number("size", table)
+
+    def close(self) -> None:
+        """See `Reader.close`."""
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether a row was asked for that was not fetched."""
+        return self._missing > 0
+
+    def begin_reading(self) -> set[RowKey] | None:
+        """Begin to track reads for `look_again`. Return the rows that a second look has found changed, if nothing else
+        that was read before differs; else `None`.
+        """
+        self._read.clear()
+        self._read_ranges.clear()
+        changed, self._changed = self._changed, None
+        return changed
+
+    def look_again(self) -> None:
+        """Request again what was read, as far as it has changed: rows that have another version or were deleted, and
+        all pages. Rows that were fetched but not read are dropped. Numbers are not fetched again: their reader has held
+        every fence from the start.
+        """
+        fetched, self._rows = self._rows, defaultdict(dict)
+        for table, key in self._read:
+            if key in fetched[table]:
+                self._rows[table][key] = fetched[table][key]
+                self._looked_at[table, organization_of(table, key)].append(key)
+        self._missing_ranges = {key_range: _Page(self._pages[key_range].limit) for key_range in self._read_ranges}
+        self._pages = {key_range: self._pages[key_range] for key_range in self._read_ranges}
+        self._missing = 1
+        self.has_changed, self._changed = False, set()
+
+    def fetches(self) -> list[Statement]:
+        """Return the statements that fetch everything that is missing; pass their results to `take`."""
+        return [statement for statement, _ in self._asked()]
+
+    def take(self, results: Sequence[Result], but: frozenset[int] = frozenset()) -> None:
+        """Add the results of `fetches`, in their order, except the rows of the organizations in `but`."""
+        for (_, take), result in zip(self._asked(), results, strict=True):
+            take(result, but)
+        self._missing_keys.clear()
+        self._missing_ranges.clear()
+        self._missing_numbers.clear()
+        self._looked_at.clear()
+        self._missing = 0
+        self.commit += 1
+
+    def _asked(self) -> Iterator[tuple[Statement, _Take]]:
+        """Statements, and what takes their results."""
+        tables: defaultdict[str, list[int]] = defaultdict(list)
+        for table, organization in self._missing_keys:
+            tables[table].append(organization)
+        for table, organizations in tables.items():
+            parts = [organizations] if self._of_several else [[organization] for organization in organizations]
+            for part in parts:
+                yield self._ask_keys(table, part), partial(self._take_keys, table, part)
+        for (table, organization), keys in self._looked_at.items():
+            yield self._ask_changed(table, organization, keys), partial(self._take_changed, table)
+        alike: defaultdict[tuple[str, bool, int], list[KeyRange]] = defaultdict(list)
+        for key_range, page in self._missing_ranges.items():
+            if self._of_several and key_range.beyond is not None and not key_range.keys_only:
+                alike[key_range.table, key_range.reverse, page.limit].append(key_range)
+            else:
+                yield page_of(key_range, page.limit), partial(self._take_page, key_range)
+        for (table, reverse, limit), key_ranges in alike.items():
+            if len(key_ranges) == 1:
+                yield page_of(key_ranges[0], limit), partial(self._take_page, key_ranges[0])
+            else:
+                yield _select_several(table, key_ranges, limit, reverse=reverse), partial(self._take_pages, key_ranges)
+        for what, table in self._missing_numbers:
+            yield Statement(_NUMBERS[what](table)), partial(self._take_number, what, table)
+
+    def _ask_keys(self, table: str, organizations: list[int]) -> Statement:
+        if len(organizations) == 1:
+            (organization,) = organizations
+            keys = list(self._missing_keys[table, organization])
+            sql = statements.fetch(table) if self._versions is None else statements.fetch_versions(table)
+            return Statement(sql, (int4(organization), byteas(keys)))
+        keys = [key for organization in organizations for key in self._missing_keys[table, organization]]
+        return Statement(statements.fetch_of_several(table), key_columns(table, keys))
+
+    def _take_keys(self, table: str, organizations: list[int], result: Result, but: frozenset[int]) -> None:
+        rows = self._rows[table]
+        for organization in organizations:
+            if (fence := fence_of(table, organization)) not in but:
+                rows.update(dict.fromkeys(self._missing_keys[table, organization]))
+                self.fences.add(fence)
+        if self._versions is not None:
+            self._versions.update(dict.fromkeys((table, key) for key in self._missing_keys[table, organizations[0]]))
+            self._take_versions(table, result, but)
+            return
+        rows.update(result.rows if not but else [row for row in result.rows if row[0] in rows])
+
+    def _ask_changed(self, table: str, organization: int, keys: list[bytes]) -> Statement:
+        assert self._versions is not None
+        versions = [self._versions[table, key] for key in keys]
+        return Statement(statements.fetch_changed(table), (int4(organization), byteas(keys), xids(versions)))
+
+    def _take_versions(self, table: str, result: Result, but: frozenset[int]) -> None:
+        assert self._versions is not None
+        assert not but, "one organization has its rows, or waits"
+        rows = self._rows[table]
+        for key, value, version in result.rows:
+            rows[key] = value
+            self._versions[table, key] = version
+
+    def _take_changed(self, table: str, result: Result, but: frozenset[int]) -> None:
+        self.has_changed |= bool(result.rows)
+        if result.rows and any(key_range.table == table for key_range in self._read_ranges):
+            self._changed = None  # the page may be younger than the row, and as it was; what a job adds to it is not
+        if self._changed is not None:
+            self._changed.update((table, key) for key, _, _ in result.rows)
+        self._take_versions(table, result, but)
+
+    def _take_page(self, key_range: KeyRange, result: Result, but: frozenset[int]) -> None:
+        if (fence := _fence_of_range(key_range)) in but:
+            return
+        rows, limit = result.rows, self._missing_ranges[key_range].limit
+        page = _Page(limit, [(key, b"") for (key,) in rows] if key_range.keys_only else rows)
+        before = self._pages.get(key_range, page)
+        if before != page:
+            self.has_changed, self._changed = True, None
+        self._pages[key_range] = page
+        self.fences.add(fence)
+        if not key_range.keys_only:
+            known = self._rows[key_range.table]
+            for key, _ in before.rows:
+                known.pop(key, None)
+            known.update(rows)
+            if self._versions is not None:
+                self._versions.update(((key_range.table, key), _OTHER_VERSION) for key, _ in rows)
+
+    def _take_pages(self, key_ranges: list[KeyRange], result: Result, but: frozenset[int]) -> None:
+        found: list[list[tuple[bytes, bytes]]] = [[] for _ in key_ranges]
+        for key_range, key, value in result.rows:
+            found[integer(key_range) - 1].append((key, value))
+        for key_range, rows in zip(key_ranges, found, strict=True):
+            self._take_page(key_range, Result(rows, len(rows)), but)
+
+    def _take_number(self, what: str, table: str, result: Result, but: frozenset[int]) -> None:
+        del but  # it is of all organizations
+        self._numbers[what, table] = integer(result.rows[0][0])
+        self.fences.add(EVERY)
+
+    def again(self) -> Rows:
+        """Return the same request for another state of the store: every row that was fetched or is missing is to be
+        fetched.
+        """
+        other = Rows(self._known)
+        for table, rows in self._rows.items():
+            for key in rows:
+                other._missing_keys[table, organization_of(table, key)][key] = None
+        for key_range, keys in self._missing_keys.items():
+            other._missing_keys[key_range].update(keys)
+        pages = self._pages | self._missing_ranges
+        other._missing_ranges = {key_range: _Page(page.limit) for key_range, page in pages.items()}
+        other._missing_numbers = dict.fromkeys((*self._numbers, *self._missing_numbers))
+        other._missing = 1
+        return other
+
+    def found(self, table: str, key: bytes) -> Raw:
+        """Return the fetched value of a row; `None` if it does not exist or was not fetched."""
+        return self._rows[table].get(key)
+
+    def found_everywhere(self) -> Iterator[tuple[RowKey, bytes]]:
+        """Yield every row that was fetched."""
+        for table, rows in self._rows.items():
+            for key, raw in rows.items():
+                if raw is not None:
+                    yield (table, key), raw
+
+    def _number(self, what: str, table: str) -> int:
+        found = self._numbers.get((what, table))
+        if found is None:
+            self._missing_numbers[what, table] = None
+            self._missing += 1
+        return found or 0
+
+    def _note_key(self, table: str, key: bytes) -> None:
+        keys = self._missing_keys[table, organization_of(table, key)]
+        if key not in keys:
+            keys[key] = None
+            self._one_more()
+
+    def _one_more(self) -> None:
+        self._missing += 1
+        if self._missing > MOST_MISSING:
+            raise TooMuchMissingError
+
+
+def is_immutable(table: str) -> bool:
+    """Return whether rows of this table never change after they were written."""
+    return table in _IMMUTABLE
+
+
+def fence_of(table: str, organization: int) -> int:
+    """Return the fence that a transaction which writes such a row has to hold. `organization`: that of the row's key, 0
+    if it has none.
+    """
+    match _FENCED_BY[table]:
+        case "key":
+            return organization
+        case "owner":
+            return OWNER
+        case "nothing":
+            return NOTHING
+
+
+def _fence_of_range(key_range: KeyRange) -> int:
+    table, first, beyond, *_ = key_range
+    low = organization_of(table, first)
+    fence = fence_of(table, low)
+    if fence in (OWNER, NOTHING) or table not in BY_ORGANIZATION:
+        return fence
+    if beyond is None or len(first) < _ORGANIZATION_BYTES:
+        return EVERY
+    high = organization_of(table, beyond) - (len(beyond) <= _ORGANIZATION_BYTES)
+    return low if high == low else EVERY
+
+
+def writes(changed: Mapping[RowKey, Raw]) -> Iterator[Statement]:
+    """Yield the statements that write the rows, and delete those that are `None`, in key order, so that two
+    transactions which write the same rows of no fence do not wait for each other.
+    """
+    put: defaultdict[str, list[tuple[bytes, bytes]]] = defaultdict(list)
+    deleted: defaultdict[tuple[str, int], list[bytes]] = defaultdict(list)
+    for table, key in sorted(changed):
+        raw = changed[table, key]
+        if raw is None:
+            deleted[table, organization_of(table, key)].append(key)
+        else:
+            put[table].append((key, raw))
+    for table, rows in put.items():
+        keys, values = zip(*rows, strict=True)
+        sql = statements.add(table) if is_immutable(table) else statements.write(table)
+        yield Statement(sql, (*key_columns(table, keys), byteas(values)))
+    for (table, organization), keys in deleted.items():
+        yield Statement(statements.delete(table), (int4(organization), byteas(keys)))
+
+
+def page_of(key_range: KeyRange, limit: int) -> Statement:
+    """Return the statement that fetches the first rows of a range, at most `limit`."""
+    table, first, beyond, reverse, keys_only, _ = key_range
+    sql = statements.page(table, has_end=beyond is not None, reverse=reverse, keys_only=keys_only)
+    bounds = (first,) if beyond is None else (first, beyond)
+    return Statement(sql, (int8(limit), *(part for key in bounds for part in (int4(organization_of(table, key)), key))))
+
+
+def _select_several(table: str, key_ranges: list[KeyRange], limit: int, *, reverse: bool) -> Statement:
+    firsts = key_columns(table, [key_range.first for key_range in key_ranges])
+    beyonds = key_columns(table, [key_range.beyond or b"" for key_range in key_ranges])
+    return Statement(statements.pages_of_several(table, reverse=reverse), (int8(limit), *firsts, *beyonds))
+
+
+class RecentRows:
+    """A cache of fetched rows, for at most `for_s` seconds. Rows found to be missing are not cached."""
+
+    def __init__(self, for_s: float) -> None:
+        self._half_s = for_s / 2
+        self._new: dict[RowKey, bytes] = {}
+        self._old: dict[RowKey, bytes] = {}
+        self._since_s = 0.0
+
+    def get(self, key_range: RowKey) -> Raw:
+        """Return the cached row; `None` if it is not cached."""
+        self._turn_over()
+        raw = self._new.get(key_range)
+        return self._old.get(key_range) if raw is None else raw
+
+    def add(self, rows: Rows) -> None:
+        """Cache the fetched rows for at most `for_s` seconds; rows found to be missing are not cached."""
+        self._turn_over()
+        self._new.update(rows.found_everywhere())
+
+    def invalidate(self, key_ranges: Iterable[RowKey]) -> None:
+        """Drop these rows from the cache: they were written."""
+        for key_range in key_ranges:
+            self._new.pop(key_range, None)
+            self._old.pop(key_range, None)
+
+    def _turn_over(self) -> None:
+        """What was added in one half is kept to the end of the next one."""
+        now_s = trio.current_time()
+        if now_s - self._since_s >= self._half_s:
+            self._old = self._new if now_s - self._since_s < 2 * self._half_s else {}
+            self._new, self._since_s = {}, now_s

@@ -1,0 +1,96 @@
+"""Whether writes are stored, by effect: what was tried, and what came of it (decisions 17.4, ADR 183).
+
+What may live here: times of attempts, and what follows from them. Nothing asks for a cause: a lock, a right, a table, a
+disk and a rule of somebody else all look the same from here, and the text of the last error is for the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from svc.kernel.store.engine import EngineError
+from svc.kernel.store.group import LeaseLostError
+
+FAILING_S = 10.0
+"""Writes that were tried for so long, none of which was stored, fail."""
+SUSPECT_S = 2.0
+"""From an attempt that has not ended after so long on, writes are rehearsed, as after one that failed."""
+
+
+class WriteHealth:
+    """The attempts of one process. Times are seconds of the monotonic clock `elapsed_s`.
+
+    Only two things prove that writes are stored: an identification that was, and a rehearsal, which writes to every
+    table (`Store.rehearse`). Others use other tables. Only a rehearsal can prove it while clients are turned away; if
+    the next write fails nevertheless, as for a rule about the rows of events, writes fail at once.
+    """
+
+    def __init__(self, elapsed_s: Callable[[], float]) -> None:
+        self._elapsed_s = elapsed_s
+        self._pending: dict[object, float] = {}
+        self._stored_s = float("-inf")
+        self._failed_since_s: float | None = None
+        self._is_on_probation = False
+        self.because = "no attempt has ended yet"
+        """The error of the latest attempt that failed."""
+
+    @contextmanager
+    def attempt(self, *, proves: bool = False) -> Generator[None]:
+        """Note an attempt to write. `proves`: where it succeeds, writes are stored, of all kinds that matter."""
+        token, began_s = object(), self._elapsed_s()
+        self._pending[token] = began_s
+        try:
+            yield
+        except LeaseLostError:  # the store took the word of another process
+            raise
+        except EngineError as error:
+            self.note_failure(error, began_s)
+            raise
+        else:
+            if proves:
+                self.note_stored()
+        finally:
+            del self._pending[token]
+
+    def note_failure(self, error: EngineError, began_s: float | None = None) -> None:
+        """Note that something failed that began then."""
+        self.because = str(error)
+        now_s = self._elapsed_s()
+        # One that began earlier may end later: a rehearsal beside it fails sooner.
+        since_s = max(now_s if began_s is None else began_s, self._stored_s)
+        self._failed_since_s = since_s if self._failed_since_s is None else min(self._failed_since_s, since_s)
+        if self._is_on_probation:
+            self._failed_since_s = min(self._failed_since_s, now_s - FAILING_S)
+
+    def note_stored(self) -> None:
+        """Note that an identification was stored."""
+        self._stored_s, self._failed_since_s, self._is_on_probation = self._elapsed_s(), None, False
+
+    def note_full(self) -> None:
+        """Note that a rehearsal was refused for want of space: what failed before is over, and `full` is a state of its
+        own.
+        """
+        self._failed_since_s = None
+
+    def note_rehearsed(self) -> None:
+        """Note that a rehearsal was stored."""
+        was_failing = self.is_failing()
+        on_probation = was_failing or self._is_on_probation
+        self.note_stored()
+        self._is_on_probation = on_probation
+
+    def is_failing(self) -> bool:
+        """Return whether writes were tried for `FAILING_S`, and none was stored."""
+        return self.unproven_s() >= FAILING_S
+
+    def needs_rehearsal(self) -> bool:
+        """Return whether an attempt has failed or takes long, and nothing was stored since."""
+        return self._failed_since_s is not None or self.unproven_s() > SUSPECT_S
+
+    def unproven_s(self) -> float:
+        """Return the seconds since the first attempt after the last success, if it has failed or not ended; else 0."""
+        begun = [max(began_s, self._stored_s) for began_s in self._pending.values()]
+        if self._failed_since_s is not None:
+            begun.append(self._failed_since_s)
+        return max(0.0, self._elapsed_s() - min(begun)) if begun else 0.0

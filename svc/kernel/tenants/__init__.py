@@ -1,0 +1,1 @@
+"""Organizations: their records, their money, and what they hold of the store."""

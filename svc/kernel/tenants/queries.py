@@ -1,0 +1,270 @@
+"""Read queries: functions of a snapshot. What they return is what the callers show; they change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from svc.features.tables import (
+    BALANCES,
+    BILLING_CHANGES,
+    CREDITS,
+    DEFERRED_REPORTS,
+    DOCUMENTS,
+    EVENTS,
+    KEY_IDS,
+    KEYS,
+    LEDGER,
+    ORGANIZATION_IDS,
+    ORGANIZATION_KEYS,
+    ORGANIZATIONS,
+    SETTLEMENTS,
+    WEIGHTS,
+    WEIGHTS_SNAPSHOTS,
+    Table,
+)
+from svc.identify.model import PLATFORMS, Platform
+from svc.identify.records import DeferredReport, Document, Event, Organization
+from svc.identify.scoring.score import Weights
+from svc.identify.scoring.weights import StoredWeights, resolve
+from svc.kernel.access.credentials import ApiKey, KeyKind, is_key_id
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.snapshot import Snapshot, all_present
+from svc.kernel.tenants.billing import BillingChange, LedgerEntry, Settlement
+from svc.kernel.values.ids import is_organization_id
+
+KEYS_AT_ONCE = 32
+"""Keys that are asked for together."""
+
+SDK_KEYS: tuple[KeyKind, ...] = ("public", "secret")
+"""Kinds of keys that have weights of their own."""
+
+
+class Account(NamedTuple):
+    """An organization and its balance in micro-dollars."""
+
+    organization: Organization
+    balance_micros: int
+
+
+class ScopeWeights(NamedTuple):
+    """The weights of one platform, as an organization or one of its keys sees them."""
+
+    platform: Platform
+    stored: StoredWeights | None
+    """The scope's own configuration; `None` when its parent's is in force."""
+    in_force: Weights
+
+
+def find_key(snapshot: Snapshot, digest: bytes) -> ApiKey | None:
+    """Return the key whose secret has this digest (`credentials.digest`), revoked or not; `None` if there is none."""
+    return snapshot.get(KEYS, digest)
+
+
+def organization(snapshot: Snapshot, number: int) -> Organization:
+    """Return an organization by its number, removed or not. Raises `LookupError` for a number that was never given."""
+    found = snapshot.get(ORGANIZATIONS, number)
+    if found is None:
+        raise LookupError(f"no organization has the number {number}")
+    return found
+
+
+def organizations(snapshot: Snapshot) -> list[int]:
+    """Return the numbers of all organizations, oldest first, including removed ones and those whose row
+    cannot be read.
+    """
+    return [ORGANIZATIONS.key.unpack(raw)[0] for raw, _ in snapshot.unchecked(ORGANIZATIONS, b"")]
+
+
+def is_removed(snapshot: Snapshot, number: int) -> bool:
+    """Return whether the operator has removed the organization; `False` for a number that was never given."""
+    found = snapshot.get(ORGANIZATIONS, number)
+    return found is not None and found.removed_at_ms is not None
+
+
+MAX_LOOKED_AT = 64
+"""Organizations among which a single one in use is looked for; a store that had more is no single organization's."""
+
+
+def share_in_force(snapshot: Snapshot, store_share: float) -> float:
+    """Return the share of the store that an organization may use: the setting `store_share`, or all of it where no
+    other organization is in use.
+    """
+    found = snapshot.scan_past_corruption(ORGANIZATIONS, (0,), (0xFFFFFFFF,))
+    looked_at = [row for _, row in islice(found, MAX_LOOKED_AT)]
+    in_use = sum(isinstance(row, CorruptionError) or row.removed_at_ms is None for row in looked_at)
+    is_alone = len(looked_at) < MAX_LOOKED_AT and in_use <= 1
+    return max(1.0, store_share) if is_alone else store_share
+
+
+def find_account(snapshot: Snapshot, organization_id: str) -> Account | None:
+    """Return an organization by its public id, removed or not; `None` if there is none. Any text may be passed."""
+    number = snapshot.get(ORGANIZATION_IDS, organization_id) if is_organization_id(organization_id) else None
+    return None if number is None else Account(organization(snapshot, number), balance(snapshot, number))
+
+
+def accounts(snapshot: Snapshot) -> list[Account]:
+    """Return all organizations with their balances, oldest first, removed ones included."""
+    return [Account(found, balance(snapshot, number)) for (number,), found in snapshot.scan(ORGANIZATIONS)]
+
+
+def balance(snapshot: Snapshot, number: int) -> int:
+    """Return the sum of the organization's ledger in micro-dollars; it may be negative. Raises as
+    `known_balance` does.
+    """
+    return known_balance(snapshot.get(BALANCES, number))
+
+
+def known_balance(micros: int | None) -> int:
+    """Return the value of a row of `BALANCES`. Raises `CorruptionError` for `None`: every organization has
+    a balance.
+    """
+    if micros is None:
+        raise CorruptionError("the balance of an organization is missing")
+    return micros
+
+
+def refuse_given(snapshot: Snapshot, table: Table[Any], *key: int) -> None:
+    """Check that the next number of a table, the end of `key`, is free: raise `CorruptionError` if a row has this
+    number or a larger one. The count of given numbers is then missing or old, and another record would be overwritten.
+    """
+    found = next(snapshot.scan_keys(table, key, (key[0] + 1,) if len(key) > 1 else None), None)
+    if found is not None:
+        raise CorruptionError(f"{table.name} has {found}, and fewer numbers were given")
+
+
+def newest_settlements(snapshot: Snapshot, number: int, limit: int) -> list[tuple[int, Settlement]]:
+    """Return (UTC day since 1970, its totals) of the last `limit` settled days, newest first."""
+    rows = snapshot.scan_reverse(SETTLEMENTS, (number,), (number + 1,))
+    return [(day, settled) for (_, day), settled in islice(rows, limit)]
+
+
+def newest_credits(snapshot: Snapshot, number: int, limit: int) -> list[LedgerEntry]:
+    """Return the last credits on the ledger, newest first; a negative one was taken back. Charges are not read."""
+    keys = snapshot.scan_keys_reverse(CREDITS, (number,), (number + 1,))
+    lines = (snapshot.get(LEDGER, *key) for key in islice(keys, limit))
+    return [line for line in lines if line is not None]
+
+
+def newest_billing_changes(snapshot: Snapshot, number: int, limit: int) -> list[BillingChange]:
+    """Return the last changes of the billing status, newest first."""
+    rows = snapshot.scan_reverse(BILLING_CHANGES, (number,), (number + 1,))
+    return [change for _, change in islice(rows, limit)]
+
+
+def keys_of(snapshot: Snapshot, number: int) -> list[ApiKey]:
+    """Return all keys of an organization, oldest first, revoked ones included."""
+    return list(scan_keys(snapshot, number))
+
+
+def scan_keys(snapshot: Snapshot, number: int, after: ApiKey | None = None) -> Iterator[ApiKey]:
+    """Yield the keys of an organization, oldest first, including revoked ones; with `after`, only those after it in
+    that order. Raises `CorruptionError` also if the index names a key that is missing.
+    """
+    start = None if after is None else (number, after.created_at_ms, after.id)
+    listed = (
+        (key[-1], digest) for key, digest in snapshot.scan(ORGANIZATION_KEYS, number, start=start) if key != start
+    )
+    while some := [(key_id, snapshot.get(KEYS, digest)) for key_id, digest in islice(listed, KEYS_AT_ONCE)]:
+        for _, key in all_present(some, "the key {} is missing, but an index has it".format):
+            yield key
+
+
+def event(snapshot: Snapshot, number: int, request_id: UUID) -> Event | None:
+    """Return an event of the organization in any environment, however old, if retention has not deleted it; else
+    `None`.
+    """
+    return snapshot.get(EVENTS, number, request_id.bytes)
+
+
+def document(snapshot: Snapshot, number: int, request_id: UUID) -> Document | None:
+    """Return the archived report of an event; `None` if none was archived, or it was deleted."""
+    return snapshot.get(DOCUMENTS, number, request_id.bytes)
+
+
+def deferred_report(snapshot: Snapshot, number: int, request_id: UUID) -> DeferredReport | None:
+    """Return the deferred report that was accepted for an event; `None` if there is none. Raises `CorruptionError` for
+    a corrupt neighboring row, because it may be the report under a damaged key.
+    """
+    return next((report for _, report in snapshot.scan(DEFERRED_REPORTS, number, request_id.bytes)), None)
+
+
+def weights_snapshot(snapshot: Snapshot, digest: bytes) -> dict[str, int]:
+    """Return the weights by signal that have this digest, which a document names. They are kept as long as a document
+    names them.
+    """
+    kept = snapshot.get(WEIGHTS_SNAPSHOTS, digest)
+    assert kept is not None, f"the weights {digest.hex()} are not kept"
+    return kept.weights
+
+
+def find_key_by_id(snapshot: Snapshot, key_id: str) -> ApiKey | None:
+    """Return a key of any organization and kind, revoked or not, by its id; `None` if there is none. Raises
+    `CorruptionError` also if the index names a key that is missing.
+    """
+    digest = snapshot.get(KEY_IDS, key_id) if is_key_id(key_id) else None
+    key = None if digest is None else snapshot.get(KEYS, digest)
+    if digest is not None and key is None:
+        raise CorruptionError(f"the key {key_id} is missing, but its row of {KEY_IDS.name} exists")
+    return key
+
+
+def find_key_of(snapshot: Snapshot, number: int, key_id: str, kinds: Sequence[KeyKind]) -> ApiKey | None:
+    """Return a key of the organization and of one of these kinds, revoked or not, by its id; `None` if there is none.
+    Raises `CorruptionError` also if only the organization's index names it.
+    """
+    key = find_key_by_id(snapshot, key_id)
+    if key is None and any(
+        known == key_id for *_, known in snapshot.scan_keys(ORGANIZATION_KEYS, (number,), (number + 1,))
+    ):
+        raise CorruptionError(f"the key {key_id} is missing, but its row of {ORGANIZATION_KEYS.name} exists")
+    return key if key is not None and key.organization == number and key.kind in kinds else None
+
+
+def find_sdk_key(snapshot: Snapshot, number: int, key_id: str) -> ApiKey | None:
+    """Return a public or secret key of the organization, revoked or not, by its id; `None` if there is none."""
+    return find_key_of(snapshot, number, key_id, SDK_KEYS)
+
+
+def weights_key(number: int, key_id: str | None, platform: Platform) -> tuple[int, int, str]:
+    """Return the key in `WEIGHTS` of the configuration of an SDK key for a platform, or with `key_id=None` of the
+    organization's own.
+    """
+    return number, PLATFORMS.index(platform), key_id or ""
+
+
+def stored_weights(snapshot: Snapshot, number: int, key_id: str | None, platform: Platform) -> StoredWeights | None:
+    """Return the configuration of an SDK key for a platform, or with `key_id=None` of the organization; `None` if it
+    has none and the weights of its parent are in force.
+    """
+    return snapshot.get(WEIGHTS, *weights_key(number, key_id, platform))
+
+
+def weights_in_force(snapshot: Snapshot, number: int, key_id: str | None, platform: Platform) -> Weights:
+    """Return the weights that score this platform's reports for an SDK key, or with `key_id=None` for the organization
+    as a whole (decisions 6.2).
+    """
+    of_key = None if key_id is None else stored_weights(snapshot, number, key_id, platform)
+    of_organization = stored_weights(snapshot, number, None, platform) if of_key is None else None
+    return resolve(of_key, of_organization, platform)
+
+
+def keys_with_weights(snapshot: Snapshot, number: int, platform: Platform) -> frozenset[str]:
+    """Return the ids of the organization's SDK keys that have a configuration of their own for a platform."""
+    stem = (number, PLATFORMS.index(platform))
+    keys = snapshot.scan_keys_reverse(WEIGHTS, stem, (number, stem[1] + 1))
+    return frozenset(key_id for _, _, key_id in keys if key_id)
+
+
+def scope_weights(snapshot: Snapshot, number: int, key_id: str | None) -> tuple[ScopeWeights, ...]:
+    """Return every platform's weights, as the organization (`key_id=None`) or one of its keys sees them."""
+    return tuple(
+        ScopeWeights(
+            platform,
+            stored_weights(snapshot, number, key_id, platform),
+            weights_in_force(snapshot, number, key_id, platform),
+        )
+        for platform in PLATFORMS
+    )

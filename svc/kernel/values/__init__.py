@@ -1,0 +1,1 @@
+"""Small values and their spelling: ids, times, addresses, texts, errors. Pure."""

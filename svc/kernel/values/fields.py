@@ -1,0 +1,97 @@
+"""What published fields say of themselves, and the types of those that several bodies, parameters and headers share.
+
+What may live here: annotated types, and how they are annotated. A field that occurs in one struct is described there.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, get_args
+
+from msgspec import Meta, Struct, inspect
+
+from svc.identify.model import LABEL_REASONS, Label, Level
+
+A_TIME = "2026-01-05T10:00:00.000Z"
+A_REQUEST_ID = "019b8d2f-3c40-7a51-9d0e-6f1b2c3d4e5f"
+AN_EVENT_ID = "019b8d2f-3c40-7f03-8a11-52d7c0e94b6a"
+A_KEY_ID = "key_4fzZ0aQbX7Lr2WmKc9Tn"
+A_LIST_ID = "lst_2Vn8Kd0sWq5Xb3Tz7LmP"
+A_MEMBER_ID = "mem_7Kp2Wc9TnX0aQbLr4fZz"
+A_WEBHOOK_ID = "whk_9sD2kLm4Qp7Rt1VwXz5B"
+A_REPORT: dict[str, Any] = {
+    "userAgent": "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
+    "platform": "Linux x86_64",
+    "languages": ["en-GB", "en"],
+    "timezone": "Europe/London",
+    "screen": {"width": 1920, "height": 1080, "colorDepth": 24, "devicePixelRatio": 1},
+    "hardwareConcurrency": 8,
+    "canvas": "5d1f0a4c7be2",
+}
+
+TIME_FORM = {"format": "date-time"}
+UUID_FORM = {"format": "uuid"}
+OR_ELSE = "or_else"
+OBJECT_FORM = {"type": "object", "additionalProperties": True}
+
+
+def about(description: str, *examples: Any, form: dict[str, Any] | None = None) -> Meta:
+    """Return the description of a field for the published documents. Without `examples`, one is composed from those of
+    its parts. `form`: JSON Schema that decoding does not check, because the service makes the value itself or a rule of
+    the domain checks it. Write an optional field of a shared type as `Annotated[VisitorId, about(...)] | UnsetType`:
+    around the union, both would be merged.
+    """
+    return Meta(description=description, examples=[*examples] or None, extra_json_schema=form)
+
+
+def or_else(other: type[Struct]) -> Meta:
+    """Return what the published documents say of a part of a response that has this form instead, in place of its own
+    type. Encoding takes both; msgspec has no type for one of two structs without tags.
+    """
+    return Meta(extra={OR_ELSE: other}, extra_json_schema={OR_ELSE: other.__name__})
+
+
+def bare(described: inspect.Type) -> inspect.Type:
+    """Return a type without the `Meta` around it; any other type as it is."""
+    return described.type if isinstance(described, inspect.Metadata) else described
+
+
+def open_to(*values: str) -> dict[str, list[str]]:
+    """Return the JSON Schema of an open enumeration in responses, to which later versions may add values (decisions
+    1.10).
+    """
+    return {"x-extensible-enum": [*values]}
+
+
+def id_form(prefix: str) -> dict[str, str]:
+    """Return the JSON Schema of an id: the prefix and twenty letters and digits (decisions 1.1)."""
+    return {"pattern": f"^{prefix}[0-9A-Za-z]{{20}}$"}
+
+
+Time = Annotated[str, Meta(extra_json_schema=TIME_FORM)]
+Timestamp = Annotated[Time, Meta(examples=[A_TIME])]
+RequestId = Annotated[str, about("UUIDv7 of the request; it sorts by time.", A_REQUEST_ID, form=UUID_FORM)]
+VisitorId = Annotated[
+    str, about("Stable id of the visitor, within the organization.", "0qppzPLvL54VURDkQrfS", form=id_form(""))
+]
+OrganizationId = Annotated[
+    str, about("The organization that the key acts on.", "org_Yv3kPq8sT1nB6wDx0hRz", form=id_form("org_"))
+]
+KeyId = Annotated[str, about("Id of the key.", A_KEY_ID, form=id_form("key_"))]
+WebhookId = Annotated[str, about("Id of the endpoint.", A_WEBHOOK_ID, form=id_form("whk_"))]
+Confidence = Annotated[Level, about("How well founded it is; it does not change the weight.", "high")]
+Cursor = Annotated[str, Meta(examples=["AZuNLzxAfFGdDm8bLD1OX1OKp9pTEb2H"])]
+PageCursor = Annotated[Cursor, about("`next_cursor` of the page before; the first page when left out.")]
+Tag = Annotated[str, about("The caller's own reference, shown again on the event and in webhooks.", "order 1234")]
+AccountId = Annotated[
+    str,
+    about("The customer's id of the account that the visitor acts for. Opaque: no e-mail address.", "user-8271"),
+]
+Action = Annotated[str, about("What the visitor does, such as `sign_up`, `log_in` or `checkout`.", "log_in")]
+EventLabel = Annotated[
+    str,
+    about("What the event turned out to be; left out where nobody has said.", "fraud", form=open_to(*get_args(Label))),
+]
+EventLabelReason = Annotated[str, about("Why it has that label.", "chargeback", form=open_to(*LABEL_REASONS))]
+
+SUSPECT_SCORE = about("Sum of the weights of the signals that fired. Absent or `null` when not scored.", 40)
+"""Of a number, or of one that may be `null`."""

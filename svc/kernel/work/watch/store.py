@@ -1,0 +1,244 @@
+"""The store watch: whether the store commits and stores, whether its file is still there, and whether this loop runs;
+and small periodic work on the store.
+
+Owns what it has logged. Receives and sends no messages: callers of `state` read it. Each second it writes this
+process's pulse, and where nothing was committed for some seconds it makes an empty commit, so that a lock that nobody
+releases is noticed without traffic, too. After a write that failed it rehearses one each second (decisions 17.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Literal, Protocol
+
+import structlog
+import trio
+
+from svc.features.retention.jobs import clock_confirmation
+from svc.kernel.store import operations
+from svc.kernel.store.engine import EngineError, StoreFullError, UnavailableError
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.store.store import Store
+from svc.kernel.values.histogram import WAIT_S, Histogram, HistogramStatistics
+from svc.kernel.values.timestamps import timestamp
+from svc.kernel.work.watch.clock import ServiceClock
+
+log = structlog.get_logger()
+
+INTERVAL_S = 1.0
+STALLED_S = 10.0
+"""A commit that takes longer has stalled; a leader that is silent for longer is blocked."""
+SAY_S = 60.0
+"""Between two lines of the log about a state that lasts."""
+PROBE_S = 5.0
+"""Without a commit for so long, an empty one is made."""
+
+
+class Pulse(Protocol):
+    """The heartbeats of all processes that serve the store; see `svc.kernel.workers.pulse.PulseBoard`."""
+
+    def beat(self, index: int, now_s: float, commit_since_s: float | None) -> None:
+        """Note that this process's loop runs."""
+
+    def mark_leader(self, index: int, now_s: float) -> None:
+        """Note that this process is the leader from now on."""
+
+    def oldest_commit_s(self, now_s: float) -> float:
+        """Return the age in seconds of the oldest commit that is under way."""
+        ...
+
+    def leader_silent_s(self, now_s: float) -> float:
+        """Return the seconds since the leader's last heartbeat."""
+        ...
+
+    def silences_s(self, now_s: float) -> list[float]:
+        """Return the seconds since the last heartbeat of each process."""
+        ...
+
+
+StoreState = Literal["ok", "failing", "stalled", "lost", "unreachable"]
+
+
+class StoreWatch:
+    """Watches the store for one process, and the clock by which it is written. `index`: the index of its worker; `date`
+    is called with the time of the last write (Unix ms) where the machine's clock is not believed.
+    """
+
+    def __init__(
+        self, store: Store, clock: ServiceClock, pulse: Pulse, index: int, date: Callable[[int], None] = lambda _: None
+    ) -> None:
+        self._store, self._clock, self._pulse, self._index, self._date = store, clock, pulse, index, date
+        self._logged: StoreState = "ok"
+        self._said_s = 0.0
+        self._commits = store.commits
+        self._confirmation: int | None = None
+
+    def state(self) -> StoreState:
+        """Return the state of the store: `lost` if its file is not what was committed, `stalled` if a commit of any
+        process takes longer than `STALLED_S`, `failing` if writes were tried for so long and none was stored,
+        `unreachable` while the clock is far behind the last write, else `ok`.
+        """
+        if self._store.lost() is not None:
+            return "lost"
+        if self.oldest_commit_s() > STALLED_S:
+            return "stalled"
+        if self._store.health.is_failing():
+            return "failing"
+        return "unreachable" if self._clock.behind_s() else "ok"
+
+    def may_commit(self) -> bool:
+        """Whether `state` is `ok`, without a system call: the state of the file is that of at most `INTERVAL_S` ago."""
+        return (
+            self._logged != "lost"
+            and self.oldest_commit_s() <= STALLED_S
+            and not self._store.health.is_failing()
+            and not self._clock.behind_s()
+        )
+
+    def oldest_commit_s(self) -> float:
+        """Return the age in seconds of the oldest commit that is under way in any process; 0 if there is none."""
+        now_s = self._store.elapsed_s()
+        since_s = self._store.commit_since_s
+        return max(0.0 if since_s is None else now_s - since_s, self._pulse.oldest_commit_s(now_s))
+
+    def is_leader_silent(self) -> bool:
+        """Return whether the process that sends webhooks is blocked."""
+        return self._pulse.leader_silent_s(self._store.elapsed_s()) > STALLED_S
+
+    def silences_s(self) -> list[float]:
+        """Return the seconds for which the loop of each process has not run."""
+        return self._pulse.silences_s(self._store.elapsed_s())
+
+    async def run(self) -> None:
+        """Send a heartbeat every `INTERVAL_S` until cancelled, and log each change of the state once."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._probe)
+            nursery.start_soon(self._rehearse)
+            nursery.start_soon(self._note_commits)
+            while True:
+                self._pulse.beat(self._index, self._store.elapsed_s(), self._store.commit_since_s)
+                await self.look_at_clock()
+                self._log(self.state())
+                await trio.sleep(INTERVAL_S)
+
+    def _log(self, state: StoreState) -> None:
+        now_s = self._store.elapsed_s()
+        if state == self._logged and (state == "ok" or now_s - self._said_s < SAY_S):
+            return
+        self._logged, self._said_s = state, now_s
+        if state == "lost":
+            step = "put the file back or restore a backup, then restart the service"
+            log.critical("the store's file is lost: nothing is stored", because=self._store.lost(), next_step=step)
+        elif state == "stalled":
+            age_s = round(self.oldest_commit_s(), 1)
+            because = self._store.why_stalled()
+            log.critical("the store is stalled: a commit has not finished", seconds=age_s, because=because)
+        elif state == "failing":
+            health = self._store.health
+            tried_s = round(health.unproven_s(), 1)
+            log.critical("writes fail: nothing is stored", tried_s=tried_s, because=health.because)
+        elif state == "unreachable":
+            step = "set the clock, or run `svc retention confirm` if it is right"
+            behind_s = round(self._clock.behind_s())
+            log.critical("the clock is behind the last write: nothing is stored", seconds=behind_s, next_step=step)
+        else:
+            log.info("the store commits again")
+
+    async def look_at_clock(self) -> None:
+        """Note when the last write was, and whether an operator has confirmed a clock that is not believed."""
+        if self._store.commits != self._commits:
+            self._commits = self._store.commits
+            self._clock.note_write()
+        if not self._clock.is_doubted():
+            self._confirmation = None
+            return
+        self._date(self._clock.now_ms())
+        with suppress(EngineError):  # asked again in a second
+            confirmation = await self._store.query(clock_confirmation)
+            if self._confirmation is not None and confirmation != self._confirmation:
+                self._clock.believe()
+            self._confirmation = confirmation
+
+    async def _probe(self) -> None:
+        commits = -1
+        while True:
+            await trio.sleep(PROBE_S)
+            if self._store.commits == commits and self._store.commit_since_s is None and self._store.lost() is None:
+                try:
+                    await self._store.probe()
+                except (EngineError, StoreFullError) as error:
+                    log.warning("the store does not take a write", because=str(error))
+            commits = self._store.commits
+
+    async def _rehearse(self) -> None:
+        """Write each second after a write that failed, so that it is known when writes are stored again."""
+        store = self._store
+        while True:
+            await trio.sleep(INTERVAL_S)
+            if store.needs_rehearsal and store.lost() is None:
+                with suppress(UnavailableError, StoreFullError):  # the health of the store has noted it
+                    await store.rehearse()
+
+    async def _note_commits(self) -> None:
+        """Beside the store, so that an older file in its place is missed by the next start and by `svc check`."""
+        while True:
+            await trio.sleep(INTERVAL_S)
+            with suppress(OSError):  # without it less is known, and nothing is lost
+                await self._store.note_commit()
+
+
+MAINTENANCE_INTERVAL_S = 60.0
+BEHIND_MS = 60_000
+"""Commits that nobody has copied for so long: the follower is not running, or cannot write."""
+
+
+async def maintain(store: Store) -> None:
+    """Every `MAINTENANCE_INTERVAL_S` until cancelled, free the reader slots of processes that died, since a forgotten
+    reader makes the file grow without limit, and log if the follower of the operation log is behind or was cut off.
+    """
+    while True:
+        await trio.sleep(MAINTENANCE_INTERVAL_S)
+        freed = store.reader_check()
+        if freed:
+            log.info("cleared stale readers", slots=freed)
+        await _log_follower(store)
+
+
+async def _log_follower(store: Store) -> None:
+    following, behind_ms = await store.query(lambda snapshot: (operations.follower(snapshot), _behind_ms(snapshot)))
+    if following is None:
+        return
+    if following.lost_at_ms is not None:
+        since, because = timestamp(following.lost_at_ms), following.lost_because
+        log.error("nothing is being backed up: the follower was cut off", since=since, because=because)
+    elif behind_ms >= BEHIND_MS:
+        folder = following.destination
+        log.warning("the backup is behind: is its follower running?", seconds=behind_ms // 1000, folder=folder)
+
+
+def _behind_ms(snapshot: Snapshot) -> int:
+    return 0 if operations.follower(snapshot) is None else operations.lag_ms(snapshot)
+
+
+LAG_INTERVAL_S = 0.1
+
+
+class EventLoopLag:
+    """Measures every `LAG_INTERVAL_S` how late the event loop wakes a task that is due: whatever delays that task has
+    delayed all others.
+    """
+
+    def __init__(self) -> None:
+        self._lag_s = Histogram(WAIT_S)
+
+    async def run(self) -> None:
+        """Measure every `LAG_INTERVAL_S` until cancelled."""
+        while True:
+            due = trio.current_time() + LAG_INTERVAL_S
+            await trio.sleep_until(due)
+            self._lag_s.observe(trio.current_time() - due)
+
+    def statistics(self) -> HistogramStatistics:
+        """Return the histogram of the lag since the start, in seconds."""
+        return self._lag_s.statistics()

@@ -1,0 +1,1 @@
+"""The running service, put together: its parts, its process and its metrics."""

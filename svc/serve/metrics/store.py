@@ -1,0 +1,111 @@
+"""The metrics of the store: what this process has written, and how large the store is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from svc.kernel.store.store import StoreSpace, StoreStatistics
+from svc.kernel.tenants.billing import CreditState
+from svc.kernel.work.watch.corruption import CorruptRows
+from svc.kernel.work.watch.store import StoreWatch
+from svc.serve.metrics.samples import Metric, Samples, by, one
+
+COMMITS = Metric("svc_store_commits", "counter", "Commits of the store.")
+JOBS = Metric("svc_store_jobs", "counter", "Changes in those commits.")
+REPEATED = Metric("svc_store_jobs_repeated", "counter", "Changes made again: another process changed what they read.")
+COMMIT_SECONDS = Metric("svc_store_commit_duration_seconds", "histogram", "From its turn until a group was on disk.")
+WAIT_SECONDS = Metric("svc_store_wait_seconds", "histogram", "Until it was a group's turn to be written.")
+BATCH_SIZE = Metric("svc_store_batch_size", "histogram", "Changes in one group.")
+FULL = Metric("svc_store_full", "gauge", "1 while the last write found the map or the disk full.")
+USED_BYTES = Metric("svc_store_used_bytes", "gauge", "Size of the store's file.")
+HELD_BYTES = Metric(
+    "svc_organization_stored_bytes",
+    "gauge",
+    "What an organization holds of the store, for the ten that hold most.",
+    ("organization",),
+)
+MAY_HOLD_BYTES = Metric(
+    "svc_organization_limit_bytes",
+    "gauge",
+    "What one organization may hold: `store_share` of the store, or all of it where there is one organization.",
+)
+SHARE = Metric(
+    "svc_organization_share",
+    "gauge",
+    "What an organization holds, as a part of what it may hold, for the ten that hold most: at 1 it gets 503.",
+    ("organization",),
+)
+MAP_BYTES = Metric("svc_store_map_bytes", "gauge", "Size that it may grow to: `map_gib`.")
+DISK_FREE_BYTES = Metric("svc_store_disk_free_bytes", "gauge", "Left on the disk of the data directory.")
+READERS = Metric("svc_store_readers", "gauge", "Reader slots taken, of 126, by all processes.")
+READER_LAG = Metric(
+    "svc_store_reader_lag_commits",
+    "gauge",
+    "Commits since the oldest snapshot that is still read; makes the file grow.",
+)
+CREDIT = Metric(
+    "svc_organizations_short_of_credit",
+    "gauge",
+    "Organizations whose credit is `used_up`, or `low`: it covers less than seven days.",
+    ("state",),
+)
+ROWS = Metric("svc_store_rows", "gauge", "Rows by table.", ("table",))
+COMMIT_AGE = Metric("svc_store_commit_age_seconds", "gauge", "Age of the oldest commit that is under way.")
+FAILING = Metric("svc_store_failing", "gauge", "1 while writes were tried for 10 s and none was stored.")
+LOST = Metric("svc_store_lost", "gauge", "1 while the store's file is replaced, removed, cut or overwritten.")
+CORRUPT = Metric("svc_corrupt_rows", "counter", "Rows that could not be read, by what was being done.", ("operation",))
+WORKER_SILENT = Metric(
+    "svc_worker_silent_seconds", "gauge", "How long the event loop of a worker has not run.", ("worker",)
+)
+
+STORE_METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
+"""All of these, in this order."""
+
+
+def commit_samples(store: StoreStatistics) -> Samples:
+    """Return the samples of what this process has written: commits, changes in them, and how long they took, in
+    seconds.
+    """
+    yield COMMITS, one(store.commits)
+    yield JOBS, one(store.jobs)
+    yield REPEATED, one(store.repeated)
+    yield COMMIT_SECONDS, one(store.commits_s)
+    yield WAIT_SECONDS, one(store.waits_s)
+    yield BATCH_SIZE, one(store.groups)
+
+
+def corrupt_samples(corrupt: CorruptRows) -> Samples:
+    """Return the samples of what this process could not read."""
+    yield CORRUPT, by(corrupt.found)
+
+
+def watch_samples(watch: StoreWatch) -> Samples:
+    """Return the samples of what hangs: a commit, the file, the loop of a worker."""
+    yield COMMIT_AGE, one(watch.oldest_commit_s())
+    state = watch.state()
+    yield FAILING, one(int(state == "failing"))
+    yield LOST, one(int(state == "lost"))
+    yield WORKER_SILENT, by({str(worker): silent_s for worker, silent_s in enumerate(watch.silences_s())})
+
+
+def space_samples(store: StoreStatistics, space: StoreSpace) -> Samples:
+    """Return the samples of how large the store is and may become, which are the same for all that use it."""
+    yield FULL, one(store.full)
+    yield USED_BYTES, one(store.used_bytes)
+    yield MAP_BYTES, one(store.map_bytes)
+    yield DISK_FREE_BYTES, one(space.disk_free_bytes)
+    yield READERS, one(space.readers)
+    yield READER_LAG, one(space.reader_lag)
+    yield ROWS, by(space.rows)
+
+
+def credit_samples(short: Mapping[CreditState, int]) -> Samples:
+    """Return the samples of how many organizations are short of credit."""
+    yield CREDIT, by({state: short.get(state, 0) for state in ("low", "used_up")})
+
+
+def holding_samples(held: Mapping[str, int], may_hold_bytes: int) -> Samples:
+    """Return the samples of bytes by organization id, and of what one organization may hold."""
+    yield HELD_BYTES, by(held)
+    yield MAY_HOLD_BYTES, one(may_hold_bytes)
+    yield SHARE, by({name: held_bytes / max(may_hold_bytes, 1) for name, held_bytes in held.items()})

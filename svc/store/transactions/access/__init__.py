@@ -1,1 +1,0 @@
-"""Keys, sessions and members: who may do what."""

@@ -1,1 +1,0 @@
-"""Labels, outcomes, reviews and notes, as they are changed (decisions 14)."""

@@ -37,12 +37,13 @@ from bench.identify import Server, prepare, report_body
 from bench.load import CLIENTS, Measured, requests, run
 from bench.reports import device_report
 from svc.features.organizations.command import create_organization
-from svc.features.tables import VISITOR_COUNTS, VISITOR_IDS, VISITORS, WEIGHTS_SNAPSHOTS
 from svc.identify.events.archive import deflate
 from svc.identify.matching import Visitor
 from svc.identify.matching.parameters import ATTRIBUTE_COUNT
 from svc.identify.records import WeightsSnapshot
 from svc.identify.scoring.score import default_weights
+from svc.identify.tables.visitors import VISITOR_COUNTS, VISITOR_IDS, VISITORS
+from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.billing import LedgerEntry

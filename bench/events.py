@@ -29,7 +29,7 @@ from bench.reports import device_report
 from svc.features.keys.command import issue_key
 from svc.features.organizations.command import create_organization
 from svc.features.retention.jobs import EVENTS_A_STEP, expired_by_key
-from svc.features.tables import DOCUMENTS, EVENTS, ORGANIZATIONS, TABLES, WEIGHTS_SNAPSHOTS
+from svc.features.tables import TABLES
 from svc.identify.events.archive import deflate
 from svc.identify.events.hour_counts import sum_of
 from svc.identify.index.queries import Scope
@@ -40,9 +40,12 @@ from svc.identify.queries.events import put_event
 from svc.identify.queries.hours import hours
 from svc.identify.records import Document, Event, WeightsSnapshot
 from svc.identify.scoring.score import default_weights
+from svc.identify.tables.events import DOCUMENTS, EVENTS
+from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.inspection.reading import read_only
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.tenants.tables import ORGANIZATIONS
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World, twenty_characters
 

@@ -23,24 +23,43 @@ import trio
 
 from bench.reports import device_report, submitted
 from bench.retention import EPOCH_MS, Everywhere
-from svc.features import tables
 from svc.features.events.change_jobs import supplement
+from svc.features.tables import TABLES
 from svc.features.webhooks.jobs.deliveries import AttemptRecord, log_attempt
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.features.webhooks.queries import NoWork, next_delivery
 from svc.features.webhooks.records import EndpointKey
 from svc.features.webhooks.schedule import AttemptResult
+from svc.features.webhooks.tables import (
+    ATTEMPT_COUNTS,
+    ATTEMPTS,
+    ATTEMPTS_BY_ENVIRONMENT,
+    ATTEMPTS_BY_EVENT,
+    DELIVERIES,
+    WEBHOOK_EVENTS,
+)
 from svc.identify.events.archive import deflate
 from svc.identify.identification import Submission, assess
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
 from svc.identify.recording.transaction import Recorded, identify
 from svc.identify.records import DeferredReport
+from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENT_SEGMENTS, EVENT_TAIL, EVENTS, IDEMPOTENCY
+from svc.identify.tables.visitors import (
+    ADDRESS_HISTORY,
+    BLOCKS,
+    REPORT_FINGERPRINTS,
+    VISITOR_HISTORY,
+    VISITOR_IDS,
+    VISITORS,
+)
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.inspection.reading import read_only
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.ledger_jobs import add_credit
 from svc.kernel.tenants.organization_jobs import create_organization
+from svc.kernel.tenants.tables import LEDGER
 from svc.kernel.values.ids import DAY_MS
 from svc.world import World
 
@@ -56,7 +75,7 @@ class Part(NamedTuple):
     """Tables that grow by the same thing and are kept for as long."""
 
     name: str
-    tables: tuple[tables.Table[Any], ...]
+    tables: tuple[Table[Any], ...]
     per: str
     """`identification`, `visitor`, `delivery` or `deferred report`."""
     days: float
@@ -64,29 +83,29 @@ class Part(NamedTuple):
 
 
 PARTS = (
-    Part("event", (tables.EVENTS,), "identification", 30),
-    Part("archived report", (tables.DOCUMENTS,), "identification", 30),
-    Part("index of events", (tables.EVENT_TAIL, tables.EVENT_SEGMENTS), "identification", 30),
-    Part("replay memory", (tables.REPORT_FINGERPRINTS,), "identification", 60),
-    Part("idempotency key", (tables.IDEMPOTENCY,), "identification", 1.25),
-    Part("history", (tables.VISITOR_HISTORY, tables.ADDRESS_HISTORY), "identification", 2),
-    Part("ledger", (tables.LEDGER,), "identification", 0),
-    Part("webhook event", (tables.WEBHOOK_EVENTS,), "delivery", 30),
+    Part("event", (EVENTS,), "identification", 30),
+    Part("archived report", (DOCUMENTS,), "identification", 30),
+    Part("index of events", (EVENT_TAIL, EVENT_SEGMENTS), "identification", 30),
+    Part("replay memory", (REPORT_FINGERPRINTS,), "identification", 60),
+    Part("idempotency key", (IDEMPOTENCY,), "identification", 1.25),
+    Part("history", (VISITOR_HISTORY, ADDRESS_HISTORY), "identification", 2),
+    Part("ledger", (LEDGER,), "identification", 0),
+    Part("webhook event", (WEBHOOK_EVENTS,), "delivery", 30),
     Part(
         "delivery and attempt",
         (
-            tables.DELIVERIES,
-            tables.ATTEMPTS,
-            tables.ATTEMPTS_BY_ENVIRONMENT,
-            tables.ATTEMPTS_BY_EVENT,
-            tables.ATTEMPT_COUNTS,
+            DELIVERIES,
+            ATTEMPTS,
+            ATTEMPTS_BY_ENVIRONMENT,
+            ATTEMPTS_BY_EVENT,
+            ATTEMPT_COUNTS,
         ),
         "delivery",
         30,
     ),
-    Part("deferred report", (tables.DEFERRED_REPORTS,), "deferred report", 30),
-    Part("visitor", (tables.VISITORS, tables.VISITOR_IDS), "visitor", 365),
-    Part("blocks of matching", (tables.BLOCKS,), "visitor", 365),
+    Part("deferred report", (DEFERRED_REPORTS,), "deferred report", 30),
+    Part("visitor", (VISITORS, VISITOR_IDS), "visitor", 365),
+    Part("blocks of matching", (BLOCKS,), "visitor", 365),
 )
 
 
@@ -113,7 +132,7 @@ class Growth:
             self._identify(batch)
             self._deliver(batch[-1].at_ms)
         with self.found.store.read() as snapshot:
-            self.counts["visitor"] = snapshot.count(tables.VISITORS)
+            self.counts["visitor"] = snapshot.count(VISITORS)
 
     def _identify(self, batch: list[Submission]) -> None:
         jobs = [
@@ -203,7 +222,7 @@ def _prepare(transaction: Transaction) -> None:
 def table_bytes(directory: Path) -> dict[str, int]:
     """Table -> its pages, in bytes."""
     with read_only(directory / "store", live=True) as store, store.read() as snapshot:
-        return {table.name: snapshot.size(table) for table in tables.TABLES}
+        return {table.name: snapshot.size(table) for table in TABLES}
 
 
 def each(part: Part, sizes: dict[str, int], counts: dict[str, int]) -> float:

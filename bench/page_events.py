@@ -13,16 +13,19 @@ from itertools import islice
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from svc.features.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, LEDGER, REPORT_FINGERPRINTS, Table
 from svc.identify.events.hour_counts import HOUR_MS, NOTHING, HourCounts, sum_of
+from svc.identify.events.segments import Digests, Segment, joined, of_one, packed
 from svc.identify.history.evidence import REPLAY_MEMORY_S, ReportFingerprint
 from svc.identify.index.queries import SLOTS, digests, part_of
-from svc.identify.index.segments import Digests, Segment, joined, of_one, packed
 from svc.identify.indexing.jobs import EVENTS_A_LARGE
 from svc.identify.model import EventSignal, EventTrigger, Verdict
 from svc.identify.network.facts import Country
 from svc.identify.records import Event
+from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
+from svc.identify.tables.visitors import REPORT_FINGERPRINTS
+from svc.kernel.store.schema.table import Table
 from svc.kernel.tenants.billing import LedgerEntry
+from svc.kernel.tenants.tables import LEDGER
 
 CYCLE = 49 * EVENTS_A_LARGE
 """Some 200,000: also those of one transaction."""

@@ -20,16 +20,6 @@ from zlib import crc32
 import msgspec
 
 from bench.page_events import CYCLE, PRICE, Arrived, Events, Rows, add_row, event, row
-from svc.features.tables import (
-    ADDRESS_HISTORY,
-    BALANCES,
-    BLOCKS,
-    HOURS,
-    IDEMPOTENCY,
-    VISITOR_HISTORY,
-    VISITOR_IDS,
-    VISITORS,
-)
 from svc.identify.events.hour_counts import NOTHING, HourCounts, sum_of
 from svc.identify.history.evidence import AddressHistory, VisitorHistory
 from svc.identify.matching import EMPTY_BLOCK, Block, BlockKey, Features, block_keys
@@ -40,8 +30,11 @@ from svc.identify.matching.visitor import first_record
 from svc.identify.network.facts import Country, Known
 from svc.identify.network_data.mmdb import COUNTRY_NAMES
 from svc.identify.records import Event, Idempotency
+from svc.identify.tables.events import HOURS, IDEMPOTENCY
+from svc.identify.tables.visitors import ADDRESS_HISTORY, BLOCKS, VISITOR_HISTORY, VISITOR_IDS, VISITORS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.holding_jobs import add
+from svc.kernel.tenants.tables import BALANCES
 from svc.kernel.values.ids import DAY_MS
 from svc.world import visitor_id
 

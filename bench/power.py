@@ -34,19 +34,13 @@ import trio
 from bench.apart import Apart, Ended
 from bench.disk import Record, compiled, losses, read_log
 from svc.features.invariants import violations
-from svc.features.tables import (
-    DEFERRED_REPORTS,
-    DOCUMENTS,
-    EVENTS,
-    IDEMPOTENCY,
-    KEY_IDS,
-    LEDGER,
-    ORGANIZATION_IDS,
-    TABLES,
-    VISITOR_IDS,
-)
+from svc.features.tables import TABLES
+from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS, IDEMPOTENCY
+from svc.identify.tables.visitors import VISITOR_IDS
+from svc.kernel.access.tables import KEY_IDS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.tenants.ledger_jobs import add_credit
+from svc.kernel.tenants.tables import LEDGER, ORGANIZATION_IDS
 from svc.world import World
 from tests.support.live import ORIGIN, repeatable, report
 from tests.support.process import PROGRAM, Served, run_json

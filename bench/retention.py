@@ -27,7 +27,6 @@ from bench.reports import device_report, submitted
 from svc.features.events.change_jobs import supplement
 from svc.features.retention.jobs import PASS_INTERVAL_MS
 from svc.features.retention.retention import sweep
-from svc.features.tables import EVENTS
 from svc.identify.events.archive import deflate
 from svc.identify.identification import Submission, assess
 from svc.identify.matching import Statistics
@@ -35,6 +34,7 @@ from svc.identify.model import RequestFacts
 from svc.identify.recording.attestation import issue_challenge
 from svc.identify.recording.transaction import Recorded, identify
 from svc.identify.records import DeferredReport
+from svc.identify.tables.events import EVENTS
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.ledger_jobs import add_credit

@@ -27,12 +27,12 @@ import trio
 from bench.far_side import HOSTILE, Arrival, FarSide, far_side, look_up
 from bench.identify import prepare
 from bench.measures import memory_mib, quantile
-from svc.features.tables import ATTEMPTS, DELIVERIES, WEBHOOK_EVENTS
 from svc.features.webhooks.addresses import TargetPolicy
 from svc.features.webhooks.jobs.endpoints import EndpointChange, Issued, NewEndpoint, change_endpoint, create_endpoint
 from svc.features.webhooks.queries import Registered
 from svc.features.webhooks.queues import ORGANIZATION_SLOTS
 from svc.features.webhooks.records import Transport
+from svc.features.webhooks.tables import ATTEMPTS, DELIVERIES, WEBHOOK_EVENTS
 from svc.features.webhooks.transport.connections import tls_context
 from svc.features.webhooks.transport.resolver import SystemResolver
 from svc.features.webhooks.transport.transport import DEADLINE_S, WebhookTransport

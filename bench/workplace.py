@@ -26,8 +26,10 @@ from bench.identify import ENVIRONMENT, Server
 from bench.measures import quantile
 from bench.reports import sdk_report
 from bench.workplace_store import ORIGIN, Workplace
-from svc.features.tables import EVENTS, LISTS, ORGANIZATIONS
+from svc.features.lists.tables import LISTS
+from svc.identify.tables.events import EVENTS
 from svc.kernel.store.inspection.reading import read_only
+from svc.kernel.tenants.tables import ORGANIZATIONS
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World

@@ -26,9 +26,9 @@ from svc.features.members.jobs import add_member
 from svc.features.organizations.command import create_organization
 from svc.features.reviews.jobs import Closing, add_note, close_review
 from svc.features.reviews.queries import find_review
+from svc.features.reviews.tables import OPEN_REVIEWS
 from svc.features.rules.jobs import ruleset_in_force, save_rules
 from svc.features.rules.ruleset import Rule
-from svc.features.tables import DOCUMENTS, EVENTS, OPEN_REVIEWS
 from svc.identify.identification import Submission, assess
 from svc.identify.index.queries import Scope
 from svc.identify.indexing.jobs import rebuild_indexes, step
@@ -38,6 +38,7 @@ from svc.identify.network.facts import AutonomousSystem, Country, Known, Range
 from svc.identify.network_data.mmdb import COUNTRY_NAMES
 from svc.identify.recording.transaction import Recorded, identify
 from svc.identify.records import Document, Event
+from svc.identify.tables.events import DOCUMENTS, EVENTS
 from svc.kernel.access.members import Member
 from svc.kernel.access.roles import Role
 from svc.kernel.store.directory import Opened, open_directory

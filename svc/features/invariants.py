@@ -18,43 +18,11 @@ from typing import Any
 from uuid import UUID
 
 from svc.features.erasure import policies
+from svc.features.erasure.tables import ERASED_EVENTS
 from svc.features.labels.checks import label_faults, outcome_faults, review_faults
 from svc.features.members.checks import address_faults, list_faults, member_faults, ruleset_faults
 from svc.features.quarantine.remedies import corrupt_rows
-from svc.features.tables import (
-    ATTESTED_KEYS,
-    AUDIT,
-    BALANCES,
-    BILLING_CHANGES,
-    BLOCKS,
-    CREDITS,
-    DEFERRED_REPORTS,
-    DELETED_VISITORS,
-    DOCUMENTS,
-    ERASED_EVENTS,
-    ERASURES,
-    EVENTS,
-    HOURS,
-    IDEMPOTENCY,
-    KEY_IDS,
-    KEYS,
-    LEDGER,
-    LEDGER_DAYS,
-    OPERATIONS,
-    ORGANIZATION_IDS,
-    ORGANIZATION_KEYS,
-    ORGANIZATIONS,
-    PAST_DUE,
-    SETTLEMENTS,
-    TABLES,
-    VISITOR_COUNTS,
-    VISITOR_IDS,
-    VISITOR_KEYS,
-    VISITORS,
-    WEIGHTS,
-    WEIGHTS_SNAPSHOTS,
-    Table,
-)
+from svc.features.tables import TABLES
 from svc.features.webhooks.checks import WEBHOOK_RULES
 from svc.identify.checks.index import index_faults
 from svc.identify.checks.tokens import token_faults
@@ -63,18 +31,36 @@ from svc.identify.events.hour_counts import HOUR_MS, NOTHING, HourCounts
 from svc.identify.model import ENVIRONMENTS, PLATFORMS
 from svc.identify.queries.hours import HourKey, hour_key
 from svc.identify.records import Event
+from svc.identify.tables.attestation import ATTESTED_KEYS, VISITOR_KEYS
+from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS, HOURS, IDEMPOTENCY
+from svc.identify.tables.visitors import BLOCKS, DELETED_VISITORS, ERASURES, VISITOR_COUNTS, VISITOR_IDS, VISITORS
+from svc.identify.tables.weights import WEIGHTS, WEIGHTS_SNAPSHOTS
 from svc.kernel.access.key_jobs import counted_keys
+from svc.kernel.access.tables import AUDIT, KEY_IDS, KEYS, ORGANIZATION_KEYS
 from svc.kernel.store import operations
 from svc.kernel.store.engine import EngineError
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.key_parts import moment
 from svc.kernel.store.schema.operation_log import unpack_batch
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.steps import QUIET, Steps
+from svc.kernel.store.tables import OPERATIONS
 from svc.kernel.tenants.billing import FIRST_STATUSES, BillingStatus, Usage, counters
 from svc.kernel.tenants.holding_jobs import counted, holding
 from svc.kernel.tenants.queries import find_sdk_key
 from svc.kernel.tenants.queries import organization as find_organization
+from svc.kernel.tenants.tables import (
+    BALANCES,
+    BILLING_CHANGES,
+    CREDITS,
+    LEDGER,
+    LEDGER_DAYS,
+    ORGANIZATION_IDS,
+    ORGANIZATIONS,
+    PAST_DUE,
+    SETTLEMENTS,
+)
 from svc.kernel.values.ids import DAY_MS, made_at_ms
 
 Rule = Callable[[Snapshot, int], Iterator[str]]

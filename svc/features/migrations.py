@@ -14,18 +14,22 @@ from contextlib import suppress
 import msgspec
 
 from svc.features.accounts.record_jobs import build_records
-from svc.features.tables import ATTEMPTS, CREDITS, LEDGER, META, ORGANIZATIONS, STATISTICS, Table
 from svc.features.webhooks.queries import attempt_index_keys
+from svc.features.webhooks.tables import ATTEMPTS
 from svc.identify.indexing.jobs import rebuild_indexes
 from svc.identify.matching.learned.statistics import rows_of_format_2
 from svc.identify.queries.learned import PRODUCTION, SHARED
+from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.access.key_jobs import counted_keys
 from svc.kernel.store.installation import derive_region
 from svc.kernel.store.schema.codec import Key, Opaque
 from svc.kernel.store.schema.key_parts import U32
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.tables import META
 from svc.kernel.tenants.billing import Usage, counters
 from svc.kernel.tenants.holding_jobs import counted, keep
+from svc.kernel.tenants.tables import CREDITS, LEDGER, ORGANIZATIONS
 from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.ids import DAY_MS
 

@@ -13,10 +13,10 @@ import pytest
 import trio
 import trio.testing
 
-from svc.features.tables import EVENT_SEGMENTS, EVENT_TAIL
 from svc.identify.index.queries import FIRST_PART, SLOTS, SMALL
 from svc.identify.indexing import indexer
 from svc.identify.indexing import jobs as indexing
+from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL
 from svc.kernel.store.engine import KeyRange, Writer
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Transaction

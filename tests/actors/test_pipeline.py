@@ -13,12 +13,13 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from svc.features.tables import EVENTS, VISITOR_COUNTS, VISITORS
 from svc.identify.identification import Identified, Submission
 from svc.identify.model import RequestFacts
 from svc.identify.network.facts import Range
 from svc.identify.pipeline.messages import Admitted, Failed, Identify, PipelineResult
 from svc.identify.pipeline.pipeline import Pipeline, run_admission
+from svc.identify.tables.events import EVENTS
+from svc.identify.tables.visitors import VISITOR_COUNTS, VISITORS
 from svc.kernel.limits.ratelimit import LimitShares
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.engine import EngineError, StoreFullError

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 import pytest
 import trio
 
-from svc.features.tables import BALANCES
 from svc.kernel.store.engine import EngineError
 from svc.kernel.store.local import LocalStore
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.store import Write
+from svc.kernel.tenants.tables import BALANCES
 from svc.kernel.work.watch.clock import ServiceClock
 from svc.kernel.work.watch.store import StoreWatch
 from svc.kernel.workers.pulse import PulseBoard

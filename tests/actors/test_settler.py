@@ -11,9 +11,9 @@ from trio.testing import MockClock
 
 from svc.features.billing.jobs import LINES_A_STEP
 from svc.features.billing.settler import INTERVAL_S, run, settle_all
-from svc.features.tables import SETTLEMENTS
 from svc.kernel.store.store import StoreFullError
 from svc.kernel.tenants.billing import SETTLED_AFTER_MS, Settlement
+from svc.kernel.tenants.tables import SETTLEMENTS
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.work.watch.clock import ClockWatch
 from tests.store.test_ledger import FIRST_DAY, Books

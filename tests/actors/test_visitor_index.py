@@ -14,7 +14,6 @@ import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from svc.features.tables import EVENTS, STATISTICS
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.features.webhooks.records import EndpointKey
 from svc.identify.identification import Duplicate, Identified, Refused, assess
@@ -26,6 +25,8 @@ from svc.identify.pipeline.messages import Admission, Admitted, Assessed, Failed
 from svc.identify.pipeline.visitor_index import ClassKey, Frequencies, VisitorIndex
 from svc.identify.queries.learned import OTHERS, PRODUCTION, SHARED, scope_of
 from svc.identify.recording.transaction import Recorded
+from svc.identify.tables.events import EVENTS
+from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.store import operations
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.postgresql.connection.wire import Statement, Wire

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.features.tables import BLOCKS
 from svc.identify.matching import Block, Features, Statistics, StatisticsUpdate, Visitor, extract
 from svc.identify.matching.blocks import (
     BLOCK_LENGTH,
@@ -30,6 +29,7 @@ from svc.identify.matching.parameters import ATTRIBUTE_COUNT
 from svc.identify.matching.tokens import TOKENS, KeyProbation, Token
 from svc.identify.matching.visitor import EXACT_HASHES, FORMER_VALUES, NETWORKS, first_record
 from svc.identify.model import Agent, Attribute, Claims, Report, RequestFacts
+from svc.identify.tables.visitors import BLOCKS
 from svc.kernel.store.schema.codec import CorruptionError
 from tests.domain.matching_world import (
     CHROME,

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 import trio
 
-from svc.features.tables import EVENTS
 from svc.identify.records import Organization
+from svc.identify.tables.events import EVENTS
 from svc.kernel.access import key_jobs as keys
 from svc.kernel.access.credentials import digest, new_key
 from svc.kernel.store.snapshot import Snapshot

@@ -14,21 +14,13 @@ import trio
 
 from svc.features.billing.jobs import statement
 from svc.features.invariants import violations
-from svc.features.tables import (
-    ATTEMPTS,
-    BALANCES,
-    DELIVERIES,
-    DOCUMENTS,
-    ENDPOINTS,
-    EVENTS,
-    LEDGER,
-    SETTLEMENTS,
-    WEBHOOK_EVENTS,
-)
+from svc.features.webhooks.tables import ATTEMPTS, DELIVERIES, ENDPOINTS, WEBHOOK_EVENTS
 from svc.identify.records import Event
+from svc.identify.tables.events import DOCUMENTS, EVENTS
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants.billing import Usage
 from svc.kernel.tenants.holding_jobs import holding
+from svc.kernel.tenants.tables import BALANCES, LEDGER, SETTLEMENTS
 from svc.kernel.values.ids import DAY_MS, made_at_ms
 from svc.kernel.values.timestamps import timestamp
 from svc.world import LONGEST_LEAD_MS

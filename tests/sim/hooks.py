@@ -13,9 +13,9 @@ from uuid import UUID
 
 import trio
 
-from svc.features.tables import DELIVERIES
 from svc.features.webhooks.content.signature import secrets_key, signing_secret
 from svc.features.webhooks.queries import Registered, endpoints_of
+from svc.features.webhooks.tables import DELIVERIES
 from tests.sim.afterwards import AGAIN_S
 from tests.sim.client import Response
 from tests.sim.machine import Machine

@@ -22,12 +22,13 @@ import trio
 
 from svc.cli.serve.processes import LEADER_LOCK, ClockAtStart, clock_at_start, clock_obstacle
 from svc.features.retention.jobs import confirm_clock
-from svc.features.tables import EVENTS, TABLES, Table
+from svc.features.tables import TABLES
 from svc.features.webhooks.addresses import TargetPolicy
 from svc.features.webhooks.records import Transport
 from svc.features.webhooks.transport.connections import tls_context
 from svc.features.webhooks.transport.transport import WebhookTransport
 from svc.identify.records import Event
+from svc.identify.tables.events import EVENTS
 from svc.kernel.config import Config
 from svc.kernel.http.waiting import LOOK_S
 from svc.kernel.store.backup import files
@@ -35,6 +36,7 @@ from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.engine import EngineError, StoreFullError
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.local import LocalStore
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.store import Store
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.work.leader import Leadership

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from svc.features.tables import Table
 from svc.kernel.store.engine import KeyRange, Reader, after_prefix
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.steps import Steps
 

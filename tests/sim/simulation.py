@@ -27,7 +27,8 @@ import trio
 import trio.testing
 
 from svc.features.invariants import RULES, violations
-from svc.features.tables import DUE, TABLES
+from svc.features.tables import TABLES
+from svc.features.webhooks.tables import DUE
 from svc.kernel.work import leader
 from svc.kernel.work.watch import store as store_watch
 from tests.sim import final_check

@@ -14,31 +14,20 @@ import pytest
 
 from svc import world
 from svc.cli.serve import processes
+from svc.features.lists.tables import LIST_ENTRIES, LIST_MARKS, LISTS
 from svc.features.rules import jobs as rulesets
 from svc.features.rules.ruleset import NOTHING_DECIDED
-from svc.features.tables import (
-    ACCOUNTS,
-    CHALLENGES,
-    DELIVERIES,
-    DUE,
-    ENDPOINTS,
-    EVENTS,
-    IDEMPOTENCY,
-    KEYS,
-    LEDGER,
-    LEDGER_DAYS,
-    LIST_ENTRIES,
-    LIST_MARKS,
-    LISTS,
-    RULESET_HISTORY,
-    RULESETS,
-    VELOCITY,
-    VISITOR_COUNTS,
-    WEBHOOK_EVENTS,
-    Table,
-)
+from svc.features.rules.tables import RULESET_HISTORY, RULESETS
 from svc.features.webhooks.records import Attempted, Transport
+from svc.features.webhooks.tables import DELIVERIES, DUE, ENDPOINTS, WEBHOOK_EVENTS
 from svc.identify.recording import transaction as identification
+from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
+from svc.identify.tables.attestation import CHALLENGES
+from svc.identify.tables.events import EVENTS, IDEMPOTENCY
+from svc.identify.tables.visitors import VISITOR_COUNTS
+from svc.kernel.access.tables import KEYS
+from svc.kernel.store.schema.table import Table
+from svc.kernel.tenants.tables import LEDGER, LEDGER_DAYS
 from svc.kernel.work.watch.clock import ClockWatch, ServiceClock
 from tests.sim.machine import Sabotage
 from tests.sim.plan import (

@@ -11,7 +11,8 @@ from uuid import UUID
 
 import httpx
 
-from svc.features.tables import KEYS, ORGANIZATIONS
+from svc.kernel.access.tables import KEYS
+from svc.kernel.tenants.tables import ORGANIZATIONS
 from tests.support.live import PUBLIC_ADDRESS, SCRIPTED, USER_AGENT, Live, report
 
 IDENTIFY = "/api/v1/identify"

@@ -18,7 +18,8 @@ from svc.features.accounts import routes as account_reads
 from svc.features.erasure.accounts import EVENTS_A_STEP, erase_account
 from svc.features.invariants import violations
 from svc.features.retention.retention import sweep
-from svc.features.tables import ACCOUNT_ERASURES, VELOCITY, WEBHOOK_EVENTS
+from svc.features.webhooks.tables import WEBHOOK_EVENTS
+from svc.identify.tables.accounts import ACCOUNT_ERASURES, VELOCITY
 from svc.identify.velocity.counts import account_digest
 from svc.world import World
 from tests.spec.commands import run_beside

@@ -11,9 +11,10 @@ from uuid import UUID
 
 import pytest
 
-from svc.features.tables import ATTESTED_KEYS, DOCUMENTS, VISITOR_KEYS
 from svc.identify.attestation.attested_key import MAX_KEYS_OF_VISITOR, AttestedKey
 from svc.identify.attestation.trust import published_trust
+from svc.identify.tables.attestation import ATTESTED_KEYS, VISITOR_KEYS
+from svc.identify.tables.events import DOCUMENTS
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.config_loading import load
 from svc.serve.service_parts import read_trust

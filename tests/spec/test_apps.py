@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.features.tables import WEIGHTS
 from svc.features.weights.jobs import save_weights
 from svc.identify.model import Platform
 from svc.identify.scoring.signals import CATALOGUE
 from svc.identify.scoring.weights import StoredWeights, WeightsChange
+from svc.identify.tables.weights import WEIGHTS
 from tests.spec.responses import IDENTIFY
 from tests.support.live import PUBLIC_ADDRESS, Live
 

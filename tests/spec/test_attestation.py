@@ -15,8 +15,10 @@ import trio
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from svc.features.tables import CHALLENGES, DOCUMENTS, STATISTICS
 from svc.identify.attestation.challenge import LIFETIME_MS
+from svc.identify.tables.attestation import CHALLENGES
+from svc.identify.tables.events import DOCUMENTS
+from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.config_loading import load
 from svc.kernel.store.snapshot import Transaction

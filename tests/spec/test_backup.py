@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from svc.features.tables import BALANCES
 from svc.kernel.cli.terminal import progress
+from svc.kernel.tenants.tables import BALANCES
 from svc.world import World
 from tests.spec.commands import Run, run_beside
 from tests.spec.console_browser import SESSION, Browser, link, links, sessions, signed_in

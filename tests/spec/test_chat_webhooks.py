@@ -13,13 +13,13 @@ import pytest
 
 from svc.cli.serve.doctor import chat_links, links_of
 from svc.cli.serve.health_checks import Examined
-from svc.features.tables import WEBHOOK_EVENTS
 from svc.features.webhooks.content.chat import DESCRIBED
 from svc.features.webhooks.content.envelope import seal
 from svc.features.webhooks.content.payloads import BillingStatusChanged, DailySettled, RefusedIdentification
 from svc.features.webhooks.content.signature import attempt_request
 from svc.features.webhooks.jobs.endpoints import queue_sample
 from svc.features.webhooks.records import EVENT_TYPES, Attempted, Endpoint
+from svc.features.webhooks.tables import WEBHOOK_EVENTS
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.config_loading import load
 from tests.spec.commands import Run

@@ -13,9 +13,9 @@ import httpx
 import pytest
 import trio
 
-from svc.features.tables import BALANCES
 from svc.kernel.config import Config
 from svc.kernel.config_loading import load
+from svc.kernel.tenants.tables import BALANCES
 from svc.world import World
 from tests.spec.commands import ROOT, Run, run_beside
 from tests.spec.responses import assert_error, visit

@@ -9,8 +9,8 @@ import pytest
 
 from svc.features.billing import console_routes as endpoints
 from svc.features.billing.settler import settle_all
-from svc.features.tables import AUDIT
 from svc.kernel.access.audit import Actor, AuditRecord
+from svc.kernel.access.tables import AUDIT
 from svc.kernel.tenants import ledger_jobs as ledger
 from tests.spec.automation import Automation
 from tests.spec.console import Console

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from svc.features.statistics import routes as statistics
-from svc.features.tables import EVENTS
 from svc.identify.queries.events import put_event
 from svc.identify.records import Event
+from svc.identify.tables.events import EVENTS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.holding_jobs import counted, holding, keep
 from tests.spec.automation import Automation

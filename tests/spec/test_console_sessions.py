@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from svc.features.erasure.organizations import remove_organization
-from svc.features.tables import CONSOLE_LINKS, SESSIONS
 from svc.kernel.access.sessions import IDLE_MS, MOST_LINKS, MOST_SESSIONS, SESSION_MS
+from svc.kernel.access.tables import CONSOLE_LINKS, SESSIONS
 from svc.kernel.tenants.queries import keys_of
 from tests.spec.console_browser import API, PROXIED, SESSION, Browser, link, links, rows, sessions, signed_in
 from tests.spec.responses import assert_error, nothing_stored

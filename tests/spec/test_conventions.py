@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import trio
 
-from svc.features.tables import ORGANIZATIONS
 from svc.kernel.tenants.queries import organization
+from svc.kernel.tenants.tables import ORGANIZATIONS
 from tests.spec.responses import (
     BROWSER,
     IDENTIFY,

@@ -13,21 +13,19 @@ import pytest
 from svc.features.erasure.visitors import EVENTS_A_STEP, erase_visitor
 from svc.features.invariants import violations
 from svc.features.retention.retention import sweep
-from svc.features.tables import (
+from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
+from svc.features.webhooks.tables import DELIVERIES, WEBHOOK_EVENTS
+from svc.identify.events.archive import inflate
+from svc.identify.tables.events import DOCUMENTS, EVENTS
+from svc.identify.tables.visitors import (
     ADDRESS_HISTORY,
     BLOCKS,
     DELETED_VISITORS,
-    DELIVERIES,
-    DOCUMENTS,
     ERASURES,
-    EVENTS,
-    LEDGER,
     REPORT_FINGERPRINTS,
     VISITOR_HISTORY,
-    WEBHOOK_EVENTS,
 )
-from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
-from svc.identify.events.archive import inflate
+from svc.kernel.tenants.tables import LEDGER
 from tests.spec.automation import Automation
 from tests.spec.commands import Run, run_beside
 from tests.spec.responses import DRIVEN, TOO_LITTLE, assert_error, nothing_stored, visit

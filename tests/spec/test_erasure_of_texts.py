@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from svc.features.erasure.accounts import erase_account
+from svc.features.erasure.tables import TEXT_ERASURES
 from svc.features.erasure.texts import MASKED_A_STEP, ROWS_A_STEP
 from svc.features.lists.jobs import NewEntry, add_entries
 from svc.features.lists.queries import named_list
 from svc.features.retention.retention import sweep
-from svc.features.tables import TEXT_ERASURES
 from tests.spec.automation import Automation
 from tests.spec.commands import run_beside
 from tests.spec.responses import visit

@@ -12,7 +12,10 @@ import pytest
 
 from svc.cli.serve.config_check import mistakes
 from svc.features.retention.retention import sweep
-from svc.features.tables import DELIVERIES, DOCUMENTS, EVENTS, HOURS, VELOCITY, VISITORS, WEBHOOK_EVENTS
+from svc.features.webhooks.tables import DELIVERIES, WEBHOOK_EVENTS
+from svc.identify.tables.accounts import VELOCITY
+from svc.identify.tables.events import DOCUMENTS, EVENTS, HOURS
+from svc.identify.tables.visitors import VISITORS
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.config_loading import load
 from svc.kernel.values.ids import DAY_MS

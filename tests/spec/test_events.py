@@ -11,12 +11,12 @@ import httpx
 import msgspec
 import pytest
 
-from svc.features import tables
-from svc.features.tables import DOCUMENTS
 from svc.features.weights.jobs import save_weights
 from svc.identify.records import RETENTION_MS, Document
 from svc.identify.scoring.score import default_weights
 from svc.identify.scoring.weights import WeightsChange
+from svc.identify.tables.events import DOCUMENTS
+from svc.identify.tables.events import EVENTS as EVENT_ROWS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.timestamps import timestamp
@@ -588,13 +588,13 @@ async def test_an_event_that_a_damaged_index_hides_is_an_error_and_not_unknown(l
     """Decisions 17.5: its archived report says that it exists."""
     (made,) = await visits(live, 1)
     secret = secret_key(live)
-    key = tables.EVENTS.key.pack(live.organization.number, UUID(made).bytes)
+    key = EVENT_ROWS.key.pack(live.organization.number, UUID(made).bytes)
     engine = live.found.store.engine
     with closing(engine.read()) as reader:
-        row = reader.get(tables.EVENTS.name, key)
+        row = reader.get(EVENT_ROWS.name, key)
     assert row is not None
-    engine.write(lambda writer: writer.delete(tables.EVENTS.name, key))
+    engine.write(lambda writer: writer.delete(EVENT_ROWS.name, key))
     assert_error(await get(live, secret, f"/{made}"), 500, "internal_error")
     live.clock.advance(hours=31 * 24)
     assert_error(await get(live, secret, f"/{made}"), 404, "event_not_found")
-    engine.write(lambda writer: writer.put_many(tables.EVENTS.name, [(key, row)]))
+    engine.write(lambda writer: writer.put_many(EVENT_ROWS.name, [(key, row)]))

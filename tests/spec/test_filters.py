@@ -8,8 +8,8 @@ import pytest
 
 from svc.features.events import routes as events
 from svc.features.invariants import violations
-from svc.features.tables import HOURS
 from svc.identify.records import RETENTION_MS
+from svc.identify.tables.events import HOURS
 from svc.kernel.values.timestamps import timestamp
 from tests.spec.automation import Automation
 from tests.spec.responses import DRIVEN, assert_error, assert_invalid, visit

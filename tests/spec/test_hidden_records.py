@@ -13,23 +13,17 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from svc.features.tables import (
-    ACCOUNT_NUMBER_COUNTS,
-    BALANCES,
-    EVENT_TAIL,
-    EVENTS,
-    KEY_IDS,
-    KEYS,
-    MEMBER_EMAILS,
-    MEMBERS,
-    META,
-    REVIEWS,
-    VISITOR_COUNTS,
-)
+from svc.features.labels.tables import ACCOUNT_NUMBER_COUNTS
+from svc.features.reviews.tables import REVIEWS
 from svc.identify.records import Organization
+from svc.identify.tables.events import EVENT_TAIL, EVENTS
+from svc.identify.tables.visitors import VISITOR_COUNTS
+from svc.kernel.access.tables import KEY_IDS, KEYS, MEMBER_EMAILS, MEMBERS
 from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
+from svc.kernel.store.tables import META
+from svc.kernel.tenants.tables import BALANCES
 from tests.spec.automation import MANAGEMENT, Automation
 from tests.spec.responses import BROWSER, assert_error
 from tests.support.live import ORIGIN, Live, report

@@ -14,20 +14,18 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from svc.features.tables import (
+from svc.features.lists.tables import LIST_ENTRIES, LISTS
+from svc.features.rules.tables import RULESETS
+from svc.features.webhooks.tables import (
     ATTEMPTS,
-    DEFERRED_REPORTS,
     DELIVERIES,
     ENDPOINT_COUNTS,
     ENDPOINT_HEALTH,
     ENDPOINTS,
-    EVENTS,
-    LIST_ENTRIES,
-    LISTS,
-    RULESETS,
-    VISITORS,
     WEBHOOK_EVENTS,
 )
+from svc.identify.tables.events import DEFERRED_REPORTS, EVENTS
+from svc.identify.tables.visitors import VISITORS
 from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.store import Store

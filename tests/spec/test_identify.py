@@ -11,9 +11,9 @@ import pytest
 import trio
 import trio.testing
 
-from svc.features.tables import VISITOR_IDS
 from svc.identify.events.archive import inflate
 from svc.identify.keys import deferred
+from svc.identify.tables.visitors import VISITOR_IDS
 from svc.kernel.tenants import queries as lookups
 from tests.spec.responses import (
     BROWSER,

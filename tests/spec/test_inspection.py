@@ -14,29 +14,17 @@ from zlib import crc32
 import pytest
 import trio
 
-from svc.features.tables import (
-    ACCOUNT_ERASURES,
-    BLOCKS,
-    CHALLENGES,
-    DELETED_VISITORS,
-    DUE,
-    ERASURES,
-    KEYS,
-    MANUAL,
-    META,
-    RECOUNTS,
-    REFUSALS,
-    REMOVED_ENDPOINTS,
-    SETTLEMENTS,
-    TABLES,
-    TEXT_ERASURES,
-    WEBHOOK_EVENTS,
-    Table,
-)
+from svc.features.erasure.tables import TEXT_ERASURES
+from svc.features.tables import TABLES
 from svc.features.webhooks.records import DeliveryKey, WebhookEvent
 from svc.features.webhooks.refused import Refusals
+from svc.features.webhooks.tables import DUE, MANUAL, REFUSALS, REMOVED_ENDPOINTS, WEBHOOK_EVENTS
 from svc.identify.records import TextErasure
+from svc.identify.tables.accounts import ACCOUNT_ERASURES, RECOUNTS
+from svc.identify.tables.attestation import CHALLENGES
+from svc.identify.tables.visitors import BLOCKS, DELETED_VISITORS, ERASURES
 from svc.identify.velocity.recount import Recount
+from svc.kernel.access.tables import KEYS
 from svc.kernel.store import operations
 from svc.kernel.store.backup import snapshots
 from svc.kernel.store.check.verification import Verification
@@ -44,9 +32,12 @@ from svc.kernel.store.inspection import inspection
 from svc.kernel.store.inspection.inspection import read_key
 from svc.kernel.store.inspection.reading import ReadOnlyStore, read_only
 from svc.kernel.store.schema.operation_log import Following
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.steps import QUIET
 from svc.kernel.store.store import Store
+from svc.kernel.store.tables import META
 from svc.kernel.tenants.billing import Settlement
+from svc.kernel.tenants.tables import SETTLEMENTS
 from svc.world import World
 from tests.spec.commands import Ran, Run, run_beside
 from tests.store.release import populate

@@ -21,11 +21,15 @@ from svc.cli.serve.processes import clock_at_start
 from svc.features.billing.settler import settle_all
 from svc.features.retention.retention import Progress, sweep
 from svc.features.routes import API
-from svc.features.tables import DOCUMENTS, EVENTS, META, STATISTICS, TABLES, WEIGHTS_SNAPSHOTS
+from svc.features.tables import TABLES
 from svc.identify.indexing.indexer import index
+from svc.identify.tables.events import DOCUMENTS, EVENTS
+from svc.identify.tables.visitors import STATISTICS
+from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
 from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.store import Store
+from svc.kernel.store.tables import META
 from svc.kernel.work.watch.corruption import CorruptRows
 from tests.spec.automation import Automation
 from tests.spec.responses import assert_error, visit

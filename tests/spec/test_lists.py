@@ -17,8 +17,8 @@ from svc.features.lists import jobs as transactions
 from svc.features.lists.jobs import ENTRIES_A_STEP, NewEntry
 from svc.features.lists.lists import FIRST_LISTS, MOST_AT_ONCE, MOST_ENTRIES
 from svc.features.lists.queries import contains, list_names, named_list
+from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
 from svc.features.retention.retention import sweep
-from svc.features.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
 from tests.spec.automation import Automation
 from tests.spec.commands import Run, run_beside
 from tests.spec.responses import assert_error, assert_invalid, visit

@@ -13,8 +13,8 @@ import trio
 import trio.testing
 
 from svc.features.keys.routes import KEYS_AT_ONCE
-from svc.features.tables import KEYS
 from svc.kernel.access.credentials import ApiKey
+from svc.kernel.access.tables import KEYS
 from svc.kernel.cli.output import CommandError
 from svc.kernel.tenants import queries as lookups
 from tests.spec.automation import MANAGEMENT, Automation, stored_keys

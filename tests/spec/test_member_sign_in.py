@@ -15,8 +15,8 @@ import trio
 
 from svc.features.members.sign_in.one_time_codes import STEP_S, code_at, code_secret
 from svc.features.members.sign_in.passwords import sign_in_key
-from svc.features.tables import INVITATIONS, MEMBERS, SESSIONS
 from svc.kernel.access.sessions import IDLE_MS
+from svc.kernel.access.tables import INVITATIONS, MEMBERS, SESSIONS
 from svc.kernel.http.callers.limits import ACCOUNT_SIGN_INS, MOST_WAITING_PASSWORDS
 from svc.kernel.store.backup.restore import end_all
 from svc.world import Undisturbed, World

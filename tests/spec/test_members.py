@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from svc.features.erasure.organizations import continue_removal, remove_organization
-from svc.features.tables import INVITATIONS, MEMBER_EMAILS, MEMBERS, SESSIONS
 from svc.kernel.access.members import INVITATION_MS, MOST_MEMBERS
 from svc.kernel.access.sessions import IDLE_MS, SESSION_MS
+from svc.kernel.access.tables import INVITATIONS, MEMBER_EMAILS, MEMBERS, SESSIONS
 from tests.spec.console_browser import API, SESSION, Browser, rows, sessions, signed_in
 from tests.spec.people import INVITATIONS as ACCEPT
 from tests.spec.people import PASSWORD, add_member, came_in, invited, stored

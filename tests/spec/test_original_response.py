@@ -10,7 +10,7 @@ import httpx
 import pytest
 import trio
 
-from svc.features.tables import EVENTS
+from svc.identify.tables.events import EVENTS
 from svc.kernel.tenants import organization_jobs as organizations
 from tests.spec.responses import (
     BROWSER,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.features.tables import META
+from svc.kernel.store.tables import META
 from svc.world import World
 from tests.spec.commands import Run
 from tests.spec.responses import assert_error

@@ -11,7 +11,7 @@ import pytest
 import structlog
 import trio
 
-from svc.features.tables import EVENTS
+from svc.identify.tables.events import EVENTS
 from svc.kernel.http.traffic import UNKNOWN
 from tests.spec.responses import visit
 from tests.support.live import ORIGIN, Live, live_service, report

@@ -16,51 +16,47 @@ from svc.features.invariants import violations
 from svc.features.retention import retention
 from svc.features.retention.jobs import EVENTS_A_STEP, ROWS_A_STEP, expired_by_key, passes, stale_accounts
 from svc.features.retention.retention import sweep
-from svc.features.tables import (
-    ACCOUNTS,
-    ADDRESS_HISTORY,
-    ATTEMPT_COUNTS,
-    ATTEMPTS,
-    ATTEMPTS_BY_ENVIRONMENT,
-    ATTEMPTS_BY_EVENT,
-    BLOCKS,
-    CHALLENGES,
-    DEFERRED_REPORTS,
-    DELETED_VISITORS,
-    DELIVERIES,
-    DOCUMENTS,
-    DUE,
-    ENDPOINTS,
-    EVENT_TAIL,
-    EVENTS,
-    IDEMPOTENCY,
-    KEY_IDS,
-    KEYS,
-    LAST_LOOKS,
-    LEDGER,
-    ORGANIZATION_KEYS,
-    REPORT_FINGERPRINTS,
-    RETENTION_PASSES,
-    VISITOR_HISTORY,
-    VISITOR_IDS,
-    VISITORS,
-    WEBHOOK_EVENTS,
-    WEIGHTS,
-)
 from svc.features.webhooks.content.payloads import EndpointTest
 from svc.features.webhooks.jobs.deliveries import AttemptRecord, enqueue, log_attempt
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.features.webhooks.queries import endpoints_of
 from svc.features.webhooks.records import DeliveryKey
 from svc.features.webhooks.schedule import AttemptResult
+from svc.features.webhooks.tables import (
+    ATTEMPT_COUNTS,
+    ATTEMPTS,
+    ATTEMPTS_BY_ENVIRONMENT,
+    ATTEMPTS_BY_EVENT,
+    DELIVERIES,
+    DUE,
+    ENDPOINTS,
+    WEBHOOK_EVENTS,
+)
 from svc.identify.attestation.challenge import period
 from svc.identify.history.evidence import DAY_S, REPLAY_MEMORY_S
 from svc.identify.recording.attestation import issue_challenge
 from svc.identify.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, RetentionPass
+from svc.identify.tables.accounts import ACCOUNTS
+from svc.identify.tables.attestation import CHALLENGES
+from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS, IDEMPOTENCY
+from svc.identify.tables.visitors import (
+    ADDRESS_HISTORY,
+    BLOCKS,
+    DELETED_VISITORS,
+    LAST_LOOKS,
+    REPORT_FINGERPRINTS,
+    RETENTION_PASSES,
+    VISITOR_HISTORY,
+    VISITOR_IDS,
+    VISITORS,
+)
+from svc.identify.tables.weights import WEIGHTS
+from svc.kernel.access.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.organization_jobs import create_organization
 from svc.kernel.tenants.queries import keys_of
+from svc.kernel.tenants.tables import LEDGER
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.work.watch.clock import ClockWatch
 from tests.spec.responses import assert_error, visit

@@ -11,7 +11,8 @@ import httpx
 import pytest
 
 from svc.features.reviews.jobs import MAX_ROWS_A_STEP
-from svc.features.tables import NOTES, OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS, WEBHOOK_EVENTS
+from svc.features.reviews.tables import NOTES, OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
+from svc.features.webhooks.tables import WEBHOOK_EVENTS
 from tests.spec.automation import Automation
 from tests.spec.people import add_member, came_in
 from tests.spec.responses import assert_error

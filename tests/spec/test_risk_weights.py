@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import trio
 
-from svc.features.tables import WEIGHTS
 from svc.identify.model import PLATFORMS
 from svc.identify.scoring.signals import CATALOGUE, default_weights
 from svc.identify.scoring.weights import StoredWeights
+from svc.identify.tables.weights import WEIGHTS
 from svc.kernel.tenants.queries import weights_key
 from tests.spec.automation import Automation
 from tests.spec.responses import DRIVEN, assert_error, assert_invalid, nothing_stored, visit

@@ -16,8 +16,9 @@ from typing import Any
 import httpx
 import pytest
 
-from svc.features.tables import DOCUMENTS, TABLES
+from svc.features.tables import TABLES
 from svc.identify.events.archive import inflate
+from svc.identify.tables.events import DOCUMENTS
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, mistyped, opened, options_of, report, settings_of
 from tests.support.process import PROGRAM, Served, run, run_json
 

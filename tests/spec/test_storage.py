@@ -12,8 +12,11 @@ import pytest
 from svc.features.erasure import organizations as removal
 from svc.features.invariants import violations
 from svc.features.retention.retention import sweep
-from svc.features.tables import DOCUMENTS, EVENTS, HOLDINGS, REPORT_FINGERPRINTS, TABLES
+from svc.features.tables import TABLES
+from svc.identify.tables.events import DOCUMENTS, EVENTS
+from svc.identify.tables.visitors import REPORT_FINGERPRINTS
 from svc.kernel.tenants.holding_jobs import holding
+from svc.kernel.tenants.tables import HOLDINGS
 from tests.spec.automation import Automation
 from tests.spec.commands import Run
 from tests.spec.responses import BROWSER, assert_error, visit

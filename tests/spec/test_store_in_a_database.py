@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from svc.features.tables import META
+from svc.kernel.store.tables import META
 from svc.world import elapsed_s, pause
 from tests.spec.commands import ROOT, Ran, Run
 from tests.store.release import unpack

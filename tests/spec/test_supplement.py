@@ -17,12 +17,14 @@ import trio
 import trio.testing
 
 from svc.features.erasure.visitors import purge_event
-from svc.features.tables import DEFERRED_REPORTS, HOLDINGS, STATISTICS
 from svc.identify.events.archive import inflate
 from svc.identify.keys import deferred
+from svc.identify.tables.events import DEFERRED_REPORTS
+from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import StoreFullError
 from svc.kernel.tenants import queries as lookups
+from svc.kernel.tenants.tables import HOLDINGS
 from tests.spec.responses import (
     BROWSER,
     assert_error,

@@ -11,7 +11,8 @@ import structlog
 import trio
 from structlog.contextvars import merge_contextvars
 
-from svc.features.tables import EVENTS, WEBHOOK_EVENTS
+from svc.features.webhooks.tables import WEBHOOK_EVENTS
+from svc.identify.tables.events import EVENTS
 from tests.spec.subscriber import Subscriber, subscribing
 from tests.support.live import ORIGIN, Live
 from tests.support.receivers import Post

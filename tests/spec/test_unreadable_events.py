@@ -17,8 +17,10 @@ import trio
 
 from svc.features.feed.feed import HOLD_MS
 from svc.features.retention.retention import Progress, sweep
-from svc.features.tables import AUDIT, DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS, Table
 from svc.identify.indexing.indexer import index
+from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS
+from svc.kernel.access.tables import AUDIT
+from svc.kernel.store.schema.table import Table
 from svc.kernel.values.ids import DAY_MS, made_at_ms
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World

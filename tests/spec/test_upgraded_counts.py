@@ -17,8 +17,10 @@ from svc.features.accounts import recount_jobs as recount
 from svc.features.accounts import recounter
 from svc.features.accounts.recounter import RecountProgress
 from svc.features.invariants import violations
-from svc.features.tables import ACCOUNTS, EVENTS, RECOUNTS, VELOCITY, VISITOR_IDS
 from svc.identify.queries.velocity import party_of, row_of
+from svc.identify.tables.accounts import ACCOUNTS, RECOUNTS, VELOCITY
+from svc.identify.tables.events import EVENTS
+from svc.identify.tables.visitors import VISITOR_IDS
 from svc.identify.velocity.counts import LONGEST_S, WINDOWS, kind_of
 from svc.kernel.store.maintenance.upgrade import upgrade
 from svc.kernel.store.snapshot import Snapshot, Transaction

@@ -11,10 +11,11 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from svc.features.tables import META, TABLES
+from svc.features.tables import TABLES
 from svc.features.webhooks.records import DELIVERY_KINDS, WEBHOOK_ENVIRONMENTS
 from svc.identify.model import ENVIRONMENTS, PLATFORMS
 from svc.kernel.store.schema.codec import TEXT_LAYOUT, Flattened, Key, Layout, Record
+from svc.kernel.store.tables import META
 
 
 def schema() -> dict[str, Any]:

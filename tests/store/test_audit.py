@@ -15,13 +15,14 @@ import pytest
 
 from svc.features.audit.queries import Sought, newest
 from svc.features.retention.jobs import ROWS_A_STEP, expired_by_key
-from svc.features.tables import AUDIT, PAST_DUE
 from svc.kernel.access.audit import AUDIT_MS, Actor, AuditRecord
+from svc.kernel.access.tables import AUDIT
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.schema.codec import Record
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
 from svc.kernel.tenants.organization_jobs import audited, create_organization
+from svc.kernel.tenants.tables import PAST_DUE
 from svc.kernel.values.ids import first_id
 from svc.world import World
 from tests.store.test_invariants import found_in

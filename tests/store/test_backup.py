@@ -13,7 +13,6 @@ import pytest
 
 from svc.features.keys.command import fresh_key
 from svc.features.migrations import MIGRATIONS, NewerStoreError
-from svc.features.tables import BALANCES, LEDGER, META, ORGANIZATIONS
 from svc.kernel.access.credentials import digest
 from svc.kernel.access.key_jobs import store_key
 from svc.kernel.access.session_jobs import begin_session, put_link
@@ -42,7 +41,9 @@ from svc.kernel.store.schema.operation_log import Batch, pack_batch
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
+from svc.kernel.store.tables import META
 from svc.kernel.tenants.organization_jobs import create_organization
+from svc.kernel.tenants.tables import BALANCES, LEDGER, ORGANIZATIONS
 from svc.kernel.values.timestamps import timestamp
 from tests.support.backup import BackedUp, put, recorded, recorded_batches, rows_of
 

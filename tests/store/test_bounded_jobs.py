@@ -17,28 +17,22 @@ from svc.features.erasure.accounts import continue_account_erasure, erase_accoun
 from svc.features.erasure.organizations import continue_removal, remove_organization
 from svc.features.erasure.visitors import continue_erasure, erase_visitor
 from svc.features.events.change_jobs import change_event
+from svc.features.labels.tables import OUTCOMES
 from svc.features.lists.jobs import NewEntry, add_entries, continue_deletion, create_list, delete_list
+from svc.features.lists.tables import LIST_ENTRIES
 from svc.features.retention.retention import Progress, sweep
 from svc.features.reviews.jobs import Closing, close_review, open_review
 from svc.features.reviews.reviews import Subject
-from svc.features.tables import (
-    ACCOUNTS,
-    ATTEMPTS,
-    DELETED_VISITORS,
-    DELIVERIES,
-    EVENTS,
-    IDEMPOTENCY,
-    LIST_ENTRIES,
-    OUTCOMES,
-    REVIEWS,
-    VELOCITY,
-    VISITORS,
-)
+from svc.features.reviews.tables import REVIEWS
 from svc.features.webhooks.queries import Registered
+from svc.features.webhooks.tables import ATTEMPTS, DELIVERIES
 from svc.identify.indexing.indexer import index
 from svc.identify.model import RequestFacts
 from svc.identify.recording.velocity import MAX_COMPARED, MAX_SHARED
 from svc.identify.records import Idempotency
+from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
+from svc.identify.tables.events import EVENTS, IDEMPOTENCY
+from svc.identify.tables.visitors import DELETED_VISITORS, VISITORS
 from svc.identify.velocity.counts import SUBJECTS, account_digest
 from svc.kernel.store.lmdb.transaction import LmdbWriter
 from svc.kernel.store.snapshot import Transaction

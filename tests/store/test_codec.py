@@ -6,16 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.features.tables import BALANCES, BLOCKS, EVENT_TAIL, IDEMPOTENCY, META, PAST_DUE, Table
+from svc.identify.events.segments import Digests
 from svc.identify.history.evidence import AddressHistory, ReportFingerprint, VisitorHistory
-from svc.identify.index.segments import Digests
 from svc.identify.matching import Block
 from svc.identify.model import ENVIRONMENTS
 from svc.identify.records import EVENT_FIELDS, Event, Idempotency, Organization
 from svc.identify.scoring.weights import StoredWeights
+from svc.identify.tables.events import EVENT_TAIL, IDEMPOTENCY
+from svc.identify.tables.visitors import BLOCKS
 from svc.kernel.store.schema.codec import CorruptionError, Flattened, Key, KeyPart, Record, Signed, UnknownValueError
 from svc.kernel.store.schema.key_parts import MOMENT, TEXT, U32, U64, UUID_V7, index_of
+from svc.kernel.store.schema.table import Table
+from svc.kernel.store.tables import META
 from svc.kernel.tenants.billing import LedgerEntry
+from svc.kernel.tenants.tables import BALANCES, PAST_DUE
 from tests.domain.test_webhooks import EVENT
 from tests.store.schema import layout
 

@@ -10,7 +10,8 @@ from uuid import UUID
 
 import pytest
 
-from svc.features.tables import BALANCES, DOCUMENTS, STATISTICS
+from svc.identify.tables.events import DOCUMENTS
+from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.store.directory import DirectoryError, open_directory
 from svc.kernel.store.engine import CheckDepth
 from svc.kernel.store.maintenance import compact as compacting
@@ -19,6 +20,7 @@ from svc.kernel.store.opening import open_store
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.steps import QUIET, Steps
 from svc.kernel.store.store import Store
+from svc.kernel.tenants.tables import BALANCES
 from svc.world import World
 from tests.spec.automation import Automation
 from tests.spec.test_erasure import identified, marked, tell_later

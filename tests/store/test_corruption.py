@@ -20,7 +20,8 @@ import pytest
 
 from bench.rot import PAGE, structure
 from svc.features.migrations import MIGRATIONS
-from svc.features.tables import BALANCES, META, STATISTICS, TABLES, VISITOR_IDS
+from svc.features.tables import TABLES
+from svc.identify.tables.visitors import STATISTICS, VISITOR_IDS
 from svc.kernel.store.directory import DirectoryError
 from svc.kernel.store.engine import CheckDepth, EngineError
 from svc.kernel.store.group import Write
@@ -31,6 +32,8 @@ from svc.kernel.store.opening import open_store
 from svc.kernel.store.schema.codec import CorruptionError, CorruptPageError
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
+from svc.kernel.store.tables import META
+from svc.kernel.tenants.tables import BALANCES
 from tests.support.process import run
 from tests.support.worlds import inline
 

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from svc.features.tables import BILLING_CHANGES, BLOCKS, DELETED_VISITORS, ERASED_EVENTS, IDEMPOTENCY, PAST_DUE
+from svc.features.erasure.tables import ERASED_EVENTS
 from svc.identify.matching import Block
 from svc.identify.records import Idempotency
+from svc.identify.tables.events import IDEMPOTENCY
+from svc.identify.tables.visitors import BLOCKS, DELETED_VISITORS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.billing import BillingChange
+from svc.kernel.tenants.tables import BILLING_CHANGES, PAST_DUE
 from tests.store.test_invariants import found_in
 
 Job = Callable[[Transaction], None]

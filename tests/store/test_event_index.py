@@ -18,7 +18,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from svc.features.erasure.visitors import events_of, purge_event
 from svc.features.invariants import violations
-from svc.features.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.features.visitors.queries import neighbors, visitors_with
 from svc.identify.events.listing import FACETS, Filters, Listing, Position
 from svc.identify.index.queries import SLOTS, SMALL, Scope, digests, scope_of
@@ -27,6 +26,7 @@ from svc.identify.indexing.jobs import poll, step
 from svc.identify.model import Decision, ShadowMatch
 from svc.identify.queries.events import event_page, positions, read
 from svc.identify.records import Event
+from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.store import Store
 from tests.store.test_events import (

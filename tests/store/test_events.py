@@ -13,12 +13,13 @@ from uuid import UUID
 import pytest
 
 from svc.features.invariants import violations
-from svc.features.tables import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS, WEIGHTS_SNAPSHOTS
 from svc.identify.events.listing import KINDS, LEVELS, Listing
 from svc.identify.index.queries import digests
 from svc.identify.model import ENVIRONMENTS, EventSignal, Verdict
 from svc.identify.queries.events import event_by_request, put_event
 from svc.identify.records import RETENTION_MS, DeferredReport, Document, Event, WeightsSnapshot
+from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS
+from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store

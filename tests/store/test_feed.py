@@ -26,13 +26,13 @@ from svc.features.feed.feed import AHEAD_MS, BEGINNING, HOLD_MS, STEP_MS, Ahead,
 from svc.features.feed.jobs import close
 from svc.features.feed.pages import FeedPages
 from svc.features.invariants import violations
-from svc.features.tables import EVENTS, FEED_CLOSED, LATE_EVENTS
 from svc.identify.events.listing import Filters, Listing, Position
 from svc.identify.index.queries import Scope
 from svc.identify.indexing import jobs as indexing
 from svc.identify.indexing.jobs import rebuild
 from svc.identify.queries.events import event_page, rewrite_event
 from svc.identify.records import Event
+from svc.identify.tables.events import EVENTS, FEED_CLOSED, LATE_EVENTS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
 from tests.store.test_event_index import SMALLER, indexed

@@ -14,7 +14,6 @@ import msgspec
 import pytest
 
 from svc.features.invariants import violations
-from svc.features.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.identify.events.listing import EVERYTHING, FACETS, KINDS, LEVELS, Filters, Listing, Position
 from svc.identify.index import queries as event_index
 from svc.identify.index.queries import SEGMENT_KEYS, digest_of
@@ -22,6 +21,7 @@ from svc.identify.indexing.jobs import step
 from svc.identify.model import ENVIRONMENTS, Decision, ShadowMatch
 from svc.identify.queries.events import EventMatch, event_page, positions, read
 from svc.identify.records import Event
+from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.store import Store
 from tests.store.test_events import ADDRESSES, SIGNALS, TAGS, VISITORS, event, filled_store, fired, uuid

@@ -20,19 +20,23 @@ from blake3 import blake3
 
 from svc.features.labels.outcomes import Outcome
 from svc.features.migrations import MIGRATIONS
-from svc.features.tables import BLOCKS, KEYS, META, TABLES, VELOCITY, VISITORS
+from svc.features.tables import TABLES
 from svc.features.webhooks.records import DELIVERY_KINDS
 from svc.identify.events.listing import LEVELS
 from svc.identify.matching import Visitor
 from svc.identify.matching.tokens import Token
 from svc.identify.matching.visitor import first_record
+from svc.identify.tables.accounts import VELOCITY
+from svc.identify.tables.visitors import BLOCKS, VISITORS
 from svc.identify.velocity.counts import VelocityRow
+from svc.kernel.access.tables import KEYS
 from svc.kernel.store.backup import files
 from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.inspection.reading import read_only
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.maintenance.upgrade import upgrade
 from svc.kernel.store.serve_lock import sole_process
+from svc.kernel.store.tables import META
 from svc.world import World
 from tests.domain.matching_world import START_MS, features_of
 from tests.store.format_page import PAGE, written

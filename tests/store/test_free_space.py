@@ -17,13 +17,15 @@ from bench.retention import Months
 from svc.features.erasure.visitors import erase_visitor
 from svc.features.invariants import violations
 from svc.features.retention.retention import sweep
-from svc.features.tables import BALANCES, DOCUMENTS, EVENTS, STATISTICS
 from svc.identify.recording.attestation import issue_challenge
+from svc.identify.tables.events import DOCUMENTS, EVENTS
+from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.lmdb.free_space import FreeSpace
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store, StoreFullError
+from svc.kernel.tenants.tables import BALANCES
 from svc.kernel.values.ids import DAY_MS
 from tests.support.worlds import inline
 

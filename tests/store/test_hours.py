@@ -11,10 +11,10 @@ import pytest
 
 from svc.features.erasure.visitors import purge_event
 from svc.features.invariants import violations
-from svc.features.tables import HOURS
 from svc.identify.events.hour_counts import HOUR_MS, NOTHING, HourCounts
 from svc.identify.model import ENVIRONMENTS
 from svc.identify.queries.hours import hours
+from svc.identify.tables.events import HOURS
 from svc.kernel.store.snapshot import Transaction
 from tests.store.test_events import count_again, event, filled_store, uuid
 from tests.support.worlds import EPOCH_MS

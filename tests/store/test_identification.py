@@ -12,20 +12,7 @@ import msgspec
 import pytest
 
 from svc.features.invariants import violations
-from svc.features.tables import (
-    ATTESTED_KEYS,
-    BLOCKS,
-    DELETED_VISITORS,
-    DOCUMENTS,
-    EVENTS,
-    META,
-    TABLES,
-    VISITOR_COUNTS,
-    VISITOR_IDS,
-    VISITOR_KEYS,
-    VISITORS,
-    WEIGHTS_SNAPSHOTS,
-)
+from svc.features.tables import TABLES
 from svc.features.weights.jobs import save_weights
 from svc.identify.attestation.attested_key import MAX_KEYS_OF_VISITOR, AttestedKey
 from svc.identify.attestation.claim import Attestation
@@ -39,7 +26,12 @@ from svc.identify.recording.transaction import Recorded, identify
 from svc.identify.recording.visitors import VisitorTables
 from svc.identify.records import Event
 from svc.identify.scoring.weights import WeightsChange
+from svc.identify.tables.attestation import ATTESTED_KEYS, VISITOR_KEYS
+from svc.identify.tables.events import DOCUMENTS, EVENTS
+from svc.identify.tables.visitors import BLOCKS, DELETED_VISITORS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
+from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.tables import META
 from svc.kernel.tenants import ledger_jobs as ledger
 from svc.kernel.tenants.queries import balance
 from svc.kernel.values.ids import first_id

@@ -15,34 +15,13 @@ import pytest
 from svc.features.invariants import violations
 from svc.features.lists.jobs import NewEntry, add_entries
 from svc.features.lists.lists import first_list_id
+from svc.features.lists.tables import LIST_ENTRIES, LIST_MARKS, LISTS
+from svc.features.reviews.tables import OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
 from svc.features.rules.jobs import save_rules
 from svc.features.rules.ruleset import Rule
-from svc.features.tables import (
-    ACCOUNTS,
-    ADDRESS_HISTORY,
-    BLOCKS,
-    DELIVERIES,
-    DUE,
-    ENDPOINT_COUNTS,
-    ENDPOINTS,
-    LIST_ENTRIES,
-    LIST_MARKS,
-    LISTS,
-    OPEN_CASES,
-    OPEN_REVIEWS,
-    ORGANIZATIONS,
-    REPORT_FINGERPRINTS,
-    REVIEWS,
-    RULESETS,
-    SUBJECT_REVIEWS,
-    VELOCITY,
-    VISITOR_HISTORY,
-    VISITOR_PLACES,
-    VISITORS,
-    WEBHOOK_EVENTS,
-    WEIGHTS,
-)
+from svc.features.rules.tables import RULESETS
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
+from svc.features.webhooks.tables import DELIVERIES, DUE, ENDPOINT_COUNTS, ENDPOINTS, WEBHOOK_EVENTS
 from svc.features.weights.jobs import save_weights
 from svc.identify.history.evidence import LOOKALIKES, SAMPLED_VISITORS
 from svc.identify.history.repeated_reports import READ
@@ -52,10 +31,21 @@ from svc.identify.model import RequestFacts
 from svc.identify.network.facts import Country, Known
 from svc.identify.recording.transaction import Recorded, identify
 from svc.identify.scoring.weights import WeightsChange
+from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
+from svc.identify.tables.visitors import (
+    ADDRESS_HISTORY,
+    BLOCKS,
+    REPORT_FINGERPRINTS,
+    VISITOR_HISTORY,
+    VISITOR_PLACES,
+    VISITORS,
+)
+from svc.identify.tables.weights import WEIGHTS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.ledger_jobs import add_credit
 from svc.kernel.tenants.organization_jobs import create_organization
+from svc.kernel.tenants.tables import ORGANIZATIONS
 from svc.world import World, twenty_characters
 from tests.support.live import report
 from tests.support.worlds import Everywhere

@@ -13,28 +13,6 @@ import pytest
 
 from bench.retention import Months
 from svc.features.invariants import repeated, violations
-from svc.features.tables import (  # fmt: skip
-    ATTESTED_KEYS,
-    BALANCES,
-    BLOCKS,
-    DELETED_VISITORS,
-    DOCUMENTS,
-    ERASURES,
-    EVENT_TAIL,
-    EVENTS,
-    HOLDINGS,
-    IDEMPOTENCY,
-    LEDGER,
-    ORGANIZATION_IDS,
-    ORGANIZATIONS,
-    VISITOR_COUNTS,
-    VISITOR_HISTORY,
-    VISITOR_IDS,
-    VISITOR_KEYS,
-    VISITORS,
-    WEIGHTS,
-    Table,
-)
 from svc.features.weights.jobs import restore_weights, save_weights
 from svc.identify.attestation.attested_key import AttestedKey, VisitorKeys
 from svc.identify.history.evidence import VisitorHistory
@@ -43,12 +21,26 @@ from svc.identify.matching.blocks import token_key
 from svc.identify.matching.tokens import DEVICE, STRANGERS, UNKNOWN_ORIGIN, Token
 from svc.identify.scoring.score import default_profile
 from svc.identify.scoring.weights import StoredWeights, WeightsChange, changed
+from svc.identify.tables.attestation import ATTESTED_KEYS, VISITOR_KEYS  # fmt: skip
+from svc.identify.tables.events import DOCUMENTS, EVENT_TAIL, EVENTS, IDEMPOTENCY  # fmt: skip
+from svc.identify.tables.visitors import (  # fmt: skip
+    BLOCKS,
+    DELETED_VISITORS,
+    ERASURES,
+    VISITOR_COUNTS,
+    VISITOR_HISTORY,
+    VISITOR_IDS,
+    VISITORS,
+)
+from svc.identify.tables.weights import WEIGHTS  # fmt: skip
 from svc.kernel.limits.quotas import ActiveKeys
 from svc.kernel.store.directory import open_directory
+from svc.kernel.store.schema.table import Table  # fmt: skip
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import Steps
 from svc.kernel.store.store import Store
 from svc.kernel.tenants.organization_jobs import create_organization
+from svc.kernel.tenants.tables import BALANCES, HOLDINGS, LEDGER, ORGANIZATION_IDS, ORGANIZATIONS  # fmt: skip
 from svc.world import World
 from tests.support.backup import put
 

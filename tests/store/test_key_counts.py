@@ -10,7 +10,6 @@ import pytest
 
 from svc.features.invariants import violations
 from svc.features.migrations import MIGRATIONS
-from svc.features.tables import HOLDINGS
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.access.key_jobs import counted_keys, issue_key, purge_key, revoke_all_keys, revoke_key
 from svc.kernel.limits.quotas import ActiveKeys, Holding
@@ -20,6 +19,7 @@ from svc.kernel.store.store import Store
 from svc.kernel.tenants.holding_jobs import holding
 from svc.kernel.tenants.organization_jobs import create_organization
 from svc.kernel.tenants.queries import keys_of
+from svc.kernel.tenants.tables import HOLDINGS
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Refusal
 from svc.world import World

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from svc.features.invariants import violations
-from svc.features.tables import META, TABLES, VISITORS
+from svc.features.tables import TABLES
+from svc.identify.tables.visitors import VISITORS
 from svc.kernel.store import operations
 from svc.kernel.store.backup.move import LEFT_BEHIND, MoveError, move
 from svc.kernel.store.engine import Engine, KeyRange, Writer
@@ -22,6 +23,7 @@ from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import Following
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.tables import META
 from tests.store.release import RELEASED, unpack
 from tests.support.engines import Watched, Wrapped
 from tests.support.postgresql import Cluster

@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from svc.features.invariants import violations
 from svc.features.migrations import MIGRATIONS
-from svc.features.tables import BALANCES, META, OPERATIONS, STATISTICS
+from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.store import operations
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.schema.operation_log import Batch, Changes, Following, batch_time_ms, pack_batch, unpack_batch
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store, StoreFullError
+from svc.kernel.store.tables import META, OPERATIONS
+from svc.kernel.tenants.tables import BALANCES
 from tests.support.backup import put, recorded, rows_of
 from tests.support.worlds import inline
 

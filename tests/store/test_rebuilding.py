@@ -12,10 +12,10 @@ import msgspec
 import pytest
 
 from svc.features.invariants import violations
-from svc.features.tables import EVENT_TAIL, EVENTS, HOURS
 from svc.identify.events.hour_counts import HOUR_MS
 from svc.identify.indexing.jobs import INDEX, Rebuilt, rebuild
 from svc.identify.records import Event
+from svc.identify.tables.events import EVENT_TAIL, EVENTS, HOURS
 from svc.kernel.store import operations
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import Following

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.identify.index.segments import GONE, Digests, Run, Segment, Slots, cut, joined, of_one, packed, position, slot
+from svc.identify.events.segments import GONE, Digests, Run, Segment, Slots, cut, joined, of_one, packed, position, slot
 
 Model = dict[tuple[int, bytes], frozenset[int]]
 """Position -> digests."""

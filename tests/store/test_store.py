@@ -7,10 +7,12 @@ import pytest
 import trio
 
 from svc.features.migrations import MIGRATIONS, NewerStoreError
-from svc.features.tables import BALANCES, META, STATISTICS
+from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import StoreFullError
+from svc.kernel.store.tables import META
+from svc.kernel.tenants.tables import BALANCES
 from svc.world import Undisturbed, World
 from tests.support.engines import Wrapped, opening
 from tests.support.worlds import HeldThreads, inline

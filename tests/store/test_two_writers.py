@@ -15,12 +15,14 @@ import trio
 from bench.reports import submitted
 from bench.writers import GROUP, measure
 from svc.features.invariants import violations
-from svc.features.tables import BALANCES, EVENTS, FOLLOWING, META, OPERATIONS, TABLES, VISITOR_COUNTS, VISITORS
+from svc.features.tables import TABLES
 from svc.identify.history.visitor_numbers import ANY_NUMBER, NextNumber, VisitorNumbers
 from svc.identify.identification import Duplicate, Identified, Refused, Submission, assess
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
 from svc.identify.recording.transaction import Recorded, identify
+from svc.identify.tables.events import EVENTS
+from svc.identify.tables.visitors import VISITOR_COUNTS, VISITORS
 from svc.kernel.limits.quotas import Quotas
 from svc.kernel.store import operations
 from svc.kernel.store.directory import Opened, open_directory
@@ -29,8 +31,10 @@ from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.local import LocalStore
 from svc.kernel.store.schema.operation_log import Following, unpack_batch
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.tables import FOLLOWING, META, OPERATIONS
 from svc.kernel.tenants.ledger_jobs import add_credit
 from svc.kernel.tenants.organization_jobs import create_organization
+from svc.kernel.tenants.tables import BALANCES
 from svc.world import World
 from tests.support.every_engine import Place, every_place
 from tests.support.live import report

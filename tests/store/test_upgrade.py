@@ -15,9 +15,9 @@ import pytest
 
 import svc
 from svc.features.migrations import MIGRATIONS, Migration, NewerStoreError, OlderStoreError
-from svc.features.tables import BALANCES, META, STATISTICS
 from svc.identify.matching import Statistics, StatisticsUpdate
 from svc.identify.queries.learned import PRODUCTION, load_class, load_statistics
+from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.store.backup import snapshots
 from svc.kernel.store.backup.restore import Restoring, restore
 from svc.kernel.store.check.verification import Verification
@@ -29,6 +29,8 @@ from svc.kernel.store.schema.codec import Opaque
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import QUIET
 from svc.kernel.store.store import StoreFullError
+from svc.kernel.store.tables import META
+from svc.kernel.tenants.tables import BALANCES
 from svc.world import World
 from tests.domain.matching_world import features_of
 from tests.store.release import RELEASED, unpack

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from svc.features.tables import EVENT_TAIL, EVENTS, VISITOR_IDS, VISITORS
 from svc.features.visitors.queries import MOST_LOOKED_AT, Sighting, find_visitor, visitors, visitors_with
 from svc.identify.events.listing import Filters
 from svc.identify.matching import Visitor
 from svc.identify.model import ENVIRONMENTS
+from svc.identify.tables.events import EVENT_TAIL, EVENTS
+from svc.identify.tables.visitors import VISITOR_IDS, VISITORS
 from svc.kernel.store.snapshot import Transaction
 from tests.store.test_events import ADDRESSES, TAGS, event, filled_store, uuid
 from tests.store.test_events import VISITORS as IDS

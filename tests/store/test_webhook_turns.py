@@ -8,7 +8,6 @@ from uuid import UUID
 
 import pytest
 
-from svc.features.tables import ATTEMPT_COUNTS, ENDPOINT_HEALTH, MANUAL
 from svc.features.webhooks.jobs.deliveries import AttemptRecord, log_attempt, purge_webhook_event
 from svc.features.webhooks.jobs.endpoints import Issued, Queued, queue_redelivery, queue_test, rotate_secret
 from svc.features.webhooks.queries import (
@@ -27,6 +26,7 @@ from svc.features.webhooks.queries import (
 )
 from svc.features.webhooks.records import DeliveryKey, EndpointKey, Health
 from svc.features.webhooks.schedule import AttemptResult
+from svc.features.webhooks.tables import ATTEMPT_COUNTS, ENDPOINT_HEALTH, MANUAL
 from svc.kernel.values.refusals import Refusal
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS

@@ -10,18 +10,6 @@ from typing import Any
 
 import pytest
 
-from svc.features.tables import (
-    ATTEMPT_COUNTS,
-    ATTEMPTS,
-    DELIVERIES,
-    DUE,
-    ENDPOINT_HEALTH,
-    ENDPOINTS,
-    MANUAL,
-    REFUSALS,
-    REMOVED_ENDPOINTS,
-    WEBHOOK_EVENTS,
-)
 from svc.features.webhooks.content.envelope import identification_event_id
 from svc.features.webhooks.jobs.deliveries import (
     AttemptOutcome,
@@ -44,6 +32,18 @@ from svc.features.webhooks.queries import (
 from svc.features.webhooks.records import AttemptCount, Delivery, DeliveryKey, EndpointKey, Health
 from svc.features.webhooks.refused import RefusedRequest
 from svc.features.webhooks.schedule import AttemptResult
+from svc.features.webhooks.tables import (
+    ATTEMPT_COUNTS,
+    ATTEMPTS,
+    DELIVERIES,
+    DUE,
+    ENDPOINT_HEALTH,
+    ENDPOINTS,
+    MANUAL,
+    REFUSALS,
+    REMOVED_ENDPOINTS,
+    WEBHOOK_EVENTS,
+)
 from svc.kernel.store.schema.codec import Record
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.refusals import Refusal

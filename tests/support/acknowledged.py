@@ -17,9 +17,10 @@ from uuid import UUID
 
 import trio
 
-from svc.features.tables import BALANCES, EVENTS, IDEMPOTENCY
+from svc.identify.tables.events import EVENTS, IDEMPOTENCY
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.tenants.tables import BALANCES
 from svc.world import World, elapsed_s
 from tests.support.customer import Customer
 from tests.support.journal import Journal, load, send_at_once, settle

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from svc.features.tables import FOLLOWING, OPERATIONS, TABLES
+from svc.features.tables import TABLES
 from svc.kernel.store import operations
 from svc.kernel.store.backup import snapshots
 from svc.kernel.store.backup.follower import DEFAULT_LIMIT_BYTES, Follower, Resumed, begin, resume
@@ -20,6 +20,7 @@ from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import QUIET
 from svc.kernel.store.store import Store
+from svc.kernel.store.tables import FOLLOWING, OPERATIONS
 from svc.kernel.tenants.ledger_jobs import add_credit
 from svc.kernel.tenants.organization_jobs import create_organization
 from tests.support.worlds import SettableClock, settable_world

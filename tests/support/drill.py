@@ -18,9 +18,9 @@ import trio
 
 from svc.features.keys.command import issue_key
 from svc.features.organizations.command import create_organization
-from svc.features.tables import EVENTS
 from svc.features.webhooks.content.signature import secrets_key
 from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint
+from svc.identify.tables.events import EVENTS
 from svc.kernel.store import operations
 from svc.kernel.store.backup import segments
 from svc.kernel.store.backup.segments import SegmentRecord

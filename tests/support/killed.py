@@ -21,13 +21,14 @@ import trio
 import trustme
 from trio.testing import wait_all_tasks_blocked
 
-from svc.features.tables import ATTEMPTS, DELIVERIES, DUE, EVENTS
 from svc.features.webhooks.commands.forwarding import verify_delivery
 from svc.features.webhooks.content.envelope import identification_event_id
 from svc.features.webhooks.content.signature import secrets_key
 from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint
 from svc.features.webhooks.queues import ENDPOINT_SLOTS, ORGANIZATION_SLOTS
 from svc.features.webhooks.records import Attempt
+from svc.features.webhooks.tables import ATTEMPTS, DELIVERIES, DUE
+from svc.identify.tables.events import EVENTS
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.ids import made_at_ms

@@ -19,8 +19,9 @@ from typing import Literal, NamedTuple, Protocol
 import httpx
 import trio
 
-from svc.features.tables import DUE, EVENTS
 from svc.features.webhooks.queues import ENDPOINT_SLOTS
+from svc.features.webhooks.tables import DUE
+from svc.identify.tables.events import EVENTS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.inspection.reading import read_only_database
 from svc.kernel.store.postgresql.connection.url import StoreUrl, store_url

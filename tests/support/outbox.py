@@ -12,7 +12,6 @@ from uuid import UUID
 import trio
 
 from svc.features.invariants import violations
-from svc.features.tables import ATTEMPTS, DELIVERIES, WEBHOOK_EVENTS
 from svc.features.webhooks.content.signature import secrets_key
 from svc.features.webhooks.jobs.deliveries import enqueue
 from svc.features.webhooks.jobs.endpoints import (
@@ -26,6 +25,7 @@ from svc.features.webhooks.jobs.endpoints import (
 from svc.features.webhooks.queries import Registered
 from svc.features.webhooks.records import Delivery, DeliveryKey, DeliveryState, EndpointKey, WebhookEnvironment
 from svc.features.webhooks.sending.outbox import Outbox
+from svc.features.webhooks.tables import ATTEMPTS, DELIVERIES, WEBHOOK_EVENTS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.organization_jobs import create_organization

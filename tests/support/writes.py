@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
-from svc.features.tables import BALANCES
 from svc.kernel.store.group import Job, LeaseEpoch, Write
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
+from svc.kernel.tenants.tables import BALANCES
 
 
 def writes(

@@ -19,9 +19,9 @@ from svc.features.lists.queries import lists_of, named_list
 from svc.features.rules.files import read_ruleset, refused
 from svc.features.rules.jobs import checked_rules, save_rules
 from svc.features.rules.ruleset import FIRST, Rule
-from svc.features.tables import WEIGHTS
 from svc.identify.model import Platform
 from svc.identify.scoring.weights import StoredWeights
+from svc.identify.tables.weights import WEIGHTS
 from svc.identify.velocity.counts import KINDS
 from svc.kernel.cli.changes import apply
 from svc.kernel.cli.data_directory import opened_directory

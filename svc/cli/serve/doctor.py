@@ -18,9 +18,10 @@ from svc.features.accounts.recount_jobs import pending
 from svc.features.accounts.spelling_queries import alike_accounts
 from svc.features.billing.credit_queries import Outlook, outlook
 from svc.features.rules.jobs import idle_lists, unsavable_conditions
-from svc.features.tables import ENDPOINTS, WEIGHTS
+from svc.features.webhooks.tables import ENDPOINTS
 from svc.identify.model import PLATFORMS
 from svc.identify.scoring.signals import CATALOGUE_ORDER, default_weights
+from svc.identify.tables.weights import WEIGHTS
 from svc.identify.velocity.counts import KINDS
 from svc.kernel.cli.data_directory import Readable, reading_directory
 from svc.kernel.cli.help import examples

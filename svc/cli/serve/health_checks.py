@@ -27,7 +27,6 @@ from svc.cli.serve.config_check import mistakes
 from svc.cli.store.data import network_in_use
 from svc.features.keys.command import issue_key
 from svc.features.organizations.command import create_organization
-from svc.features.tables import META
 from svc.kernel.cli.data_directory import database_of, reading_directory
 from svc.kernel.cli.local_service import identify_sample, local_url
 from svc.kernel.cli.output import CommandError
@@ -52,6 +51,7 @@ from svc.kernel.store.inspection.reading import OlderFileError
 from svc.kernel.store.lmdb import witness
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.serve_lock import holder_of
+from svc.kernel.store.tables import META
 from svc.kernel.values.addresses import read_bind
 from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.timestamps import utc

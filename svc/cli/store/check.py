@@ -10,7 +10,6 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from svc.features.tables import META
 from svc.kernel.cli.data_directory import database_of, reading_snapshot
 from svc.kernel.cli.help import examples
 from svc.kernel.cli.output import (
@@ -33,6 +32,7 @@ from svc.kernel.store.lmdb import witness
 from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.steps import Steps
+from svc.kernel.store.tables import META
 from svc.kernel.values.errors import OperatorError
 
 SHOWN = 50

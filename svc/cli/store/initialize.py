@@ -20,7 +20,6 @@ import structlog
 
 from svc.features.keys.command import fresh_key, issued_change, read_origins
 from svc.features.organizations.command import Dollars, check_name, created_change, creation
-from svc.features.tables import META
 from svc.identify.records import Organization
 from svc.kernel.access import key_jobs as keys
 from svc.kernel.access.credentials import ApiKey, digest
@@ -32,6 +31,7 @@ from svc.kernel.store import durable_files
 from svc.kernel.store.directory import DirectoryError, Opened
 from svc.kernel.store.installation import claim_region
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.tables import META
 from svc.kernel.values.struct_fields import named
 from svc.world import World
 

@@ -13,7 +13,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from svc.features.tables import TABLES, Table
+from svc.features.tables import TABLES
 from svc.identify.scoring.explanations import change_text, evidence_text, linkage_text, reason_text
 from svc.kernel.cli.data_directory import reading_directory, reading_snapshot
 from svc.kernel.cli.help import CommandGroup, examples
@@ -36,6 +36,7 @@ from svc.kernel.store.inspection.inspection import Row, find_organization, of_re
 from svc.kernel.store.inspection.inspection import rows as rows_of
 from svc.kernel.store.inspection.reading import ReadOnlyFile, ReadOnlyStore
 from svc.kernel.store.inspection.showing import shown
+from svc.kernel.store.schema.table import Table
 from svc.kernel.values.ids import is_visitor_id
 from svc.kernel.values.struct_fields import named
 from svc.kernel.values.timestamps import timestamp

@@ -11,7 +11,6 @@ from heapq import merge
 from itertools import islice
 from typing import Literal, NamedTuple
 
-from svc.features.tables import ERASURES, VISITOR_IDS
 from svc.identify.events.listing import LEVELS, Filters, Position
 from svc.identify.index.queries import HAS_ACCOUNT, LAST, Scope, Search, wanted
 from svc.identify.index.read_once import ReadOnce
@@ -20,6 +19,7 @@ from svc.identify.queries import events
 from svc.identify.queries.events import EventMatch, EventPosition
 from svc.identify.queries.velocity import row_of, shown_row
 from svc.identify.records import Event
+from svc.identify.tables.visitors import ERASURES, VISITOR_IDS
 from svc.identify.velocity.counts import EnvironmentKind, VelocityRow, account_digest, country_digest, kind_of
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot

@@ -7,8 +7,10 @@ record is read and written for each event of its account.
 from __future__ import annotations
 
 from svc.features.accounts import recount_jobs as recount
-from svc.features.tables import ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
 from svc.identify.queries.velocity import Party, account_key, party_of, row_key
+from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
+from svc.identify.tables.events import EVENTS
+from svc.identify.tables.visitors import VISITOR_IDS
 from svc.identify.velocity.counts import LONGEST_S, OTHERS, SUBJECTS, VelocityRow
 from svc.identify.velocity.record import AccountRecord, PairEvent, first_record
 from svc.kernel.store.snapshot import Transaction

@@ -12,9 +12,11 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from svc.features.tables import ACCOUNT_ERASURES, EVENTS, RECOUNTS, VISITOR_IDS
 from svc.identify.queries.velocity import is_replayed, party_of
 from svc.identify.recording.velocity import count_stored
+from svc.identify.tables.accounts import ACCOUNT_ERASURES, RECOUNTS
+from svc.identify.tables.events import EVENTS
+from svc.identify.tables.visitors import VISITOR_IDS
 from svc.identify.velocity.counts import LONGEST_S
 from svc.identify.velocity.recount import Recount
 from svc.kernel.store.schema.codec import CorruptionError

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import NamedTuple
 from uuid import UUID
 
-from svc.features.tables import AUDIT
 from svc.kernel.access.audit import AuditRecord
+from svc.kernel.access.tables import AUDIT
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants.queries import organizations
 from svc.kernel.values.ids import first_id

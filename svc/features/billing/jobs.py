@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice, takewhile
 from typing import NamedTuple
 
-from svc.features.tables import BILLING_CHANGES, LEDGER, LEDGER_DAYS, ORGANIZATIONS, PAST_DUE, SETTLEMENTS
 from svc.features.webhooks.content.payloads import DailySettled
 from svc.features.webhooks.jobs.deliveries import enqueue
 from svc.features.webhooks.records import EndpointKey
@@ -31,6 +30,7 @@ from svc.kernel.tenants.billing import (
 )
 from svc.kernel.tenants.organization_jobs import Author, change_billing_status
 from svc.kernel.tenants.queries import balance as current_balance
+from svc.kernel.tenants.tables import BILLING_CHANGES, LEDGER, LEDGER_DAYS, ORGANIZATIONS, PAST_DUE, SETTLEMENTS
 from svc.kernel.values.ids import DAY_MS, first_id, made_at_ms
 from svc.kernel.values.struct_fields import body_of
 from svc.kernel.values.timestamps import timestamp

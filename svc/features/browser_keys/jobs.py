@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from svc.features.tables import VISITORS
 from svc.identify.matching import Visitor
 from svc.identify.matching import tokens as of_tokens
 from svc.identify.matching.tokens import Token
+from svc.identify.tables.visitors import VISITORS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 
 MAX_READ = 250

@@ -24,7 +24,6 @@ from svc.features.labels.queries import account_number
 from svc.features.lists.jobs import listed, purge_listed
 from svc.features.reviews.jobs import forget_reviews
 from svc.features.reviews.queries import reviews_of
-from svc.features.tables import ACCOUNT_ERASURES, ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
 from svc.features.webhooks.jobs.deliveries import remove_account
 from svc.identify.events.listing import Filters
 from svc.identify.index.queries import Scope, Search, wanted
@@ -32,6 +31,9 @@ from svc.identify.model import ENVIRONMENTS
 from svc.identify.queries.events import rewrite_event
 from svc.identify.queries.velocity import is_counted, party_of
 from svc.identify.recording.velocity import forget_account
+from svc.identify.tables.accounts import ACCOUNT_ERASURES, ACCOUNTS, VELOCITY
+from svc.identify.tables.events import EVENTS
+from svc.identify.tables.visitors import VISITOR_IDS
 from svc.identify.velocity.counts import KINDS, SUBJECTS, account_digest
 from svc.identify.velocity.names import ACCOUNT_ID
 from svc.kernel.store.snapshot import Snapshot, Transaction

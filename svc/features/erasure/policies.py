@@ -9,39 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from svc.features.labels.tables import ACCOUNT_NUMBERS, NUMBERED_ACCOUNTS, SUBJECT_LABELS
+from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS
 from svc.features.reviews.queries import subject_stem
 from svc.features.reviews.reviews import Subject
-from svc.features.tables import (
-    ACCOUNT_NUMBERS,
-    ACCOUNTS,
-    ADDRESS_HISTORY,
-    ATTESTED_KEYS,
-    BLOCKS,
-    BROWSER_KEYS,
-    DELIVERIES,
-    DUE,
-    EVENT_SEGMENTS,
-    EVENT_TAIL,
-    HOURS,
-    LATE_EVENTS,
-    LIST_ENTRIES,
-    LIST_EXPIRIES,
-    LIST_MARKS,
-    MANUAL,
-    NUMBERED_ACCOUNTS,
-    OPEN_CASES,
-    OPEN_REVIEWS,
-    REPORT_FINGERPRINTS,
-    REVIEWS,
-    SUBJECT_LABELS,
-    SUBJECT_REVIEWS,
-    TABLES,
-    VELOCITY,
-    VISITOR_KEYS,
-    WEBHOOK_EVENTS,
-    Table,
-)
-from svc.kernel.store.schema.table import LEADS, ErasedBy, ErasedByKey, PolicyError
+from svc.features.reviews.tables import OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
+from svc.features.tables import TABLES
+from svc.features.webhooks.tables import DELIVERIES, DUE, MANUAL, WEBHOOK_EVENTS
+from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
+from svc.identify.tables.attestation import ATTESTED_KEYS, VISITOR_KEYS
+from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, HOURS, LATE_EVENTS
+from svc.identify.tables.proofs import BROWSER_KEYS
+from svc.identify.tables.visitors import ADDRESS_HISTORY, BLOCKS, REPORT_FINGERPRINTS
+from svc.kernel.store.schema.table import LEADS, ErasedBy, ErasedByKey, PolicyError, Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 
 BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {

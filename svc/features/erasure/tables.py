@@ -6,27 +6,23 @@ What may live here: declarations as in `tables`, which has them too; import them
 from __future__ import annotations
 
 from svc.features.reviews.reviews import SUBJECTS as _SUBJECTS
-from svc.identify.records import TextErasure
-from svc.kernel.store.schema.codec import Key, Opaque, Record, Signed
-from svc.kernel.store.schema.key_parts import U32, U64, VISITOR_ID, index_of
-from svc.kernel.store.schema.table import NOT_PERSONAL, WITH_ORGANIZATION, NotPersonal, Table, Until
+from svc.identify.records import (
+    TextErasure,
+)
+from svc.kernel.store.schema.codec import Key, Record, Signed
+from svc.kernel.store.schema.key_parts import (
+    U32,
+    U64,
+    index_of,
+)
+from svc.kernel.store.schema.table import (
+    NOT_PERSONAL,
+    WITH_ORGANIZATION,
+    NotPersonal,
+    Table,
+    Until,
+)
 
-ERASURES = Table(
-    "erasures",
-    Key(organization=U32, visitor_id=VISITOR_ID),
-    Signed("visitor"),
-    Until("the visitor is erased"),
-    NotPersonal("an erasure under way; its last step deletes the row"),
-)
-"""-> visitor number, 0 = it had none: erasures that have begun and have not ended."""
-ACCOUNT_ERASURES = Table(
-    "account_erasures",
-    Key(organization=U32, account=U64),
-    Opaque("bytes"),
-    Until("the account is erased"),
-    NotPersonal("an erasure under way; its last step deletes the row"),
-)
-"""By the digest of an account: its id. Erasures that have begun and have not ended."""
 TEXT_ERASURES = Table(
     "text_erasures",
     Key(organization=U32, subject=index_of(_SUBJECTS), id=U64),

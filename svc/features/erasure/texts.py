@@ -16,13 +16,18 @@ from typing import Any, Final
 
 import msgspec
 
+from svc.features.erasure.tables import TEXT_ERASURES
 from svc.features.lists.lists import ListEntry
 from svc.features.lists.queries import all_lists
+from svc.features.lists.tables import LIST_ENTRIES
 from svc.features.reviews.queries import subject_stem
 from svc.features.reviews.reviews import SUBJECTS, Note, Subject
-from svc.features.tables import LIST_ENTRIES, NOTES, RULESETS, TEXT_ERASURES, Table, TextErasure
+from svc.features.reviews.tables import NOTES
+from svc.features.rules.tables import RULESETS
+from svc.identify.records import TextErasure
 from svc.identify.velocity.counts import KINDS
 from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 
 ROWS_A_STEP: Final = 2_000

@@ -24,25 +24,14 @@ from uuid import UUID
 import msgspec
 
 from svc.features.erasure.policies import purge, purge_subject
+from svc.features.erasure.tables import ERASED_EVENTS
 from svc.features.erasure.texts import begin_texts, continue_texts
 from svc.features.labels.jobs import archive, forget_labels
 from svc.features.lists.jobs import purge_listed
 from svc.features.reviews.jobs import forget_reviews
 from svc.features.reviews.queries import reviews_of, subject_digest
-from svc.features.tables import (
-    ADDRESS_HISTORY,
-    BLOCKS,
-    DELETED_VISITORS,
-    DOCUMENTS,
-    ENDPOINTS,
-    ERASED_EVENTS,
-    ERASURES,
-    EVENTS,
-    REPORT_FINGERPRINTS,
-    VISITOR_IDS,
-    VISITORS,
-)
 from svc.features.webhooks.jobs.deliveries import erase_identification
+from svc.features.webhooks.tables import ENDPOINTS
 from svc.identify.events.archive import inflate
 from svc.identify.history.evidence import (
     DAY_S,
@@ -63,6 +52,16 @@ from svc.identify.recording.browser_keys import purge_browser_keys
 from svc.identify.recording.velocity import forget_visitor
 from svc.identify.records import Event
 from svc.identify.report import read_report
+from svc.identify.tables.events import DOCUMENTS, EVENTS
+from svc.identify.tables.visitors import (
+    ADDRESS_HISTORY,
+    BLOCKS,
+    DELETED_VISITORS,
+    ERASURES,
+    REPORT_FINGERPRINTS,
+    VISITOR_IDS,
+    VISITORS,
+)
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.holding_jobs import release, report_bytes

@@ -17,7 +17,7 @@ from uuid import UUID
 import msgspec
 
 from svc.features.exports.columns import KINDS, plain_row
-from svc.features.tables import EVENTS
+from svc.identify.tables.events import EVENTS
 from svc.kernel.store.postgresql.connection.wire import Statement
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.values.timestamps import timestamp

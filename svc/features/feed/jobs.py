@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from svc.features.feed.queries import closed_to_ms
-from svc.features.tables import FEED_CLOSED
 from svc.identify.index.queries import Scope
+from svc.identify.tables.events import FEED_CLOSED
 from svc.kernel.store.snapshot import Transaction
 
 

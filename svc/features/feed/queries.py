@@ -15,11 +15,11 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from svc.features.feed.feed import Ahead
-from svc.features.tables import FEED_CLOSED, LATE_EVENTS
 from svc.identify.events.listing import Filters, Position
 from svc.identify.index.queries import LAST, Scope, Search, SearchForward, just_above, wanted
 from svc.identify.queries import events
 from svc.identify.queries.events import MOST_KEYS, EventMatch, EventPosition, UnreadableEvent
+from svc.identify.tables.events import FEED_CLOSED, LATE_EVENTS
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.ids import made_at_ms
 

@@ -12,28 +12,25 @@ from svc.features.labels.jobs import MOST_IN_SEGMENT
 from svc.features.labels.outcomes import Outcome, OutcomeSegment
 from svc.features.labels.performance import DayOutcomes, LabelCounts
 from svc.features.labels.queries import stored_outcome
-from svc.features.reviews.jobs import review_rows
-from svc.features.reviews.reviews import SUBJECTS
-from svc.features.tables import (
-    ACCOUNT_ERASURES,
+from svc.features.labels.tables import (
     ACCOUNT_NUMBER_COUNTS,
     ACCOUNT_NUMBERS,
-    EVENTS,
     NUMBERED_ACCOUNTS,
-    OPEN_CASES,
-    OPEN_REVIEWS,
     OUTCOME_DAYS,
     OUTCOMES,
-    REVIEWS,
     SUBJECT_LABELS,
-    SUBJECT_REVIEWS,
-    VISITORS,
-    Table,
 )
+from svc.features.reviews.jobs import review_rows
+from svc.features.reviews.reviews import SUBJECTS
+from svc.features.reviews.tables import OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
 from svc.identify.model import ENVIRONMENTS
+from svc.identify.tables.accounts import ACCOUNT_ERASURES
+from svc.identify.tables.events import EVENTS
+from svc.identify.tables.visitors import VISITORS
 from svc.identify.velocity.counts import KINDS, kind_of
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.key_parts import DAY
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.ids import DAY_MS, made_at_ms
 

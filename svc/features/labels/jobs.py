@@ -19,21 +19,21 @@ import msgspec
 from svc.features.labels.outcomes import OUTCOME_MS, Facts, Outcome, merged
 from svc.features.labels.performance import NO_OUTCOMES, DayOutcomes, LabelCounts
 from svc.features.labels.queries import account_number, day_of, find_outcome, stored_outcome
-from svc.features.labels.tables import NumberedAccount
-from svc.features.reviews.reviews import SUBJECTS, Subject
-from svc.features.tables import (
+from svc.features.labels.tables import (
     ACCOUNT_NUMBER_COUNTS,
     ACCOUNT_NUMBERS,
-    EVENTS,
     NUMBERED_ACCOUNTS,
     OUTCOME_DAYS,
     OUTCOMES,
     SUBJECT_LABELS,
-    VISITORS,
+    NumberedAccount,
 )
+from svc.features.reviews.reviews import SUBJECTS, Subject
 from svc.identify.model import ENVIRONMENTS, Environment, Label
 from svc.identify.queries.events import refuse_hidden, rewrite_event
 from svc.identify.records import Event
+from svc.identify.tables.events import EVENTS
+from svc.identify.tables.visitors import VISITORS
 from svc.identify.velocity.counts import KINDS, account_digest, kind_of
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.queries import refuse_given

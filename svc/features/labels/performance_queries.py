@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from svc.features.labels.performance import Performance
-from svc.features.tables import HOURS, OUTCOME_DAYS, Table
+from svc.features.labels.tables import OUTCOME_DAYS
 from svc.identify.events.hour_counts import HOUR_MS
 from svc.identify.model import ENVIRONMENTS, Environment
+from svc.identify.tables.events import HOURS
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.ids import DAY_MS
 

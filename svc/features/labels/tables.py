@@ -9,17 +9,20 @@ import msgspec
 
 from svc.features.labels.outcomes import OUTCOME_MS, OutcomeSegment
 from svc.features.labels.performance import DayOutcomes, LabelCounts
-from svc.features.reviews.reviews import NOTE_MS, Note, Review
 from svc.features.reviews.reviews import SUBJECTS as _SUBJECTS
 from svc.identify.model import ENVIRONMENTS as _ENVIRONMENTS
 from svc.identify.velocity.counts import KINDS as _KINDS
-from svc.kernel.store.schema.codec import Key, Layout, Opaque, Record, Signed
-from svc.kernel.store.schema.key_parts import DAY, DIGEST_16, ORDERED_ID, U32, U64, UUID_V7, index_of
+from svc.kernel.store.schema.codec import Key, Layout, Record, Signed
+from svc.kernel.store.schema.key_parts import (
+    DAY,
+    U32,
+    U64,
+    UUID_V7,
+    index_of,
+)
 from svc.kernel.store.schema.table import (
     WITH_ORGANIZATION,
-    Aged,
     ErasedBy,
-    ErasedByKey,
     KeptFor,
     NotPersonal,
     Swept,
@@ -86,48 +89,3 @@ SUBJECT_LABELS = Table(
     invariants=("labels",),
 )
 """By the number of a visitor or an account: its labeled events, stored and archived. One without any has no row."""
-
-REVIEWS = Table(
-    "reviews",
-    Key(organization=U32, review=ORDERED_ID),
-    Record(Review),
-    Swept("400 days after it was opened"),
-    ErasedBy("forget_reviews"),
-    invariants=("reviews",),
-)
-OPEN_REVIEWS = Table(
-    "open_reviews",
-    Key(organization=U32, review=ORDERED_ID),
-    Opaque(),
-    With("reviews"),
-    ErasedBy("forget_reviews"),
-    invariants=("reviews",),
-)
-"""Those that are open."""
-OPEN_CASES = Table(
-    "open_cases",
-    Key(organization=U32, case=DIGEST_16),
-    Opaque("bytes"),
-    With("reviews"),
-    ErasedBy("forget_reviews"),
-    invariants=("reviews",),
-)
-"""By the digest of visitor and account (`Review.case`): 20 bytes of the id of the review that is open."""
-SUBJECT_REVIEWS = Table(
-    "subject_reviews",
-    Key(organization=U32, subject=index_of(_SUBJECTS), id=U64, review=ORDERED_ID),
-    Opaque(),
-    With("reviews"),
-    ErasedBy("forget_reviews"),
-    invariants=("reviews",),
-)
-"""By the digest of a visitor's or an account's id: its reviews."""
-
-NOTES = Table(
-    "subject_notes",
-    Key(organization=U32, subject=index_of(_SUBJECTS), id=U64, note=ORDERED_ID),
-    Record(Note),
-    Aged(NOTE_MS, since="created_at_ms"),
-    ErasedByKey("subject"),
-)
-"""By the digest of the id of the visitor or account that it is about; oldest first."""

@@ -26,8 +26,8 @@ from svc.features.lists.queries import (
     raw_id,
     stored_entry,
 )
+from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS, LISTS
 from svc.features.rules.jobs import is_named, note_deciding
-from svc.features.tables import LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS, LISTS
 from svc.kernel.store.schema.key_parts import LIST_ID
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.refusals import Refusal

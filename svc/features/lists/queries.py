@@ -24,7 +24,7 @@ from svc.features.lists.lists import (
     is_list_name,
     key_prefix,
 )
-from svc.features.tables import LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS, LISTS
+from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS, LISTS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.key_parts import LIST_ID
 from svc.kernel.store.snapshot import Snapshot

@@ -7,20 +7,13 @@ from collections.abc import Iterator
 
 from svc.features.lists.lists import StoredList, entry_key, prefix_of
 from svc.features.lists.queries import list_names, mark_of, raw_id
+from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS, LISTS
 from svc.features.rules.jobs import MOST_REVISIONS
 from svc.features.rules.ruleset import FIRST
-from svc.features.tables import (
-    LIST_ENTRIES,
-    LIST_EXPIRIES,
-    LIST_MARKS,
-    LISTS,
-    MEMBER_EMAILS,
-    MEMBERS,
-    RULESET_HISTORY,
-    RULESETS,
-)
+from svc.features.rules.tables import RULESET_HISTORY, RULESETS
 from svc.identify.velocity.counts import KINDS
 from svc.kernel.access.members import email_digest
+from svc.kernel.access.tables import MEMBER_EMAILS, MEMBERS
 from svc.kernel.store.schema.key_parts import LIST_ID, moment
 from svc.kernel.store.snapshot import Snapshot
 

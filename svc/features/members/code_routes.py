@@ -24,10 +24,10 @@ from svc.features.members.queries import find_member
 from svc.features.members.sign_in.one_time_codes import code_secret, code_url, shown_secret, step_of_code
 from svc.features.members.sign_in.passwords import LONGEST_PASSWORD, is_guessable, is_password, stored_password
 from svc.features.members.sign_in.second_factor import RECOVERY_ENTROPY, recovery_codes, recovery_digest, use_code
-from svc.features.tables import MEMBERS
 from svc.kernel.access.audit import Audited
 from svc.kernel.access.members import Member, email_digest
 from svc.kernel.access.session_jobs import end_sessions_of
+from svc.kernel.access.tables import MEMBERS
 from svc.kernel.http.callers.authentication import Caller
 from svc.kernel.http.change import caller_of, change
 from svc.kernel.http.route import Call, Route, Services, console_route

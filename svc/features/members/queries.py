@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from svc.features.tables import MEMBER_EMAILS, MEMBERS
 from svc.kernel.access.members import Member, email_digest, is_member_id
+from svc.kernel.access.tables import MEMBER_EMAILS, MEMBERS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants.queries import is_removed

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
-from svc.features.tables import (
+from svc.identify.tables.events import (
     DEFERRED_REPORTS,
     DOCUMENTS,
     EVENT_SEGMENTS,
@@ -14,9 +14,9 @@ from svc.features.tables import (
     EVENTS,
     HOURS,
     LATE_EVENTS,
-    Table,
 )
 from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot
 
 QUARANTINED = (EVENTS, DOCUMENTS, DEFERRED_REPORTS)

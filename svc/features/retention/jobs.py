@@ -20,46 +20,40 @@ import msgspec
 
 from svc.features.erasure.visitors import has_events, purge_event, purge_visitor, remove_from_block
 from svc.features.labels.jobs import archive, delete_unnamed_account, purge_outcomes
+from svc.features.labels.tables import NUMBERED_ACCOUNTS, OUTCOMES
 from svc.features.lists.jobs import delete_expired, delete_stray
+from svc.features.lists.tables import LIST_ENTRIES
 from svc.features.reviews.jobs import delete_old_reviews
-from svc.features.tables import (
-    ACCOUNTS,
-    ATTEMPT_COUNTS,
-    ATTEMPTS,
-    ATTESTED_KEYS,
-    BLOCKS,
-    DELETED_VISITORS,
-    EVENTS,
-    IDEMPOTENCY,
-    KEYS,
-    LAST_LOOKS,
-    LIST_ENTRIES,
-    META,
-    NUMBERED_ACCOUNTS,
-    ORGANIZATION_KEYS,
-    OUTCOMES,
-    RETENTION_PASSES,
-    REVIEWS,
-    TABLES,
-    VISITOR_COUNTS,
-    VISITORS,
-    WEBHOOK_EVENTS,
-    Table,
-)
+from svc.features.reviews.tables import REVIEWS
+from svc.features.tables import TABLES
 from svc.features.webhooks.jobs.deliveries import purge_webhook_event
 from svc.features.webhooks.queries import attempt_index_keys
+from svc.features.webhooks.tables import ATTEMPT_COUNTS, ATTEMPTS, WEBHOOK_EVENTS
 from svc.identify.attestation.attested_key import AttestedKey
 from svc.identify.matching import Block
 from svc.identify.queries.events import event_if_readable
 from svc.identify.recording.attestation import purge_attested_key
 from svc.identify.recording.velocity import keep_record
 from svc.identify.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, LastLook, RetentionPass
+from svc.identify.tables.accounts import ACCOUNTS
+from svc.identify.tables.attestation import ATTESTED_KEYS
+from svc.identify.tables.events import EVENTS, IDEMPOTENCY
+from svc.identify.tables.visitors import (
+    BLOCKS,
+    DELETED_VISITORS,
+    LAST_LOOKS,
+    RETENTION_PASSES,
+    VISITOR_COUNTS,
+    VISITORS,
+)
 from svc.identify.velocity.record import AccountRecord
 from svc.kernel.access.key_jobs import purge_key
 from svc.kernel.access.session_jobs import SIGN_IN_TABLES, SignIn, end, holder
+from svc.kernel.access.tables import KEYS, ORGANIZATION_KEYS
 from svc.kernel.store.schema.codec import CorruptionError
-from svc.kernel.store.schema.table import Aged, KeptFor, LastTwoPeriods
+from svc.kernel.store.schema.table import Aged, KeptFor, LastTwoPeriods, Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.tables import META
 from svc.kernel.tenants.queries import is_removed, organization, organizations
 from svc.kernel.values.ids import DAY_MS, first_id
 

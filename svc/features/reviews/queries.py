@@ -11,8 +11,10 @@ from svc.features.accounts.queries import has_events
 from svc.features.labels.performance import LabelCounts
 from svc.features.labels.queries import NO_LABELS, account_number, labels_of
 from svc.features.reviews.reviews import SUBJECTS, Note, Review, Subject, raw_ordered_id
-from svc.features.tables import ACCOUNT_ERASURES, ERASURES, NOTES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS, VISITOR_IDS
+from svc.features.reviews.tables import NOTES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
 from svc.identify.records import Event
+from svc.identify.tables.accounts import ACCOUNT_ERASURES
+from svc.identify.tables.visitors import ERASURES, VISITOR_IDS
 from svc.identify.velocity.counts import EnvironmentKind, account_digest
 from svc.identify.velocity.names import ACCOUNT_ID
 from svc.kernel.store.snapshot import Snapshot, all_present

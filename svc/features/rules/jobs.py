@@ -34,14 +34,16 @@ from svc.features.rules.ruleset import (
     evaluation_of,
     may_be_trusted,
 )
-from svc.features.tables import ORGANIZATIONS, RULESET_HISTORY, RULESETS, VISITOR_IDS, VISITORS
+from svc.features.rules.tables import RULESET_HISTORY, RULESETS
 from svc.features.webhooks.queries import endpoints_of
 from svc.identify.queries.velocity import KnownAccount, known_account, read_account
 from svc.identify.records import Event
+from svc.identify.tables.visitors import VISITOR_IDS, VISITORS
 from svc.identify.velocity.counts import KINDS, EnvironmentKind, kind_of
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import organization
+from svc.kernel.tenants.tables import ORGANIZATIONS
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Issue, Refusal
 

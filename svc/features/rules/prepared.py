@@ -8,7 +8,7 @@ from functools import partial
 
 from svc.features.rules.language.conditions import known
 from svc.features.rules.ruleset import Ruleset
-from svc.features.tables import RULESETS
+from svc.features.rules.tables import RULESETS
 from svc.identify.model import Environment
 from svc.identify.velocity.counts import KINDS, kind_of
 from svc.kernel.http.route import Services

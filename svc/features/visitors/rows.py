@@ -16,50 +16,36 @@ from uuid import UUID
 
 from svc.features.erasure.policies import BY_FUNCTION, rows_by, rows_by_subject
 from svc.features.erasure.visitors import address_key, blocks_of, events_of, fingerprint_key
+from svc.features.labels.tables import SUBJECT_LABELS
 from svc.features.lists.jobs import listed
 from svc.features.lists.queries import mark_of
+from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS
 from svc.features.reviews.jobs import review_rows, webhook_event_ids
 from svc.features.reviews.queries import reviews_of
 from svc.features.reviews.reviews import SUBJECTS
-from svc.features.tables import (
-    ACCOUNTS,
-    ADDRESS_HISTORY,
-    ATTESTED_KEYS,
-    BLOCKS,
-    BROWSER_KEYS,
-    ERASURES,
-    EVENT_SEGMENTS,
-    EVENTS,
-    HOURS,
-    LIST_ENTRIES,
-    LIST_EXPIRIES,
-    LIST_MARKS,
-    REPORT_FINGERPRINTS,
-    SUBJECT_LABELS,
-    VELOCITY,
-    VISITOR_IDS,
-    VISITOR_KEYS,
-    VISITORS,
-    Table,
-)
 from svc.features.webhooks.content.envelope import identification_event_id
 from svc.features.webhooks.content.payloads import OF_IDENTIFICATION
 from svc.features.webhooks.jobs.deliveries import webhook_event_rows
 from svc.identify.events.hour_counts import NOTHING
+from svc.identify.events.segments import Digests
 from svc.identify.history.evidence import AddressHistory
 from svc.identify.index.queries import digests, rows_of
-from svc.identify.index.segments import Digests
 from svc.identify.matching.blocks import Block
 from svc.identify.queries.hours import hour_key
 from svc.identify.queries.velocity import is_counted, party_of, row_keys
 from svc.identify.recording.browser_keys import keys_of
 from svc.identify.recording.velocity import own_part
 from svc.identify.records import Event
+from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
+from svc.identify.tables.attestation import ATTESTED_KEYS, VISITOR_KEYS
+from svc.identify.tables.events import EVENT_SEGMENTS, EVENTS, HOURS
+from svc.identify.tables.proofs import BROWSER_KEYS
+from svc.identify.tables.visitors import ADDRESS_HISTORY, BLOCKS, ERASURES, REPORT_FINGERPRINTS, VISITOR_IDS, VISITORS
 from svc.identify.velocity.counts import KINDS
 from svc.identify.velocity.record import AccountRecord
 from svc.kernel.store.inspection.inspection import Row
 from svc.kernel.store.inspection.reading import ReadOnlyStore
-from svc.kernel.store.schema.table import PolicyError
+from svc.kernel.store.schema.table import PolicyError, Table
 from svc.kernel.store.snapshot import Snapshot
 
 Keys = Iterator[tuple[Table[Any], tuple[Any, ...]]]

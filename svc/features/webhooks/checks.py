@@ -11,7 +11,10 @@ from collections.abc import Callable, Iterator
 from operator import le
 from uuid import UUID
 
-from svc.features.tables import (
+from svc.features.webhooks.queries import MINUTES_PER_DAY, attempt_index_keys, manual_delivery
+from svc.features.webhooks.records import DELIVERY_KINDS, MAX_ENDPOINTS, EndpointKey
+from svc.features.webhooks.schedule import MAX_ATTEMPTS
+from svc.features.webhooks.tables import (
     ATTEMPT_COUNTS,
     ATTEMPTS,
     ATTEMPTS_BY_ENVIRONMENT,
@@ -24,9 +27,6 @@ from svc.features.tables import (
     REMOVED_ENDPOINTS,
     WEBHOOK_EVENTS,
 )
-from svc.features.webhooks.queries import MINUTES_PER_DAY, attempt_index_keys, manual_delivery
-from svc.features.webhooks.records import DELIVERY_KINDS, MAX_ENDPOINTS, EndpointKey
-from svc.features.webhooks.schedule import MAX_ATTEMPTS
 from svc.kernel.store.snapshot import Snapshot
 
 

@@ -8,21 +8,6 @@ from itertools import groupby, islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from svc.features.tables import (
-    ATTEMPT_COUNTS,
-    ATTEMPTS,
-    ATTEMPTS_BY_ENVIRONMENT,
-    ATTEMPTS_BY_EVENT,
-    DELIVERIES,
-    DUE,
-    ENDPOINT_COUNTS,
-    ENDPOINT_HEALTH,
-    ENDPOINTS,
-    MANUAL,
-    REMOVED_ENDPOINTS,
-    WEBHOOK_EVENTS,
-    Table,
-)
 from svc.features.webhooks.queues import BACKLOG_OVER, is_failing
 from svc.features.webhooks.records import (
     DELIVERY_KINDS,
@@ -41,9 +26,24 @@ from svc.features.webhooks.records import (
     webhook_environment,
 )
 from svc.features.webhooks.schedule import LONGEST_WAIT_MS
+from svc.features.webhooks.tables import (
+    ATTEMPT_COUNTS,
+    ATTEMPTS,
+    ATTEMPTS_BY_ENVIRONMENT,
+    ATTEMPTS_BY_EVENT,
+    DELIVERIES,
+    DUE,
+    ENDPOINT_COUNTS,
+    ENDPOINT_HEALTH,
+    ENDPOINTS,
+    MANUAL,
+    REMOVED_ENDPOINTS,
+    WEBHOOK_EVENTS,
+)
 from svc.identify.model import ENVIRONMENTS
 from svc.identify.queries.hours import hours
 from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, all_present
 from svc.kernel.values.ids import DAY_MS
 

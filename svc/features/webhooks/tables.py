@@ -19,7 +19,14 @@ from svc.features.webhooks.records import (
 )
 from svc.features.webhooks.refused import Refusals
 from svc.kernel.store.schema.codec import Key, Layout, Opaque, Record, Signed
-from svc.kernel.store.schema.key_parts import MOMENT, TEXT, U32, UUID_V7, index_of, period
+from svc.kernel.store.schema.key_parts import (
+    MOMENT,
+    TEXT,
+    U32,
+    UUID_V7,
+    index_of,
+    period,
+)
 from svc.kernel.store.schema.table import (
     NOT_PERSONAL,
     WITH_ORGANIZATION,

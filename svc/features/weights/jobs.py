@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from svc.features.tables import WEIGHTS
 from svc.identify.model import Platform
 from svc.identify.scoring.weights import StoredWeights, WeightsChange, changed, faulty
+from svc.identify.tables.weights import WEIGHTS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import find_sdk_key, stored_weights, weights_in_force, weights_key
 from svc.kernel.values.refusals import Refusal

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from uuid import UUID
 
-from svc.features.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, LATE_EVENTS
+from svc.identify.events.segments import Slots, position, slot
 from svc.identify.index.queries import (
     FIRST,
     FIRST_PART,
@@ -22,8 +22,8 @@ from svc.identify.index.queries import (
     read_run,
     scope_of,
 )
-from svc.identify.index.segments import Slots, position, slot
 from svc.identify.model import ENVIRONMENTS
+from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, LATE_EVENTS
 from svc.kernel.store.snapshot import Snapshot
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any, Generic, TypeVar
 
-from svc.features.tables import EVENT_SEGMENTS, Table
+from svc.identify.tables.events import EVENT_SEGMENTS
 from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot
 
 T = TypeVar("T")

@@ -16,8 +16,8 @@ from typing import TypeVar
 import structlog
 import trio
 
+from svc.identify.events.segments import Run
 from svc.identify.index.queries import Scope
-from svc.identify.index.segments import Run
 from svc.identify.indexing.jobs import mend_tail, poll, step
 from svc.identify.indexing.repair_jobs import BrokenSegment, broken_segments, events_of, remains_of, replace, run_of
 from svc.kernel.store.engine import UnavailableError

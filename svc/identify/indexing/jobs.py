@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from svc.features.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, HOURS, LATE_EVENTS
 from svc.identify.events.hour_counts import NOTHING, HourCounts
+from svc.identify.events.segments import Digests, Run, Slots, cut, joined, of_one, position
 from svc.identify.index.queries import (
     FIRST,
     SLOTS,
@@ -31,9 +31,9 @@ from svc.identify.index.queries import (
     scope_of,
     write_run,
 )
-from svc.identify.index.segments import Digests, Run, Slots, cut, joined, of_one, position
 from svc.identify.queries.events import event_if_readable
 from svc.identify.queries.hours import HourKey, hour_key
+from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, HOURS, LATE_EVENTS
 from svc.kernel.store import operations
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction

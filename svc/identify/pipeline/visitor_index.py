@@ -23,7 +23,6 @@ import msgspec
 import structlog
 import trio
 
-from svc.features.tables import STATISTICS
 from svc.features.webhooks.records import EndpointKey
 from svc.identify.history.visitor_numbers import NextNumber, VisitorNumbers
 from svc.identify.matching import Statistics, StatisticsUpdate
@@ -41,6 +40,7 @@ from svc.identify.queries.learned import (
 from svc.identify.recording import hints
 from svc.identify.recording.transaction import Recorded, identify
 from svc.identify.records import Event
+from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.limits.quotas import Quotas
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.group import Write

@@ -13,7 +13,6 @@ from uuid import UUID
 
 import msgspec
 
-from svc.features.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, FEED_CLOSED
 from svc.identify.events.event_row import EventBody, UnreadableEventBody, event_row, unreadable_event_row
 from svc.identify.events.hour_counts import HOUR_MS
 from svc.identify.events.listing import EVERYTHING, Filters, Listing, Position, Resume
@@ -22,6 +21,7 @@ from svc.identify.index.queries import Scope, Search, is_indexed
 from svc.identify.model import ENVIRONMENTS, Environment
 from svc.identify.queries.hours import count, hours
 from svc.identify.records import Event
+from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS, FEED_CLOSED
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.ids import made_at_ms

@@ -5,10 +5,10 @@ What may live here: how one event changes the counters, in the transaction that 
 
 from __future__ import annotations
 
-from svc.features.tables import HOURS
 from svc.identify.events.hour_counts import HOUR_MS, NOTHING, HourCounts, hour_of
 from svc.identify.model import ENVIRONMENTS, Environment
 from svc.identify.records import Event
+from svc.identify.tables.events import HOURS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 
 HourKey = tuple[int, int, int]

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from svc.features.tables import STATISTICS
 from svc.identify.matching import Statistics
 from svc.identify.model import Environment
+from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 

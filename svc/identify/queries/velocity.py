@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from svc.features.tables import ACCOUNTS, RECOUNTS, VELOCITY
 from svc.identify.history.evidence import address_id
 from svc.identify.model import Environment
 from svc.identify.records import Event
+from svc.identify.tables.accounts import ACCOUNTS, RECOUNTS, VELOCITY
 from svc.identify.velocity.counts import (
     EMPTY,
     KINDS,

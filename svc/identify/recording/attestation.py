@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from svc.features.tables import ATTESTED_KEYS, CHALLENGES, VISITOR_KEYS
 from svc.identify.attestation.app_attest import failures_of, updated
 from svc.identify.attestation.attested_key import MAX_KEYS_OF_VISITOR, AttestationResult, AttestedKey, VisitorKeys
 from svc.identify.attestation.challenge import Challenge, ChallengeFailure, period, periods_to_search, refusal
 from svc.identify.attestation.claim import Attestation, observe, result
 from svc.identify.identification import Submission
 from svc.identify.model import Observation
+from svc.identify.tables.attestation import ATTESTED_KEYS, CHALLENGES, VISITOR_KEYS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from svc.features.tables import BROWSER_KEYS, ORIGIN_PROOFS
 from svc.identify.history.evidence import REPLAY_MEMORY_S
 from svc.identify.identification import Assessment
 from svc.identify.keys.browser_keys import (
@@ -24,6 +23,7 @@ from svc.identify.keys.browser_keys import (
 )
 from svc.identify.matching import Visitor
 from svc.identify.model import Observation
+from svc.identify.tables.proofs import BROWSER_KEYS, ORIGIN_PROOFS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 
 

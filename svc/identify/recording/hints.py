@@ -8,36 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from svc.features.lists.tables import LISTS
 from svc.features.rules.ruleset import FIRST
-from svc.features.tables import (
-    ACCOUNTS,
-    ADDRESS_HISTORY,
-    ATTESTED_KEYS,
-    BALANCES,
-    BLOCKS,
-    BROWSER_KEYS,
-    CHALLENGES,
-    ENDPOINT_COUNTS,
-    ENDPOINTS,
-    EVENTS,
-    FEED_CLOSED,
-    HOLDINGS,
-    HOURS,
-    IDEMPOTENCY,
-    KEYS,
-    LISTS,
-    ORGANIZATIONS,
-    ORIGIN_HISTORY,
-    ORIGIN_PROOFS,
-    REPORT_FINGERPRINTS,
-    RULESETS,
-    VELOCITY,
-    VISITOR_COUNTS,
-    VISITOR_HISTORY,
-    VISITOR_PLACES,
-    VISITORS,
-    WEIGHTS,
-)
+from svc.features.rules.tables import RULESETS
+from svc.features.webhooks.tables import ENDPOINT_COUNTS, ENDPOINTS
 from svc.identify.attestation.challenge import periods_to_search
 from svc.identify.attestation.claim import Attestation
 from svc.identify.events.hour_counts import HOUR_MS
@@ -47,9 +21,26 @@ from svc.identify.identification import Assessment, Submission
 from svc.identify.matching import EMPTY_BLOCK, block_keys, likely_visitors
 from svc.identify.model import ENVIRONMENTS
 from svc.identify.recording.browser_keys import origin_keys
+from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
+from svc.identify.tables.attestation import ATTESTED_KEYS, CHALLENGES
+from svc.identify.tables.events import EVENTS, FEED_CLOSED, HOURS, IDEMPOTENCY
+from svc.identify.tables.origins import ORIGIN_HISTORY
+from svc.identify.tables.proofs import BROWSER_KEYS, ORIGIN_PROOFS
+from svc.identify.tables.visitors import (
+    ADDRESS_HISTORY,
+    BLOCKS,
+    REPORT_FINGERPRINTS,
+    VISITOR_COUNTS,
+    VISITOR_HISTORY,
+    VISITOR_PLACES,
+    VISITORS,
+)
+from svc.identify.tables.weights import WEIGHTS
 from svc.identify.velocity.counts import KINDS, LONGEST_S, SUBJECTS, Subject, account_digest, kind_of
+from svc.kernel.access.tables import KEYS
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants.queries import weights_key
+from svc.kernel.tenants.tables import BALANCES, HOLDINGS, ORGANIZATIONS
 
 HISTORIES = 3
 """Visitors, of those that are likely, whose history is fetched too."""

@@ -15,15 +15,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from svc.features.tables import (
-    ADDRESS_HISTORY,
-    BLOCKS,
-    ORIGIN_HISTORY,
-    REPORT_FINGERPRINTS,
-    VISITOR_HISTORY,
-    VISITOR_PLACES,
-    VISITORS,
-)
 from svc.identify.history.evidence import (
     DAY_S,
     REPLAY_MEMORY_S,
@@ -61,6 +52,15 @@ from svc.identify.identification import Assessment
 from svc.identify.matching import Recognition, Statistics, StatisticsUpdate
 from svc.identify.matching.features import hash32
 from svc.identify.model import Attribute, Observation
+from svc.identify.tables.origins import ORIGIN_HISTORY
+from svc.identify.tables.visitors import (
+    ADDRESS_HISTORY,
+    BLOCKS,
+    REPORT_FINGERPRINTS,
+    VISITOR_HISTORY,
+    VISITOR_PLACES,
+    VISITORS,
+)
 from svc.kernel.store.snapshot import Transaction
 
 

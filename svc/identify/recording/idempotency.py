@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from uuid import UUID
 
-from svc.features.tables import DOCUMENTS, EVENTS, IDEMPOTENCY
 from svc.identify.identification import Duplicate, Submission, may_have_original, sent_alike
 from svc.identify.records import IDEMPOTENCY_MS, Event, Idempotency
+from svc.identify.tables.events import DOCUMENTS, EVENTS, IDEMPOTENCY
 from svc.kernel.store.snapshot import Transaction
 
 

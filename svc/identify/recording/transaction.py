@@ -28,7 +28,6 @@ import msgspec
 from svc.features.reviews.jobs import open_review
 from svc.features.rules.jobs import decide_event, facts_of
 from svc.features.rules.ruleset import with_decision, with_errors
-from svc.features.tables import BALANCES, DOCUMENTS, WEIGHTS_SNAPSHOTS
 from svc.features.webhooks.jobs.deliveries import enqueue_identification
 from svc.features.webhooks.jobs.filters import NOBODY, Receivers, identification_receivers
 from svc.features.webhooks.records import EndpointKey
@@ -50,6 +49,8 @@ from svc.identify.recording.velocity import count_event, is_replay
 from svc.identify.recording.visitors import VisitorTables
 from svc.identify.records import Document, Event, WeightsSnapshot
 from svc.identify.scoring.score import Weights, score
+from svc.identify.tables.events import DOCUMENTS
+from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
 from svc.identify.velocity.counts import Velocity
 from svc.kernel.access.key_jobs import note_use
 from svc.kernel.limits.quotas import Holding, Quota, Quotas, may_archive, may_identify, row_bytes, seconds_to_midnight
@@ -66,6 +67,7 @@ from svc.kernel.tenants.queries import (
     share_in_force,
     weights_in_force,
 )
+from svc.kernel.tenants.tables import BALANCES
 from svc.kernel.values.origins import origin_allowed
 from svc.kernel.values.refusals import Refusal, over_day, over_share
 from svc.kernel.values.struct_fields import record_of

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from svc.features.tables import ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
 from svc.identify.history.newcomers import Arrival, arrived, without
 from svc.identify.index.queries import Scope, Search, digest_of
 from svc.identify.model import ENVIRONMENTS, Observation
@@ -27,6 +26,9 @@ from svc.identify.queries.velocity import (
     row_keys,
 )
 from svc.identify.records import Event
+from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
+from svc.identify.tables.events import EVENTS
+from svc.identify.tables.visitors import VISITOR_IDS
 from svc.identify.velocity.counts import (
     EMPTY,
     LONGEST_S,

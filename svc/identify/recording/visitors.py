@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from svc.features.tables import BLOCKS, DELETED_VISITORS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
 from svc.identify.history.visitor_numbers import ANY_NUMBER, NextNumber
 from svc.identify.matching import EMPTY_BLOCK, Block, BlockKey, Recognition, Visitor
+from svc.identify.tables.visitors import BLOCKS, DELETED_VISITORS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.queries import refuse_given

@@ -7,8 +7,14 @@ from __future__ import annotations
 
 from svc.identify.history.origins import OriginHistory as _OriginHistory
 from svc.kernel.store.schema.codec import Key, Record
-from svc.kernel.store.schema.key_parts import U32
-from svc.kernel.store.schema.table import NOT_PERSONAL, WITH_ORGANIZATION, Table
+from svc.kernel.store.schema.key_parts import (
+    U32,
+)
+from svc.kernel.store.schema.table import (
+    NOT_PERSONAL,
+    WITH_ORGANIZATION,
+    Table,
+)
 
 ORIGIN_HISTORY = Table(
     "origin_history",

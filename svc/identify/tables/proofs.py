@@ -8,8 +8,18 @@ from __future__ import annotations
 from svc.identify.history.evidence import REPLAY_MEMORY_S as _REMEMBERED_S
 from svc.identify.keys.browser_keys import KEPT_MS, BrowserKey
 from svc.kernel.store.schema.codec import Key, Record, Signed
-from svc.kernel.store.schema.key_parts import U32, U64, period
-from svc.kernel.store.schema.table import NOT_PERSONAL, Aged, ErasedBy, LastTwoPeriods, Table
+from svc.kernel.store.schema.key_parts import (
+    U32,
+    U64,
+    period,
+)
+from svc.kernel.store.schema.table import (
+    NOT_PERSONAL,
+    Aged,
+    ErasedBy,
+    LastTwoPeriods,
+    Table,
+)
 
 BROWSER_KEYS = Table(
     "browser_keys",

@@ -11,9 +11,10 @@ from typing import Literal
 
 import msgspec
 
-from svc.features.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS, WEIGHTS
 from svc.identify.model import PLATFORMS
+from svc.identify.tables.weights import WEIGHTS
 from svc.kernel.access.credentials import ApiKey, KeyKind, is_key_id
+from svc.kernel.access.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS
 from svc.kernel.limits.quotas import ActiveKeys, Holding, Quotas, may_issue, seconds_to_midnight
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.holding_jobs import holding, keep

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from svc.features.tables import CONSOLE_LINKS, INVITATIONS, KEY_IDS, MEMBERS, SESSIONS, Table
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.access.key_jobs import revoke_key
 from svc.kernel.access.members import Invitation, Member, standing_key
 from svc.kernel.access.sessions import MOST_LINKS, MOST_SESSIONS, ConsoleLink, Session
+from svc.kernel.access.tables import CONSOLE_LINKS, INVITATIONS, KEY_IDS, MEMBERS, SESSIONS
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import find_key_of, is_removed
 

@@ -16,11 +16,11 @@ import msgspec
 import structlog
 import trio
 
-from svc.features.tables import SESSIONS
 from svc.kernel.access.audit import Actor, AuditRecord, asked
 from svc.kernel.access.key_jobs import note_use as note_key_use
 from svc.kernel.access.key_jobs import touch_is_due
 from svc.kernel.access.session_jobs import note_session_use
+from svc.kernel.access.tables import SESSIONS
 from svc.kernel.http.callers.authentication import Caller, UsedSession
 from svc.kernel.http.route import NOT_NOW, Call, Services
 from svc.kernel.store.engine import UnavailableError

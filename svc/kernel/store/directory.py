@@ -21,7 +21,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from svc.features.tables import META
 from svc.kernel.store import durable_files
 from svc.kernel.store.engine import EngineError, OpenEngine
 from svc.kernel.store.installation import PEPPER_BYTES, pepper_mark
@@ -30,6 +29,7 @@ from svc.kernel.store.opening import engine_at, open_store, version_of
 from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
+from svc.kernel.store.tables import META
 from svc.kernel.values.errors import OperatorError
 from svc.world import RunSync, wall_clock_ms
 

@@ -13,10 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from svc.features.tables import KEYS, META
+from svc.kernel.access.tables import KEYS
 from svc.kernel.store import durable_files
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.store import Store
+from svc.kernel.store.tables import META
 from svc.kernel.values.errors import OperatorError
 
 PEPPER_BYTES = 32

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from svc.features.migrations import FORMER_TABLES, MIGRATIONS, Migration, OlderStoreError, migrate, refuse_newer
-from svc.features.tables import META, TABLES
+from svc.features.tables import TABLES
 from svc.kernel.store.engine import Engine, EngineError, MissingTableError, OpenEngine, StoreFullError
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.lmdb.environment import DEFAULT_MAP_BYTES, FILE
@@ -18,6 +18,7 @@ from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import check_row
 from svc.kernel.store.store import ReadTransaction, Store, rehearsal
+from svc.kernel.store.tables import META
 from svc.world import RunSync, wall_clock_ms
 
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from svc.features.tables import FOLLOWING, OPERATIONS
 from svc.kernel.store.schema.operation_log import Batch, Changes, Following, batch_time_ms, pack_batch
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.tables import FOLLOWING, OPERATIONS
 
 PART_BYTES = 4076
 """What fits on one page of 4 KiB beside its header and its checksum: pages of their own are found and freed one by

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-from svc.features.tables import TABLES, Table
+from svc.features.tables import TABLES
 from svc.kernel.store.engine import KeyRange, Reader, Writer, after_prefix
 from svc.kernel.store.overlay import Recording
 from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.steps import ROWS_A_STEP, Steps
 
 K = TypeVar("K")

@@ -24,11 +24,11 @@ from typing import TypeVar
 
 import msgspec
 
-from svc.features.tables import META
 from svc.kernel.store import operations
 from svc.kernel.store.engine import OUTSIDE, CheckDepth, Engine, StoreFullError, UnavailableError, Writer
 from svc.kernel.store.group import Group, Job, Settled, Write, write_changes
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.tables import META
 from svc.kernel.store.write_health import WriteHealth
 from svc.kernel.values.histogram import GROUPS, WAIT_S, Histogram, HistogramStatistics
 from svc.world import elapsed_s

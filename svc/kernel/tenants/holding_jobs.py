@@ -9,9 +9,11 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TypeVar
 
-from svc.features.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, HOLDINGS, VISITORS
+from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS
+from svc.identify.tables.visitors import VISITORS
 from svc.kernel.limits.quotas import Holding, row_bytes
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.tables import HOLDINGS
 
 T = TypeVar("T")
 

@@ -6,11 +6,11 @@ from uuid import UUID
 
 import msgspec
 
-from svc.features.tables import BALANCES, CREDITS, LEDGER, LEDGER_DAYS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants import holding_jobs as holdings
 from svc.kernel.tenants.billing import LedgerEntry
 from svc.kernel.tenants.queries import balance, known_balance
+from svc.kernel.tenants.tables import BALANCES, CREDITS, LEDGER, LEDGER_DAYS
 from svc.kernel.values.ids import DAY_MS, made_at_ms
 
 

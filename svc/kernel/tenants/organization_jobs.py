@@ -11,26 +11,20 @@ from uuid import UUID
 
 import msgspec
 
-from svc.features.tables import (
-    AUDIT,
-    BALANCES,
-    BILLING_CHANGES,
-    META,
-    ORGANIZATION_IDS,
-    ORGANIZATIONS,
-    PAST_DUE,
-    RETENTION_PASSES,
-)
 from svc.features.webhooks.content.payloads import BillingStatusChanged
 from svc.features.webhooks.jobs.deliveries import enqueue
 from svc.features.webhooks.records import EndpointKey
 from svc.identify.events.hour_counts import HOUR_MS
 from svc.identify.records import Organization, RetentionPass
+from svc.identify.tables.visitors import RETENTION_PASSES
 from svc.kernel.access.audit import AuditRecord
+from svc.kernel.access.tables import AUDIT
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.tables import META
 from svc.kernel.tenants.billing import TRANSITIONS, BillingChange, BillingStatus, BlockedReason
 from svc.kernel.tenants.queries import organization as find_organization
 from svc.kernel.tenants.queries import refuse_given
+from svc.kernel.tenants.tables import BALANCES, BILLING_CHANGES, ORGANIZATION_IDS, ORGANIZATIONS, PAST_DUE
 
 T = TypeVar("T")
 

@@ -7,32 +7,27 @@ from itertools import islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from svc.features.tables import (
-    BALANCES,
-    BILLING_CHANGES,
-    CREDITS,
-    DEFERRED_REPORTS,
-    DOCUMENTS,
-    EVENTS,
-    KEY_IDS,
-    KEYS,
-    LEDGER,
-    ORGANIZATION_IDS,
-    ORGANIZATION_KEYS,
-    ORGANIZATIONS,
-    SETTLEMENTS,
-    WEIGHTS,
-    WEIGHTS_SNAPSHOTS,
-    Table,
-)
 from svc.identify.model import PLATFORMS, Platform
 from svc.identify.records import DeferredReport, Document, Event, Organization
 from svc.identify.scoring.score import Weights
 from svc.identify.scoring.weights import StoredWeights, resolve
+from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS
+from svc.identify.tables.weights import WEIGHTS, WEIGHTS_SNAPSHOTS
 from svc.kernel.access.credentials import ApiKey, KeyKind, is_key_id
+from svc.kernel.access.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS
 from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, all_present
 from svc.kernel.tenants.billing import BillingChange, LedgerEntry, Settlement
+from svc.kernel.tenants.tables import (
+    BALANCES,
+    BILLING_CHANGES,
+    CREDITS,
+    LEDGER,
+    ORGANIZATION_IDS,
+    ORGANIZATIONS,
+    SETTLEMENTS,
+)
 from svc.kernel.values.ids import is_organization_id
 
 KEYS_AT_ONCE = 32

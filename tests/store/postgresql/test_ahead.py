@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 import trio
 
-from svc.features.tables import BALANCES, DELETED_VISITORS, LEDGER
+from svc.identify.tables.visitors import DELETED_VISITORS
 from svc.kernel.store.group import Job, Write
 from svc.kernel.store.postgresql.connection.wire import Result, Statement, Wire
 from svc.kernel.store.postgresql.other_writers import REMEMBERED, OtherWriters
@@ -20,6 +20,7 @@ from svc.kernel.store.postgresql.statements import TAKE_FENCES
 from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.kernel.store.snapshot import Late, Snapshot, Transaction
 from svc.kernel.tenants.billing import LedgerEntry
+from svc.kernel.tenants.tables import BALANCES, LEDGER
 from svc.world import World
 from tests.store.postgresql.test_groups import made, node
 from tests.support.pgbouncer import pgbouncer, program

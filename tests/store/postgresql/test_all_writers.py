@@ -12,14 +12,16 @@ import trio.lowlevel
 
 from svc.features.billing.settler import settle_all
 from svc.features.lists.jobs import NewEntry, add_entries, create_list, delete_list
+from svc.features.lists.tables import LISTS
 from svc.features.retention.retention import sweep
 from svc.features.rules.jobs import ruleset_in_force, save_rules
 from svc.features.rules.ruleset import Rule, Ruleset
-from svc.features.tables import EVENTS, LISTS, SETTLEMENTS
 from svc.identify.identification import Identified
 from svc.identify.records import RETENTION_MS
+from svc.identify.tables.events import EVENTS
 from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.tenants.tables import SETTLEMENTS
 from svc.kernel.values.ids import DAY_MS, first_id
 from svc.world import World, twenty_characters
 from tests.store.postgresql.test_groups import made

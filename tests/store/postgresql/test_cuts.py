@@ -8,13 +8,14 @@ from uuid import UUID
 
 import pytest
 
-from svc.features.tables import BALANCES, HOLDINGS, LEDGER, TABLES
+from svc.features.tables import TABLES
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.billing import LedgerEntry
 from svc.kernel.tenants.ledger_jobs import enter
+from svc.kernel.tenants.tables import BALANCES, HOLDINGS, LEDGER
 from svc.world import World
 from tests.support.cutting_proxy import CuttingProxy, Direction, messages
 from tests.support.postgresql import Cluster

@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from svc.features.migrations import MIGRATIONS, NewerStoreError, OlderStoreError
-from svc.features.tables import BALANCES, META, TABLES
+from svc.features.tables import TABLES
 from svc.kernel.store.engine import EngineError, KeyRange, StoreFullError, Writer
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.postgresql import statements
@@ -18,6 +18,8 @@ from svc.kernel.store.postgresql.connection.errors import ConnectionLostError, D
 from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.engine import HELD_ROWS, PostgresqlEngine
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.tables import META
+from svc.kernel.tenants.tables import BALANCES
 from svc.world import pause
 from tests.support.cutting_proxy import CuttingProxy
 from tests.support.postgresql import Cluster

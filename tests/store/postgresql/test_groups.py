@@ -15,7 +15,8 @@ import pytest
 import trio
 import trio.testing
 
-from svc.features.tables import BALANCES, DELETED_VISITORS, HOLDINGS, LEDGER, META, TABLES, VISITOR_COUNTS
+from svc.features.tables import TABLES
+from svc.identify.tables.visitors import DELETED_VISITORS, VISITOR_COUNTS
 from svc.kernel.store.engine import StoreFullError, UnavailableError
 from svc.kernel.store.postgresql import store as serving
 from svc.kernel.store.postgresql.connection.errors import ConnectionLostError, SqlError
@@ -26,8 +27,10 @@ from svc.kernel.store.postgresql.rows import FIRST_PAGE
 from svc.kernel.store.postgresql.statements import BEGIN, COMMIT, TAKE_FENCES
 from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.tables import META
 from svc.kernel.tenants.billing import LedgerEntry
 from svc.kernel.tenants.ledger_jobs import enter
+from svc.kernel.tenants.tables import BALANCES, HOLDINGS, LEDGER
 from svc.world import World
 from tests.store.postgresql.nodes import until
 from tests.support.postgresql import MISSING, Cluster, programs

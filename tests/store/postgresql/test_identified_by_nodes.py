@@ -17,13 +17,13 @@ import trio
 from bench.reports import submitted
 from svc.features.erasure.visitors import continue_erasure, erase_visitor
 from svc.features.invariants import violations
-from svc.features.tables import BALANCES, EVENTS, IDEMPOTENCY
 from svc.identify.history.visitor_numbers import ANY_NUMBER, NextNumber, VisitorNumbers
 from svc.identify.identification import Duplicate, Identified, Refused, assess
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
 from svc.identify.recording import hints
 from svc.identify.recording.transaction import Recorded, identify
+from svc.identify.tables.events import EVENTS, IDEMPOTENCY
 from svc.identify.velocity.counts import LONGEST_S
 from svc.kernel.limits.quotas import Quotas
 from svc.kernel.store.group import Write
@@ -31,6 +31,7 @@ from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.ledger_jobs import add_credit
 from svc.kernel.tenants.organization_jobs import create_organization
+from svc.kernel.tenants.tables import BALANCES
 from svc.world import World
 from tests.store.postgresql.test_groups import made, node
 from tests.support.live import report

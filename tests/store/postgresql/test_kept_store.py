@@ -9,10 +9,12 @@ from functools import partial
 import pytest
 import trio
 
-from svc.features.tables import ATTEMPTS, DUE, KEYS, META, ORGANIZATION_KEYS, TABLES
+from svc.features.tables import TABLES
 from svc.features.webhooks.queries import BEYOND, LEAP_AFTER, attempts_page, queues_with_work
 from svc.features.webhooks.records import Attempt, EndpointKey
+from svc.features.webhooks.tables import ATTEMPTS, DUE
 from svc.kernel.access.credentials import new_key
+from svc.kernel.access.tables import KEYS, ORGANIZATION_KEYS
 from svc.kernel.store.group import LeaseLostError
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.postgresql.cluster.leases import Lease
@@ -21,6 +23,7 @@ from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
+from svc.kernel.store.tables import META
 from svc.kernel.tenants.queries import keys_of
 from svc.kernel.values.ids import first_id
 from svc.world import World

@@ -9,10 +9,11 @@ import pytest
 import trio
 
 from svc.features.migrations import MIGRATIONS
-from svc.features.tables import BALANCES, META
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.postgresql.version import OtherVersionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.tables import META
+from svc.kernel.tenants.tables import BALANCES
 from svc.world import World, elapsed_s, pause
 from tests.store.postgresql.test_kept_store import store_at
 from tests.support.postgresql import Cluster

@@ -35,10 +35,10 @@ from svc.features.members.sign_in.openid import (
     write_attempt,
 )
 from svc.features.members.sign_in.password_routes import entry_of
-from svc.features.tables import MEMBERS
 from svc.kernel.access.audit import Audited
 from svc.kernel.access.members import MEMBER_PREFIX, Member, UsedAttempt
 from svc.kernel.access.roles import Role
+from svc.kernel.access.tables import MEMBERS
 from svc.kernel.http.callers.sessions import COOKIES, Site, cookie_value, cross_origin_refusal
 from svc.kernel.http.route import CONSOLE_ROOT, Call, Outcome, Route, Services, console_route
 from svc.kernel.store.snapshot import Snapshot, Transaction

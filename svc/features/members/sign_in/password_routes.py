@@ -17,9 +17,9 @@ from svc.features.members.queries import find_member, members_with
 from svc.features.members.sign_in.entering import Entry, enter, entered, former_session, refused, request_of, site_of
 from svc.features.members.sign_in.passwords import LONGEST_PASSWORD, is_password
 from svc.features.members.sign_in.second_factor import use_code
-from svc.features.tables import MEMBERS
 from svc.kernel.access.members import Member, canonical_email, email_digest, standing_key
 from svc.kernel.access.sessions import new_session
+from svc.kernel.access.tables import MEMBERS
 from svc.kernel.http.callers.authentication import FoundKey, caller_with
 from svc.kernel.http.route import Call, Outcome, Services
 from svc.kernel.store.snapshot import Snapshot, Transaction

@@ -16,18 +16,6 @@ from uuid import UUID
 import msgspec
 
 from svc.features.rules.ruleset import Facts
-from svc.features.tables import (
-    ATTEMPT_COUNTS,
-    ATTEMPTS,
-    DELIVERIES,
-    DUE,
-    ENDPOINT_HEALTH,
-    ENDPOINTS,
-    MANUAL,
-    REMOVED_ENDPOINTS,
-    WEBHOOK_EVENTS,
-    Table,
-)
 from svc.features.webhooks.content.envelope import derived_event_id, identification_event_id, seal, without_account
 from svc.features.webhooks.content.payloads import OF_IDENTIFICATION
 from svc.features.webhooks.jobs.filters import identification_types, receivers
@@ -64,7 +52,19 @@ from svc.features.webhooks.schedule import (
     classify_result,
     latest_due_ms,
 )
+from svc.features.webhooks.tables import (
+    ATTEMPT_COUNTS,
+    ATTEMPTS,
+    DELIVERIES,
+    DUE,
+    ENDPOINT_HEALTH,
+    ENDPOINTS,
+    MANUAL,
+    REMOVED_ENDPOINTS,
+    WEBHOOK_EVENTS,
+)
 from svc.identify.records import Event
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import organization as find_organization
 from svc.kernel.values.trace_context import TraceContext

@@ -13,15 +13,6 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from svc.features.rules.jobs import checked_filter
-from svc.features.tables import (
-    DELIVERIES,
-    ENDPOINT_COUNTS,
-    ENDPOINT_HEALTH,
-    ENDPOINTS,
-    MANUAL,
-    REMOVED_ENDPOINTS,
-    WEBHOOK_EVENTS,
-)
 from svc.features.webhooks.content.envelope import seal
 from svc.features.webhooks.content.payloads import EndpointTest
 from svc.features.webhooks.content.signature import signing_secret
@@ -49,6 +40,15 @@ from svc.features.webhooks.records import (
     WebhookFormat,
 )
 from svc.features.webhooks.schedule import ENDPOINT_TRANSITIONS, EndpointTrigger
+from svc.features.webhooks.tables import (
+    DELIVERIES,
+    ENDPOINT_COUNTS,
+    ENDPOINT_HEALTH,
+    ENDPOINTS,
+    MANUAL,
+    REMOVED_ENDPOINTS,
+    WEBHOOK_EVENTS,
+)
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import organization as find_organization

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from svc.features.tables import REFUSALS
 from svc.features.webhooks.jobs.deliveries import enqueue
 from svc.features.webhooks.records import EndpointKey, webhook_environment
 from svc.features.webhooks.refused import Noted, RefusedRequest, note, notify
+from svc.features.webhooks.tables import REFUSALS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.trace_context import TraceContext
 

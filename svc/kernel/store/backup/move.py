@@ -19,12 +19,14 @@ from typing import Any, NamedTuple, TypeVar
 
 from blake3 import blake3
 
-from svc.features.tables import FOLLOWING, META, OPERATIONS, TABLES, Table
+from svc.features.tables import TABLES
 from svc.kernel.store.engine import Engine, KeyRange, MissingTableError, Reader, Writer
 from svc.kernel.store.inspection.reading import ReadOnlyStore
 from svc.kernel.store.lmdb.engine import LmdbEngine
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction, check_row
 from svc.kernel.store.steps import QUIET, Steps, counted
+from svc.kernel.store.tables import FOLLOWING, META, OPERATIONS
 from svc.kernel.values.errors import OperatorError
 
 T = TypeVar("T")

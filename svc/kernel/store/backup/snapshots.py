@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from svc.features.migrations import NewerStoreError
-from svc.features.tables import META, TABLES
+from svc.features.tables import TABLES
 from svc.kernel.store import durable_files, operations
 from svc.kernel.store.backup import copied_up_to, files, segments
 from svc.kernel.store.check.verification import Verification, faults
@@ -25,6 +25,7 @@ from svc.kernel.store.directory import DirectoryError
 from svc.kernel.store.inspection.reading import read_only
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.steps import Steps
+from svc.kernel.store.tables import META
 
 FORMAT = 1
 _NAME = re.compile(r"snapshot-\d{8}T\d{6}\.\d{3}Z")

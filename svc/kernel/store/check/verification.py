@@ -12,9 +12,10 @@ from enum import StrEnum
 from typing import Any
 
 from svc.features.invariants import row_faults, violations
-from svc.features.tables import TABLES, Table
+from svc.features.tables import TABLES
 from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.inspection.reading import ReadOnlyStore
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.steps import Steps, counted
 

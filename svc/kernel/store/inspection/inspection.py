@@ -16,35 +16,20 @@ from uuid import UUID
 from svc.features.erasure import policies
 from svc.features.erasure.visitors import events_of
 from svc.features.reviews.queries import subject_stem
-from svc.features.tables import (
-    ATTEMPTS,
-    ATTESTED_KEYS,
-    AUDIT,
-    DEFERRED_REPORTS,
-    DELETED_VISITORS,
-    DELIVERIES,
-    DOCUMENTS,
-    DUE,
-    ENDPOINT_COUNTS,
-    ERASURES,
-    EVENTS,
-    IDEMPOTENCY,
-    LEDGER,
-    ORGANIZATION_IDS,
-    ORGANIZATIONS,
-    REFUSALS,
-    VISITOR_IDS,
-    VISITOR_KEYS,
-    WEBHOOK_EVENTS,
-    Table,
-)
 from svc.features.webhooks.content.envelope import identification_event_id
 from svc.features.webhooks.content.payloads import OF_IDENTIFICATION
 from svc.features.webhooks.records import DELIVERY_KINDS
+from svc.features.webhooks.tables import ATTEMPTS, DELIVERIES, DUE, ENDPOINT_COUNTS, REFUSALS, WEBHOOK_EVENTS
+from svc.identify.tables.attestation import ATTESTED_KEYS, VISITOR_KEYS
+from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS, IDEMPOTENCY
+from svc.identify.tables.visitors import DELETED_VISITORS, ERASURES, VISITOR_IDS
+from svc.kernel.access.tables import AUDIT
 from svc.kernel.store.engine import EngineError
 from svc.kernel.store.inspection.reading import ReadOnlyStore
 from svc.kernel.store.schema.codec import MAX_KEY_BYTES, TEXT_LAYOUT, CorruptionError
 from svc.kernel.store.schema.key_parts import abbreviated
+from svc.kernel.store.schema.table import Table
+from svc.kernel.tenants.tables import LEDGER, ORGANIZATION_IDS, ORGANIZATIONS
 from svc.kernel.values.ids import first_id, made_at_ms
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from svc.features.webhooks.records import DeliveryKey
 from svc.identify.events.archive import inflate
-from svc.identify.index.segments import Digests, Segment, Slots
+from svc.identify.events.segments import Digests, Segment, Slots
 from svc.identify.network.request_headers import read_headers
 from svc.kernel.access.audit import WITHHELD, asked
 from svc.kernel.store.inspection.inspection import Row, show_key, show_key_bytes

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from svc.features.migrations import MIGRATIONS, Migration, refuse_newer
-from svc.features.tables import META
 from svc.kernel.store.backup import files
 from svc.kernel.store.backup.snapshots import Manifest, copied, keep
 from svc.kernel.store.directory import DirectoryError, has_store
@@ -26,6 +25,7 @@ from svc.kernel.store.lmdb.holders import sole_user
 from svc.kernel.store.opening import open_store, version_of
 from svc.kernel.store.snapshot import check_row
 from svc.kernel.store.store import ReadTransaction
+from svc.kernel.store.tables import META
 from svc.world import RunSync
 
 FOLDER = "before-upgrade"

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
 from svc.features.exports.sql_events import HAS_TABLE, additions
-from svc.features.tables import EVENTS
+from svc.identify.tables.events import EVENTS
 from svc.kernel.store.engine import (
     OUTSIDE,
     CheckDepth,

@@ -31,7 +31,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import trio
 
 from svc.features.exports.sql_events import additions
-from svc.features.tables import EVENTS, TABLES
+from svc.features.tables import TABLES
+from svc.identify.tables.events import EVENTS
 from svc.kernel.store.engine import EngineError, UnavailableError
 from svc.kernel.store.group import Group, Hint, Job, LeaseEpoch, LeaseLostError, Settled
 from svc.kernel.store.overlay import Raw

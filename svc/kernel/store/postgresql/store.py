@@ -21,7 +21,8 @@ from typing import Any, TypeVar
 import msgspec
 import trio
 
-from svc.features.tables import DUE, TABLES
+from svc.features.tables import TABLES
+from svc.features.webhooks.tables import DUE
 from svc.kernel.store.engine import EngineError, StoreFullError, UnavailableError
 from svc.kernel.store.group import Hint, Job, LeaseEpoch, LeaseLostError, Write
 from svc.kernel.store.overlay import Raw

@@ -8,11 +8,11 @@ node neither writes rows of its version into a newer store, nor reads newer rows
 from __future__ import annotations
 
 from svc.features.migrations import MIGRATIONS, NewerStoreError, refuse_newer
-from svc.features.tables import META
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.connection.values import TRUE
 from svc.kernel.store.postgresql.connection.wire import Result, Statement
+from svc.kernel.store.tables import META
 
 KNOWN = len(MIGRATIONS)
 _KEY = META.key.pack("version")

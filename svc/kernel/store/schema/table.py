@@ -6,7 +6,6 @@ that a table is described in one place (`tables`). One that they could not follo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar, cast
@@ -181,11 +180,12 @@ class Table(Generic[V]):
         return crc32(self.name.encode())
 
 
-def declared(namespace: Mapping[str, Any]) -> tuple[Table[Any], ...]:
-    """Return the tables of a module's namespace, in their order. Raises `PolicyError` for two of one name, or a `With`
-    without its table.
+def declared(*modules: object) -> tuple[Table[Any], ...]:
+    """Return the tables that modules (or other namespaces) declare, in their order. Raises `PolicyError` for two of one
+    name, or a `With` without its table.
     """
-    tables = tuple(cast("Table[Any]", value) for value in namespace.values() if isinstance(value, Table))
+    values = (value for module in modules for value in vars(module).values())
+    tables = tuple(cast("Table[Any]", value) for value in values if isinstance(value, Table))
     names = [table.name for table in tables]
     for table in tables:
         if names.count(table.name) > 1:

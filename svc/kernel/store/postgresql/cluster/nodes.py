@@ -13,7 +13,6 @@ from contextlib import closing
 import structlog
 import trio
 
-from svc.features.tables import META
 from svc.kernel.store.engine import EngineError
 from svc.kernel.store.installation import pepper_mark
 from svc.kernel.store.postgresql import statements
@@ -24,6 +23,7 @@ from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.values import byteas, float8, int4, integer
 from svc.kernel.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
 from svc.kernel.store.postgresql.statistics import NodeStatistics
+from svc.kernel.store.tables import META
 from svc.kernel.values.errors import OperatorError
 
 log = structlog.get_logger()

@@ -1,0 +1,59 @@
+"""The tables of lists and their entries."""
+
+from __future__ import annotations
+
+from svc.features.lists.lists import ListEntry, StoredList
+from svc.kernel.store.schema.codec import Key, Opaque, Record
+from svc.kernel.store.schema.key_parts import (
+    DIGEST_16,
+    LIST_ID,
+    MOMENT,
+    TEXT,
+    U32,
+)
+from svc.kernel.store.schema.table import (
+    NOT_PERSONAL,
+    ErasedBy,
+    Swept,
+    Table,
+    Until,
+    With,
+)
+
+# Lists of values that rules look up. Entries lie in the order of their values.
+LISTS = Table(
+    "lists",
+    Key(organization=U32, name=TEXT),
+    Record(StoredList, remembered=1024),
+    Until("it is deleted"),
+    NOT_PERSONAL,
+    invariants=("lists",),
+)
+"""Of the six that every organization has, those that it has used."""
+LIST_ENTRIES = Table(
+    "list_entries",
+    Key(organization=U32, list=LIST_ID, value=TEXT),
+    Record(ListEntry),
+    Swept("when it has expired, or its list was deleted"),
+    ErasedBy("purge_listed"),
+    invariants=("lists",),
+)
+"""By the value (see `lists.entry_key`)."""
+LIST_EXPIRIES = Table(
+    "list_expiries",
+    Key(organization=U32, expires_at=MOMENT, list=LIST_ID, value=TEXT),
+    Opaque(),
+    With("list_entries"),
+    ErasedBy("purge_listed"),
+    invariants=("lists",),
+)
+"""The entries that expire, by when."""
+LIST_MARKS = Table(
+    "list_marks",
+    Key(organization=U32, mark=DIGEST_16),
+    Opaque(),
+    With("lists"),
+    ErasedBy("purge_listed"),
+    invariants=("lists",),
+)
+"""A digest of each list and of each entry: it tells one that a corrupt table hides from one that never was."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,17 @@ def test_replay_selects_the_lines_of_the_requested_period(svc: Program):
     assert [answer["event"]["occurred_at"][:10] for answer in chosen] == ["2026-01-02", "2026-01-02"]
     assert len(svc.replay(text, "--since", days[0])) == 4
     svc("replay", str(svc.file), "--since", days[1], "--until", days[1], status=2)
+
+
+def test_the_rate_limit_of_an_organization_goes_by_the_time_of_the_lines(svc: Program, tmp_path: Path):
+    """200 reports of 200 seconds are within any limit, however fast they are read, and months after the first id."""
+    data = tmp_path / "data"
+    organization = svc.json("org", "create", "Shop", "--data", str(data))["organization_id"]
+    began = datetime(2026, 11, 10, tzinfo=UTC)
+    rows = ({"at": (began + timedelta(seconds=n)).isoformat(), "signals": report(n % 9)} for n in range(200))
+    answers = svc.replay(lines(*rows), "--data", str(data), "--organization", organization)
+    assert [answer for answer in answers if "error" in answer] == []
+    assert answers[-1]["event"]["occurred_at"] == "2026-11-10T00:03:19.000Z"
 
 
 def test_replay_names_the_refused_lines_in_its_last_line(svc: Program, tmp_path: Path):

@@ -131,7 +131,10 @@ class Service:
         `ConfigError`.
         """
         self._clock_watch = ClockWatch(expected_ms or world.wall_ms(), world.elapsed_s())
-        clock = ServiceClock(world.wall_ms, world.elapsed_s, clock_memory)
+        store = opened.store
+        clock = ServiceClock(
+            world.wall_ms, world.elapsed_s, clock_memory, written_ms=expected_ms, commits=lambda: store.commits
+        )
         world = world.dated(clock.now_ms)
         config, buckets = divide_limits(config, slot.workers), buckets or MemoryBuckets()
         self._config, self._world, self._store = config, world, opened.store
@@ -181,7 +184,7 @@ class Service:
             request_timeout_s=config.request_timeout_s,
             limits=RequestLimits(config.allowances(), config.shares(), buckets),
             passwords=PasswordHasher(opened.pepper, self._world.run_sync),
-            openid=openid_provider(config, opened),
+            openid=openid_provider(config, opened.store),
             public_url=config.console_at(),
             quotas=config.quotas(),
             bodies=BodyBudget(config.body_budget_mib << 20),

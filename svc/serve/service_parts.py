@@ -27,8 +27,8 @@ from svc.identify.attestation.trust import (
 )
 from svc.identify.network_data.lookup import BuiltInRanges
 from svc.identify.network_data.watch import NetworkWatch
+from svc.kernel.cli.data_directory import Readable
 from svc.kernel.config import Config, ConfigError
-from svc.kernel.store.directory import Opened
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.text_files import MARK
 from svc.world import World
@@ -44,13 +44,13 @@ def network_watch(config: Config, directory: Path | None) -> NetworkWatch:
     return watch
 
 
-def openid_provider(config: Config, opened: Opened) -> Provider | None:
+def openid_provider(config: Config, store: Readable) -> Provider | None:
     """Return the OpenID provider through which members can sign in, if the settings name one. Raises `ConfigError`."""
     if config.console_oidc_issuer is None:
         return None
     from svc.features.members.provider.settings import provider_of  # noqa: PLC0415  its libraries take 0.1 s, and few have a provider
 
-    with opened.store.read() as snapshot:
+    with store.read() as snapshot:
         known = lookups.find_account(snapshot, config.console_oidc_organization or "")
     return provider_of(config, trusted_authorities(config), None if known is None else known.organization)
 

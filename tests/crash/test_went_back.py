@@ -57,6 +57,26 @@ async def test_an_older_file_is_missed_by_check_doctor_and_the_next_start(tmp_pa
     run("check", "--data", str(data))
 
 
+@pytest.mark.slow(8)
+async def test_a_file_that_is_overwritten_while_it_is_served_is_missed_afterwards_too(tmp_path: Path):
+    """Decisions 17.4: the process that knows of the later commit leaves it behind, however soon that happened."""
+    data, file = tmp_path / "data", tmp_path / "data" / "store" / "data.mdb"
+    key = shop(data)
+    older = tmp_path / "older.mdb"
+    shutil.copyfile(file, older)
+    server = await trio.to_thread.run_sync(Served, data)
+    for _ in range(5):
+        assert await identify(server.port, key) == 200
+    file.write_bytes(older.read_bytes())
+    with trio.fail_after(10):
+        while await identify(server.port, key) != 503:  # noqa: ASYNC110  another process notices it
+            await trio.sleep(0.1)
+        while not witnessed(file.parent):  # noqa: ASYNC110  another process writes it
+            await trio.sleep(0.1)
+    server.terminate()
+    assert "ends with commit" in run("check", "--data", str(data), status=1).stdout
+
+
 @pytest.mark.slow(4)
 async def test_a_store_that_is_compacted_has_not_gone_back(tmp_path: Path):
     """LMDB counts the commits of the copy from one."""

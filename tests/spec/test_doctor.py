@@ -246,6 +246,33 @@ def test_a_sample_is_identified_with_these_settings_and_leaves_nothing(data: Pat
     assert (data / "store" / "data.mdb").read_bytes() == before
 
 
+def test_the_organization_and_the_secret_of_the_provider_are_looked_for(data: Path, tmp_path: Path):
+    """With settings by which members sign in the sample is identified, too."""
+    secret = tmp_path / "secret"
+    secret.write_text("a-secret\n")
+    (known,) = run_json("org", "list", "--data", str(data))["organizations"]
+    provider = {
+        "console_oidc_issuer": "https://provider.example",
+        "console_oidc_client_id": "svc",
+        "console_oidc_client_secret_file": str(secret),
+        "console_oidc_role_claim": "groups",
+        "console_oidc_roles": ("staff=analyst",),
+        "public_url": "https://svc.example",
+    }
+    named = examined(data, **provider, console_oidc_organization=known["organization_id"])
+    assert health_checks.sign_in(examined(data)).status == "ok"
+    assert health_checks.sign_in(named).status == "ok"
+    assert health_checks.identification(named).status == "ok"
+    unknown = health_checks.sign_in(examined(data, **provider, console_oidc_organization=f"org_{'0' * 20}"))
+    assert (unknown.status, "has no organization" in unknown.says) == ("problem", True)
+    secret.unlink()
+    assert "cannot read" in health_checks.sign_in(named).says
+    none = health_checks.sign_in(
+        examined(tmp_path / "none", **provider, console_oidc_organization=known["organization_id"])
+    )
+    assert (none.status, "no store yet" in none.says) == ("warning", True)
+
+
 @pytest.mark.slow
 def test_the_command_prints_one_line_for_each_check_and_has_an_exit_status(
     run: Run, data: Path, monkeypatch: pytest.MonkeyPatch
@@ -255,8 +282,8 @@ def test_the_command_prints_one_line_for_each_check_and_has_an_exit_status(
     assert ran.status == 0
     lines = [line for line in ran.out.splitlines() if line.startswith(("ok", "warning", "problem"))]
     assert [line[9:23].strip() for line in lines] == [
-        "settings", "permissions", "service", "store", "network data", "clock", "disk", "tls", "identification",
-        "backup", "credit", "shares", "counts", "accounts", "rules", "lists", "weights", "chat links",
+        "settings", "permissions", "service", "store", "network data", "clock", "disk", "tls", "sign-in",
+        "identification", "backup", "credit", "shares", "counts", "accounts", "rules", "lists", "weights", "chat links",
     ]  # fmt: skip
     assert "\x1b" not in ran.out
     told = run("doctor", "--data", data, "--json").json

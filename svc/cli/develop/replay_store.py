@@ -182,6 +182,10 @@ class VirtualClock:
     def __init__(self) -> None:
         self.now_ms = FIRST_TIME_MS - STEP_MS
 
+    def elapsed_s(self) -> float:
+        """Return the seconds that have passed: as many as the lines say."""
+        return self.now_ms / 1000
+
 
 @contextmanager
 def opened_for_replay(directory: Path | None, config: Config) -> Generator[tuple[Opened, World, VirtualClock]]:
@@ -192,7 +196,7 @@ def opened_for_replay(directory: Path | None, config: Config) -> Generator[tuple
     config = msgspec.structs.replace(config, store=None)
     if directory is not None:
         real = World.real()
-        world = World(lambda: clock.now_ms, real.entropy, _inline)
+        world = World(lambda: clock.now_ms, real.entropy, _inline, elapsed_s=clock.elapsed_s)
         files.make_folder(directory)
         with (
             sole_process(directory, "svc replay", real.now_ms, reason=ALONE),
@@ -200,7 +204,7 @@ def opened_for_replay(directory: Path | None, config: Config) -> Generator[tuple
         ):
             yield found, world, clock
         return
-    world = World(lambda: clock.now_ms, _reproducible(), _inline)
+    world = World(lambda: clock.now_ms, _reproducible(), _inline, elapsed_s=clock.elapsed_s)
     with tempfile.TemporaryDirectory(prefix="svc-replay-") as temporary:
         found = open_directory(Path(temporary), world.run_sync, world.entropy, durable=False)
         try:

@@ -56,6 +56,7 @@ from svc.kernel.values.addresses import read_bind
 from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.timestamps import utc
 from svc.serve.service import Service
+from svc.serve.service_parts import openid_provider
 from svc.serve.serving import listen, read_tls
 from svc.world import World, elapsed_s
 
@@ -352,11 +353,29 @@ def tls(examined: Examined) -> Finding:
     return _warning(says, "renew it, then send the service SIGHUP") if soon else _ok(says)
 
 
+def sign_in(examined: Examined) -> Finding:
+    """Check that the organization of the OpenID provider is in the store, and that its secret can be read."""
+    config = examined.config
+    if config.console_oidc_issuer is None:
+        return _ok("members sign in with a password; the settings name no OpenID provider")
+    if config.store is None and not has_store(examined.directory):
+        return _without_store(examined.directory)
+    try:
+        with reading_directory(examined.directory, config) as opened:
+            openid_provider(config, opened)
+    except ConfigError as error:
+        return _problem(error.line, "correct the setting, or `svc org list` for the ids of organizations")
+    except (OperatorError, EngineError, CorruptionError, OSError) as error:
+        return _unread(error, in_database=config.store is not None)
+    return _ok(f"members of {config.console_oidc_organization} sign in by {config.console_oidc_issuer}, too")
+
+
 def identification(examined: Examined) -> Finding:
     """Return a sample report through the whole service, with these settings and network data, on a store that is thrown
     away.
     """
-    config = msgspec.structs.replace(examined.config, log_requests="none", try_key=None)
+    own = {"log_requests": "none", "try_key": None, "console_oidc_issuer": None}  # these name what that store lacks
+    config = msgspec.structs.replace(examined.config, **own)
     world = examined.world
     with tempfile.TemporaryDirectory(prefix="svc-doctor-") as temporary:
         found = open_directory(Path(temporary), world.run_sync, world.entropy, durable=False)
@@ -416,6 +435,7 @@ CHECKS: dict[str, Callable[[Examined], Finding]] = {
     "clock": partial(clock, synchronized=kernel_clock_is_synchronized),
     "disk": disk,
     "tls": tls,
+    "sign-in": sign_in,
     "identification": identification,
 }
 """Every check in the order in which it makes sense to read them; they need valid settings."""

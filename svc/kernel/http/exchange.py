@@ -286,7 +286,9 @@ class Exchange:
         found = await self._services.store.query(find, recent=route.identifies)
         if route.identifies and isinstance(found, Refusal) and found.key is not None and found.status == 401:
             # And a refusal is final: the key's list of origins may be a new one.
-            return await self._services.store.query(find)
+            found = await self._services.store.query(find)
+        if isinstance(found, Refusal) and found.status == 401 and self._services.store.lost() is not None:
+            return NOT_NOW  # an older file in the store's place may not have the key (decisions 17.4)
         return found
 
     async def _json(self, body: Body, headers: dict[str, str], client: str) -> bytes | Refusal:

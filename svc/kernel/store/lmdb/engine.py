@@ -166,12 +166,11 @@ class LmdbEngine:
         pages, which every commit needs.
         """
         try:
-            with self.environment.begin(write=True) as handle:
-                with inside:
-                    result = group(LmdbWriter(self.environment, handle, self._tables, self._check_row))
-                    if not may_use_reserve and not self._free_space.has_headroom(handle):
-                        raise StoreFullError(self._free_space.full())
-                return result
+            with self.environment.begin(write=True) as handle, inside:
+                result = group(LmdbWriter(self.environment, handle, self._tables, self._check_row))
+                if not may_use_reserve and not self._free_space.has_headroom(handle):
+                    raise StoreFullError(self._free_space.full())
+            self._commit = max(self._commit, self.environment.info()["last_txnid"])
         except lmdb.Error as error:
             raise write_failure(self.environment, error) from error
         except CorruptPageError as error:
@@ -180,6 +179,7 @@ class LmdbEngine:
             except CorruptionError as found:
                 raise EngineError(str(found)) from error
             raise
+        return result
 
     def space(self) -> Space:
         """See `Engine.space`. Free pages inside the file count as used, since LMDB gives none back to the disk."""
@@ -255,9 +255,9 @@ class LmdbEngine:
         return None
 
     def note_commit(self) -> None:
-        """See `Engine.note_commit`. `lost` says which one it is: the same process asks it each second."""
+        """See `Engine.note_commit`. An older file in the place of this one is what the witness is for."""
         commit = self._commit
-        if commit != self._noted and self.lost() is None:
+        if commit != self._noted and self._file.exists():
             witness.write(self._file.parent, commit)
             self._noted = commit
 

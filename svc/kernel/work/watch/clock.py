@@ -49,16 +49,32 @@ class ServiceClock:
         wall_ms: Callable[[], int],
         elapsed_s: Callable[[], float],
         memory: ClockMemory | None = None,
+        *,
+        written_ms: int | None = None,
+        commits: Callable[[], int] = lambda: 0,
     ) -> None:
-        self._wall_ms, self._elapsed_s = wall_ms, elapsed_s
+        """`written_ms`: when the store was last written before, as a right clock has it; `commits`: how many commits
+        this process has made.
+        """
+        self._wall_ms, self._elapsed_s, self._commits = wall_ms, elapsed_s, commits
         self._memory: ClockMemory = [0.0, 0.0] if memory is None else memory
-        self._memory[0] = self._memory[0] or wall_ms() - 1000 * elapsed_s()
+        self._given_ms = wall_ms()
+        self._memory[0] = self._memory[0] or self._given_ms - 1000 * elapsed_s()
+        self._memory[1] = self._memory[1] or min(written_ms or 0, self._given_ms)
+        self._noted = 0
         self._ahead_since_s: float | None = None
         self._ahead_ms = 0.0
         """By how much it was ahead then."""
 
     def now_ms(self) -> int:
         """Return the time to store, in Unix ms."""
+        commits = self._commits()
+        if commits != self._noted:  # they are dated by times that were given before, whatever the clock shows now
+            self._noted, self._memory[1] = commits, max(self._memory[1], self._given_ms)
+        self._given_ms = self._to_store_ms()
+        return self._given_ms
+
+    def _to_store_ms(self) -> int:
         wall_ms, at_s = self._wall_ms(), self._elapsed_s()
         ahead_ms = wall_ms - (self._memory[0] + 1000 * at_s)
         if ahead_ms > 0:
@@ -70,10 +86,6 @@ class ServiceClock:
             return round(wall_ms - ahead_ms)
         self._believe(wall_ms, at_s)
         return wall_ms
-
-    def note_write(self) -> None:
-        """Note that something was stored, dated now."""
-        self._memory[1] = max(self._memory[1], self.now_ms())
 
     def behind_s(self) -> float:
         """Return the seconds by which the wall clock is behind the last write, if that is too far; else 0."""

@@ -71,7 +71,6 @@ class StoreWatch:
         self._store, self._clock, self._pulse, self._index, self._date = store, clock, pulse, index, date
         self._logged: StoreState = "ok"
         self._said_s = 0.0
-        self._commits = store.commits
         self._confirmation: int | None = None
 
     def state(self) -> StoreState:
@@ -146,10 +145,10 @@ class StoreWatch:
             log.info("the store commits again")
 
     async def look_at_clock(self) -> None:
-        """Note when the last write was, and whether an operator has confirmed a clock that is not believed."""
-        if self._store.commits != self._commits:
-            self._commits = self._store.commits
-            self._clock.note_write()
+        """Note when the last write was, though nobody asks for the time; and whether an operator has confirmed a clock
+        that is not believed.
+        """
+        self._clock.now_ms()
         if not self._clock.is_doubted():
             self._confirmation = None
             return

@@ -21,7 +21,7 @@ from setuptools.command.build_py import build_py
 SHIPPED_BY = "drf-spectacular-sidecar"
 COMPRESSED = ("swagger-ui-bundle.js", "swagger-ui.css")
 LICENCE = "swagger-ui-dist/LICENSE"
-PAGE = Path("svc", "kernel", "http", "page")
+PAGE = Path("svc", "http", "page")
 
 
 class BuildWithPages(build_py):

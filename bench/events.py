@@ -34,7 +34,7 @@ from svc.identify.events.archive import deflate
 from svc.identify.events.hour_counts import sum_of
 from svc.identify.index.queries import Scope
 from svc.identify.indexing.jobs import rebuild_indexes, step
-from svc.identify.model import ENVIRONMENTS, EventSignal, EventTrigger, Level, Verdict
+from svc.identify.model import EventSignal, EventTrigger, Level, Verdict
 from svc.identify.network_data.mmdb import COUNTRY_NAMES
 from svc.identify.queries.events import put_event
 from svc.identify.queries.hours import hours
@@ -43,9 +43,10 @@ from svc.identify.scoring.score import default_weights
 from svc.identify.tables.events import DOCUMENTS, EVENTS
 from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
 from svc.kernel.store.directory import open_directory
-from svc.kernel.store.inspection.reading import read_only
+from svc.kernel.store.reading import read_only
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.tables import ORGANIZATIONS
+from svc.kernel.values.environments import ENVIRONMENTS
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World, twenty_characters
 

@@ -20,10 +20,10 @@ from itertools import pairwise
 import trio
 
 from svc.features.tables import TABLES
-from svc.identify.events.hour_counts import HOUR_MS
 from svc.kernel.store.postgresql.connection.wire import Result, Statement, Wire
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from svc.kernel.store.postgresql.statements import COMMIT, TAKE_FENCES
+from svc.kernel.values.ids import HOUR_MS
 from tests.store.postgresql.test_identified_by_nodes import AT_MS, nodes, visit
 from tests.support.postgresql import Cluster
 

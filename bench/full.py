@@ -30,10 +30,10 @@ from uuid import UUID
 import httpx
 import trio
 
-from svc.features.invariants import violations
+from svc.features.checks.invariants import violations
 from svc.identify.tables.events import EVENTS
 from svc.identify.tables.visitors import VISITOR_IDS
-from svc.kernel.store.inspection.reading import read_only
+from svc.kernel.store.reading import read_only
 from svc.kernel.tenants.tables import LEDGER
 from tests.support.live import ORIGIN, repeatable, report
 from tests.support.process import Served, run_json

@@ -24,11 +24,11 @@ import trio
 from bench.reports import device_report, submitted
 from bench.retention import EPOCH_MS, Everywhere
 from svc.features.events.change_jobs import supplement
+from svc.features.organizations.jobs import create_organization
 from svc.features.tables import TABLES
 from svc.features.webhooks.jobs.deliveries import AttemptRecord, log_attempt
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.features.webhooks.queries import NoWork, next_delivery
-from svc.features.webhooks.records import EndpointKey
 from svc.features.webhooks.schedule import AttemptResult
 from svc.features.webhooks.tables import (
     ATTEMPT_COUNTS,
@@ -54,13 +54,13 @@ from svc.identify.tables.visitors import (
     VISITORS,
 )
 from svc.kernel.store.directory import Opened, open_directory
-from svc.kernel.store.inspection.reading import read_only
+from svc.kernel.store.reading import read_only
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.ledger_jobs import add_credit
-from svc.kernel.tenants.organization_jobs import create_organization
 from svc.kernel.tenants.tables import LEDGER
 from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.partitions import EndpointKey
 from svc.world import World
 
 BATCH = 64

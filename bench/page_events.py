@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from svc.identify.events.hour_counts import HOUR_MS, NOTHING, HourCounts, sum_of
+from svc.identify.events.hour_counts import NOTHING, HourCounts, sum_of
 from svc.identify.events.segments import Digests, Segment, joined, of_one, packed
 from svc.identify.history.evidence import REPLAY_MEMORY_S, ReportFingerprint
 from svc.identify.index.queries import SLOTS, digests, part_of
@@ -26,6 +26,7 @@ from svc.identify.tables.visitors import REPORT_FINGERPRINTS
 from svc.kernel.store.schema.table import Table
 from svc.kernel.tenants.billing import LedgerEntry
 from svc.kernel.tenants.tables import LEDGER
+from svc.kernel.values.ids import HOUR_MS
 
 CYCLE = 49 * EVENTS_A_LARGE
 """Some 200,000: also those of one transaction."""

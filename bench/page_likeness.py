@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from bench.page_fill import DAYS, EPOCH_MS, Countries
 from bench.page_visits import Visits
-from svc.features.invariants import violations
+from svc.features.checks.invariants import violations
 from svc.features.tables import TABLES
 from svc.identify.identification import assess
 from svc.identify.matching import Statistics

@@ -20,6 +20,7 @@ import lmdb
 from bench.page_events import Rows
 from bench.page_fill import EPOCH_MS, Countries, Filler, Plan
 from bench.reports import device_report, sdk_report, submitted
+from svc.features.organizations.jobs import create_organization
 from svc.identify.identification import Assessment, Submission, assess
 from svc.identify.index.queries import Scope
 from svc.identify.indexing.jobs import step
@@ -32,7 +33,6 @@ from svc.kernel.store.engine import Writer
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.snapshot import Late, Transaction
 from svc.kernel.tenants.ledger_jobs import add_credit
-from svc.kernel.tenants.organization_jobs import create_organization
 from svc.kernel.values.ids import DAY_MS, ordered_digest
 from svc.world import World
 

@@ -33,7 +33,7 @@ import trio
 
 from bench.apart import Apart, Ended
 from bench.disk import Record, compiled, losses, read_log
-from svc.features.invariants import violations
+from svc.features.checks.invariants import violations
 from svc.features.tables import TABLES
 from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS, IDEMPOTENCY
 from svc.identify.tables.visitors import VISITOR_IDS

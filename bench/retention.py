@@ -25,6 +25,7 @@ import trio
 
 from bench.reports import device_report, submitted
 from svc.features.events.change_jobs import supplement
+from svc.features.organizations.jobs import create_organization
 from svc.features.retention.jobs import PASS_INTERVAL_MS
 from svc.features.retention.retention import sweep
 from svc.identify.events.archive import deflate
@@ -38,7 +39,6 @@ from svc.identify.tables.events import EVENTS
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.ledger_jobs import add_credit
-from svc.kernel.tenants.organization_jobs import create_organization
 from svc.kernel.values.ids import DAY_MS
 from svc.world import World
 from tests.support.worlds import Everywhere

@@ -35,19 +35,20 @@ import trio
 
 from bench.apart import Apart
 from bench.retention import EPOCH_MS, Months
-from svc.features.invariants import violations
+from svc.features.checks.invariants import violations
 from svc.features.keys.command import issue_key
 from svc.features.tables import TABLES
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.identify.events.archive import deflate
 from svc.identify.events.listing import LEVELS, Filters, Listing
 from svc.identify.queries import events
+from svc.identify.recording.holdings import counted
 from svc.identify.tables.events import DOCUMENTS, EVENTS
 from svc.kernel.store.directory import DirectoryError, Opened, open_directory
 from svc.kernel.store.engine import CheckDepth
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.tenants.holding_jobs import counted, keep
+from svc.kernel.tenants.holding_jobs import keep
 from svc.kernel.values.ids import DAY_MS
 from svc.world import World
 

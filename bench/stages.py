@@ -42,8 +42,16 @@ import trio
 from bench import reports
 from bench.reports import device_report, sdk_report
 from svc.cli.serve.processes import tune_garbage_collection
+from svc.command.logs import set_up_logging
+from svc.features.identification.routes import IDENTIFY, read_submission
 from svc.features.keys.command import issue_key
 from svc.features.organizations.command import create_organization
+from svc.http.body import decode, sdk_platform, unpack
+from svc.http.callers.authentication import Caller
+from svc.http.callers.visitor_facts import ConnectionHeaders, own_facts
+from svc.http.route import Call
+from svc.http.schema import IdentifyBody, identify_response
+from svc.http.traffic import Traffic
 from svc.identify.attestation.claim import missing, read_attestation
 from svc.identify.attestation.trust import published_trust
 from svc.identify.detection import detect
@@ -60,16 +68,8 @@ from svc.identify.pipeline.visitor_index import ClassKey, Frequencies
 from svc.identify.queries.learned import PRODUCTION
 from svc.identify.recording.transaction import Recorded, identify
 from svc.identify.report import read_report
-from svc.identify.routes import IDENTIFY, read_submission
 from svc.identify.useragent import read_agent
-from svc.kernel.cli.logs import set_up_logging
 from svc.kernel.config import Config
-from svc.kernel.http.body import decode, sdk_platform, unpack
-from svc.kernel.http.callers.authentication import Caller
-from svc.kernel.http.callers.visitor_facts import ConnectionHeaders, own_facts
-from svc.kernel.http.route import Call
-from svc.kernel.http.schema import IdentifyBody, identify_response
-from svc.kernel.http.traffic import Traffic
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.local import LocalStore
 from svc.kernel.store.snapshot import Late, Transaction

@@ -37,15 +37,16 @@ from bench.nodes import DATABASE, server_cpu_of
 from bench.reports import device_report
 from svc.features.exports.hourly import HOLD_MS, HOUR_MS
 from svc.features.exports.sql_installation import install
-from svc.features.migrations import MIGRATIONS, migrate
 from svc.features.tables import TABLES
+from svc.features.upgrade.migrations import MIGRATIONS, migrate
 from svc.identify.events.archive import deflate
-from svc.identify.records import Event, Organization
+from svc.identify.records import Event
 from svc.kernel.store.engine import Writer
 from svc.kernel.store.group import Write
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.tenants.tables import ORGANIZATIONS
 from svc.kernel.values.timestamps import read_timestamp, timestamp
 from svc.world import World, twenty_characters

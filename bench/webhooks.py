@@ -27,6 +27,7 @@ import trio
 from bench.far_side import HOSTILE, Arrival, FarSide, far_side, look_up
 from bench.identify import prepare
 from bench.measures import memory_mib, quantile
+from svc.command.logs import set_up_logging
 from svc.features.webhooks.addresses import TargetPolicy
 from svc.features.webhooks.jobs.endpoints import EndpointChange, Issued, NewEndpoint, change_endpoint, create_endpoint
 from svc.features.webhooks.queries import Registered
@@ -36,9 +37,8 @@ from svc.features.webhooks.tables import ATTEMPTS, DELIVERIES, WEBHOOK_EVENTS
 from svc.features.webhooks.transport.connections import tls_context
 from svc.features.webhooks.transport.resolver import SystemResolver
 from svc.features.webhooks.transport.transport import DEADLINE_S, WebhookTransport
-from svc.kernel.cli.logs import set_up_logging
+from svc.http.server.server import open_listeners
 from svc.kernel.config import Config
-from svc.kernel.http.server.server import open_listeners
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.engine import Engine
 from svc.serve.service import Service

@@ -28,7 +28,7 @@ from bench.reports import sdk_report
 from bench.workplace_store import ORIGIN, Workplace
 from svc.features.lists.tables import LISTS
 from svc.identify.tables.events import EVENTS
-from svc.kernel.store.inspection.reading import read_only
+from svc.kernel.store.reading import read_only
 from svc.kernel.tenants.tables import ORGANIZATIONS
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.timestamps import timestamp

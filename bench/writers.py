@@ -27,7 +27,7 @@ from typing import Any
 import trio
 
 from bench.reports import device_report, submission_of
-from svc.features.invariants import violations
+from svc.features.checks.invariants import violations
 from svc.features.keys.command import issue_key
 from svc.features.organizations.command import create_organization
 from svc.identify.history.visitor_numbers import TAKEN_AT_ONCE, VisitorNumbers

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from svc.kernel.cli.data_directory import database_of
+from svc.command.data_directory import database_of
 from svc.kernel.config import Config
 from svc.kernel.config_loading import NOT_SETTINGS, PREFIX, load
 from tests.spec.test_first_start import SERVICE_LINKS

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from svc.cli.develop.dev_keys import development_keys
+from svc.command.data_directory import opened_directory
+from svc.command.local_service import KEYS_FILE, DevelopmentKeys, read_keys
+from svc.command.output import CommandError
 from svc.features.keys.command import revoke_key
 from svc.features.organizations.command import create_organization
 from svc.kernel.access.credentials import ApiKey, digest
-from svc.kernel.cli.data_directory import opened_directory
-from svc.kernel.cli.local_service import KEYS_FILE, DevelopmentKeys, read_keys
-from svc.kernel.cli.output import CommandError
 from svc.kernel.config import Config
 from svc.kernel.tenants import queries as lookups
 from svc.world import World

@@ -30,13 +30,13 @@ from bench.farm import CASES, read_recipes
 from svc.cli import program
 from svc.features.routes import API, ROUTES
 from svc.features.webhooks.content.envelope import Envelope
+from svc.http.pages.app import create_app, documentation, paths, site
 from svc.identify.model import RequestFacts
 from svc.identify.report import read_report
 from svc.identify.report.native import FLAGS
 from svc.identify.scoring.signals import CATALOGUE
 from svc.kernel.config import Config
 from svc.kernel.config_loading import load
-from svc.kernel.http.pages.app import create_app, documentation, paths, site
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.support.live import ORIGIN, Live, live_service, report
 from tests.support.ports import free_port

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from svc.cli.store.early_integrity_check import EarlyIntegrityCheck
-from svc.features.migrations import MIGRATIONS
+from svc.features.upgrade.migrations import MIGRATIONS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.local import LocalStore

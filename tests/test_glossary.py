@@ -14,7 +14,7 @@ import pytest
 
 from svc.cli import program
 from svc.features.routes import API
-from svc.kernel.http.openapi import document as openapi
+from svc.http.openapi import document as openapi
 from tools.docs import DOCS, ROOT
 
 OTHER_MEANINGS = {

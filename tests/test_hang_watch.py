@@ -9,7 +9,7 @@ import pytest
 import structlog
 import trio
 
-from svc.kernel.workers.pulse import HANG_S, HangWatch
+from svc.workers.pulse import HANG_S, HangWatch
 from svc.world import World
 
 LOOK_S = 0.001

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from svc.kernel.cli.logs import AsyncLogWriter
+from svc.command.logs import AsyncLogWriter
 
 SECRET = "svc_sk_us_production_" + "aB3" * 16 + "c"
 
@@ -107,7 +107,7 @@ def test_a_stream_that_is_not_a_file_accepts_lines_too():
 PREPARE = """
 import logging, sys
 import structlog
-from svc.kernel.cli.logs import set_up_logging
+from svc.command.logs import set_up_logging
 set_up_logging(sys.argv[1])
 secret = sys.argv[2]
 log = structlog.get_logger()

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from svc.kernel.http.pages.app import SITE
+from svc.http.pages.app import SITE
 from svc.serve.metrics.registry import METRICS
 from tests.support.live import Live, live_service
 from tests.support.promtool import promtool

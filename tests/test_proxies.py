@@ -23,7 +23,7 @@ import pytest
 
 from svc.features.keys.command import issue_key
 from svc.features.organizations.command import create_organization
-from svc.kernel.http.pages.app import sdk_version
+from svc.http.pages.app import sdk_version
 from svc.kernel.store.directory import open_directory
 from svc.world import World
 from tests.support.certificates import Files

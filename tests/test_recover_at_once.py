@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from svc.features.webhooks.partitions import PARTITIONS
 from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.values.partitions import PARTITIONS
 from tests.spec.test_nodes import metrics
 from tests.store.postgresql.nodes import until
 from tests.support.due import Due, certified

@@ -10,12 +10,12 @@ from uuid import UUID
 import trio
 
 from svc.features.events.live import MOST_VIEWERS
-from svc.features.webhooks.records import EndpointKey
 from svc.kernel.config import Config
 from svc.kernel.store.directory import open_directory
-from svc.kernel.workers.bus import announce, reach
-from svc.kernel.workers.shared_memory import WorkerSlot
+from svc.kernel.values.partitions import EndpointKey
 from svc.serve.service import Service
+from svc.workers.bus import announce, reach
+from svc.workers.shared_memory import WorkerSlot
 from svc.world import World
 from tests.http.test_console_stream import EVERYTHING, an_event
 from tests.workers.test_bus import REFUSED

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from svc.command.data_directory import opened_directory
 from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint
 from svc.features.webhooks.tables import WEBHOOK_EVENTS
-from svc.kernel.cli.data_directory import opened_directory
 from svc.kernel.config import Config
 from svc.kernel.tenants.queries import accounts
 from svc.world import World

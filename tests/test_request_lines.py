@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import structlog
 
-from svc.kernel.cli.logs import LONGEST_PATH, RequestLines
-from svc.kernel.cli.terminal import has_colors
+from svc.command.logs import LONGEST_PATH, RequestLines
+from svc.command.terminal import has_colors
 
 REQUEST = {
     "event": "request",

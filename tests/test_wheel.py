@@ -19,13 +19,13 @@ from pathlib import Path
 import pytest
 
 import svc
-from svc.kernel.http.pages import app as pages
+from svc.http.pages import app as pages
 from tests.test_deployment import copied
 
 pytestmark = pytest.mark.slow(10)
 
 ROOT = Path(__file__).parents[1]
-PAGE = "svc/kernel/http/page"
+PAGE = "svc/http/page"
 
 
 @pytest.fixture(scope="module")

@@ -18,10 +18,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.kernel.http.server.listening import inherited_sockets
+from svc.http.server.listening import inherited_sockets
 from svc.kernel.store.directory import open_directory
-from svc.kernel.workers.parent import FIRST_PAUSE_S, GOOD_AFTER_S, LONGEST_PAUSE_S, failures_after, pause_s
-from svc.kernel.workers.pulse import PulseBoard
+from svc.workers.parent import FIRST_PAUSE_S, GOOD_AFTER_S, LONGEST_PAUSE_S, failures_after, pause_s
+from svc.workers.pulse import PulseBoard
 from svc.world import World
 from tests.support.certificates import Files
 from tests.support.process import PROGRAM, Served, leader_of, run

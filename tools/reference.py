@@ -18,12 +18,12 @@ from msgspec import inspect as types
 
 from svc.cli import program
 from svc.features.routes import API, ROUTES
+from svc.http.openapi.document import TAGS
+from svc.http.pages.app import create_app, documentation, paths, site
+from svc.http.route import EVERY_ROUTE, Route
 from svc.kernel.access.roles import named_roles
 from svc.kernel.config import Config
 from svc.kernel.config_loading import PREFIX
-from svc.kernel.http.openapi.document import TAGS
-from svc.kernel.http.pages.app import create_app, documentation, paths, site
-from svc.kernel.http.route import EVERY_ROUTE, Route
 from svc.kernel.values.fields import bare
 from svc.kernel.values.refusals import CATALOGUE
 from svc.serve.metrics.registry import METRICS

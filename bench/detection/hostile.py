@@ -13,8 +13,9 @@ from typing import Any
 from bench.detection.automation import ADDRESS, look
 from bench.linkage.tables import Table
 from svc.identify.detection import detect
-from svc.identify.model import PLATFORMS, Network, RequestFacts
+from svc.identify.model import Network, RequestFacts
 from svc.identify.report import fingerprintjs, fpscanner, native, plain, thumbmark
+from svc.kernel.values.environments import PLATFORMS
 
 BOUND_MS = 20.0
 SIZE = 1_000_000

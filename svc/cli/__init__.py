@@ -18,7 +18,7 @@ import click
 from click.shell_completion import CompletionItem
 
 import svc
-from svc.kernel.cli.help import clearer, examples
+from svc.command.help import clearer, examples
 from svc.kernel.values.errors import NO_SPACE, OperatorError
 
 _STANDARD_INPUT, _STANDARD_OUTPUT, _STANDARD_ERROR = range(3)
@@ -39,7 +39,7 @@ SECTIONS: dict[str, dict[str, CommandLocation]] = {
     "Get started": {
         "dev": CommandLocation("cli.develop.dev", "Start a development service from nothing."),
         "doctor": CommandLocation("cli.serve.doctor", "Check that a service can run, or runs, here."),
-        "completion": CommandLocation("kernel.cli.help", "Print the completion script of a shell."),
+        "completion": CommandLocation("command.help", "Print the completion script of a shell."),
     },
     "Run the service": {
         "serve": CommandLocation("cli.serve.serve", "Run the service."),
@@ -252,6 +252,6 @@ def _fail(line: str, status: int) -> NoReturn:
 
 def _log_to_standard_error() -> None:
     """Before any command, and not for callers within the process, who have their own logging."""
-    from svc.kernel.cli.logs import set_up_logging  # noqa: PLC0415  only for a command that runs
+    from svc.command.logs import set_up_logging  # noqa: PLC0415  only for a command that runs
 
     set_up_logging()

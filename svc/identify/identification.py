@@ -24,10 +24,8 @@ from svc.identify.keys.proof import Subject, does_not_verify, examine
 from svc.identify.matching import Features, Recognition, extract
 from svc.identify.model import (
     Agent,
-    Environment,
     Network,
     Observation,
-    Platform,
     ProofVersion,
     Report,
     RequestFacts,
@@ -41,6 +39,7 @@ from svc.identify.report import read_report
 from svc.identify.scoring.score import Score, group_triggers
 from svc.identify.useragent import read_agent
 from svc.kernel.tenants.billing import price_micros
+from svc.kernel.values.environments import Environment, Platform
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.trace_context import TraceContext, trace_fields
 

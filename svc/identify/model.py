@@ -11,12 +11,10 @@ from typing import Any, Final, Literal, get_args
 
 import msgspec
 
-Environment = Literal["production", "staging", "development"]
-Platform = Literal["web", "android", "ios"]
-"""Scoring profile (interface 2.3)."""
+from svc.kernel.values.environments import Platform, State
+
 Level = Literal["low", "medium", "high"]
 """Suspect level, and also how sure a signal is (interface 2.2)."""
-State = Literal["enriched", "unavailable"]
 VisitorKind = Literal["human", "ai_bot", "automation", "search_crawler"]
 DeviceKind = Literal["desktop", "mobile", "tablet", "server"]
 AnonymityNetwork = Literal["tor", "vpn", "proxy", "hosting"]
@@ -24,9 +22,6 @@ AnonymityNetwork = Literal["tor", "vpn", "proxy", "hosting"]
 HeaderContext = Literal["secure", "plain", "forwarded"]
 """`secure`: the visitor's own request, of a page in a secure context to a service in one; `plain`: of another page;
 `forwarded`: passed on by a server, for a page in a secure context."""
-
-ENVIRONMENTS: tuple[Environment, ...] = get_args(Environment)
-PLATFORMS: tuple[Platform, ...] = get_args(Platform)
 
 
 def scoring_platform(sdk_platform: str, origin: str | None = None) -> Platform:

@@ -9,37 +9,9 @@ from __future__ import annotations
 import msgspec
 
 from svc.identify.attestation.attested_key import AttestationResult
-from svc.identify.model import Environment, Label, Platform, ShadowMatch, Verdict
+from svc.identify.model import Label, ShadowMatch, Verdict
 from svc.identify.velocity.counts import Velocity
-from svc.identify.velocity.signals import AccountThresholds
-from svc.kernel.limits.ratelimit import DEFAULT_LIMIT_PER_S
-from svc.kernel.tenants.billing import BillingStatus, BlockedReason
-
-
-class Organization(msgspec.Struct, frozen=True, array_like=True):
-    """A customer. `number` is its short name in the keys of every other table."""
-
-    id: str
-    number: int
-    name: str
-    created_at_ms: int
-    rate_limit_per_s: int = DEFAULT_LIMIT_PER_S
-    """0 = no limit."""
-    billing_status: BillingStatus = "free"
-    blocked_reason: BlockedReason | None = None
-    credit_limit_micros: int | None = 0
-    """How far the balance may go below zero; `None` = as far as it goes: the organization is postpaid."""
-    removed_at_ms: int | None = None
-    """When the operator removed it: its keys are refused from then on, and what it held is erased."""
-    verdict_key_generation: int = 1
-    """Of the key that signs verdicts (`signed_verdict`)."""
-    previous_verdict_key_expires_at_ms: int | None = None
-    """Until when verdicts by the generation before are accepted."""
-    account_thresholds: AccountThresholds = AccountThresholds()
-    decision_in_response: bool = True
-    """Whether responses and verdicts for public keys have the decision of the rules."""
-    has_rules: bool = False
-    """Whether it has saved rules or used a list since it was made."""
+from svc.kernel.values.environments import Environment, Platform
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):

@@ -22,15 +22,32 @@ from svc.features.billing.credit_watch import CreditWatch
 from svc.features.events import try_routes as try_page
 from svc.features.events.live import LiveHub
 from svc.features.labels.performance_queries import PerformanceSums
+from svc.features.members.sign_in.hasher import PasswordHasher
+from svc.features.members.sign_in.openid import Provider
 from svc.features.retention import retention
-from svc.features.routes import API
+from svc.features.routes import API, PATHS
+from svc.features.webhooks import reference
 from svc.features.webhooks.content.signature import secrets_key
-from svc.features.webhooks.records import EndpointKey, Transport
+from svc.features.webhooks.records import Transport
 from svc.features.webhooks.sending.outbox import Outbox
 from svc.features.webhooks.sending.partitions import EVERY_PARTITION, Partitions
 from svc.features.webhooks.sending.refusal_log import RefusalLog
 from svc.features.webhooks.transport.resolver import Resolver, SystemResolver
 from svc.features.webhooks.transport.transport import check_target
+from svc.http.body import BodyBudget
+from svc.http.callers.authentication import AuthPolicy
+from svc.http.callers.limits import RequestLimits
+from svc.http.callers.visitor_facts import ConnectionHeaders
+from svc.http.exchange import Exchange, application
+from svc.http.pages.app import create_app, documentation, respond, site
+from svc.http.rendering import edge_refusal
+from svc.http.route import Services, Webhooks
+from svc.http.server.fair_queue import KnownKeys
+from svc.http.server.listening import PlainListener
+from svc.http.server.messages import Application
+from svc.http.server.server import Edge, EdgeLimits, serve
+from svc.http.server.tls import TlsListener
+from svc.http.traffic import Describe, Traffic, details
 from svc.identify.history.visitor_numbers import TAKEN_AT_ONCE
 from svc.identify.indexing import indexer
 from svc.identify.keys import deferred
@@ -38,38 +55,25 @@ from svc.identify.keys.signed_verdict import verdict_key
 from svc.identify.network_data.watch import NetworkWatch
 from svc.identify.pipeline.pipeline import Pipeline
 from svc.kernel.config import Config
-from svc.kernel.http.body import BodyBudget
-from svc.kernel.http.callers.authentication import AuthPolicy
-from svc.kernel.http.callers.limits import PasswordHasher, RequestLimits
-from svc.kernel.http.callers.visitor_facts import ConnectionHeaders
-from svc.kernel.http.exchange import Exchange, application
-from svc.kernel.http.pages.app import create_app, documentation, respond, site
-from svc.kernel.http.rendering import edge_refusal
-from svc.kernel.http.route import Services, Webhooks
-from svc.kernel.http.server.fair_queue import KnownKeys
-from svc.kernel.http.server.listening import PlainListener
-from svc.kernel.http.server.messages import Application
-from svc.kernel.http.server.server import Edge, EdgeLimits, serve
-from svc.kernel.http.server.tls import TlsListener
-from svc.kernel.http.traffic import Describe, Traffic, details
 from svc.kernel.limits.ratelimit import Buckets, MemoryBuckets
 from svc.kernel.store.directory import Opened, date_last_write
 from svc.kernel.store.store import Store
 from svc.kernel.values.cursor import cursors_key
+from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.timestamps import utc
 from svc.kernel.work import leader
 from svc.kernel.work.supervisor import supervise
 from svc.kernel.work.watch.clock import ClockMemory, ClockWatch, ServiceClock
 from svc.kernel.work.watch.corruption import CorruptRows
 from svc.kernel.work.watch.store import EventLoopLag, Pulse, StoreWatch, maintain
-from svc.kernel.workers.bus import Alone, Bus
-from svc.kernel.workers.pulse import PulseBoard
-from svc.kernel.workers.relay import Relay
-from svc.kernel.workers.shared_memory import Counts, WorkerSlot
 from svc.serve.metrics.nodes import NodeSources
 from svc.serve.metrics.registry import Metrics, Sources
 from svc.serve.metrics.scrape import Scrape, expected_hosts
+from svc.serve.relay import Relay
 from svc.serve.service_parts import network_watch, openid_provider, read_trust, webhook_targets, webhook_transport
+from svc.workers.bus import Alone, Bus
+from svc.workers.pulse import PulseBoard
+from svc.workers.shared_memory import Counts, WorkerSlot
 from svc.world import World
 
 T = TypeVar("T")
@@ -94,7 +98,7 @@ class NodeParts(NamedTuple):
     """The store, for what the leader runs: it refuses the writes of a process that is no longer the leader."""
 
 
-_pages = cache(partial(create_app, site, documentation, api=API))
+_pages = cache(partial(create_app, site, documentation, api=API, reference=reference.document))
 """The application of the pages, which knows nothing of a service: its rules are compiled once in a process."""
 
 
@@ -183,17 +187,19 @@ class Service:
             webhooks=self._webhooks(opened.pepper, resolver),
             request_timeout_s=config.request_timeout_s,
             limits=RequestLimits(config.allowances(), config.shares(), buckets),
-            passwords=PasswordHasher(opened.pepper, self._world.run_sync),
-            openid=openid_provider(config, opened.store),
             public_url=config.console_at(),
             quotas=config.quotas(),
             bodies=BodyBudget(config.body_budget_mib << 20),
-            live=self.live,
-            performance=PerformanceSums(),
             end_viewers=self.relay.ended,
             try_key=try_page.checked_key(opened, config.try_key, self._world.now_ms()),
             event_retention_ms=config.event_retention_ms(),
             is_store_answering=_yes if self._node is None else self._node.is_answered,
+            parts={
+                LiveHub: self.live,
+                PerformanceSums: PerformanceSums(),
+                PasswordHasher: PasswordHasher(opened.pepper, self._world.run_sync),
+                Provider: openid_provider(config, opened.store),
+            },
         )
 
     def _due(self, queues: Iterable[EndpointKey]) -> None:
@@ -284,7 +290,7 @@ class Service:
                 async with trio.open_nursery() as edge_nursery:
                     keys = KnownKeys()
                     pages = _pages(has_try=self.services.try_key is not None)
-                    app = application(Exchange(self.services, self.traffic, keys, partial(respond, pages)))
+                    app = application(Exchange(self.services, self.traffic, keys, partial(respond, pages), PATHS))
                     served = self._served(app, listeners, self._edge_limits())
                     served = partial(served, shutdown=shutdown, keys=keys, always=_always(self._config))
                     edge: Edge = await edge_nursery.start(served)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from svc.command.data_directory import Readable
 from svc.features.members.sign_in.openid import Provider
 from svc.features.webhooks.addresses import TargetPolicy
 from svc.features.webhooks.transport.connections import tls_context, usual_tls_context
@@ -27,7 +28,6 @@ from svc.identify.attestation.trust import (
 )
 from svc.identify.network_data.lookup import BuiltInRanges
 from svc.identify.network_data.watch import NetworkWatch
-from svc.kernel.cli.data_directory import Readable
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.text_files import MARK

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import structlog
 import trio
 
+from svc.http.server.listening import inherited_sockets, open_sockets
+from svc.http.server.server import Edge, EdgeLimits, addresses, open_listeners
+from svc.http.server.tls import Certificate, CertificateError, read_certificate
 from svc.identify.useragent import load_patterns
 from svc.kernel.config import Config, ConfigError
-from svc.kernel.http.server.listening import inherited_sockets, open_sockets
-from svc.kernel.http.server.server import Edge, EdgeLimits, addresses, open_listeners
-from svc.kernel.http.server.tls import Certificate, CertificateError, read_certificate
 from svc.kernel.values.timestamps import timestamp, unix_ms, utc
-from svc.kernel.workers.pulse import HangWatch, notify
 from svc.serve.service import Listeners, Service
+from svc.workers.pulse import HangWatch, notify
 
 log = structlog.get_logger()
 

@@ -11,11 +11,10 @@ import trio
 import trio.lowlevel
 from trio.testing import MockClock
 
-from svc.features.webhooks.partitions import PARTITIONS, partition_of
 from svc.features.webhooks.queries import Registered
-from svc.features.webhooks.records import EndpointKey
 from svc.features.webhooks.sending.outbox import Outbox
 from svc.kernel.store.group import LeaseEpoch
+from svc.kernel.values.partitions import PARTITIONS, EndpointKey, partition_of
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.receivers import OK, always
 

@@ -13,6 +13,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from svc.features.organizations.jobs import create_organization
 from svc.identify.identification import Identified, Submission
 from svc.identify.model import RequestFacts
 from svc.identify.network.facts import Range
@@ -23,7 +24,6 @@ from svc.identify.tables.visitors import VISITOR_COUNTS, VISITORS
 from svc.kernel.limits.ratelimit import LimitShares
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.engine import EngineError, StoreFullError
-from svc.kernel.tenants.organization_jobs import create_organization
 from svc.kernel.values.addresses import Address
 from svc.kernel.work.mailbox import SLICE_S, Mailbox, OverloadedError, Reply
 from svc.world import World

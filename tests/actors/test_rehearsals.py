@@ -16,7 +16,7 @@ from svc.kernel.store.store import Write
 from svc.kernel.tenants.tables import BALANCES
 from svc.kernel.work.watch.clock import ServiceClock
 from svc.kernel.work.watch.store import StoreWatch
-from svc.kernel.workers.pulse import PulseBoard
+from svc.workers.pulse import PulseBoard
 from tests.support.backup import put
 from tests.support.worlds import EPOCH_MS, inline
 

@@ -14,8 +14,8 @@ import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from svc.features.organizations.jobs import create_organization
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
-from svc.features.webhooks.records import EndpointKey
 from svc.identify.identification import Duplicate, Identified, Refused, assess
 from svc.identify.matching import Statistics, StatisticsUpdate
 from svc.identify.matching.learned.statistics import CLASSES, StatisticsRows
@@ -32,7 +32,7 @@ from svc.kernel.store.directory import Opened
 from svc.kernel.store.postgresql.connection.wire import Statement, Wire
 from svc.kernel.store.schema.operation_log import Following, unpack_batch
 from svc.kernel.store.store import StoreFullError
-from svc.kernel.tenants.organization_jobs import create_organization
+from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.work.mailbox import Mailbox, Reply
 from svc.world import World

@@ -12,7 +12,7 @@ from bench import page_fill
 from bench.page_likeness import Held, lived, rows_of
 from bench.page_visits import Visits
 from bench.pages import measure
-from svc.features.invariants import violations
+from svc.features.checks.invariants import violations
 from svc.identify.indexing.jobs import EVENTS_A_LARGE
 
 VISITORS, EVENTS = 200, EVENTS_A_LARGE + 500

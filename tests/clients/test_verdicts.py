@@ -12,7 +12,7 @@ import pytest
 import trio
 from svc_client import AsyncClient, Client, Expected
 
-from svc.kernel.tenants import organization_jobs as organizations
+from svc.features.organizations import jobs as organizations
 from tests.clients.cases import ABOUT, forged, in_node, verdict_checks
 from tests.clients.conftest import Library
 from tests.spec.responses import BROWSER

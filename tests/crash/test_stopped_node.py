@@ -16,16 +16,16 @@ import httpx
 import pytest
 import trio
 
-from svc.features.webhooks.partitions import partition_of
 from svc.identify.tables.events import EVENTS, IDEMPOTENCY
-from svc.kernel.store.inspection.reading import read_only_database
 from svc.kernel.store.postgresql.cluster.leases import TERM_S
 from svc.kernel.store.postgresql.cluster.partitions import lease_name
 from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.values import int4s
 from svc.kernel.store.postgresql.connection.wire import Statement, Wire
 from svc.kernel.store.postgresql.statements import BEGIN, COMMIT, TAKE_FENCES
+from svc.kernel.store.reading import read_only_database
 from svc.kernel.tenants.tables import BALANCES
+from svc.kernel.values.partitions import partition_of
 from tests.store.postgresql.nodes import until
 from tests.support.acknowledged import CREDIT_USD, PRICE_MICROS, shop
 from tests.support.due import ORGANIZATION_ID, Due, certified

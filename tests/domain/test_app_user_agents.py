@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from svc.identify.detection import detect
-from svc.identify.model import Network, Observation, Platform, Report, RequestFacts
+from svc.identify.model import Network, Observation, Report, RequestFacts
 from svc.identify.report import read_report
 from svc.identify.useragent import read_agent
+from svc.kernel.values.environments import Platform
 
 NOWHERE = Network(state="unavailable", reason="private_address")
 

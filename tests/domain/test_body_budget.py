@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.kernel.http.body import CLIENT_SHARE, BodyBudget
+from svc.http.body import CLIENT_SHARE, BodyBudget
 
 MOST = 1000
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from svc.command.output import CommandError
 from svc.features.lists.command import read_csv
-from svc.kernel.cli.output import CommandError
 from svc.kernel.values.csv_tables import SEPARATORS, CsvError, Form, read_table
 from svc.kernel.values.timestamps import read_timestamp
 

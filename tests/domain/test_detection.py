@@ -9,19 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from svc.identify.detection import detect, visitor_kind
-from svc.identify.model import (
-    Agent,
-    Attribute,
-    Claims,
-    ClientHints,
-    Network,
-    Observation,
-    Platform,
-    Report,
-    RequestFacts,
-)
+from svc.identify.model import Agent, Attribute, Claims, ClientHints, Network, Observation, Report, RequestFacts
 from svc.identify.scoring.score import default_profile, score
 from svc.identify.scoring.signals import CATALOGUE, CATALOGUE_ORDER
+from svc.kernel.values.environments import Platform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,10 +11,11 @@ import pytest
 from svc.identify.detection import detect
 from svc.identify.detection.sdk_flags import CLOCK_WRONG_MS, RECENT_MS, SIGNALS
 from svc.identify.identification import Submission, assess
-from svc.identify.model import PLATFORMS, Agent, Network, Observation, Platform, Report, RequestFacts
+from svc.identify.model import Agent, Network, Observation, Report, RequestFacts
 from svc.identify.report import read_report
 from svc.identify.report.native import FLAGS
 from svc.identify.scoring.signals import CATALOGUE
+from svc.kernel.values.environments import PLATFORMS, Platform
 
 FACTS = RequestFacts(ip="192.0.2.1", user_agent="okhttp/4.12.0")
 NOWHERE = Network(state="unavailable", reason="private_address")

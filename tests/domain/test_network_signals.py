@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from svc.identify.detection import detect
-from svc.identify.model import Agent, Network, Platform, Report, RequestFacts
+from svc.identify.model import Agent, Network, Report, RequestFacts
 from svc.identify.scoring.score import default_profile, score
+from svc.kernel.values.environments import Platform
 
 
 def fired(network: Network, platform: Platform = "web") -> list[str]:

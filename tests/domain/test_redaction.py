@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.features.webhooks.content.signature import signing_secret
-from svc.identify.model import ENVIRONMENTS
 from svc.kernel.access.credentials import KEY_KINDS, issue_secret, prefix, redact
+from svc.kernel.values.environments import ENVIRONMENTS
 
 ENTROPY = st.binary(min_size=32, max_size=32)
 

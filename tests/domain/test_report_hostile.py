@@ -16,13 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from svc.identify.detection import detect
-from svc.identify.model import PLATFORMS, Agent, ClientHints, Network, Report, RequestFacts
+from svc.identify.model import Agent, ClientHints, Network, Report, RequestFacts
 from svc.identify.report import fpscanner, native, read_report, thumbmark
 from svc.identify.report.fingerprintjs import KNOWN
 from svc.identify.report.plain import READ_HERE
 from svc.identify.report.values import MOST_FIGURES, figures
 from svc.identify.scoring.signals import CATALOGUE
 from svc.identify.useragent import read_agent
+from svc.kernel.values.environments import PLATFORMS
 from tests.support.effort import effort
 
 FACTS = RequestFacts(ip="192.0.2.1", user_agent="Mozilla/5.0")

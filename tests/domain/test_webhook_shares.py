@@ -6,9 +6,8 @@ from collections import Counter
 
 import pytest
 
-from svc.features.webhooks.partitions import PARTITIONS, above_part, part_of, partition_of
 from svc.features.webhooks.queues import ENDPOINT_SLOTS, ORGANIZATION_SLOTS, organization_slots
-from svc.features.webhooks.records import EndpointKey
+from svc.kernel.values.partitions import PARTITIONS, EndpointKey, above_part, part_of, partition_of
 
 
 def test_the_share_of_an_endpoint_never_changes():

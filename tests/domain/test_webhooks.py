@@ -25,11 +25,10 @@ from svc.features.webhooks.records import (
     DeliveryKey,
     DeliveryKind,
     Endpoint,
-    EndpointKey,
     Health,
     webhook_environment,
 )
-from svc.features.webhooks.refused import NOTIFIABLE, Refusals, RefusedRequest, note, notify
+from svc.features.webhooks.refused import Refusals, note, notify
 from svc.features.webhooks.schedule import (
     DELIVERY_TRANSITIONS,
     ENDPOINT_TRANSITIONS,
@@ -42,6 +41,8 @@ from svc.features.webhooks.schedule import (
 from svc.identify.events.event_row import event_row
 from svc.identify.model import EventSignal, EventTrigger, Verdict
 from svc.identify.records import Event
+from svc.kernel.values.partitions import EndpointKey
+from svc.kernel.values.refused_requests import NOTIFIABLE, RefusedRequest
 from svc.kernel.values.timestamps import timestamp
 
 AT_MS = 1_767_225_600_000

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from svc.features.webhooks.queues import DeliveryScheduler
-from svc.features.webhooks.records import DeliveryKey, EndpointKey
+from svc.features.webhooks.records import DeliveryKey
+from svc.kernel.values.partitions import EndpointKey
 
 KEY, OTHER = EndpointKey(1, 1), EndpointKey(1, 2)
 DELIVERY = DeliveryKey(bytes(16), "auto")

@@ -20,8 +20,9 @@ from svc.features.webhooks.queues import (
     is_failing,
     probe_after_ms,
 )
-from svc.features.webhooks.records import DeliveryKey, Endpoint, EndpointKey, Health
+from svc.features.webhooks.records import DeliveryKey, Endpoint, Health
 from svc.features.webhooks.schedule import AttemptResult
+from svc.kernel.values.partitions import EndpointKey
 
 ENDPOINT = Endpoint(
     id="whk_1",

@@ -15,9 +15,9 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from svc.kernel.http.server.listening import PlainListener, open_sockets
-from svc.kernel.http.server.messages import Reply, Request
-from svc.kernel.http.server.server import open_listeners
+from svc.http.server.listening import PlainListener, open_sockets
+from svc.http.server.messages import Reply, Request
+from svc.http.server.server import open_listeners
 from tests.edge.world import JUMPS_S, Client, Running, get, post, running_edge, whole
 
 HUGE = b"Content-Length: 1000000"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc.kernel.http.server.http1 import MOST_CHUNKS, MOST_FIELDS
+from svc.http.server.http1 import MOST_CHUNKS, MOST_FIELDS
 from tests.edge.world import get, post, running_edge
 
 HIDDEN = get("/hidden")

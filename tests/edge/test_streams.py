@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import trio
 
-from svc.kernel.http.server.messages import Reply, Request
+from svc.http.server.messages import Reply, Request
 from tests.edge.world import JUMPS_S, Running, get, running_edge
 
 LARGE = bytes(1 << 20)

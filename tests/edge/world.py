@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 import trio
 
-from svc.kernel.http.server.listening import open_sockets
-from svc.kernel.http.server.messages import Application, Reply, Request
-from svc.kernel.http.server.server import Edge, EdgeLimits, open_listeners, serve
+from svc.http.server.listening import open_sockets
+from svc.http.server.messages import Application, Reply, Request
+from svc.http.server.server import Edge, EdgeLimits, open_listeners, serve
 
 HANG_S = 20
 """What takes so long hangs: far beyond what a busy machine needs, far below limits that a test sets out of the way."""

@@ -23,6 +23,10 @@ from hypothesis import strategies as st
 from svc.features.webhooks.addresses import TargetPolicy
 from svc.features.webhooks.records import Attempted
 from svc.features.webhooks.transport.transport import WebhookTransport
+from svc.http.body import MAX_BODY_BYTES, decode, decode_signals, unpack
+from svc.http.schema import IdentifyBody
+from svc.http.server.http1 import HttpProtocol
+from svc.http.server.messages import BodyPart, MalformedRequest, RequestHead
 from svc.identify.attestation.app_attest import NewKey, failures_of
 from svc.identify.attestation.attested_key import AttestedKey
 from svc.identify.attestation.claim import Attestation, read_attestation
@@ -31,10 +35,6 @@ from svc.identify.attestation.trust import Trust, read_apple_roots, read_revoked
 from svc.identify.network_data import NetworkFileError
 from svc.identify.network_data.lists import AddressSet, read_list
 from svc.identify.network_data.mmdb import Database
-from svc.kernel.http.body import MAX_BODY_BYTES, decode, decode_signals, unpack
-from svc.kernel.http.schema import IdentifyBody
-from svc.kernel.http.server.http1 import HttpProtocol
-from svc.kernel.http.server.messages import BodyPart, MalformedRequest, RequestHead
 from svc.kernel.values.refusals import Refusal
 from tests.domain import apple_world, attestation_world
 from tests.edge.test_framing import AMBIGUOUS, AMBIGUOUS_BODIES, CHUNKED, ENCLOSED, SOUND, framed

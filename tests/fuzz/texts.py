@@ -10,17 +10,18 @@ from uuid import UUID
 import msgspec
 from hypothesis import strategies as st
 
-from svc.features.routes import PATHS, RouteMatch
+from svc.features.routes import PATHS
 from svc.features.webhooks.addresses import MAX_URL_LENGTH, TargetPolicy, addresses_to_dial, read_target
 from svc.features.webhooks.addresses import Target as WebhookTarget
+from svc.http.paths import RouteMatch
+from svc.http.query import read_query
+from svc.http.schema import ListEventsQuery
 from svc.identify.events.listing import Asked, CursorScope, Listing, read_listing
 from svc.identify.keys import deferred
 from svc.identify.model import Agent, ClientHints, Report, RequestFacts
 from svc.identify.records import RETENTION_MS
 from svc.identify.useragent import read_agent, read_hints
 from svc.kernel.access.credentials import Credential, issue_secret, parse
-from svc.kernel.http.query import read_query
-from svc.kernel.http.schema import ListEventsQuery
 from svc.kernel.values.addresses import client_address, is_trusted, parse_ip
 from svc.kernel.values.cursor import read_cursor, write_cursor
 from svc.kernel.values.origins import MAX_LENGTH, normalize_origin, normalize_pattern, origin_allowed

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import trio
 
-from svc.kernel.http.server.listening import AT_ONCE, PlainListener
+from svc.http.server.listening import AT_ONCE, PlainListener
 
 BURST = 150
 

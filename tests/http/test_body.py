@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.kernel.http import body
-from svc.kernel.http.body import MAX_BODY_BYTES, MAX_DIGITS, beyond_bounds, decode, decode_signals, gunzip, unpack
-from svc.kernel.http.schema import IdentifyBody
+from svc.http import body
+from svc.http.body import MAX_BODY_BYTES, MAX_DIGITS, beyond_bounds, decode, decode_signals, gunzip, unpack
+from svc.http.schema import IdentifyBody
 from svc.kernel.values.refusals import Detail, Refusal
 from tests.support.jsonl import read_jsonl
 

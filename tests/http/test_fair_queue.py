@@ -7,8 +7,8 @@ from collections.abc import Hashable
 import trio
 from trio.testing import assert_no_checkpoints, wait_all_tasks_blocked
 
-from svc.kernel.http.rows import ROWS_AT_ONCE, encoded
-from svc.kernel.http.server.fair_queue import CONTENDED_FOR_S, KEYS_REMEMBERED, PASSES, FairQueue, KnownKeys
+from svc.http.rows import ROWS_AT_ONCE, encoded
+from svc.http.server.fair_queue import CONTENDED_FOR_S, KEYS_REMEMBERED, PASSES, FairQueue, KnownKeys
 
 KEY = "svc_pk_us_production_" + "a" * 49
 HEAD = b"POST /api/v1/identify HTTP/1.1\r\nHost: a\r\nX-API-Key: %s\r\n\r\n"

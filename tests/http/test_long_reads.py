@@ -6,7 +6,7 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from svc.kernel.http.callers.limits import LongReads
+from svc.http.callers.limits import LongReads
 
 BUSY, OTHER = 1, 2
 

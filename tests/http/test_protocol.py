@@ -10,15 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.kernel.http.server.http1 import MOST_CHUNK_LINE_BYTES, MOST_CHUNKS, MOST_FIELDS, HttpProtocol, Phase
-from svc.kernel.http.server.messages import (
-    BodyPart,
-    EndOfRequest,
-    HttpEvent,
-    MalformedRequest,
-    RequestHead,
-    ResponseError,
-)
+from svc.http.server.http1 import MOST_CHUNK_LINE_BYTES, MOST_CHUNKS, MOST_FIELDS, HttpProtocol, Phase
+from svc.http.server.messages import BodyPart, EndOfRequest, HttpEvent, MalformedRequest, RequestHead, ResponseError
 from tests.edge.test_framing import AMBIGUOUS, AMBIGUOUS_BODIES, CHUNKED, ENCLOSED, END, SOUND, framed
 from tests.edge.world import get, post
 from tests.fuzz.binary import REQUEST_PIECES, REQUESTS

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.kernel.http.query import read_query
+from svc.http.query import read_query
 from svc.kernel.values.refusals import Refusal
 
 NO_INTEGERS = (b"1e2", b"1.0", b"%2B1", b"+1", b"-1", b"1_0", b"0x1", b"%D9%A1", b"true", b"null")

@@ -8,7 +8,7 @@ import struct
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from svc.kernel.http.server.connection import receive
+from svc.http.server.connection import receive
 
 
 def connected() -> tuple[trio.SocketStream, socket.socket]:

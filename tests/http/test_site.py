@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 
-from svc.kernel.http.pages import app as pages
+from svc.http.pages import app as pages
 from tests.spec.responses import assert_error
 from tests.support.live import Live, live_service
 from tests.support.process import ENVIRONMENT, read_until, run, start

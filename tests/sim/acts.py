@@ -13,17 +13,17 @@ from typing import Any
 import msgspec
 import trio
 
-from svc.identify.records import Organization
+from svc.features.organizations import jobs as organizations
 from svc.identify.tables.events import EVENTS
 from svc.kernel.access import key_jobs as keys
 from svc.kernel.access.credentials import digest, new_key
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.store import StoreFullError
 from svc.kernel.tenants import ledger_jobs as ledger
-from svc.kernel.tenants import organization_jobs as organizations
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.timestamps import timestamp
-from svc.kernel.workers.bus import announce
+from svc.workers.bus import announce
 from svc.world import twenty_characters
 from tests.sim import plan as steps
 from tests.sim.afterwards import AGAIN_S, Afterwards, Owner

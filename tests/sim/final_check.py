@@ -13,7 +13,7 @@ import msgspec
 import trio
 
 from svc.features.billing.jobs import statement
-from svc.features.invariants import violations
+from svc.features.checks.invariants import violations
 from svc.features.webhooks.tables import ATTEMPTS, DELIVERIES, ENDPOINTS, WEBHOOK_EVENTS
 from svc.identify.records import Event
 from svc.identify.tables.events import DOCUMENTS, EVENTS

@@ -21,29 +21,29 @@ import msgspec
 import trio
 
 from svc.cli.serve.processes import LEADER_LOCK, ClockAtStart, clock_at_start, clock_obstacle
-from svc.features.retention.jobs import confirm_clock
 from svc.features.tables import TABLES
 from svc.features.webhooks.addresses import TargetPolicy
 from svc.features.webhooks.records import Transport
 from svc.features.webhooks.transport.connections import tls_context
 from svc.features.webhooks.transport.transport import WebhookTransport
+from svc.http.waiting import LOOK_S
 from svc.identify.records import Event
 from svc.identify.tables.events import EVENTS
 from svc.kernel.config import Config
-from svc.kernel.http.waiting import LOOK_S
-from svc.kernel.store.backup import files
+from svc.kernel.store import held_files as files
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.engine import EngineError, StoreFullError
+from svc.kernel.store.installation import confirm_clock
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.local import LocalStore
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.store import Store
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.work.leader import Leadership
-from svc.kernel.workers.bus import reach
-from svc.kernel.workers.parent import failures_after, pause_s
-from svc.kernel.workers.shared_memory import SharedMemory, WorkerSlot
 from svc.serve.service import Service
+from svc.workers.bus import reach
+from svc.workers.parent import failures_after, pause_s
+from svc.workers.shared_memory import SharedMemory, WorkerSlot
 from svc.world import World
 from tests.sim.internet import Internet
 from tests.sim.listener import SharedSocket, WorkerListener

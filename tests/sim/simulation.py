@@ -26,7 +26,7 @@ import structlog
 import trio
 import trio.testing
 
-from svc.features.invariants import RULES, violations
+from svc.features.checks.invariants import RULES, violations
 from svc.features.tables import TABLES
 from svc.features.webhooks.tables import DUE
 from svc.kernel.work import leader

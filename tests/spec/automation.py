@@ -6,8 +6,8 @@ from typing import Any
 
 import httpx
 
-from svc.identify.records import Organization
 from svc.kernel.access.credentials import ApiKey
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.tenants.queries import keys_of
 from tests.support.live import Live
 

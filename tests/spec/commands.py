@@ -18,7 +18,7 @@ import structlog
 import trio
 
 from svc.cli import main
-from svc.kernel.cli import logs
+from svc.command import logs
 from tests.support.live import settings_of
 from tests.support.process import finish
 

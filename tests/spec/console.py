@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from svc.identify.records import Organization
+from svc.kernel.tenants.organization import Organization
 from tests.support.live import Live
 
 NOBODY = "0" * 20

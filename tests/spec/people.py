@@ -8,10 +8,10 @@ from typing import Any
 
 from svc.features.members.jobs import invite
 from svc.features.members.queries import find_member
-from svc.identify.records import Organization
 from svc.kernel.access.credentials import digest
 from svc.kernel.access.members import INVITATION_MS, MEMBER_PREFIX, Member
 from svc.kernel.access.sessions import new_token
+from svc.kernel.tenants.organization import Organization
 from svc.world import twenty_characters
 from tests.spec.console_browser import Browser
 from tests.support.live import Live

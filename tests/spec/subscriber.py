@@ -16,7 +16,8 @@ import trio
 import trio.testing
 
 from svc.features.webhooks.queries import queues_with_work
-from svc.features.webhooks.records import Attempted, EndpointKey
+from svc.features.webhooks.records import Attempted
+from svc.kernel.values.partitions import EndpointKey
 from tests.spec.automation import Automation
 from tests.support.live import PUBLIC_ADDRESS, Live, live_service
 from tests.support.receivers import OK, Post, Receivers, always

@@ -15,8 +15,8 @@ import pytest
 
 from svc.features.accounts import queries as subjects
 from svc.features.accounts import routes as account_reads
+from svc.features.checks.invariants import violations
 from svc.features.erasure.accounts import EVENTS_A_STEP, erase_account
-from svc.features.invariants import violations
 from svc.features.retention.retention import sweep
 from svc.features.webhooks.tables import WEBHOOK_EVENTS
 from svc.identify.tables.accounts import ACCOUNT_ERASURES, VELOCITY

@@ -8,16 +8,16 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from svc.features.invariants import violations
+from svc.features.checks.invariants import violations
 from svc.features.retention.retention import Progress, sweep
 from svc.features.rules.jobs import facts_now
 from svc.features.visitors.rows import VisitorRows
-from svc.identify.events.hour_counts import HOUR_MS
 from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
 from svc.identify.tables.events import EVENTS
 from svc.identify.tables.visitors import VISITOR_IDS
 from svc.identify.velocity.counts import LONGEST_S
 from svc.identify.velocity.record import MAX_VISITORS, AccountRecord
+from svc.kernel.values.ids import HOUR_MS
 from tests.spec.automation import Automation
 from tests.spec.responses import IDENTIFY, assert_error, visit
 from tests.support.live import ORIGIN, Live, report

@@ -13,10 +13,10 @@ import msgspec
 import pytest
 
 from svc.features.weights.jobs import save_weights
-from svc.identify.model import Platform
 from svc.identify.scoring.signals import CATALOGUE
 from svc.identify.scoring.weights import StoredWeights, WeightsChange
 from svc.identify.tables.weights import WEIGHTS
+from svc.kernel.values.environments import Platform
 from tests.spec.responses import IDENTIFY
 from tests.support.live import PUBLIC_ADDRESS, Live
 

@@ -16,11 +16,11 @@ import trio.testing
 from svc.features.audit.queries import AuditMatch, Sought, newest
 from svc.features.erasure import visitors
 from svc.features.routes import ROUTES
-from svc.identify.model import PLATFORMS
+from svc.http.callers import limits as audit_budget
+from svc.http.route import Route
 from svc.kernel.access.audit import AUDIT_MS, RECORDED, WITHHELD
-from svc.kernel.http.callers import limits as audit_budget
-from svc.kernel.http.route import Route
 from svc.kernel.limits.quotas import seconds_to_midnight
+from svc.kernel.values.environments import PLATFORMS
 from svc.kernel.values.ids import DAY_MS
 from tests.spec.automation import Automation, stored_keys
 from tests.spec.people import add_member

@@ -24,9 +24,9 @@ from svc.features.lists.queries import named_list
 from svc.features.routes import ROUTES
 from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint, remove_endpoint
 from svc.features.webhooks.queries import endpoints_of
+from svc.http.callers.limits import OPEN_READS_PER_S
+from svc.http.route import Route
 from svc.kernel.access.credentials import parse
-from svc.kernel.http.callers.limits import OPEN_READS_PER_S
-from svc.kernel.http.route import Route
 from svc.kernel.store.snapshot import Transaction
 from svc.world import twenty_characters
 from tests.spec.console_browser import Browser

@@ -12,10 +12,10 @@ from uuid import UUID
 
 import pytest
 
-from svc.identify.records import Organization
+from svc.features.organizations import jobs as organizations
 from svc.kernel.tenants import ledger_jobs as ledger
-from svc.kernel.tenants import organization_jobs as organizations
 from svc.kernel.tenants.billing import BILLING_STATUSES, LedgerEntry
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.tenants.tables import LEDGER
 from svc.kernel.values.ids import first_id
 from svc.world import World

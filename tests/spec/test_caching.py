@@ -7,8 +7,8 @@ import re
 import pytest
 
 from svc.features.routes import API, ROUTES
-from svc.kernel.http.pages.app import create_app, documentation, paths, site
-from svc.kernel.http.route import Route
+from svc.http.pages.app import create_app, documentation, paths, site
+from svc.http.route import Route
 from tests.support.live import ORIGIN, Live
 
 pytestmark = pytest.mark.any_store

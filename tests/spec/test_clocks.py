@@ -10,12 +10,12 @@ import pytest
 
 from svc.features.billing.jobs import statement
 from svc.features.billing.settler import settle_all
+from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import erase_visitor
-from svc.features.invariants import violations
-from svc.features.retention.jobs import confirm_clock
 from svc.features.retention.retention import Progress, sweep_if_believed
 from svc.kernel.access.key_jobs import counted_keys
 from svc.kernel.access.sessions import new_session
+from svc.kernel.store.installation import confirm_clock
 from svc.kernel.tenants.billing import Usage
 from svc.kernel.tenants.holding_jobs import holding
 from svc.kernel.tenants.queries import balance, find_sdk_key

@@ -11,7 +11,7 @@ import pytest
 
 from svc.features.exports import console_routes as export
 from svc.features.exports.lines import FILE_COLUMNS
-from svc.kernel.http import slices
+from svc.http import slices
 from tests.spec.console import Console
 from tests.spec.responses import HEADLESS, assert_error, assert_invalid
 from tests.spec.test_account_reads import act

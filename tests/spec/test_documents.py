@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from svc.features.routes import API
-from svc.kernel.http.openapi.collection import FROM_RESPONSES, collection
-from svc.kernel.http.pages.app import ASSETS
-from svc.kernel.http.route import BASE
+from svc.http.openapi.collection import FROM_RESPONSES, collection
+from svc.http.pages.app import ASSETS
+from svc.http.route import BASE
 from tests.spec.commands import Run
 from tests.spec.responses import BROWSER, IDENTIFY, assert_error, body_of
 from tests.support.browser import Page, browser_page

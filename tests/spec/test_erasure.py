@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import EVENTS_A_STEP, erase_visitor
-from svc.features.invariants import violations
 from svc.features.retention.retention import sweep
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.features.webhooks.tables import DELIVERIES, WEBHOOK_EVENTS

@@ -21,6 +21,7 @@ from svc.features.events import source as event_source
 from svc.features.events.command import LATE_MS, follow_arrivals
 from svc.features.events.source import Wanted
 from svc.features.exports.lines import FILE_COLUMNS
+from svc.features.inspection.inspection import show_key
 from svc.features.rules.jobs import save_rules
 from svc.features.rules.ruleset import Rule
 from svc.features.tables import TABLES
@@ -29,7 +30,6 @@ from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.identify.events.listing import Filters
 from svc.identify.queries.events import put_event
 from svc.identify.scoring.explanations import evidence_text
-from svc.kernel.store.inspection.inspection import show_key
 from svc.kernel.store.overlay import Overlay
 from svc.kernel.store.schema.table import NotPersonal
 from svc.kernel.store.snapshot import Transaction

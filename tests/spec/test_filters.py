@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from svc.features.checks.invariants import violations
 from svc.features.events import routes as events
-from svc.features.invariants import violations
 from svc.identify.records import RETENTION_MS
 from svc.identify.tables.events import HOURS
 from svc.kernel.values.timestamps import timestamp

@@ -13,14 +13,14 @@ import msgspec
 import pytest
 
 from svc.cli.store.initialize import initialize
-from svc.features.migrations import MIGRATIONS
+from svc.features.upgrade.migrations import MIGRATIONS
+from svc.features.upgrade.upgrade import upgrade
 from svc.kernel.access.tables import KEYS
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.config_loading import load
-from svc.kernel.store.inspection.reading import read_only
 from svc.kernel.store.installation import derive_region, region_of
-from svc.kernel.store.maintenance.upgrade import upgrade
 from svc.kernel.store.opening import open_store
+from svc.kernel.store.reading import read_only
 from svc.kernel.store.tables import META
 from svc.world import World
 from tests.spec.commands import Run

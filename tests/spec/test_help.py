@@ -15,7 +15,7 @@ import click
 import pytest
 
 from svc.cli import COMMANDS, SECTIONS, program
-from svc.kernel.cli.help import SHELLS
+from svc.command.help import SHELLS
 from tests.spec.commands import Run
 from tests.support.process import finish
 

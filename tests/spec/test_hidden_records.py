@@ -15,7 +15,6 @@ import pytest
 
 from svc.features.labels.tables import ACCOUNT_NUMBER_COUNTS
 from svc.features.reviews.tables import REVIEWS
-from svc.identify.records import Organization
 from svc.identify.tables.events import EVENT_TAIL, EVENTS
 from svc.identify.tables.visitors import VISITOR_COUNTS
 from svc.kernel.access.tables import KEY_IDS, KEYS, MEMBER_EMAILS, MEMBERS
@@ -23,6 +22,7 @@ from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.tables import META
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.tenants.tables import BALANCES
 from tests.spec.automation import MANAGEMENT, Automation
 from tests.spec.responses import BROWSER, assert_error

@@ -11,7 +11,7 @@ import pytest
 import trio
 import trio.testing
 
-from svc.kernel.tenants import organization_jobs as organizations
+from svc.features.organizations import jobs as organizations
 from tests.spec.responses import (
     BROWSER,
     IDENTIFY,

@@ -12,18 +12,18 @@ from uuid import UUID
 import pytest
 import structlog
 
+from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import purge_event
 from svc.features.feed.feed import HOLD_MS
-from svc.features.invariants import violations
 from svc.identify.index.queries import FIRST_PART, SLOTS, SMALL, digests, part_of
 from svc.identify.indexing import indexer
 from svc.identify.indexing import jobs as indexing
 from svc.identify.indexing import repair_jobs as index_repair
 from svc.identify.indexing.indexer import repair
-from svc.identify.model import ENVIRONMENTS
 from svc.identify.tables.events import EVENT_SEGMENTS, EVENTS
 from svc.kernel.store.engine import KeyRange, Writer
 from svc.kernel.store.store import Store
+from svc.kernel.values.environments import ENVIRONMENTS
 from svc.kernel.work.watch.corruption import CorruptRows
 from tests.spec.responses import assert_error
 from tests.spec.test_events import get, secret_key, visits

@@ -14,7 +14,11 @@ from zlib import crc32
 import pytest
 import trio
 
+from svc.features.backup import snapshots
+from svc.features.checks.verification import Verification
 from svc.features.erasure.tables import TEXT_ERASURES
+from svc.features.inspection import inspection
+from svc.features.inspection.inspection import read_key
 from svc.features.tables import TABLES
 from svc.features.webhooks.records import DeliveryKey, WebhookEvent
 from svc.features.webhooks.refused import Refusals
@@ -26,11 +30,7 @@ from svc.identify.tables.visitors import BLOCKS, DELETED_VISITORS, ERASURES
 from svc.identify.velocity.recount import Recount
 from svc.kernel.access.tables import KEYS
 from svc.kernel.store import operations
-from svc.kernel.store.backup import snapshots
-from svc.kernel.store.check.verification import Verification
-from svc.kernel.store.inspection import inspection
-from svc.kernel.store.inspection.inspection import read_key
-from svc.kernel.store.inspection.reading import ReadOnlyStore, read_only
+from svc.kernel.store.reading import ReadOnlyStore, read_only
 from svc.kernel.store.schema.operation_log import Following
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.steps import QUIET

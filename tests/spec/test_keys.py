@@ -12,9 +12,9 @@ import httpx
 import pytest
 import trio
 
+from svc.command.output import CommandError
 from svc.features.keys.command import read_origins
 from svc.kernel.access.credentials import KEY_KINDS
-from svc.kernel.cli.output import CommandError
 from svc.kernel.tenants.queries import keys_of
 from tests.spec.responses import BROWSER, IDENTIFY, assert_error, forward, nothing_stored, post, visit
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, mistyped, report

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from svc.features.invariants import violations
+from svc.features.checks.invariants import violations
 from svc.features.labels.queries import find_outcome
 from svc.features.labels.tables import NUMBERED_ACCOUNTS, OUTCOME_DAYS, OUTCOMES, SUBJECT_LABELS
 from svc.features.retention.retention import Progress, sweep

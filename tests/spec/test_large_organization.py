@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from svc.features.labels.jobs import LabelChange, label_request
 from svc.features.routes import ROUTES
+from svc.http.route import CONSOLE, Route
 from svc.identify.model import Label
 from svc.identify.queries.events import put_event
 from svc.identify.records import Event
-from svc.kernel.http.route import CONSOLE, Route
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.holding_jobs import add
 from tests.spec.automation import Automation

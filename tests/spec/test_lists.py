@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from svc.features.invariants import violations
+from svc.features.checks.invariants import violations
 from svc.features.lists import jobs as transactions
 from svc.features.lists.jobs import ENTRIES_A_STEP, NewEntry
 from svc.features.lists.lists import FIRST_LISTS, MOST_AT_ONCE, MOST_ENTRIES

@@ -12,10 +12,10 @@ import pytest
 import trio
 import trio.testing
 
+from svc.command.output import CommandError
 from svc.features.keys.routes import KEYS_AT_ONCE
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.access.tables import KEYS
-from svc.kernel.cli.output import CommandError
 from svc.kernel.tenants import queries as lookups
 from tests.spec.automation import MANAGEMENT, Automation, stored_keys
 from tests.spec.responses import BROWSER, assert_error, assert_invalid, nothing_stored, visit

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from svc.http.callers.limits import ACCOUNT_SIGN_INS
 from svc.kernel.access.tables import SESSIONS
-from svc.kernel.http.callers.limits import ACCOUNT_SIGN_INS
 from tests.spec.console_browser import API, SESSION, Browser, rows, signed_in
 from tests.spec.people import INVITATIONS, PASSWORD, came_in, invited
 from tests.spec.responses import assert_error, nothing_stored

@@ -13,12 +13,13 @@ import httpx
 import pytest
 import trio
 
+from svc.features.backup.restore import end_all
+from svc.features.members.sign_in.hasher import MOST_WAITING_PASSWORDS
 from svc.features.members.sign_in.one_time_codes import STEP_S, code_at, code_secret
 from svc.features.members.sign_in.passwords import sign_in_key
+from svc.http.callers.limits import ACCOUNT_SIGN_INS
 from svc.kernel.access.sessions import IDLE_MS
 from svc.kernel.access.tables import INVITATIONS, MEMBERS, SESSIONS
-from svc.kernel.http.callers.limits import ACCOUNT_SIGN_INS, MOST_WAITING_PASSWORDS
-from svc.kernel.store.backup.restore import end_all
 from svc.world import Undisturbed, World
 from tests.spec.console_browser import API, SESSION, Browser, link, rows, signed_in
 from tests.spec.people import PASSWORD, add_member, came_in, invited, stored
@@ -339,7 +340,7 @@ async def test_without_the_pepper_no_password_can_be_tried(live: Live):
 
 
 async def test_an_open_live_screen_counts_as_use(live: Live):
-    from svc.kernel.http.change import note_open_stream
+    from svc.http.change import note_open_stream
 
     browser = await came_in(live)
     caller = await _caller(live, browser)
@@ -355,8 +356,8 @@ async def test_an_open_live_screen_counts_as_use(live: Live):
 
 async def _caller(live: Live, browser: Browser) -> Any:
     """The caller of the browser's session, as a route sees it."""
-    from svc.kernel.http.callers.authentication import AuthRequest
-    from svc.kernel.http.callers.sessions import authenticate_session, read_site
+    from svc.http.callers.authentication import AuthRequest
+    from svc.http.callers.sessions import authenticate_session, read_site
 
     policy = live.service.services.policy
     headers = {"host": f"127.0.0.1:{live.port}", "cookie": f"{browser.name}={browser.cookie}"}

@@ -14,14 +14,14 @@ import trio.lowlevel
 
 from svc.cli.serve.doctor import finding_of
 from svc.cli.store.upgrade import upgrade_where_needed
+from svc.command.data_directory import opened_directory
 from svc.features.billing.credit_watch import CreditWatch
 from svc.features.erasure.visitors import erase_visitor
+from svc.features.organizations import jobs as organizations
 from svc.features.organizations.command import create_organization
-from svc.identify.records import Organization
-from svc.kernel.cli.data_directory import opened_directory
 from svc.kernel.config import Config
-from svc.kernel.tenants import organization_jobs as organizations
 from svc.kernel.tenants import queries as lookups
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.work.watch.corruption import CorruptRows
 from svc.world import World

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from svc.features.migrations import MIGRATIONS
+from svc.features.upgrade.migrations import MIGRATIONS
 from svc.kernel.store.postgresql.connection.url import store_url
 from svc.kernel.store.postgresql.connection.wire import Statement, Wire
 from tests.spec.commands import Run
@@ -311,7 +311,7 @@ def forget_nodes(url: str) -> None:
 
 
 NEWER = (
-    "import svc.features.migrations as known; known.MIGRATIONS += (lambda transaction: None,); "
+    "import svc.features.upgrade.migrations as known; known.MIGRATIONS += (lambda transaction: None,); "
     "import svc.cli; svc.cli.main()"
 )
 

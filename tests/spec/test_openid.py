@@ -19,8 +19,9 @@ from structlog.testing import capture_logs
 from svc.features.members.provider import asking
 from svc.features.members.provider import provider as provider_module
 from svc.features.members.sign_in import openid_routes as by_openid
-from svc.features.members.sign_in.openid import ATTEMPT_MS, LEEWAY_MS, LONGEST_PAGE, read_roles, role_of
+from svc.features.members.sign_in.openid import ATTEMPT_MS, LEEWAY_MS, LONGEST_PAGE, role_of
 from svc.features.organizations.command import create_organization
+from svc.kernel.access.openid_settings import read_roles
 from svc.kernel.access.tables import MEMBERS, SESSIONS
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.values.ids import DAY_MS
@@ -30,6 +31,7 @@ from tests.spec.console_browser import API, SESSION, Browser, rows, signed_in
 from tests.spec.people import add_member
 from tests.spec.responses import assert_error, nothing_stored
 from tests.spec.test_audit import records
+from tests.spec.test_clocks import set_back
 from tests.support.live import Live, live_service, mistyped, opened
 from tests.support.openid_provider import (
     CLIENT_ID,
@@ -341,7 +343,7 @@ async def test_an_attempt_of_a_clock_that_was_a_year_ahead_keeps_nobody_out(scen
     now_ms = scene.live.clock.now_ms
     scene.live.clock.now_ms += 365 * DAY_MS
     await scene.sign_in()
-    scene.live.clock.now_ms = now_ms + 60_000
+    await set_back(scene.live, now_ms + 60_000)
     _, response = await scene.sign_in()
     assert outcome(response) == ""
 
@@ -669,4 +671,4 @@ async def test_settings_that_cannot_be_used_are_refused_at_the_start(
         file.write_bytes(secret)
     given = settings("https://id.shop.example", file, organization or live.organization.id)
     with pytest.raises(ConfigError, match=says):
-        openid_provider(Config(**given), live.found)
+        openid_provider(Config(**given), live.found.store)

@@ -10,8 +10,8 @@ import httpx
 import pytest
 import trio
 
+from svc.features.organizations import jobs as organizations
 from svc.identify.tables.events import EVENTS
-from svc.kernel.tenants import organization_jobs as organizations
 from tests.spec.responses import (
     BROWSER,
     DRIVEN,

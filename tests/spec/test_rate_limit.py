@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from svc.features.organizations import jobs as organizations
 from svc.features.organizations.command import create_organization
-from svc.kernel.tenants import organization_jobs as organizations
 from svc.kernel.tenants.billing import IDENTIFIABLE_MICROS
 from svc.kernel.values.ids import DAY_MS
 from tests.spec.responses import BROWSER, assert_error, forward, nothing_stored, post, visit

@@ -11,8 +11,8 @@ import pytest
 import structlog
 import trio
 
+from svc.http.traffic import UNKNOWN
 from svc.identify.tables.events import EVENTS
-from svc.kernel.http.traffic import UNKNOWN
 from tests.spec.responses import visit
 from tests.support.live import ORIGIN, Live, live_service, report
 from tests.support.worlds import HeldThreads

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from svc.cli.serve.backup_check import backup
+from svc.features.backup import copied_up_to, segments
 from svc.kernel.store import operations
-from svc.kernel.store.backup import copied_up_to, segments
-from svc.kernel.store.inspection.reading import read_only
+from svc.kernel.store.reading import read_only
 from svc.kernel.values.timestamps import read_timestamp, timestamp
 from tests.spec.commands import Run
 from tests.spec.test_doctor import examined

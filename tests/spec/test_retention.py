@@ -12,7 +12,8 @@ import trio
 import trio.testing
 
 from bench.retention import Months
-from svc.features.invariants import violations
+from svc.features.checks.invariants import violations
+from svc.features.organizations.jobs import create_organization
 from svc.features.retention import retention
 from svc.features.retention.jobs import EVENTS_A_STEP, ROWS_A_STEP, expired_by_key, passes, stale_accounts
 from svc.features.retention.retention import sweep
@@ -54,7 +55,6 @@ from svc.identify.tables.weights import WEIGHTS
 from svc.kernel.access.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.tenants.organization_jobs import create_organization
 from svc.kernel.tenants.queries import keys_of
 from svc.kernel.tenants.tables import LEDGER
 from svc.kernel.values.ids import DAY_MS

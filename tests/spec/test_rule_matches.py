@@ -15,17 +15,19 @@ import pytest
 import trio
 from svc_client import AsyncClient
 
-from svc.features.invariants import violations
+from svc.features.checks.invariants import violations
 from svc.features.retention.retention import sweep
 from svc.identify.index.queries import Scope
 from svc.identify.indexing.jobs import step
-from svc.identify.model import ENVIRONMENTS, Decision, ShadowMatch
+from svc.identify.model import Decision, ShadowMatch
 from svc.identify.queries.events import put_event
+from svc.identify.recording.holdings import counted
 from svc.identify.records import RETENTION_MS
 from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
-from svc.kernel.tenants.holding_jobs import counted, keep
+from svc.kernel.tenants.holding_jobs import keep
+from svc.kernel.values.environments import ENVIRONMENTS
 from svc.world import World
 from tests.spec.automation import Automation
 from tests.spec.commands import Run

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow(15)
 
 FAULTY = """
 import svc.cli
-from svc.kernel.http import exchange
+from svc.http import exchange
 
 read = exchange.read_query
 

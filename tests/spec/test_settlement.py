@@ -10,12 +10,12 @@ import pytest
 
 from svc.features.billing.jobs import LINES_A_STEP, block_overdue, due_day, settle
 from svc.features.billing.settler import settle_all
-from svc.features.invariants import violations
+from svc.features.checks.invariants import violations
+from svc.features.organizations.jobs import Author
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.features.webhooks.tables import WEBHOOK_EVENTS
 from svc.kernel.tenants.billing import OVERDUE_MS, Settlement, Usage
 from svc.kernel.tenants.ledger_jobs import add_credit
-from svc.kernel.tenants.organization_jobs import Author
 from svc.kernel.tenants.tables import BILLING_CHANGES, ORGANIZATIONS, SETTLEMENTS
 from svc.kernel.values.ids import DAY_MS
 from tests.spec.responses import TOO_LITTLE, assert_error, visit

@@ -12,9 +12,9 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from svc.http.callers.limits import OPEN_READS_PER_S
 from svc.identify.keys.signed_verdict import signing_key, verdict_key
 from svc.kernel.access.tables import AUDIT
-from svc.kernel.http.callers.limits import OPEN_READS_PER_S
 from tests.spec.automation import Automation
 from tests.spec.responses import TOO_LITTLE, assert_error
 from tests.support.live import ORIGIN, Live, live_service

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from svc.features.checks.invariants import violations
 from svc.features.erasure import organizations as removal
-from svc.features.invariants import violations
 from svc.features.retention.retention import sweep
 from svc.features.tables import TABLES
 from svc.identify.tables.events import DOCUMENTS, EVENTS

@@ -12,9 +12,9 @@ import pytest
 
 from svc.features.events.try_routes import MOST_VISITS, TryKeyError
 from svc.features.retention.retention import Progress, sweep
+from svc.http.pages import app as pages
 from svc.identify.records import Event
 from svc.identify.scoring.signals import CATALOGUE
-from svc.kernel.http.pages import app as pages
 from tests.spec.responses import BROWSER, DRIVEN, assert_error, visit
 from tests.support.live import ORIGIN, Live, live_service, report
 

@@ -17,10 +17,9 @@ from svc.features.webhooks.jobs.deliveries import enqueue, enqueue_about
 from svc.features.webhooks.records import EVENT_TYPES, EventType
 from svc.features.webhooks.tables import DELIVERIES, WEBHOOK_EVENTS
 from svc.features.weights.jobs import save_weights
-from svc.identify.events.hour_counts import HOUR_MS
 from svc.identify.scoring.weights import WeightsChange
 from svc.identify.tables.events import EVENTS
-from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.ids import DAY_MS, HOUR_MS
 from tests.spec.responses import assert_error, assert_invalid, nothing_stored
 from tests.spec.subscriber import COMPLETED, URL, Subscriber, subscribing
 from tests.support.live import report

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
+from svc.command.dev_service import DevService
 from svc.features.webhooks.commands.forwarding import verify_delivery
 from svc.features.webhooks.records import EVENT_TYPES
-from svc.kernel.cli.dev_service import DevService
 from svc.kernel.values.refusals import CATALOGUE
 from svc.world import World
 from tests.spec.commands import Run

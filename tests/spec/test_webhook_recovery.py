@@ -12,11 +12,12 @@ from trio.testing import wait_all_tasks_blocked
 from svc.features.webhooks.jobs.deliveries import AttemptRecord, enqueue, log_attempt
 from svc.features.webhooks.jobs.endpoints import EndpointChange, NewEndpoint, change_endpoint, create_endpoint
 from svc.features.webhooks.queries import ClaimedDelivery, next_delivery
-from svc.features.webhooks.records import Attempted, EndpointKey
+from svc.features.webhooks.records import Attempted
 from svc.features.webhooks.schedule import AttemptResult
 from svc.features.webhooks.sending import outbox
 from svc.features.webhooks.tables import DELIVERIES
 from svc.kernel.store.store import Store
+from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 from tests.spec.commands import Run, place_of, run_beside

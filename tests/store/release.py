@@ -23,11 +23,11 @@ import trio.testing
 import svc
 from svc.features.billing.jobs import close_day
 from svc.features.lists.lists import first_list_id
-from svc.features.migrations import MIGRATIONS
 from svc.features.retention.retention import sweep
 from svc.features.reviews.jobs import add_note
 from svc.features.tables import TABLES
-from svc.kernel.store.inspection.reading import read_only
+from svc.features.upgrade.migrations import MIGRATIONS
+from svc.kernel.store.reading import read_only
 from svc.kernel.values.ids import DAY_MS
 from tests.domain import apple_world
 from tests.domain.test_report_native import iphone

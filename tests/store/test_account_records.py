@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from svc.features.accounts.record_jobs import build_records
-from svc.features.invariants import violations
+from svc.features.checks.invariants import violations
 from svc.identify.recording.velocity import keep_record
 from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
 from svc.identify.tables.events import EVENTS

@@ -14,14 +14,15 @@ import msgspec
 import pytest
 
 from svc.features.audit.queries import Sought, newest
+from svc.features.organizations.jobs import create_organization
 from svc.features.retention.jobs import ROWS_A_STEP, expired_by_key
 from svc.kernel.access.audit import AUDIT_MS, Actor, AuditRecord
+from svc.kernel.access.audit_jobs import audited
 from svc.kernel.access.tables import AUDIT
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.schema.codec import Record
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
-from svc.kernel.tenants.organization_jobs import audited, create_organization
 from svc.kernel.tenants.tables import PAST_DUE
 from svc.kernel.values.ids import first_id
 from svc.world import World
@@ -186,8 +187,8 @@ def test_the_log_is_written_and_deleted_in_one_place_each():
         if isinstance(node, ast.ImportFrom) and "AUDIT" in {alias.name for alias in node.names}
     }
     assert naming == {
-        "svc/kernel/tenants/organization_jobs.py",
+        "svc/features/organizations/jobs.py",
         "svc/features/audit/queries.py",
-        "svc/features/invariants.py",
-        "svc/kernel/store/inspection/inspection.py",
+        "svc/features/checks/invariants.py",
+        "svc/features/inspection/inspection.py",
     }

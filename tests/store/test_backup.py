@@ -11,18 +11,10 @@ from zlib import crc32
 
 import pytest
 
-from svc.features.keys.command import fresh_key
-from svc.features.migrations import MIGRATIONS, NewerStoreError
-from svc.kernel.access.credentials import digest
-from svc.kernel.access.key_jobs import store_key
-from svc.kernel.access.session_jobs import begin_session, put_link
-from svc.kernel.access.sessions import ConsoleLink, new_session
-from svc.kernel.store import operations
-from svc.kernel.store.backup import segments, snapshots
-from svc.kernel.store.backup.files import exclusive
-from svc.kernel.store.backup.follower import Follower, NotResumed, Resumed, resume
-from svc.kernel.store.backup.restore import LossError
-from svc.kernel.store.backup.segments import (
+from svc.features.backup import segments, snapshots
+from svc.features.backup.follower import Follower, NotResumed, Resumed, resume
+from svc.features.backup.restore import LossError
+from svc.features.backup.segments import (
     CorruptBackupError,
     SegmentFile,
     SegmentRecord,
@@ -31,10 +23,19 @@ from svc.kernel.store.backup.segments import (
     listed,
     records,
 )
-from svc.kernel.store.check.verification import Verification
+from svc.features.checks.verification import Verification
+from svc.features.keys.command import fresh_key
+from svc.features.organizations.jobs import create_organization
+from svc.features.upgrade.migrations import MIGRATIONS, NewerStoreError
+from svc.kernel.access.credentials import digest
+from svc.kernel.access.key_jobs import store_key
+from svc.kernel.access.session_jobs import begin_session, put_link
+from svc.kernel.access.sessions import ConsoleLink, new_session
+from svc.kernel.store import operations
 from svc.kernel.store.directory import DirectoryError
 from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.engine import Writer as EngineWriter
+from svc.kernel.store.held_files import exclusive
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import Batch, pack_batch
@@ -42,7 +43,6 @@ from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
 from svc.kernel.store.tables import META
-from svc.kernel.tenants.organization_jobs import create_organization
 from svc.kernel.tenants.tables import BALANCES, LEDGER, ORGANIZATIONS
 from svc.kernel.values.timestamps import timestamp
 from tests.support.backup import BackedUp, put, recorded, recorded_batches, rows_of
@@ -621,8 +621,8 @@ def test_an_older_snapshot_is_upgraded(world: BackedUp, tmp_path: Path, monkeypa
     later = (*MIGRATIONS, lambda transaction: None)
     for module in (
         "svc.kernel.store.opening",
-        "svc.kernel.store.inspection.reading",
-        "svc.kernel.store.backup.restore",
+        "svc.kernel.store.reading",
+        "svc.features.backup.restore",
     ):
         monkeypatch.setattr(f"{module}.MIGRATIONS", later)
     assert open_store.__kwdefaults__ is not None

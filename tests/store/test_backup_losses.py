@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from svc.features.migrations import NewerStoreError
+from svc.features.backup import copied_up_to, snapshots
+from svc.features.backup.follower import Follower, NotResumed, Resumed, resume
+from svc.features.backup.restore import LossError
+from svc.features.backup.segments import SegmentFile, listed
+from svc.features.upgrade.migrations import NewerStoreError
 from svc.kernel.store import operations
-from svc.kernel.store.backup import copied_up_to, snapshots
-from svc.kernel.store.backup.follower import Follower, NotResumed, Resumed, resume
-from svc.kernel.store.backup.restore import LossError
-from svc.kernel.store.backup.segments import SegmentFile, listed
 from svc.kernel.store.directory import DirectoryError
 from tests.support.backup import BackedUp, recorded
 

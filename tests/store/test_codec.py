@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from svc.identify.events.segments import Digests
 from svc.identify.history.evidence import AddressHistory, ReportFingerprint, VisitorHistory
 from svc.identify.matching import Block
-from svc.identify.model import ENVIRONMENTS
-from svc.identify.records import EVENT_FIELDS, Event, Idempotency, Organization
+from svc.identify.records import EVENT_FIELDS, Event, Idempotency
 from svc.identify.scoring.weights import StoredWeights
 from svc.identify.tables.events import EVENT_TAIL, IDEMPOTENCY
 from svc.identify.tables.visitors import BLOCKS
@@ -19,7 +18,9 @@ from svc.kernel.store.schema.key_parts import MOMENT, TEXT, U32, U64, UUID_V7, i
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.tables import META
 from svc.kernel.tenants.billing import LedgerEntry
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.tenants.tables import BALANCES, PAST_DUE
+from svc.kernel.values.environments import ENVIRONMENTS
 from tests.domain.test_webhooks import EVENT
 from tests.store.schema import layout
 

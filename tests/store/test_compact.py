@@ -10,12 +10,12 @@ from uuid import UUID
 
 import pytest
 
+from svc.features.upgrade import compact as compacting
+from svc.features.upgrade.compact import PARTIAL, Compacted, compact
 from svc.identify.tables.events import DOCUMENTS
 from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.store.directory import DirectoryError, open_directory
 from svc.kernel.store.engine import CheckDepth
-from svc.kernel.store.maintenance import compact as compacting
-from svc.kernel.store.maintenance.compact import PARTIAL, Compacted, compact
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.steps import QUIET, Steps

@@ -19,16 +19,16 @@ import lmdb
 import pytest
 
 from bench.rot import PAGE, structure
-from svc.features.migrations import MIGRATIONS
 from svc.features.tables import TABLES
+from svc.features.upgrade.migrations import MIGRATIONS
 from svc.identify.tables.visitors import STATISTICS, VISITOR_IDS
 from svc.kernel.store.directory import DirectoryError
 from svc.kernel.store.engine import CheckDepth, EngineError
 from svc.kernel.store.group import Write
-from svc.kernel.store.inspection.reading import read_only
 from svc.kernel.store.lmdb.meta_pages import check_meta_pages
 from svc.kernel.store.lmdb.pages import check_pages
 from svc.kernel.store.opening import open_store
+from svc.kernel.store.reading import read_only
 from svc.kernel.store.schema.codec import CorruptionError, CorruptPageError
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store

@@ -16,8 +16,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import events_of, purge_event
-from svc.features.invariants import violations
 from svc.features.visitors.queries import neighbors, visitors_with
 from svc.identify.events.listing import FACETS, Filters, Listing, Position
 from svc.identify.index.queries import SLOTS, SMALL, Scope, digests, scope_of

@@ -12,19 +12,21 @@ from uuid import UUID
 
 import pytest
 
-from svc.features.invariants import violations
+from svc.features.checks.invariants import violations
+from svc.features.organizations.jobs import create_organization
 from svc.identify.events.listing import KINDS, LEVELS, Listing
 from svc.identify.index.queries import digests
-from svc.identify.model import ENVIRONMENTS, EventSignal, Verdict
+from svc.identify.model import EventSignal, Verdict
 from svc.identify.queries.events import event_by_request, put_event
+from svc.identify.recording.holdings import counted
 from svc.identify.records import RETENTION_MS, DeferredReport, Document, Event, WeightsSnapshot
 from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS
 from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
-from svc.kernel.tenants.holding_jobs import counted, keep
-from svc.kernel.tenants.organization_jobs import create_organization
+from svc.kernel.tenants.holding_jobs import keep
+from svc.kernel.values.environments import ENVIRONMENTS
 from svc.world import World
 from tests.support.worlds import EPOCH_MS
 

@@ -19,13 +19,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import purge_event
 from svc.features.feed import pages as feed_pages
 from svc.features.feed import queries as feeds
 from svc.features.feed.feed import AHEAD_MS, BEGINNING, HOLD_MS, STEP_MS, Ahead, Feed
 from svc.features.feed.jobs import close
 from svc.features.feed.pages import FeedPages
-from svc.features.invariants import violations
 from svc.identify.events.listing import Filters, Listing, Position
 from svc.identify.index.queries import Scope
 from svc.identify.indexing import jobs as indexing

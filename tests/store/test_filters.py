@@ -13,17 +13,18 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from svc.features.invariants import violations
+from svc.features.checks.invariants import violations
 from svc.identify.events.listing import EVERYTHING, FACETS, KINDS, LEVELS, Filters, Listing, Position
 from svc.identify.index import queries as event_index
 from svc.identify.index.queries import SEGMENT_KEYS, digest_of
 from svc.identify.indexing.jobs import step
-from svc.identify.model import ENVIRONMENTS, Decision, ShadowMatch
+from svc.identify.model import Decision, ShadowMatch
 from svc.identify.queries.events import EventMatch, event_page, positions, read
 from svc.identify.records import Event
 from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.store import Store
+from svc.kernel.values.environments import ENVIRONMENTS
 from tests.store.test_events import ADDRESSES, SIGNALS, TAGS, VISITORS, event, filled_store, fired, uuid
 from tests.support.worlds import EPOCH_MS
 

@@ -19,8 +19,9 @@ import pytest
 from blake3 import blake3
 
 from svc.features.labels.outcomes import Outcome
-from svc.features.migrations import MIGRATIONS
 from svc.features.tables import TABLES
+from svc.features.upgrade.migrations import MIGRATIONS
+from svc.features.upgrade.upgrade import upgrade
 from svc.features.webhooks.records import DELIVERY_KINDS
 from svc.identify.events.listing import LEVELS
 from svc.identify.matching import Visitor
@@ -30,11 +31,10 @@ from svc.identify.tables.accounts import VELOCITY
 from svc.identify.tables.visitors import BLOCKS, VISITORS
 from svc.identify.velocity.counts import VelocityRow
 from svc.kernel.access.tables import KEYS
-from svc.kernel.store.backup import files
+from svc.kernel.store import held_files as files
 from svc.kernel.store.engine import KeyRange
-from svc.kernel.store.inspection.reading import read_only
 from svc.kernel.store.lmdb.engine import LmdbEngine
-from svc.kernel.store.maintenance.upgrade import upgrade
+from svc.kernel.store.reading import read_only
 from svc.kernel.store.serve_lock import sole_process
 from svc.kernel.store.tables import META
 from svc.world import World

@@ -14,8 +14,8 @@ import trio
 from trio.testing import MockClock
 
 from bench.retention import Months
+from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import erase_visitor
-from svc.features.invariants import violations
 from svc.features.retention.retention import sweep
 from svc.identify.recording.attestation import issue_challenge
 from svc.identify.tables.events import DOCUMENTS, EVENTS

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import purge_event
-from svc.features.invariants import violations
-from svc.identify.events.hour_counts import HOUR_MS, NOTHING, HourCounts
-from svc.identify.model import ENVIRONMENTS
+from svc.identify.events.hour_counts import NOTHING, HourCounts
 from svc.identify.queries.hours import hours
 from svc.identify.tables.events import HOURS
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.ids import HOUR_MS
 from tests.store.test_events import count_again, event, filled_store, uuid
 from tests.support.worlds import EPOCH_MS
 

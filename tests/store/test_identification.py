@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from svc.features.invariants import violations
+from svc.features.checks.invariants import violations
 from svc.features.tables import TABLES
 from svc.features.weights.jobs import save_weights
 from svc.identify.attestation.attested_key import MAX_KEYS_OF_VISITOR, AttestedKey

@@ -12,10 +12,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.features.invariants import violations
+from svc.features.checks.invariants import violations
 from svc.features.lists.jobs import NewEntry, add_entries
 from svc.features.lists.lists import first_list_id
 from svc.features.lists.tables import LIST_ENTRIES, LIST_MARKS, LISTS
+from svc.features.organizations.jobs import create_organization
 from svc.features.reviews.tables import OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
 from svc.features.rules.jobs import save_rules
 from svc.features.rules.ruleset import Rule
@@ -44,7 +45,6 @@ from svc.identify.tables.weights import WEIGHTS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.ledger_jobs import add_credit
-from svc.kernel.tenants.organization_jobs import create_organization
 from svc.kernel.tenants.tables import ORGANIZATIONS
 from svc.world import World, twenty_characters
 from tests.support.live import report

@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from bench.retention import Months
-from svc.features.invariants import repeated, violations
+from svc.features.checks.invariants import repeated, violations
+from svc.features.organizations.jobs import create_organization
 from svc.features.weights.jobs import restore_weights, save_weights
 from svc.identify.attestation.attested_key import AttestedKey, VisitorKeys
 from svc.identify.history.evidence import VisitorHistory
@@ -39,7 +40,6 @@ from svc.kernel.store.schema.table import Table  # fmt: skip
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import Steps
 from svc.kernel.store.store import Store
-from svc.kernel.tenants.organization_jobs import create_organization
 from svc.kernel.tenants.tables import BALANCES, HOLDINGS, LEDGER, ORGANIZATION_IDS, ORGANIZATIONS  # fmt: skip
 from svc.world import World
 from tests.support.backup import put

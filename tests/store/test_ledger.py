@@ -14,12 +14,13 @@ import pytest
 
 from svc.features.billing import jobs as settlement
 from svc.features.billing.jobs import LINES_A_STEP, AccountStatement, DueDay, LinePosition, SettlementStep, StatementDay
-from svc.identify.records import Organization, RetentionPass
+from svc.features.organizations import jobs as organizations
+from svc.features.organizations.jobs import Author
+from svc.identify.records import RetentionPass
 from svc.identify.tables.visitors import RETENTION_PASSES
 from svc.kernel.tenants import ledger_jobs as ledger
-from svc.kernel.tenants import organization_jobs as organizations
 from svc.kernel.tenants.billing import BILLING_STATUSES, TRANSITIONS, BillingChange, LedgerEntry, Usage
-from svc.kernel.tenants.organization_jobs import Author
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.tenants.queries import balance, organization
 from svc.kernel.tenants.tables import BILLING_CHANGES, PAST_DUE
 from svc.kernel.values.ids import DAY_MS, first_id

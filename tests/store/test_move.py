@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from svc.features.invariants import violations
+from svc.features.backup.move import LEFT_BEHIND, MoveError, move
+from svc.features.checks.invariants import violations
 from svc.features.tables import TABLES
 from svc.identify.tables.visitors import VISITORS
 from svc.kernel.store import operations
-from svc.kernel.store.backup.move import LEFT_BEHIND, MoveError, move
 from svc.kernel.store.engine import Engine, KeyRange, Writer
-from svc.kernel.store.inspection.reading import read_only, read_only_database
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.local import LocalStore
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
+from svc.kernel.store.reading import read_only, read_only_database
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import Following
 from svc.kernel.store.snapshot import Snapshot, Transaction

@@ -10,8 +10,8 @@ from blake3 import blake3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc.features.invariants import violations
-from svc.features.migrations import MIGRATIONS
+from svc.features.checks.invariants import violations
+from svc.features.upgrade.migrations import MIGRATIONS
 from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.store import operations
 from svc.kernel.store.opening import open_store

@@ -15,8 +15,9 @@ import msgspec
 import pytest
 
 import svc
-from svc.features import invariants
+from svc.features.checks import invariants
 from svc.features.erasure import policies
+from svc.features.inspection.inspection import of_visitor
 from svc.features.labels.tables import OUTCOMES
 from svc.features.retention import jobs as retention
 from svc.features.reviews.queries import subject_stem
@@ -30,8 +31,7 @@ from svc.identify.tables.proofs import ORIGIN_PROOFS
 from svc.identify.tables.visitors import ADDRESS_HISTORY, REPORT_FINGERPRINTS, VISITOR_HISTORY
 from svc.kernel.access.tables import AUDIT
 from svc.kernel.limits.quotas import Holding
-from svc.kernel.store.inspection.inspection import of_visitor
-from svc.kernel.store.inspection.reading import ReadOnlyStore
+from svc.kernel.store.reading import ReadOnlyStore
 from svc.kernel.store.schema.codec import Key, Opaque, Record
 from svc.kernel.store.schema.key_parts import DAY, TEXT, U32, UUID_V7, VISITOR_ID
 from svc.kernel.store.schema.table import (

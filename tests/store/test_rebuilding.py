@@ -11,8 +11,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from svc.features.invariants import violations
-from svc.identify.events.hour_counts import HOUR_MS
+from svc.features.checks.invariants import violations
 from svc.identify.indexing.jobs import INDEX, Rebuilt, rebuild
 from svc.identify.records import Event
 from svc.identify.tables.events import EVENT_TAIL, EVENTS, HOURS
@@ -21,6 +20,7 @@ from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import Following
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
+from svc.kernel.values.ids import HOUR_MS
 from tests.store.test_events import count_again, event, filled_store, uuid
 from tests.support.process import run, run_json
 from tests.support.worlds import EPOCH_MS

@@ -11,15 +11,15 @@ from typing import Any, get_args
 import pytest
 
 import svc
-from svc.features.invariants import violations
-from svc.features.migrations import MIGRATIONS
+from svc.command.data_directory import opened_directory
+from svc.features.checks.invariants import violations
 from svc.features.tables import TABLES
+from svc.features.upgrade.migrations import MIGRATIONS
+from svc.features.upgrade.upgrade import upgrade
 from svc.features.webhooks.records import EVENT_TYPES, TransportError
 from svc.identify.records import EVENT_FIELDS, Document
 from svc.kernel.access.key_jobs import counted_keys
-from svc.kernel.cli.data_directory import opened_directory
 from svc.kernel.config import Config
-from svc.kernel.store.maintenance.upgrade import upgrade
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.holding_jobs import holding
 from svc.world import World

@@ -18,6 +18,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from svc.features.organizations.jobs import create_organization
 from svc.features.retention.jobs import BLOCKS_INTERVAL_MS, LOOKS_A_STEP, PASS_INTERVAL_MS
 from svc.features.retention.retention import sweep
 from svc.features.tables import TABLES
@@ -29,7 +30,6 @@ from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
 from svc.kernel.tenants.holding_jobs import add
-from svc.kernel.tenants.organization_jobs import create_organization
 from svc.kernel.values.ids import DAY_MS
 from tests.support.counted_store import CountedStore
 from tests.support.worlds import EPOCH_MS, inline, seeded_entropy

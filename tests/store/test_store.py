@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import trio
 
-from svc.features.migrations import MIGRATIONS, NewerStoreError
+from svc.features.upgrade.migrations import MIGRATIONS, NewerStoreError
 from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.snapshot import Transaction

@@ -14,7 +14,8 @@ import trio
 
 from bench.reports import submitted
 from bench.writers import GROUP, measure
-from svc.features.invariants import violations
+from svc.features.checks.invariants import violations
+from svc.features.organizations.jobs import create_organization
 from svc.features.tables import TABLES
 from svc.identify.history.visitor_numbers import ANY_NUMBER, NextNumber, VisitorNumbers
 from svc.identify.identification import Duplicate, Identified, Refused, Submission, assess
@@ -33,7 +34,6 @@ from svc.kernel.store.schema.operation_log import Following, unpack_batch
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.tables import FOLLOWING, META, OPERATIONS
 from svc.kernel.tenants.ledger_jobs import add_credit
-from svc.kernel.tenants.organization_jobs import create_organization
 from svc.kernel.tenants.tables import BALANCES
 from svc.world import World
 from tests.support.every_engine import Place, every_place

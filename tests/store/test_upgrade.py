@@ -14,16 +14,16 @@ import msgspec
 import pytest
 
 import svc
-from svc.features.migrations import MIGRATIONS, Migration, NewerStoreError, OlderStoreError
+from svc.features.backup import snapshots
+from svc.features.backup.restore import Restoring, restore
+from svc.features.checks.verification import Verification
+from svc.features.upgrade import upgrade as upgrading
+from svc.features.upgrade.migrations import MIGRATIONS, Migration, NewerStoreError, OlderStoreError
+from svc.features.upgrade.upgrade import FOLDER, Upgraded, upgrade
 from svc.identify.matching import Statistics, StatisticsUpdate
 from svc.identify.queries.learned import PRODUCTION, load_class, load_statistics
 from svc.identify.tables.visitors import STATISTICS
-from svc.kernel.store.backup import snapshots
-from svc.kernel.store.backup.restore import Restoring, restore
-from svc.kernel.store.check.verification import Verification
 from svc.kernel.store.directory import DirectoryError, open_directory
-from svc.kernel.store.maintenance import upgrade as upgrading
-from svc.kernel.store.maintenance.upgrade import FOLDER, Upgraded, upgrade
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.schema.codec import Opaque
 from svc.kernel.store.snapshot import Transaction

@@ -19,6 +19,7 @@ import pytest
 from bench.linkage.streams import read_stream
 from bench.reports import device_report, submitted
 from bench.retention import Everywhere
+from svc.features.organizations.jobs import create_organization
 from svc.identify.history.evidence import address_id
 from svc.identify.identification import Assessment, assess
 from svc.identify.model import RequestFacts
@@ -26,7 +27,6 @@ from svc.identify.recording.velocity import count_event
 from svc.identify.velocity.counts import MOST, OTHERS, SUBJECTS, WINDOWS, Counts, Subject
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.tenants.organization_jobs import create_organization
 from svc.world import World
 from tests.support.effort import effort
 

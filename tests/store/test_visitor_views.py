@@ -11,10 +11,10 @@ import pytest
 from svc.features.visitors.queries import MOST_LOOKED_AT, Sighting, find_visitor, visitors, visitors_with
 from svc.identify.events.listing import Filters
 from svc.identify.matching import Visitor
-from svc.identify.model import ENVIRONMENTS
 from svc.identify.tables.events import EVENT_TAIL, EVENTS
 from svc.identify.tables.visitors import VISITOR_IDS, VISITORS
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.values.environments import ENVIRONMENTS
 from tests.store.test_events import ADDRESSES, TAGS, event, filled_store, uuid
 from tests.store.test_events import VISITORS as IDS
 from tests.store.test_filters import Counted

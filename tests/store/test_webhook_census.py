@@ -8,8 +8,9 @@ import trio
 
 from svc.features.webhooks.queries import endpoint_overviews
 from svc.features.webhooks.queues import OUTAGE_FAILURES
-from svc.features.webhooks.records import EndpointKey, Health
+from svc.features.webhooks.records import Health
 from svc.features.webhooks.tables import ENDPOINT_HEALTH, ENDPOINTS
+from svc.kernel.values.partitions import EndpointKey
 from svc.serve.metrics.usage import ENDPOINTS_A_STEP, count_usage
 from tests.support.outbox import OutboxWorld, outbox_world
 

@@ -24,9 +24,10 @@ from svc.features.webhooks.queries import (
     next_delivery,
     queues_with_work,
 )
-from svc.features.webhooks.records import DeliveryKey, EndpointKey, Health
+from svc.features.webhooks.records import DeliveryKey, Health
 from svc.features.webhooks.schedule import AttemptResult
 from svc.features.webhooks.tables import ATTEMPT_COUNTS, ENDPOINT_HEALTH, MANUAL
+from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS

@@ -29,8 +29,7 @@ from svc.features.webhooks.queries import (
     first_removed,
     next_delivery,
 )
-from svc.features.webhooks.records import AttemptCount, Delivery, DeliveryKey, EndpointKey, Health
-from svc.features.webhooks.refused import RefusedRequest
+from svc.features.webhooks.records import AttemptCount, Delivery, DeliveryKey, Health
 from svc.features.webhooks.schedule import AttemptResult
 from svc.features.webhooks.tables import (
     ATTEMPT_COUNTS,
@@ -46,7 +45,9 @@ from svc.features.webhooks.tables import (
 )
 from svc.kernel.store.schema.codec import Record
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal
+from svc.kernel.values.refused_requests import RefusedRequest
 from tests.support.outbox import EVENT, OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS
 

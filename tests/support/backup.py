@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from svc.features.backup import snapshots
+from svc.features.backup.follower import DEFAULT_LIMIT_BYTES, Follower, Resumed, begin, resume
+from svc.features.backup.restore import Restored, Restoring, restore
+from svc.features.backup.snapshots import BackupSnapshot
+from svc.features.checks.verification import Verification
+from svc.features.organizations.jobs import create_organization
 from svc.features.tables import TABLES
 from svc.kernel.store import operations
-from svc.kernel.store.backup import snapshots
-from svc.kernel.store.backup.follower import DEFAULT_LIMIT_BYTES, Follower, Resumed, begin, resume
-from svc.kernel.store.backup.restore import Restored, Restoring, restore
-from svc.kernel.store.backup.snapshots import BackupSnapshot
-from svc.kernel.store.check.verification import Verification
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import QUIET
 from svc.kernel.store.store import Store
 from svc.kernel.store.tables import FOLLOWING, OPERATIONS
 from svc.kernel.tenants.ledger_jobs import add_credit
-from svc.kernel.tenants.organization_jobs import create_organization
 from tests.support.worlds import SettableClock, settable_world
 
 MAP_BYTES = 64 << 20

@@ -14,7 +14,7 @@ import httpx
 from jsonschema_rs import Draft202012Validator
 
 from svc.features.routes import API
-from svc.kernel.http.openapi.document import JSON
+from svc.http.openapi.document import JSON
 from tests.support.documents import both, path_in
 
 ERROR = {"$ref": "#/components/schemas/ErrorBody"}

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from svc.kernel.cli.local_service import KEYS_FILE
+from svc.command.local_service import KEYS_FILE
 from tests.support.ports import free_port
 from tests.support.process import start
 

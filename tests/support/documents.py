@@ -6,8 +6,8 @@ from functools import cache
 from typing import Any
 
 from svc.features.routes import API
-from svc.kernel.http.openapi.document import OF_CONSOLE, emit
-from svc.kernel.http.route import BASE, CONSOLE_ROOT, Route
+from svc.http.openapi.document import OF_CONSOLE, emit
+from svc.http.route import BASE, CONSOLE_ROOT, Route
 
 
 @cache

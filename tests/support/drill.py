@@ -16,16 +16,16 @@ from uuid import UUID
 
 import trio
 
+from svc.features.backup import segments
+from svc.features.backup.segments import SegmentRecord
 from svc.features.keys.command import issue_key
 from svc.features.organizations.command import create_organization
 from svc.features.webhooks.content.signature import secrets_key
 from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint
 from svc.identify.tables.events import EVENTS
 from svc.kernel.store import operations
-from svc.kernel.store.backup import segments
-from svc.kernel.store.backup.segments import SegmentRecord
 from svc.kernel.store.directory import open_directory
-from svc.kernel.store.inspection.reading import read_only
+from svc.kernel.store.reading import read_only
 from svc.kernel.values.timestamps import read_timestamp
 from svc.world import World
 from tests.support.backup import Rows, rows_of

@@ -12,18 +12,19 @@ from uuid import UUID
 
 import trustme
 
+from svc.features.organizations.jobs import create_organization
 from svc.features.webhooks.content.envelope import seal
 from svc.features.webhooks.content.signature import secrets_key
 from svc.features.webhooks.jobs.deliveries import AttemptRecord, log_attempt, open_delivery
 from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint
 from svc.features.webhooks.queries import endpoints_of
-from svc.features.webhooks.records import DeliveryKey, Endpoint, EndpointKey
+from svc.features.webhooks.records import DeliveryKey, Endpoint
 from svc.features.webhooks.schedule import AttemptResult
 from svc.features.webhooks.tables import ATTEMPTS, WEBHOOK_EVENTS
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.tenants.organization_jobs import create_organization
+from svc.kernel.values.partitions import EndpointKey
 from svc.world import World
 
 T = TypeVar("T")

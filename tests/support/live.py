@@ -13,24 +13,25 @@ import msgspec
 import trio
 
 from svc.features.keys.command import issue_key
+from svc.features.organizations import jobs as organizations
 from svc.features.organizations.command import create_organization
 from svc.features.tables import TABLES
 from svc.features.webhooks.records import Transport
 from svc.features.webhooks.transport.resolver import Resolver
-from svc.identify.records import Event, Organization
+from svc.http.server.server import addresses, open_listeners
+from svc.identify.records import Event
 from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.access import key_jobs as keys
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.access.tables import KEYS
 from svc.kernel.config import Config
-from svc.kernel.http.server.server import addresses, open_listeners
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.engine import KeyRange, OpenEngine
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.tables import META
-from svc.kernel.tenants import organization_jobs as organizations
 from svc.kernel.tenants import queries as lookups
+from svc.kernel.tenants.organization import Organization
 from svc.serve.service import Service
 from svc.serve.serving import listen
 from svc.world import RunSync, World

@@ -11,7 +11,8 @@ from uuid import UUID
 
 import trio
 
-from svc.features.invariants import violations
+from svc.features.checks.invariants import violations
+from svc.features.organizations.jobs import create_organization
 from svc.features.webhooks.content.signature import secrets_key
 from svc.features.webhooks.jobs.deliveries import enqueue
 from svc.features.webhooks.jobs.endpoints import (
@@ -23,12 +24,12 @@ from svc.features.webhooks.jobs.endpoints import (
     remove_endpoint,
 )
 from svc.features.webhooks.queries import Registered
-from svc.features.webhooks.records import Delivery, DeliveryKey, DeliveryState, EndpointKey, WebhookEnvironment
+from svc.features.webhooks.records import Delivery, DeliveryKey, DeliveryState, WebhookEnvironment
 from svc.features.webhooks.sending.outbox import Outbox
 from svc.features.webhooks.tables import ATTEMPTS, DELIVERIES, WEBHOOK_EVENTS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.tenants.organization_jobs import create_organization
+from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal
 from svc.world import twenty_characters
 from tests.support.receivers import Receivers

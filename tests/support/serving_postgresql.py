@@ -19,8 +19,8 @@ import trio
 from psycopg import pq
 from trio.testing import wait_all_tasks_blocked
 
+from svc.features.checks.invariants import violations
 from svc.features.exports.sql_events import DROP_REST, STOP
-from svc.features.invariants import violations
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.engine import CheckRow, KeyRange, Reader
 from svc.kernel.store.opening import open_store

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from svc.features.routes import API
-from svc.kernel.http.route import BASE, Route
+from svc.http.route import BASE, Route
 from tests.support.chromium import browser, built, node
 from tests.support.ports import free_port
 from tests.support.process import ENVIRONMENT, read_until, start

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.kernel.limits.ratelimit import BucketName, Limiter, LimitShares, MemoryBuckets
-from svc.kernel.workers.shared_memory import SETS, WAYS, SharedBuckets
+from svc.workers.shared_memory import SETS, WAYS, SharedBuckets
 
 ORGANIZATION = BucketName("identify", 1)
 
@@ -109,7 +109,7 @@ def test_addresses_never_evict_an_organization():
 
 
 def test_a_slot_of_a_full_bucket_is_reused_before_one_in_use(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("svc.kernel.workers.shared_memory.SETS", 1)
+    monkeypatch.setattr("svc.workers.shared_memory.SETS", 1)
     buckets = SharedBuckets(entropy)
     names = [BucketName("identify", number) for number in range(WAYS + 1)]
     for at_ms, name in enumerate(names[:-1]):
@@ -122,7 +122,7 @@ def test_a_slot_of_a_full_bucket_is_reused_before_one_in_use(monkeypatch: pytest
 
 
 def test_both_buckets_of_a_request_fit_in_the_same_set(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("svc.kernel.workers.shared_memory.SETS", 1)
+    monkeypatch.setattr("svc.workers.shared_memory.SETS", 1)
     buckets = SharedBuckets(entropy)
     both = {ORGANIZATION: 4, BucketName("identify", 1, "nonproduction"): 2}
     for number in range(WAYS):

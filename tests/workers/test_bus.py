@@ -11,12 +11,12 @@ from uuid import UUID
 import pytest
 import trio
 
-from svc.features.webhooks.records import EndpointKey
-from svc.features.webhooks.refused import RefusedRequest
 from svc.kernel.values.errors import OperatorError
-from svc.kernel.workers import bus as bus_module
-from svc.kernel.workers.bus import Alone, SocketBus, announce, name_of, reach
-from svc.kernel.workers.messages import (
+from svc.kernel.values.partitions import EndpointKey
+from svc.kernel.values.refused_requests import RefusedRequest
+from svc.workers import bus as bus_module
+from svc.workers.bus import Alone, SocketBus, announce, name_of, reach
+from svc.workers.messages import (
     Committed,
     Due,
     Ended,
@@ -28,7 +28,7 @@ from svc.kernel.workers.messages import (
     pack,
     unpack,
 )
-from svc.kernel.workers.shared_memory import WorkerSlot
+from svc.workers.shared_memory import WorkerSlot
 from tests.http.test_console_stream import an_event
 
 Pair = tuple[SocketBus, SocketBus]

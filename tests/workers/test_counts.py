@@ -13,9 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from svc.kernel.config import Config
 from svc.kernel.store.directory import open_directory
 from svc.kernel.values.histogram import Exemplar, HistogramStatistics
-from svc.kernel.workers.shared_memory import HALF_BYTES, Counts, WorkerSlot
 from svc.serve.metrics.samples import PublishedSamples, SampleTable, added, pack_samples, read_samples
 from svc.serve.service import Service
+from svc.workers.shared_memory import HALF_BYTES, Counts, WorkerSlot
 from svc.world import World
 
 VALUES = st.one_of(

@@ -6,8 +6,6 @@ from uuid import UUID
 
 import trio
 
-from svc.features.webhooks.partitions import partition_of
-from svc.features.webhooks.records import EndpointKey
 from svc.kernel.store.postgresql.cluster.nodes import Connect
 from svc.kernel.store.postgresql.cluster.notices import Notices
 from svc.kernel.store.postgresql.cluster.partitions import NodeRank, PartitionLeases, lease_name
@@ -15,8 +13,9 @@ from svc.kernel.store.postgresql.connection.errors import ConnectionLostError
 from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.values import int8
 from svc.kernel.store.postgresql.connection.wire import Result, Timeouts, Wire
-from svc.kernel.workers.messages import Committed, Due, Ended, IdentifiedMessage, Message, RefusedMessage
-from svc.kernel.workers.nodes import ALL, NodeBus
+from svc.kernel.values.partitions import EndpointKey, partition_of
+from svc.workers.messages import Committed, Due, Ended, IdentifiedMessage, Message, RefusedMessage
+from svc.workers.nodes import ALL, NodeBus
 from tests.http.test_console_stream import an_event
 from tests.store.postgresql.nodes import connecting, running, until
 from tests.workers.test_bus import REFUSED

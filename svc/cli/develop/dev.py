@@ -19,18 +19,18 @@ import svc
 from svc.cli.develop.dev_keys import development_keys
 from svc.cli.store.data import network_in_use
 from svc.cli.store.upgrade import keep_settings, locked_directory, opened_to_serve
+from svc.command.dev_service import NAME
+from svc.command.help import examples
+from svc.command.local_service import KEYS_FILE, DevelopmentKeys, identify_sample, reachable
+from svc.command.output import directory_option, settings
 from svc.features.members.console_command import console_url, link_for
 from svc.features.organizations.command import create_organization
 from svc.features.webhooks.commands.forwarding import FOLDER
 from svc.features.webhooks.commands.loopback_certificate import loopback_certificate
-from svc.identify.records import Organization
-from svc.kernel.cli.dev_service import NAME
-from svc.kernel.cli.help import examples
-from svc.kernel.cli.local_service import KEYS_FILE, DevelopmentKeys, identify_sample, reachable
-from svc.kernel.cli.output import directory_option, settings
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.store.directory import Opened
 from svc.kernel.tenants import queries as lookups
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.addresses import read_bind
 from svc.kernel.values.fields import A_REPORT
 from svc.serve.service import Service

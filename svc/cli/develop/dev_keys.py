@@ -11,17 +11,17 @@ from typing import Any
 
 import msgspec
 
+from svc.command.changes import Change, commit
+from svc.command.local_service import KEYS_FILE, DevelopmentKeys, read_keys
+from svc.command.output import CommandError
 from svc.features.keys.command import issue_key, key_of_secret, read_origins, revoke_key
-from svc.identify.records import Organization
 from svc.kernel.access import key_jobs as keys
 from svc.kernel.access.credentials import ApiKey
-from svc.kernel.cli.changes import Change, commit
-from svc.kernel.cli.local_service import KEYS_FILE, DevelopmentKeys, read_keys
-from svc.kernel.cli.output import CommandError
 from svc.kernel.store import durable_files
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants import queries as lookups
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.refusals import Refusal
 from svc.world import World
 

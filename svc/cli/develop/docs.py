@@ -15,10 +15,10 @@ from quart_trio import QuartTrio
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as Redirect
 
-from svc.kernel.cli.help import examples
-from svc.kernel.cli.output import CommandError
-from svc.kernel.http.pages import app as pages
-from svc.kernel.http.server.listening import open_sockets
+from svc.command.help import examples
+from svc.command.output import CommandError
+from svc.http.pages import app as pages
+from svc.http.server.listening import open_sockets
 
 ROOT = "/docs/"
 LEFT_OUT = "There is no service here. Start one with `svc dev`: it serves this documentation too."

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import click
 
+from svc.command.help import examples
 from svc.features.routes import API
-from svc.kernel.cli.help import examples
-from svc.kernel.http.openapi.collection import collection as request_collection
-from svc.kernel.http.openapi.document import OF_API, OF_CONSOLE, emit, encode
+from svc.http.openapi.collection import collection as request_collection
+from svc.http.openapi.document import OF_API, OF_CONSOLE, emit, encode
 
 
 @click.command(epilog=examples("svc openapi > openapi.json"))

@@ -39,21 +39,10 @@ from svc.cli.develop.replay_store import (
     put_weights,
     rules_options,
 )
-from svc.features.events.change_jobs import change_event
-from svc.features.organizations.command import create_organization
-from svc.features.rules.comparison import Decisions
-from svc.features.weights.comparison import DEFAULT_EXAMPLES
-from svc.identify.asked_verdict import NONE as NO_TEST
-from svc.identify.events.event_row import event_row
-from svc.identify.model import Decision, Platform
-from svc.identify.records import Document, Event, Organization
-from svc.identify.routes import IDENTIFY, read_submission, submit
-from svc.identify.scoring.weights import StoredWeights
-from svc.kernel.access.credentials import ApiKey
-from svc.kernel.cli.changes import apply
-from svc.kernel.cli.data_directory import account
-from svc.kernel.cli.help import examples
-from svc.kernel.cli.output import (
+from svc.command.changes import apply
+from svc.command.data_directory import account
+from svc.command.help import examples
+from svc.command.output import (
     CommandError,
     TimestampType,
     directory_option,
@@ -62,12 +51,25 @@ from svc.kernel.cli.output import (
     show_json,
     standard_output,
 )
+from svc.features.events.change_jobs import change_event
+from svc.features.identification.routes import IDENTIFY, read_submission, submit
+from svc.features.organizations.command import create_organization
+from svc.features.rules.comparison import Decisions
+from svc.features.weights.comparison import DEFAULT_EXAMPLES
+from svc.http.callers.authentication import Caller
+from svc.http.change import change
+from svc.http.route import Call, Outcome, Services
+from svc.http.schema import IdentifyAnswer, error_body
+from svc.identify.asked_verdict import NONE as NO_TEST
+from svc.identify.events.event_row import event_row
+from svc.identify.model import Decision
+from svc.identify.queries import records as records_queries
+from svc.identify.records import Document, Event
+from svc.identify.scoring.weights import StoredWeights
+from svc.kernel.access.credentials import ApiKey
 from svc.kernel.config import Config
-from svc.kernel.http.callers.authentication import Caller
-from svc.kernel.http.change import change
-from svc.kernel.http.route import Call, Outcome, Services
-from svc.kernel.http.schema import IdentifyAnswer, error_body
-from svc.kernel.tenants import queries as lookups
+from svc.kernel.tenants.organization import Organization
+from svc.kernel.values.environments import Platform
 from svc.kernel.values.refusals import Refusal
 from svc.serve.service import Service
 from svc.world import World
@@ -352,8 +354,8 @@ async def _identify(
         assert isinstance(outcome.body, Refusal)
         return Replayed(source | msgspec.to_builtins(error_body(outcome.body, str(call.request_id))), call.request_id)
     with services.store.read() as snapshot:
-        event = lookups.event(snapshot, organization.number, call.request_id)
-        document = lookups.document(snapshot, organization.number, call.request_id)
+        event = records_queries.event(snapshot, organization.number, call.request_id)
+        document = records_queries.document(snapshot, organization.number, call.request_id)
     assert event is not None
     if read.afterwards.fields:
         job = partial(

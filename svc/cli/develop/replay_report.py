@@ -13,17 +13,18 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from svc.cli.develop.replay_input import ExportedDecision, decision_of, plain_lines
+from svc.command.output import CommandError, readable
 from svc.features.organizations.bodies import SaveWeightsBody
 from svc.features.rules.comparison import NONE, DecisionComparison, RuleChange
 from svc.features.weights.comparison import ChangedVerdict, Comparison, RunComparison, RunVerdict
 from svc.features.weights.preview import LevelCounts, LevelExample, LevelMove, Preview, WeightDifference, WeightsPreview
 from svc.features.weights.routes import weights_change
 from svc.identify.events.event_row import DecisionBody
-from svc.identify.model import PLATFORMS, Decision, Platform
+from svc.identify.model import Decision
 from svc.identify.scoring.score import Weights, default_profile
 from svc.identify.scoring.signals import Mode
 from svc.identify.scoring.weights import StoredWeights, changed, resolve
-from svc.kernel.cli.output import CommandError, readable
+from svc.kernel.values.environments import PLATFORMS, Platform
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.values.text_files import NotTextError, decode_text

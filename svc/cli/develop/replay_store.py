@@ -13,25 +13,25 @@ import blake3
 import click
 import msgspec
 
+from svc.command.changes import apply
+from svc.command.data_directory import opened_directory
+from svc.command.output import CommandError, readable
 from svc.features.lists.jobs import NewEntry, add_entries, create_list
 from svc.features.lists.lists import FIRST_LISTS, LONGEST_NOTE, MOST_AT_ONCE, ListKind, canonical, is_list_name
 from svc.features.lists.queries import lists_of, named_list
 from svc.features.rules.files import read_ruleset, refused
 from svc.features.rules.jobs import checked_rules, save_rules
 from svc.features.rules.ruleset import FIRST, Rule
-from svc.identify.model import Platform
+from svc.identify.queries import weights as weights_queries
 from svc.identify.scoring.weights import StoredWeights
 from svc.identify.tables.weights import WEIGHTS
 from svc.identify.velocity.counts import KINDS
-from svc.kernel.cli.changes import apply
-from svc.kernel.cli.data_directory import opened_directory
-from svc.kernel.cli.output import CommandError, readable
 from svc.kernel.config import Config
-from svc.kernel.store.backup import files
+from svc.kernel.store import held_files as files
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.serve_lock import sole_process
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.tenants import queries as lookups
+from svc.kernel.values.environments import Platform
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.text_files import NotTextError, decode_text
 from svc.kernel.values.timestamps import read_timestamp
@@ -138,7 +138,7 @@ def rules_options(command: F) -> F:
 def put_weights(transaction: Transaction, number: int, weights: dict[Platform, StoredWeights]) -> None:
     """Make these configurations those of an organization."""
     for platform, stored in weights.items():
-        transaction.put(WEIGHTS, lookups.weights_key(number, None, platform), stored)
+        transaction.put(WEIGHTS, weights_queries.weights_key(number, None, platform), stored)
 
 
 def put_in_force(found: Opened, number: int, tried: Tried) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from svc.identify.model import PLATFORMS
+from svc.command.help import examples
+from svc.command.output import json_option, show_table
 from svc.identify.scoring.signals import CATALOGUE, Signal
-from svc.kernel.cli.help import examples
-from svc.kernel.cli.output import json_option, show_table
+from svc.kernel.values.environments import PLATFORMS
 from svc.kernel.values.struct_fields import named
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from svc.cli.serve.health_checks import Examined, Finding
-from svc.kernel.cli.data_directory import reading_directory
+from svc.command.data_directory import reading_directory
+from svc.features.backup import copied_up_to
 from svc.kernel.store import operations
-from svc.kernel.store.backup import copied_up_to
 from svc.kernel.store.directory import has_store
 from svc.kernel.store.engine import EngineError
-from svc.kernel.store.inspection.reading import ReadOnlyStore
+from svc.kernel.store.reading import ReadOnlyStore
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import Following
 from svc.kernel.values.errors import OperatorError

@@ -19,8 +19,8 @@ import click
 import msgspec
 from msgspec import inspect as types
 
-from svc.kernel.cli.help import CommandGroup, examples
-from svc.kernel.cli.output import CommandError, json_option, show
+from svc.command.help import CommandGroup, examples
+from svc.command.output import CommandError, json_option, show
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.config_loading import LISTS, NOT_SETTINGS, PREFIX, checked, read_variables, refuse_conflicts
 from svc.kernel.values.addresses import read_bind
@@ -221,7 +221,7 @@ def _in_named_files(config: Config) -> Iterator[Mistake]:
 def _readers(config: Config) -> Iterator[Callable[[Config], object]]:
     """What reads the files that settings name. It comes with the whole service, so only where there are any."""
     if config.store is not None:
-        from svc.kernel.cli.data_directory import database_of  # noqa: PLC0415
+        from svc.command.data_directory import database_of  # noqa: PLC0415
 
         yield database_of
     if config.tls_certfile is not None or config.tls_keyfile is not None or config.hsts_max_age_s:

@@ -14,19 +14,18 @@ from click.core import ParameterSource
 from svc.cli.serve.backup_check import backup
 from svc.cli.serve.config_check import usable
 from svc.cli.serve.health_checks import CHECKS, Examined, Finding, Status, settings_file
+from svc.command.data_directory import Readable, reading_directory
+from svc.command.help import examples
+from svc.command.output import CommandError, config_option, directory_option, json_option, readable, settings, show
+from svc.command.terminal import has_colors
 from svc.features.accounts.recount_jobs import pending
 from svc.features.accounts.spelling_queries import alike_accounts
 from svc.features.billing.credit_queries import Outlook, outlook
 from svc.features.rules.jobs import idle_lists, unsavable_conditions
 from svc.features.webhooks.tables import ENDPOINTS
-from svc.identify.model import PLATFORMS
 from svc.identify.scoring.signals import CATALOGUE_ORDER, default_weights
 from svc.identify.tables.weights import WEIGHTS
 from svc.identify.velocity.counts import KINDS
-from svc.kernel.cli.data_directory import Readable, reading_directory
-from svc.kernel.cli.help import examples
-from svc.kernel.cli.output import CommandError, config_option, directory_option, json_option, readable, settings, show
-from svc.kernel.cli.terminal import has_colors
 from svc.kernel.config import GIB
 from svc.kernel.store.directory import has_store
 from svc.kernel.store.engine import EngineError
@@ -34,6 +33,7 @@ from svc.kernel.store.installation import served_limits
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.tenants.holding_jobs import holdings
 from svc.kernel.tenants.queries import is_removed, organization, organizations, share_in_force
+from svc.kernel.values.environments import PLATFORMS
 from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.ids import made_at_ms
 from svc.kernel.values.timestamps import timestamp

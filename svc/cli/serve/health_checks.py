@@ -25,14 +25,14 @@ import trio
 
 from svc.cli.serve.config_check import mistakes
 from svc.cli.store.data import network_in_use
+from svc.command.data_directory import database_of, reading_directory
+from svc.command.local_service import identify_sample, local_url
+from svc.command.output import CommandError
 from svc.features.keys.command import issue_key
 from svc.features.organizations.command import create_organization
-from svc.kernel.cli.data_directory import database_of, reading_directory
-from svc.kernel.cli.local_service import identify_sample, local_url
-from svc.kernel.cli.output import CommandError
+from svc.http.server.listening import open_sockets
+from svc.http.server.server import open_listeners
 from svc.kernel.config import Config, ConfigError
-from svc.kernel.http.server.listening import open_sockets
-from svc.kernel.http.server.server import open_listeners
 from svc.kernel.store.directory import (
     AFTER_LOSS,
     STORE_LOST,
@@ -47,8 +47,8 @@ from svc.kernel.store.directory import (
     risky_modes,
 )
 from svc.kernel.store.engine import EngineError
-from svc.kernel.store.inspection.reading import OlderFileError
 from svc.kernel.store.lmdb import witness
+from svc.kernel.store.reading import OlderFileError
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.serve_lock import holder_of
 from svc.kernel.store.tables import META

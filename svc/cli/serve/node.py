@@ -19,12 +19,12 @@ import trio
 from svc.cli.serve.reload import ReadConfig, Reload
 from svc.cli.store.initialize import initialize
 from svc.cli.store.upgrade import keep_settings
-from svc.features.migrations import NewerStoreError
+from svc.command.data_directory import opened_directory
 from svc.features.tables import TABLES
+from svc.features.upgrade.migrations import NewerStoreError
+from svc.http.waiting import Obstructed, can_serve
 from svc.identify.useragent import load_patterns
-from svc.kernel.cli.data_directory import opened_directory
 from svc.kernel.config import Config, ConfigError
-from svc.kernel.http.waiting import Obstructed, can_serve
 from svc.kernel.limits.ratelimit import DividedBuckets, MemoryBuckets
 from svc.kernel.store.directory import DirectoryError, Opened, is_initialized
 from svc.kernel.store.engine import EngineError, UnavailableError
@@ -44,10 +44,10 @@ from svc.kernel.store.postgresql.version import READ_VERSION, OtherVersionError,
 from svc.kernel.values.errors import OperatorError
 from svc.kernel.work.leader import Leadership
 from svc.kernel.work.watch.clock import BEHIND_MS
-from svc.kernel.workers.nodes import NodeBus
 from svc.serve.metrics.nodes import NodeSources
 from svc.serve.service import NodeParts, Service
 from svc.serve.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for
+from svc.workers.nodes import NodeBus
 from svc.world import World, pause
 
 log = structlog.get_logger()

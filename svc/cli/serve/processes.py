@@ -18,15 +18,16 @@ from svc.cli.serve.reload import ReadConfig, Reload
 from svc.cli.store.early_integrity_check import EarlyIntegrityCheck
 from svc.cli.store.initialize import initialize
 from svc.cli.store.upgrade import keep_settings, locked_directory, opened_to_serve
-from svc.features.retention.jobs import clock_confirmation, last_believed_ms
+from svc.command.data_directory import opened_directory
+from svc.command.logs import set_up_logging
+from svc.features.retention.jobs import last_believed_ms
+from svc.http.waiting import Obstructed, can_serve
 from svc.identify.network_data.watch import NetworkWatch
 from svc.identify.useragent import load_patterns
-from svc.kernel.cli.data_directory import opened_directory
-from svc.kernel.cli.logs import set_up_logging
 from svc.kernel.config import Config
-from svc.kernel.http.waiting import Obstructed, can_serve
-from svc.kernel.store.backup import files
+from svc.kernel.store import held_files as files
 from svc.kernel.store.directory import last_write_ms
+from svc.kernel.store.installation import clock_confirmation
 from svc.kernel.store.lmdb import witness
 from svc.kernel.store.lmdb.holders import state_of
 from svc.kernel.store.opening import write_problem
@@ -36,12 +37,12 @@ from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.timestamps import timestamp
 from svc.kernel.work.leader import Leadership
 from svc.kernel.work.watch.clock import seconds_behind
-from svc.kernel.workers.bus import reach
-from svc.kernel.workers.parent import Parent, ignore_signals
-from svc.kernel.workers.shared_memory import SharedMemory, WorkerSlot
 from svc.serve.service import DRAIN_MARGIN_S, Service
 from svc.serve.service_parts import network_watch
 from svc.serve.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for
+from svc.workers.bus import reach
+from svc.workers.parent import Parent, ignore_signals
+from svc.workers.shared_memory import SharedMemory, WorkerSlot
 from svc.world import World
 
 log = structlog.get_logger()

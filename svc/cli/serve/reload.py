@@ -11,9 +11,9 @@ from collections.abc import Callable
 import msgspec
 import structlog
 
-from svc.kernel.cli.logs import set_up_logging
+from svc.command.logs import set_up_logging
+from svc.http.server.tls import TlsListener
 from svc.kernel.config import Config, ConfigError
-from svc.kernel.http.server.tls import TlsListener
 from svc.kernel.values.timestamps import timestamp, unix_ms
 from svc.serve.service import Listeners, Service
 from svc.serve.serving import read_tls, warn_of_dates

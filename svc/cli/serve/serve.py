@@ -10,10 +10,10 @@ import click
 import msgspec
 
 from svc.cli.store.early_integrity_check import EarlyIntegrityCheck
-from svc.kernel.cli.data_directory import database_of
-from svc.kernel.cli.help import examples
-from svc.kernel.cli.logs import set_up_logging, with_log_format
-from svc.kernel.cli.output import config_option, directory_option, no_directory, settings
+from svc.command.data_directory import database_of
+from svc.command.help import examples
+from svc.command.logs import set_up_logging, with_log_format
+from svc.command.output import config_option, directory_option, no_directory, settings
 from svc.kernel.config import MAX_WORKERS, Config
 from svc.kernel.config_loading import as_toml
 from svc.kernel.store.directory import NotInitializedError, has_store

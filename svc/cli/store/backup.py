@@ -13,22 +13,23 @@ import structlog
 import trio
 
 import svc
-from svc.kernel.cli.data_directory import opened
-from svc.kernel.cli.help import examples
-from svc.kernel.cli.logs import set_up_logging, with_log_format
-from svc.kernel.cli.output import CommandError, TimestampType, file_option, json_option, settings, show
-from svc.kernel.cli.terminal import progress
+from svc.command.data_directory import opened
+from svc.command.help import examples
+from svc.command.logs import set_up_logging, with_log_format
+from svc.command.output import CommandError, TimestampType, file_option, json_option, settings, show
+from svc.command.terminal import progress
+from svc.features.backup import snapshots
+from svc.features.backup.follower import DEFAULT_LIMIT_BYTES, INTERVAL_S, Follower, NotResumed, begin, resume
+from svc.features.backup.restore import Restored, Restoring
+from svc.features.backup.restore import restore as restore_store
+from svc.features.backup.snapshots import BackupSnapshot
+from svc.features.checks.verification import Verification
 from svc.kernel.config import Config
+from svc.kernel.store import held_files as files
 from svc.kernel.store import operations
-from svc.kernel.store.backup import files, snapshots
-from svc.kernel.store.backup.follower import DEFAULT_LIMIT_BYTES, INTERVAL_S, Follower, NotResumed, begin, resume
-from svc.kernel.store.backup.restore import Restored, Restoring
-from svc.kernel.store.backup.restore import restore as restore_store
-from svc.kernel.store.backup.snapshots import BackupSnapshot
-from svc.kernel.store.check.verification import Verification
 from svc.kernel.store.directory import DirectoryError, refuse_without_data
 from svc.kernel.store.engine import UnavailableError
-from svc.kernel.store.inspection.reading import read_only
+from svc.kernel.store.reading import read_only
 from svc.kernel.store.schema.operation_log import TIMELINE_BYTES
 from svc.kernel.store.steps import QUIET, Steps
 from svc.kernel.values.timestamps import timestamp

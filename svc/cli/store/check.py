@@ -10,26 +10,18 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from svc.kernel.cli.data_directory import database_of, reading_snapshot
-from svc.kernel.cli.help import examples
-from svc.kernel.cli.output import (
-    CommandError,
-    directory_option,
-    json_option,
-    no_directory,
-    settings,
-    show,
-    store_option,
-)
-from svc.kernel.cli.terminal import progress
+from svc.command.data_directory import database_of, reading_snapshot
+from svc.command.help import examples
+from svc.command.output import CommandError, directory_option, json_option, no_directory, settings, show, store_option
+from svc.command.terminal import progress
+from svc.features.backup import copied_up_to, snapshots
+from svc.features.backup.move import copied_here
+from svc.features.checks.verification import Verification, faults
 from svc.kernel.store import operations
-from svc.kernel.store.backup import copied_up_to, snapshots
-from svc.kernel.store.backup.move import copied_here
-from svc.kernel.store.check.verification import Verification, faults
 from svc.kernel.store.directory import find_pepper, pepper_mark
-from svc.kernel.store.inspection.reading import ReadOnlyStore, read_only, read_only_database
 from svc.kernel.store.lmdb import witness
 from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.reading import ReadOnlyStore, read_only, read_only_database
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.steps import Steps
 from svc.kernel.store.tables import META

@@ -10,13 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import msgspec
 
-from svc.identify.network.facts import Known, all_ranges, read_network
-from svc.identify.network_data.folder import NOTHING, Entry, FilesInUse, read_folder
-from svc.identify.network_data.kept import locked_folder
-from svc.identify.network_data.lookup import BuiltInRanges, NetworkData, is_stale
-from svc.identify.network_data.sources import SOURCES
-from svc.kernel.cli.help import CommandGroup, examples
-from svc.kernel.cli.output import (
+from svc.command.help import CommandGroup, examples
+from svc.command.output import (
     CommandError,
     ShownTable,
     directory_option,
@@ -26,6 +21,11 @@ from svc.kernel.cli.output import (
     show,
     show_table,
 )
+from svc.identify.network.facts import Known, all_ranges, read_network
+from svc.identify.network_data.folder import NOTHING, Entry, FilesInUse, read_folder
+from svc.identify.network_data.kept import locked_folder
+from svc.identify.network_data.lookup import BuiltInRanges, NetworkData, is_stale
+from svc.identify.network_data.sources import SOURCES
 from svc.kernel.config import Config
 from svc.kernel.values.addresses import read_address
 from svc.kernel.values.timestamps import utc

@@ -11,7 +11,7 @@ from contextlib import closing
 from enum import IntEnum
 from pathlib import Path
 
-from svc.features.migrations import MIGRATIONS
+from svc.features.upgrade.migrations import MIGRATIONS
 from svc.kernel.store.engine import CheckDepth, EngineError
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.opening import version_of

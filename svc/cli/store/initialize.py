@@ -18,13 +18,12 @@ import click
 import msgspec
 import structlog
 
+from svc.command.changes import apply, recorded
+from svc.command.output import CommandError
 from svc.features.keys.command import fresh_key, issued_change, read_origins
 from svc.features.organizations.command import Dollars, check_name, created_change, creation
-from svc.identify.records import Organization
 from svc.kernel.access import key_jobs as keys
 from svc.kernel.access.credentials import ApiKey, digest
-from svc.kernel.cli.changes import apply, recorded
-from svc.kernel.cli.output import CommandError
 from svc.kernel.config import ConfigError
 from svc.kernel.limits.ratelimit import DEFAULT_LIMIT_PER_S
 from svc.kernel.store import durable_files
@@ -32,6 +31,7 @@ from svc.kernel.store.directory import DirectoryError, Opened
 from svc.kernel.store.installation import claim_region
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.tables import META
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.struct_fields import named
 from svc.world import World
 

@@ -13,11 +13,9 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from svc.features.tables import TABLES
-from svc.identify.scoring.explanations import change_text, evidence_text, linkage_text, reason_text
-from svc.kernel.cli.data_directory import reading_directory, reading_snapshot
-from svc.kernel.cli.help import CommandGroup, examples
-from svc.kernel.cli.output import (
+from svc.command.data_directory import reading_directory, reading_snapshot
+from svc.command.help import CommandGroup, examples
+from svc.command.output import (
     CommandError,
     ShownTable,
     directory_option,
@@ -31,11 +29,13 @@ from svc.kernel.cli.output import (
     show_table,
     store_option,
 )
-from svc.kernel.store.backup import snapshots
-from svc.kernel.store.inspection.inspection import Row, find_organization, of_request, of_visitor, read_key, read_prefix
-from svc.kernel.store.inspection.inspection import rows as rows_of
-from svc.kernel.store.inspection.reading import ReadOnlyFile, ReadOnlyStore
-from svc.kernel.store.inspection.showing import shown
+from svc.features.backup import snapshots
+from svc.features.inspection.inspection import Row, find_organization, of_request, of_visitor, read_key, read_prefix
+from svc.features.inspection.inspection import rows as rows_of
+from svc.features.inspection.showing import shown
+from svc.features.tables import TABLES
+from svc.identify.scoring.explanations import change_text, evidence_text, linkage_text, reason_text
+from svc.kernel.store.reading import ReadOnlyFile, ReadOnlyStore
 from svc.kernel.store.schema.table import Table
 from svc.kernel.values.ids import is_visitor_id
 from svc.kernel.values.struct_fields import named

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
+from svc.command.changes import Change, commit
+from svc.command.data_directory import database_of
+from svc.command.help import CommandGroup, examples
+from svc.command.output import CommandError, data_option, json_option, settings, show
 from svc.kernel.access.key_jobs import revoke_all_keys
-from svc.kernel.cli.changes import Change, commit
-from svc.kernel.cli.data_directory import database_of
-from svc.kernel.cli.help import CommandGroup, examples
-from svc.kernel.cli.output import CommandError, data_option, json_option, settings, show
 from svc.kernel.config import Config
 from svc.kernel.store.directory import DirectoryError, Opened, is_initialized, refuse_without_data
 from svc.kernel.store.engine import EngineError

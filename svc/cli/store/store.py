@@ -10,22 +10,22 @@ from pathlib import Path
 import click
 import msgspec
 
+from svc.command.data_directory import database_at, opened
+from svc.command.help import CommandGroup, examples
+from svc.command.output import CommandError, data_option, file_option, json_option, settings, show
+from svc.command.terminal import progress
+from svc.features.backup.move import Moved
+from svc.features.backup.move import move as move_rows
 from svc.features.quarantine.command import quarantine
+from svc.features.upgrade import compact as compacting
+from svc.features.upgrade import upgrade
 from svc.identify.indexing.jobs import rebuild
-from svc.kernel.cli.data_directory import database_at, opened
-from svc.kernel.cli.help import CommandGroup, examples
-from svc.kernel.cli.output import CommandError, data_option, file_option, json_option, settings, show
-from svc.kernel.cli.terminal import progress
 from svc.kernel.config import Config
-from svc.kernel.store.backup.move import Moved
-from svc.kernel.store.backup.move import move as move_rows
 from svc.kernel.store.directory import refuse_without_data
 from svc.kernel.store.engine import Engine
-from svc.kernel.store.inspection.reading import read_only, read_only_database
-from svc.kernel.store.maintenance import compact as compacting
-from svc.kernel.store.maintenance import upgrade
 from svc.kernel.store.opening import engine_at
 from svc.kernel.store.postgresql.connection.url import StoreUrl, is_store_url
+from svc.kernel.store.reading import read_only, read_only_database
 from svc.kernel.store.serve_lock import sole_process
 from svc.world import World, elapsed_s
 

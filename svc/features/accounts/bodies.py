@@ -1,4 +1,4 @@
-"""Bodies and queries of accounts and visitors in the server API (decisions 11.3). As in `svc.kernel.http.schema`."""
+"""Bodies and queries of accounts and visitors in the server API (decisions 11.3). As in `svc.http.schema`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from msgspec import UNSET, Meta, UnsetType
 
 from svc.features.accounts.queries import Sighted
 from svc.features.reviews.queries import Judged
+from svc.http.schema import CursorOn, Limit
 from svc.identify.events.event_row import AccountVelocity, VisitorVelocity, windows
 from svc.identify.model import Level
 from svc.identify.queries.events import EventMatch
 from svc.identify.records import Event
 from svc.identify.velocity.counts import MOST, VelocityRow
-from svc.kernel.http.schema import CursorOn, Limit
 from svc.kernel.values.fields import AccountId, PageCursor, Timestamp, VisitorId, about, open_to
 from svc.kernel.values.struct_fields import present
 from svc.kernel.values.timestamps import timestamp

@@ -9,25 +9,25 @@ import click
 import msgspec
 from msgspec import UNSET
 
+from svc.command import output
+from svc.command.changes import Change, apply, commit
+from svc.command.data_directory import account as organization_account
+from svc.command.data_directory import opened, reading
+from svc.command.help import CommandGroup, examples
+from svc.command.output import CommandError, ShownTable, confirmed, data_option, json_option, show_table, yes_option
 from svc.features.accounts import queries as subjects
 from svc.features.accounts.bodies import AccountRow, account_body, account_row, shown_since
 from svc.features.accounts.queries import NEWEST, Sighted, Sought
 from svc.features.erasure.accounts import continue_account_erasure, erase_account
 from svc.features.erasure.texts import remaining_texts
-from svc.features.events.source import Wanted, environment_option, newest_readable, number_of, oldest_ms, reading
+from svc.features.events.source import Wanted, environment_option, newest_readable, number_of, oldest_ms
 from svc.features.reviews.queries import judged
-from svc.identify.model import Environment
 from svc.identify.queries.events import EventMatch
 from svc.identify.queries.velocity import counted_since, shown_row
 from svc.identify.velocity.counts import WINDOWS, account_digest, kind_of
 from svc.identify.velocity.names import ACCOUNT_ID
-from svc.kernel.cli import output
-from svc.kernel.cli.changes import Change, apply, commit
-from svc.kernel.cli.data_directory import account as organization_account
-from svc.kernel.cli.data_directory import opened
-from svc.kernel.cli.help import CommandGroup, examples
-from svc.kernel.cli.output import CommandError, ShownTable, confirmed, data_option, json_option, show_table, yes_option
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.values.environments import Environment
 from svc.kernel.values.refusals import Refusal
 from svc.world import World
 

@@ -1,4 +1,4 @@
-"""Bodies and queries of the console about accounts and visitors. As in `svc.kernel.http.schema`."""
+"""Bodies and queries of the console about accounts and visitors. As in `svc.http.schema`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from msgspec import UNSET, Meta, UnsetType
 from svc.features.accounts.bodies import AccountAnswer, AccountRow, AccountsQuery, CountedSince, SeenVisitorsQuery
 from svc.features.accounts.bodies import SeenVisitorRow as VisitorRow
 from svc.features.events.console_bodies import InEnvironment, VisitBody
+from svc.http.schema import CursorOn
 from svc.identify.events.event_row import EventBody, event_row
 from svc.identify.queries.events import EventMatch
-from svc.kernel.http.schema import CursorOn
 from svc.kernel.values.fields import AccountId, Timestamp, VisitorId, about
 
 Order = Literal["last_seen", "accounts", "visitors", "addresses", "countries", "events", "score"]

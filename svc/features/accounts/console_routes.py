@@ -43,11 +43,11 @@ from svc.features.accounts.routes import (
 from svc.features.events.console_bodies import VisitorQuery
 from svc.features.lists.lists import canonical
 from svc.features.visitors.console_routes import EVENTS_SHOWN, visits_of
+from svc.http.route import Call, Route, Services, console_route
 from svc.identify.events.listing import Position
 from svc.identify.index.queries import just_above
 from svc.identify.velocity.counts import kind_of
 from svc.identify.velocity.names import ACCOUNT_ID
-from svc.kernel.http.route import Call, Route, Services, console_route
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.cursor import read_cursor, write_cursor
 from svc.kernel.values.refusals import Refusal, invalid

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from svc.identify.events.listing import LEVELS, Filters, Position
 from svc.identify.index.queries import HAS_ACCOUNT, LAST, Scope, Search, wanted
 from svc.identify.index.read_once import ReadOnce
-from svc.identify.model import ENVIRONMENTS, Environment, Level
+from svc.identify.model import Level
 from svc.identify.queries import events
 from svc.identify.queries.events import EventMatch, EventPosition
 from svc.identify.queries.velocity import row_of, shown_row
@@ -24,6 +24,7 @@ from svc.identify.velocity.counts import EnvironmentKind, VelocityRow, account_d
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.addresses import is_within
+from svc.kernel.values.environments import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import DAY_MS
 
 Listed = Literal["account", "visitor"]

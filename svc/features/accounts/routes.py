@@ -35,16 +35,16 @@ from svc.features.accounts.bodies import (
 from svc.features.accounts.queries import NEWEST, Listed, Sighted, Sought
 from svc.features.events.routes import find_positions, read_at
 from svc.features.reviews.queries import Judged, judged
+from svc.http.callers.limits import Turn
+from svc.http.change import caller_of
+from svc.http.route import Call, Route, Services
+from svc.http.rows import in_parts
 from svc.identify.events.listing import FILTERS, Listing, Position
 from svc.identify.model import Level
 from svc.identify.queries.events import EventMatch, EventPosition
 from svc.identify.queries.velocity import counted_since, party_of, shown_row
 from svc.identify.velocity.counts import EMPTY, EnvironmentKind, VelocityRow, kind_of
 from svc.identify.velocity.names import ACCOUNT_ID
-from svc.kernel.http.callers.limits import Turn
-from svc.kernel.http.change import caller_of
-from svc.kernel.http.route import Call, Route, Services
-from svc.kernel.http.rows import in_parts
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.cursor import List, read_cursor, write_cursor
 from svc.kernel.values.ids import is_visitor_id

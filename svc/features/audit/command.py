@@ -8,11 +8,11 @@ from typing import Any
 import click
 import msgspec
 
+from svc.command.data_directory import account, opened
+from svc.command.help import examples
+from svc.command.output import TimestampType, data_option, json_option, show, show_table
 from svc.features.audit.queries import BEYOND_MS, AuditMatch, Sought, newest
 from svc.kernel.access.audit import Actor
-from svc.kernel.cli.data_directory import account, opened
-from svc.kernel.cli.help import examples
-from svc.kernel.cli.output import TimestampType, data_option, json_option, show, show_table
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.ids import made_at_ms

@@ -1,4 +1,4 @@
-"""Bodies of the console about an organization's money and its audit log. As in `svc.kernel.http.schema`."""
+"""Bodies of the console about an organization's money and its audit log. As in `svc.http.schema`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from svc.features.audit.queries import AuditMatch
+from svc.http.schema import CursorOn, Limit, WindowEnd
 from svc.kernel.access.audit import ActorKind, AuditRecord
 from svc.kernel.access.roles import Role
-from svc.kernel.http.schema import CursorOn, Limit, WindowEnd
 from svc.kernel.tenants.billing import BillingStatus, BlockedReason, RefusedForMoney, Settlement
 from svc.kernel.values.fields import A_KEY_ID, OBJECT_FORM, TIME_FORM, PageCursor, RequestId, Timestamp, about, open_to
 from svc.kernel.values.struct_fields import body_of

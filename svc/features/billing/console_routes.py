@@ -23,8 +23,8 @@ from svc.features.billing.console_bodies import (
     settled_row,
 )
 from svc.features.billing.credit_queries import credit_of
-from svc.kernel.http.route import Call, Route, Services, console_route
-from svc.kernel.http.rows import page_of
+from svc.http.route import Call, Route, Services, console_route
+from svc.http.rows import page_of
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.billing import IDENTIFIABLE_MICROS, refused_for_money

@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from itertools import islice, takewhile
 from typing import NamedTuple
 
-from svc.identify.events.hour_counts import HOUR_MS
 from svc.identify.queries.hours import hours
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants.billing import WARNED_DAYS, Credit, LedgerEntry, credit_outlook
 from svc.kernel.tenants.queries import balance, organization
 from svc.kernel.tenants.tables import LEDGER
-from svc.kernel.values.ids import DAY_MS, first_id
+from svc.kernel.values.ids import DAY_MS, HOUR_MS, first_id
 
 MOST_LINES = 1000
 """Of the ledger that are read of an hour: for its first charge, and for what the first of the seven days has before its

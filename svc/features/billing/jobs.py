@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice, takewhile
 from typing import NamedTuple
 
+from svc.features.organizations.jobs import Author, change_billing_status
 from svc.features.webhooks.content.payloads import DailySettled
 from svc.features.webhooks.jobs.deliveries import enqueue
-from svc.features.webhooks.records import EndpointKey
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants import holding_jobs as holdings
 from svc.kernel.tenants.billing import (
@@ -28,10 +28,10 @@ from svc.kernel.tenants.billing import (
     Usage,
     counters,
 )
-from svc.kernel.tenants.organization_jobs import Author, change_billing_status
 from svc.kernel.tenants.queries import balance as current_balance
 from svc.kernel.tenants.tables import BILLING_CHANGES, LEDGER, LEDGER_DAYS, ORGANIZATIONS, PAST_DUE, SETTLEMENTS
 from svc.kernel.values.ids import DAY_MS, first_id, made_at_ms
+from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.struct_fields import body_of
 from svc.kernel.values.timestamps import timestamp
 

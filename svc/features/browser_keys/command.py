@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
+from svc.command.changes import Change, apply, commit
+from svc.command.data_directory import account, opened
+from svc.command.help import examples
+from svc.command.output import TimestampType, confirmed, data_option, json_option, show, yes_option
+from svc.command.terminal import progress
 from svc.features.browser_keys.jobs import MAX_REVOKED, Signed, find_keys, revoke_keys
-from svc.kernel.cli.changes import Change, apply, commit
-from svc.kernel.cli.data_directory import account, opened
-from svc.kernel.cli.help import examples
-from svc.kernel.cli.output import TimestampType, confirmed, data_option, json_option, show, yes_option
-from svc.kernel.cli.terminal import progress
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.steps import Steps
 from svc.kernel.values.timestamps import timestamp

@@ -9,9 +9,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from svc.features.browser_keys.jobs import Found, Signed, find_keys, revoke_keys
-from svc.kernel.http.change import change
-from svc.kernel.http.route import ORGANIZATION, Call, Route, Services
-from svc.kernel.http.slices import rest
+from svc.http.change import change
+from svc.http.route import ORGANIZATION, Call, Route, Services
+from svc.http.slices import rest
 from svc.kernel.values.fields import TIME_FORM, about
 from svc.kernel.values.refusals import Location, Refusal, invalid
 from svc.kernel.values.struct_fields import sent

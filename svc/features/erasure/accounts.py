@@ -27,7 +27,6 @@ from svc.features.reviews.queries import reviews_of
 from svc.features.webhooks.jobs.deliveries import remove_account
 from svc.identify.events.listing import Filters
 from svc.identify.index.queries import Scope, Search, wanted
-from svc.identify.model import ENVIRONMENTS
 from svc.identify.queries.events import rewrite_event
 from svc.identify.queries.velocity import is_counted, party_of
 from svc.identify.recording.velocity import forget_account
@@ -37,6 +36,7 @@ from svc.identify.tables.visitors import VISITOR_IDS
 from svc.identify.velocity.counts import KINDS, SUBJECTS, account_digest
 from svc.identify.velocity.names import ACCOUNT_ID
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.values.environments import ENVIRONMENTS
 from svc.kernel.values.refusals import Refusal
 
 EVENTS_A_STEP = 32

@@ -12,7 +12,6 @@ import msgspec
 
 from svc.features.labels.jobs import LabelChange, Labeled, label_request, rewrite_labeled
 from svc.features.webhooks.jobs.deliveries import remove_account
-from svc.identify.model import Environment
 from svc.identify.queries.events import event_by_request, refuse_hidden
 from svc.identify.queries.velocity import is_counted, party_of
 from svc.identify.recording.velocity import move_event, verify_pair
@@ -23,6 +22,7 @@ from svc.kernel.limits.quotas import Quotas, has_capacity, may_archive, row_byte
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.holding_jobs import add, ask
 from svc.kernel.tenants.queries import share_in_force
+from svc.kernel.values.environments import Environment
 from svc.kernel.values.refusals import Refusal, over_day, over_share
 
 

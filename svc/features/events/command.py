@@ -11,6 +11,9 @@ from uuid import UUID
 import click
 import msgspec
 
+from svc.command.data_directory import Readable, reading
+from svc.command.help import CommandGroup, examples
+from svc.command.output import CommandError, data_option, json_lines_option, json_option, settings, show_json
 from svc.features.events import text as event_text
 from svc.features.events.archived_document import DocumentBody, document_body, event_detail
 from svc.features.events.source import (
@@ -19,7 +22,6 @@ from svc.features.events.source import (
     newest_first,
     number_of,
     oldest_first,
-    reading,
     refuse_in_feed,
     say_nothing_found,
 )
@@ -28,14 +30,11 @@ from svc.features.visitors.queries import visitor_id_of
 from svc.identify.events.archive import inflate
 from svc.identify.events.listing import Filters
 from svc.identify.network.request_headers import RequestHeaders, read_headers
+from svc.identify.queries import records as records_queries
 from svc.identify.queries.events import EventMatch, EventPosition, UnreadableEvent, listed_row, read_all, readable_event
 from svc.identify.records import DeferredReport, Document
-from svc.kernel.cli.data_directory import Readable
-from svc.kernel.cli.help import CommandGroup, examples
-from svc.kernel.cli.output import CommandError, data_option, json_lines_option, json_option, settings, show_json
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.tenants import queries as lookups
 from svc.world import World, pause
 
 LATE_MS = 10_000
@@ -264,9 +263,9 @@ class Archives:
         report.
         """
         request_id, event = match
-        deferred = lookups.deferred_report(snapshot, number, request_id)
+        deferred = records_queries.deferred_report(snapshot, number, request_id)
         try:
-            document = lookups.document(snapshot, number, request_id) if event.has_document else None
+            document = records_queries.document(snapshot, number, request_id) if event.has_document else None
             weights = {} if document is None else self._weights_of(snapshot, document.weights_digest)
         except CorruptionError:
             return Archived(match, None, {}, deferred, None)
@@ -276,5 +275,5 @@ class Archives:
     def _weights_of(self, snapshot: Snapshot, digest: bytes) -> dict[str, int]:
         found = self._weights.get(digest)
         if found is None:
-            found = self._weights[digest] = lookups.weights_snapshot(snapshot, digest)
+            found = self._weights[digest] = records_queries.weights_snapshot(snapshot, digest)
         return found

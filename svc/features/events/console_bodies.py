@@ -1,4 +1,4 @@
-"""Bodies and queries of the console about events and visitors. As in `svc.kernel.http.schema`."""
+"""Bodies and queries of the console about events and visitors. As in `svc.http.schema`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from msgspec import UNSET, UnsetType
 from svc.features.events.archived_document import EventDetailBody
 from svc.features.visitors.queries import Activity
 from svc.features.webhooks.bodies import WebhookDeliveryBody
+from svc.http.schema import EventsWindowQuery, FiltersQuery, Limit, WindowEnd
 from svc.identify.events.event_row import EventBody
 from svc.identify.events.listing import MAX_TAG_LENGTH
 from svc.identify.matching import Visitor
-from svc.identify.model import AnonymityNetwork, Environment
+from svc.identify.model import AnonymityNetwork
 from svc.identify.queries.events import EventMatch
 from svc.identify.records import Event
 from svc.kernel.access.credentials import ApiKey
-from svc.kernel.http.schema import EventsWindowQuery, FiltersQuery, Limit, WindowEnd
+from svc.kernel.values.environments import Environment
 from svc.kernel.values.fields import (
     A_KEY_ID,
     TIME_FORM,

@@ -17,10 +17,10 @@ from svc.features.webhooks.bodies import delivery_row
 from svc.features.webhooks.content.envelope import identification_event_id
 from svc.features.webhooks.content.payloads import OF_IDENTIFICATION
 from svc.features.webhooks.queries import attempts_about
+from svc.http.route import Call, Route, Services, console_route
+from svc.http.schema import EventsAnswer
 from svc.identify.queries.events import readable_event
 from svc.kernel.access.credentials import KeyKind
-from svc.kernel.http.route import Call, Route, Services, console_route
-from svc.kernel.http.schema import EventsAnswer
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.refusals import Refusal

@@ -16,8 +16,8 @@ import trio
 
 from svc.identify.events.event_row import event_row
 from svc.identify.events.listing import Filters
-from svc.identify.model import Environment
 from svc.identify.records import Event
+from svc.kernel.values.environments import Environment
 
 MOST_VIEWERS = 20
 """Of one organization."""

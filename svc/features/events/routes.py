@@ -22,6 +22,23 @@ from svc.features.events.change_jobs import change_event, supplement
 from svc.features.feed.routes import page_of_feed
 from svc.features.labels.jobs import LabelChange, Labeled
 from svc.features.visitors.queries import visitor_id_of
+from svc.http.body import decode_signals
+from svc.http.callers.authentication import Caller
+from svc.http.callers.limits import Turn
+from svc.http.change import caller_of, change
+from svc.http.openapi.parameters import FORWARDED
+from svc.http.route import Call, Route, Services
+from svc.http.rows import note_unreadable, read_and_encoded
+from svc.http.schema import (
+    EventsAnswer,
+    EventsWindowQuery,
+    LabelAnswer,
+    ListEventsQuery,
+    SupplementAnswer,
+    SupplementBody,
+    UpdateEventBody,
+)
+from svc.http.slices import rest
 from svc.identify.events.archive import deflate, inflate
 from svc.identify.events.event_row import EventBody, UnreadableEventBody
 from svc.identify.events.listing import (
@@ -35,29 +52,12 @@ from svc.identify.events.listing import (
     read_listing,
 )
 from svc.identify.keys import deferred
-from svc.identify.model import Environment
 from svc.identify.queries import events
+from svc.identify.queries import records as records_queries
 from svc.identify.records import DeferredReport, Event
-from svc.kernel.http.body import decode_signals
-from svc.kernel.http.callers.authentication import Caller
-from svc.kernel.http.callers.limits import Turn
-from svc.kernel.http.change import caller_of, change
-from svc.kernel.http.openapi.parameters import FORWARDED
-from svc.kernel.http.route import Call, Route, Services
-from svc.kernel.http.rows import note_unreadable, read_and_encoded
-from svc.kernel.http.schema import (
-    EventsAnswer,
-    EventsWindowQuery,
-    LabelAnswer,
-    ListEventsQuery,
-    SupplementAnswer,
-    SupplementBody,
-    UpdateEventBody,
-)
-from svc.kernel.http.slices import rest
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.tenants import queries as lookups
+from svc.kernel.values.environments import Environment
 from svc.kernel.values.refusals import Detail, Refusal
 from svc.kernel.values.struct_fields import sent
 
@@ -207,7 +207,7 @@ async def read_event(services: Services, caller: Caller, request_id: UUID, now_m
 def detailed(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -> EventDetailBody:
     """Return a stored event in the form of interface 2.3, with its archive and its deferred report."""
     document = _document(snapshot, number, request_id, event)
-    report = lookups.deferred_report(snapshot, number, request_id)
+    report = records_queries.deferred_report(snapshot, number, request_id)
     return event_detail(event, request_id, document, None if report is None else inflate(report.signals))
 
 
@@ -317,10 +317,10 @@ def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -
     """The archive; `None` where none was kept. Raises `CorruptionError` (decisions 17.5)."""
     if not event.has_document:
         return None
-    document = lookups.document(snapshot, number, request_id)
+    document = records_queries.document(snapshot, number, request_id)
     if document is None:
         raise CorruptionError(f"request {request_id} has no document, and its event says otherwise")
-    weights = lookups.weights_snapshot(snapshot, document.weights_digest)
+    weights = records_queries.weights_snapshot(snapshot, document.weights_digest)
     split_from = visitor_id_of(snapshot, number, document.split_from)
     try:
         return document_body(event, document, inflate(document.signals), weights, split_from)

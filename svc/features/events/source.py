@@ -6,25 +6,23 @@ pipe, does not make the file of a running service grow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from functools import wraps
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from svc.command.data_directory import Readable, account
+from svc.command.output import TimestampType, settings
 from svc.features.feed.feed import refused_filters
 from svc.features.visitors.queries import Activity, activity, counted_from_ms
 from svc.identify.events.listing import FILTERS, KINDS, LEVELS, Filters, Listing
 from svc.identify.matching import Visitor
-from svc.identify.model import ENVIRONMENTS, LABELS, RULE_ACTIONS, Environment
+from svc.identify.model import LABELS, RULE_ACTIONS
 from svc.identify.queries.events import MOST_KEYS, EventMatch, UnreadableEvent, event_page, positions, read_all
 from svc.identify.scoring.signals import CATALOGUE
-from svc.kernel.cli.data_directory import Readable, account, reading_directory
-from svc.kernel.cli.output import TimestampType, settings
-from svc.kernel.store.inspection.reading import ReadOnlyStore
 from svc.kernel.values.addresses import parse_ip
+from svc.kernel.values.environments import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import is_visitor_id
 from svc.world import World
 
@@ -45,15 +43,6 @@ class Wanted(NamedTuple):
     filters: Filters
     has_end: bool = True
     """`False` = nobody asked for one: `until_ms` is the time of the command."""
-
-
-@contextmanager
-def reading(directory: Path) -> Generator[ReadOnlyStore]:
-    """Open the store for reading as `reading_directory` does, with the settings in force, in a `with` block. Raises
-    `DirectoryError`.
-    """
-    with reading_directory(directory, settings()) as store:
-        yield store
 
 
 def oldest_ms(now_ms: int) -> int:

@@ -14,20 +14,21 @@ from uuid import UUID
 
 import trio
 
-from svc.features.events.live import MOST_VIEWERS, LiveEvent, Viewer
+from svc.features.events.live import MOST_VIEWERS, LiveEvent, LiveHub, Viewer
 from svc.features.events.routes import find_positions, read_at, read_request_id
+from svc.http.callers.authentication import Caller
+from svc.http.callers.limits import Turn
+from svc.http.change import caller_of, note_open_stream
+from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
+from svc.http.rows import in_parts
+from svc.http.schema import FiltersQuery
 from svc.identify.events.listing import Filters, Listing, Position, read_filters
-from svc.identify.model import Environment
+from svc.identify.queries import records
 from svc.identify.queries.events import EventPosition
 from svc.kernel.access.session_jobs import find_session
-from svc.kernel.http.callers.authentication import Caller
-from svc.kernel.http.callers.limits import Turn
-from svc.kernel.http.change import caller_of, note_open_stream
-from svc.kernel.http.route import Call, Outcome, Route, Services, Stream, console_route
-from svc.kernel.http.rows import in_parts
-from svc.kernel.http.schema import FiltersQuery
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
+from svc.kernel.values.environments import Environment
 from svc.kernel.values.fields import about
 from svc.kernel.values.refusals import Refusal, invalid
 
@@ -78,9 +79,9 @@ async def stream(services: Services, call: Call) -> Outcome | Refusal:
     watched = Watched(caller.organization.number, query.environment, filters)
     holds = partial(_holds, services, caller)
     credential = caller.digest if caller.session is None else caller.session.digest
-    viewer = services.live.watch(*watched, credential=credential, holds=holds)
+    viewer = services.part(LiveHub).watch(*watched, credential=credential, holds=holds)
     if viewer is None:
-        full = "The service has as many live streams open as it may." if services.live.is_full else MOST_OPEN
+        full = "The service has as many live streams open as it may." if services.part(LiveHub).is_full else MOST_OPEN
         return Refusal("rate_limited", retry_after_s=int(HEARTBEAT_S), explanation=full)
     resumed = None if last is None else partial(_resumed, services, call.turn, watched, last, call.at_ms)
     parts = parts_of(viewer, resumed, partial(_still_holds, services, caller))
@@ -141,7 +142,7 @@ async def _positions_after(
     """The index rows of the newest events after this one, newest first: of `MOST_COUNTED` that are looked at, those
     that fit. Where the store does not have it any more, its id says when it was.
     """
-    known = await services.store.query(partial(lookups.event, number=watched.number, request_id=last))
+    known = await services.store.query(partial(records.event, number=watched.number, request_id=last))
     arrival_ms = int.from_bytes(last.bytes[:6]) if known is None else known.occurred_at_ms
     from_ms = max(arrival_ms, now_ms - services.event_retention_ms)
     listing = Listing(from_ms, max(from_ms, now_ms) + 1, watched.filters, limit=MOST_COUNTED)

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
+from svc.command.output import readable
 from svc.identify.model import Verdict
 from svc.identify.queries.events import EventMatch, UnreadableEvent
 from svc.identify.records import Document, Event
 from svc.identify.scoring.explanations import change_text, evidence_text, linkage_text, reason_text
-from svc.kernel.cli.output import readable
 from svc.kernel.values.timestamps import timestamp
 
 COLUMNS = {

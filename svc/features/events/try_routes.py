@@ -20,13 +20,13 @@ from svc.features.events.archived_document import EventDetailBody
 from svc.features.events.routes import read_event, read_request_id, token_refusal, visits
 from svc.features.visitors.queries import find_visitor
 from svc.features.visitors.routes import erase_wholly
+from svc.http.change import caller_of
+from svc.http.route import Call, Route, Services
+from svc.http.schema import DeferredTokenText
 from svc.identify.events.event_row import EventBody, event_row
 from svc.identify.records import Event
 from svc.identify.tables.events import EVENTS
 from svc.kernel.access.credentials import digest
-from svc.kernel.http.change import caller_of
-from svc.kernel.http.route import Call, Route, Services
-from svc.kernel.http.schema import DeferredTokenText
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups

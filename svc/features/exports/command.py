@@ -14,6 +14,10 @@ import click
 import msgspec
 from click.core import ParameterSource
 
+from svc.command.data_directory import opened, reading
+from svc.command.help import CommandGroup, examples
+from svc.command.output import CommandError, data_option
+from svc.command.terminal import progress
 from svc.features.events.command import Archived, Archives
 from svc.features.events.source import (
     Wanted,
@@ -21,7 +25,6 @@ from svc.features.events.source import (
     filter_options,
     number_of,
     oldest_first,
-    reading,
     refuse_in_feed,
     say_nothing_found,
     time_options,
@@ -31,19 +34,15 @@ from svc.features.exports.hourly import HoursWanted, export_hours
 from svc.features.exports.lines import unreadable_json_row
 from svc.features.exports.output_files import output_file
 from svc.features.feed.command import feed_store
+from svc.features.inspection.inspection import Row
+from svc.features.inspection.showing import shown
 from svc.features.visitors.rows import VisitorRows
 from svc.identify.events.listing import Filters
-from svc.identify.model import Environment
 from svc.identify.queries.events import UnreadableEvent
-from svc.kernel.cli.data_directory import opened
-from svc.kernel.cli.help import CommandGroup, examples
-from svc.kernel.cli.output import CommandError, data_option
-from svc.kernel.cli.terminal import progress
-from svc.kernel.store.inspection.inspection import Row
-from svc.kernel.store.inspection.reading import ReadOnlyStore
-from svc.kernel.store.inspection.showing import shown
+from svc.kernel.store.reading import ReadOnlyStore
 from svc.kernel.store.schema.key_parts import show_uuid
 from svc.kernel.store.steps import QUIET, Steps
+from svc.kernel.values.environments import Environment
 from svc.kernel.values.ids import is_visitor_id, made_at_ms
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World

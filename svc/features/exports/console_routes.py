@@ -26,17 +26,17 @@ from svc.features.exports.lines import (
 )
 from svc.features.lists.lists import ListEntry
 from svc.features.lists.queries import entries_behind, find_list
+from svc.http.callers.limits import Turn
+from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
+from svc.http.rows import note_unreadable
+from svc.http.slices import in_slices
 from svc.identify.events.hour_counts import HourCounts, sum_of
 from svc.identify.events.listing import Filters, Listing, read_filters, read_window
-from svc.identify.model import Environment
 from svc.identify.queries import events
 from svc.identify.queries.hours import hours
 from svc.identify.records import Event
-from svc.kernel.http.callers.limits import Turn
-from svc.kernel.http.route import Call, Outcome, Route, Services, Stream, console_route
-from svc.kernel.http.rows import note_unreadable
-from svc.kernel.http.slices import in_slices
 from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.environments import Environment
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Detail, Refusal
 from svc.kernel.values.struct_fields import sent

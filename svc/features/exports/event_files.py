@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any, Literal, Protocol
 from uuid import UUID
 
+from svc.command.output import CommandError
 from svc.features.exports.columns import FILE_KINDS, Kind, plain_row, unreadable_row
 from svc.features.exports.lines import (
     FILE_COLUMNS,
@@ -18,7 +19,6 @@ from svc.features.exports.lines import (
 )
 from svc.identify.queries.events import EventMatch, UnreadableEvent
 from svc.identify.records import Event
-from svc.kernel.cli.output import CommandError
 
 Form = Literal["jsonl", "csv", "parquet"]
 FORMS: tuple[Form, ...] = ("jsonl", "csv", "parquet")

@@ -19,6 +19,7 @@ import click
 import msgspec
 import trio
 
+from svc.command.output import CommandError
 from svc.features.events.source import EVENTS_A_READ, Wanted, oldest_ms
 from svc.features.exports.event_files import Form, event_file
 from svc.features.exports.output_files import PARTIAL, output_file
@@ -26,11 +27,10 @@ from svc.features.feed import queries as feed
 from svc.features.feed.jobs import close
 from svc.identify.events.listing import Filters, Position
 from svc.identify.index.queries import Scope
-from svc.identify.model import ENVIRONMENTS
 from svc.identify.queries.events import EventMatch, UnreadableEvent
-from svc.kernel.cli.output import CommandError
 from svc.kernel.store import durable_files
 from svc.kernel.store.store import Store
+from svc.kernel.values.environments import ENVIRONMENTS
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World, pause
 

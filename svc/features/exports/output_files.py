@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from svc.kernel.cli.output import CommandError, standard_output
+from svc.command.output import CommandError, standard_output
 from svc.kernel.store import durable_files
 
 _PREFIX, _SUFFIX = ".svc-export-", ".partial"

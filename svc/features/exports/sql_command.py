@@ -9,12 +9,12 @@ from types import ModuleType
 
 import click
 
-from svc.kernel.cli.data_directory import database_of
-from svc.kernel.cli.help import CommandGroup, examples
-from svc.kernel.cli.output import CommandError, confirmed, data_option, json_option, settings, show, yes_option
-from svc.kernel.cli.terminal import progress
+from svc.command.data_directory import database_of
+from svc.command.help import CommandGroup, examples
+from svc.command.output import CommandError, confirmed, data_option, json_option, settings, show, yes_option
+from svc.command.terminal import progress
 from svc.kernel.store.engine import Engine
-from svc.kernel.store.inspection.reading import read_only_database
+from svc.kernel.store.reading import read_only_database
 
 
 @click.group(cls=CommandGroup)

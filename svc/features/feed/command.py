@@ -16,6 +16,8 @@ import click
 import msgspec
 import trio
 
+from svc.command.data_directory import opened
+from svc.command.output import CommandError
 from svc.features.events import text as event_text
 from svc.features.events.source import Wanted, number_of, oldest_ms
 from svc.features.feed import queries as feeds
@@ -24,14 +26,12 @@ from svc.features.feed.jobs import close
 from svc.features.feed.pages import FeedPage, FeedPages
 from svc.identify.events.listing import CursorScope, Position
 from svc.identify.index.queries import Scope
-from svc.identify.model import ENVIRONMENTS
 from svc.identify.queries.events import EventMatch, UnreadableEvent, listed_row
-from svc.kernel.cli.data_directory import opened
-from svc.kernel.cli.output import CommandError
 from svc.kernel.store import durable_files
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.store import Store
 from svc.kernel.values.cursor import cursors_key
+from svc.kernel.values.environments import ENVIRONMENTS
 from svc.world import World
 
 EVENTS_A_PAGE = 200

@@ -9,8 +9,8 @@ import struct
 from typing import Final, NamedTuple
 
 from svc.identify.events.listing import Asked, CursorScope, Filters, Position, read_filters
-from svc.identify.model import ENVIRONMENTS
 from svc.kernel.values.cursor import read_cursor, write_cursor
+from svc.kernel.values.environments import ENVIRONMENTS
 from svc.kernel.values.refusals import Detail, Refusal, invalid
 from svc.kernel.values.timestamps import read_timestamp
 

@@ -9,15 +9,15 @@ from svc.features.feed import queries as feeds
 from svc.features.feed.feed import Feed, feed_cursor, read_feed
 from svc.features.feed.jobs import close
 from svc.features.feed.pages import FeedPages
+from svc.http.change import change
+from svc.http.route import Call, Services
+from svc.http.rows import note_unreadable, read_and_encoded
+from svc.http.schema import EventsAnswer
 from svc.identify.events.event_row import EventBody, UnreadableEventBody
 from svc.identify.events.listing import Asked, CursorScope
 from svc.identify.index.queries import Scope
-from svc.identify.model import ENVIRONMENTS, Environment
 from svc.identify.queries.events import listed_row
-from svc.kernel.http.change import change
-from svc.kernel.http.route import Call, Services
-from svc.kernel.http.rows import note_unreadable, read_and_encoded
-from svc.kernel.http.schema import EventsAnswer
+from svc.kernel.values.environments import ENVIRONMENTS, Environment
 from svc.kernel.values.refusals import Refusal
 
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import msgspec
 
+from svc.http.route import Call, Route, Services, console_route
 from svc.kernel.access.credentials import public_text
-from svc.kernel.http.route import Call, Route, Services, console_route
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.fields import A_KEY_ID, about

@@ -31,15 +31,15 @@ from svc.features.organizations.bodies import (
     proxy_key_row,
     sdk_key_row,
 )
-from svc.identify.model import PLATFORMS, Platform
+from svc.http.change import caller_of, change
+from svc.http.route import ORGANIZATION, Call, Route, Services
+from svc.http.rows import encoded
 from svc.kernel.access import key_jobs as keys
 from svc.kernel.access.credentials import ApiKey, KeyKind, digest, new_key
-from svc.kernel.http.change import caller_of, change
-from svc.kernel.http.route import ORGANIZATION, Call, Route, Services
-from svc.kernel.http.rows import encoded
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.cursor import List, read_cursor, write_cursor
+from svc.kernel.values.environments import PLATFORMS, Platform
 from svc.kernel.values.origins import normalize_pattern
 from svc.kernel.values.refusals import Detail, Refusal, invalid
 from svc.kernel.values.struct_fields import body_of

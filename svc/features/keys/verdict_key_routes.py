@@ -10,13 +10,13 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from svc.features.organizations import jobs as organizations
 from svc.features.webhooks.jobs.endpoints import MAX_OVERLAP_HOURS
+from svc.http.change import change
+from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
 from svc.identify.keys.signed_verdict import published_keys
-from svc.identify.records import Organization
-from svc.kernel.http.change import change
-from svc.kernel.http.route import ORGANIZATION, Call, Outcome, Route, Services
-from svc.kernel.tenants import organization_jobs as organizations
 from svc.kernel.tenants import queries as lookups
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.fields import about
 from svc.kernel.values.refusals import Refusal
 

@@ -9,8 +9,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from svc.features.labels.performance import Line, ScoreBucket
 from svc.features.reviews.reviews import A_MEMBER_ID, LONGEST_NOTE, MEMBER_ID_FORM, Note, ReviewBody, ReviewState
+from svc.http.schema import CursorOn, Limit
 from svc.identify.model import Label, LabelReason
-from svc.kernel.http.schema import CursorOn, Limit
 from svc.kernel.values.fields import A_TIME, TIME_FORM, PageCursor, RequestId, Timestamp, about, id_form
 from svc.kernel.values.struct_fields import body_of
 

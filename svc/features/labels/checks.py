@@ -23,7 +23,6 @@ from svc.features.labels.tables import (
 from svc.features.reviews.jobs import review_rows
 from svc.features.reviews.reviews import SUBJECTS
 from svc.features.reviews.tables import OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
-from svc.identify.model import ENVIRONMENTS
 from svc.identify.tables.accounts import ACCOUNT_ERASURES
 from svc.identify.tables.events import EVENTS
 from svc.identify.tables.visitors import VISITORS
@@ -32,6 +31,7 @@ from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.key_parts import DAY
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.environments import ENVIRONMENTS
 from svc.kernel.values.ids import DAY_MS, made_at_ms
 
 

@@ -11,25 +11,26 @@ from uuid import UUID
 import click
 import msgspec
 
+from svc.command.changes import Change, apply, commit
+from svc.command.data_directory import account, opened, reading
+from svc.command.help import CommandGroup, examples
+from svc.command.output import CommandError, ShownTable, data_option, json_option, show, show_json
 from svc.features.accounts.queries import environments_of
-from svc.features.events.source import Wanted, newest_readable, number_of, reading
+from svc.features.events.source import Wanted, newest_readable, number_of
 from svc.features.labels.jobs import LabelChange, label_request
 from svc.features.labels.outcomes import OUTCOME_MS, Outcome
 from svc.features.labels.queries import find_outcome, labeled_days, labeled_outcomes, stored_outcome
 from svc.features.labels.suggestion import EXTRA, LEAST_LABELS, Labeled, Quality, Suggestion, is_installed, suggest
 from svc.identify.events.listing import Filters
-from svc.identify.model import LABEL_REASONS, LABELS, PLATFORMS, Label, LabelReason, Platform
+from svc.identify.model import LABEL_REASONS, LABELS, Label, LabelReason
 from svc.identify.queries.events import refuse_hidden
+from svc.identify.queries.records import event as find_event
+from svc.identify.queries.weights import weights_in_force
 from svc.identify.velocity.counts import EnvironmentKind
-from svc.kernel.cli.changes import Change, apply, commit
-from svc.kernel.cli.data_directory import account, opened
-from svc.kernel.cli.help import CommandGroup, examples
-from svc.kernel.cli.output import CommandError, ShownTable, data_option, json_option, show, show_json
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.tenants.queries import event as find_event
-from svc.kernel.tenants.queries import weights_in_force
 from svc.kernel.values.csv_tables import CsvError, Form, Row, read_table
+from svc.kernel.values.environments import PLATFORMS, Platform
 from svc.kernel.values.refusals import Refusal
 from svc.world import World
 

@@ -29,7 +29,7 @@ from svc.features.labels.tables import (
     NumberedAccount,
 )
 from svc.features.reviews.reviews import SUBJECTS, Subject
-from svc.identify.model import ENVIRONMENTS, Environment, Label
+from svc.identify.model import Label
 from svc.identify.queries.events import refuse_hidden, rewrite_event
 from svc.identify.records import Event
 from svc.identify.tables.events import EVENTS
@@ -37,6 +37,7 @@ from svc.identify.tables.visitors import VISITORS
 from svc.identify.velocity.counts import KINDS, account_digest, kind_of
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.queries import refuse_given
+from svc.kernel.values.environments import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import DAY_MS, first_id, made_at_ms
 from svc.kernel.values.refusals import Refusal, invalid
 

@@ -13,12 +13,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from svc.features.labels.performance import Performance
 from svc.features.labels.tables import OUTCOME_DAYS
-from svc.identify.events.hour_counts import HOUR_MS
-from svc.identify.model import ENVIRONMENTS, Environment
 from svc.identify.tables.events import HOURS
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.environments import ENVIRONMENTS, Environment
+from svc.kernel.values.ids import DAY_MS, HOUR_MS
 
 K = TypeVar("K")
 P = TypeVar("P")

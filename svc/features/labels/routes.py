@@ -21,12 +21,12 @@ from svc.features.labels.bodies import (
 from svc.features.labels.jobs import LabelChange, label_request
 from svc.features.labels.outcomes import OUTCOME_MS
 from svc.features.labels.performance import Kind, Performance
-from svc.features.labels.performance_queries import Stretch, read_rows, stretches
+from svc.features.labels.performance_queries import PerformanceSums, Stretch, read_rows, stretches
 from svc.features.rules.jobs import rule_names
+from svc.http.change import change
+from svc.http.route import ORGANIZATION, Call, Route, Services
+from svc.http.schema import LabelAnswer
 from svc.identify.events.listing import LEVELS
-from svc.kernel.http.change import change
-from svc.kernel.http.route import ORGANIZATION, Call, Route, Services
-from svc.kernel.http.schema import LabelAnswer
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Detail, Issue, Refusal
 from svc.kernel.values.struct_fields import sent
@@ -96,7 +96,7 @@ def _lines(performance: Performance, kind: Kind) -> tuple[PerformanceLine, ...]:
 
 async def _summed(services: Services, stretch: Stretch) -> Performance:
     """What a stretch of days adds up to; others have their turn after each day that has changed."""
-    sums, days = services.performance, list[Performance]()
+    sums, days = services.part(PerformanceSums), list[Performance]()
     await trio.lowlevel.checkpoint()
     for day, rows in (await services.store.query(partial(read_rows, stretch=stretch))).items():
         if not sums.knows(stretch, day, rows):

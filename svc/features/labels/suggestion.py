@@ -20,9 +20,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from svc.features.labels.outcomes import Outcome
-from svc.identify.model import Platform
 from svc.identify.scoring.score import Weights
 from svc.identify.scoring.signals import MAX_WEIGHT, signal_names
+from svc.kernel.values.environments import Platform
 
 LEAST_LABELS: Final = 50
 """Events of each label."""

@@ -28,15 +28,16 @@ from svc.features.labels.suggestion import (
     is_installed,
     suggest,
 )
+from svc.http.route import ORGANIZATION, Call, Route, Services
+from svc.http.rows import in_parts
 from svc.identify.events.listing import Filters, Listing
-from svc.identify.model import LABELS, PLATFORMS, Platform
+from svc.identify.model import LABELS
 from svc.identify.queries import events
 from svc.identify.queries.events import EventPosition
+from svc.identify.queries.weights import weights_in_force
 from svc.identify.velocity.counts import EnvironmentKind
-from svc.kernel.http.route import ORGANIZATION, Call, Route, Services
-from svc.kernel.http.rows import in_parts
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.tenants.queries import weights_in_force
+from svc.kernel.values.environments import PLATFORMS, Platform
 from svc.kernel.values.fields import about
 from svc.kernel.values.refusals import Refusal
 

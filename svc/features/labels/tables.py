@@ -10,7 +10,6 @@ import msgspec
 from svc.features.labels.outcomes import OUTCOME_MS, OutcomeSegment
 from svc.features.labels.performance import DayOutcomes, LabelCounts
 from svc.features.reviews.reviews import SUBJECTS as _SUBJECTS
-from svc.identify.model import ENVIRONMENTS as _ENVIRONMENTS
 from svc.identify.velocity.counts import KINDS as _KINDS
 from svc.kernel.store.schema.codec import Key, Layout, Record, Signed
 from svc.kernel.store.schema.key_parts import (
@@ -29,6 +28,7 @@ from svc.kernel.store.schema.table import (
     Table,
     With,
 )
+from svc.kernel.values.environments import ENVIRONMENTS as _ENVIRONMENTS
 
 
 class NumberedAccount(msgspec.Struct, frozen=True, array_like=True):

@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from svc.features.lists.lists import LONGEST_NOTE, LONGEST_TAG, MOST_AT_ONCE, NAME_FORM, ListEntry, ListKind, StoredList
 from svc.features.organizations.bodies import MemberId
-from svc.kernel.http.schema import Limit
+from svc.http.schema import Limit
 from svc.kernel.values.fields import A_LIST_ID, Cursor, PageCursor, Time, Timestamp, about
 from svc.kernel.values.struct_fields import body_of
 from svc.kernel.values.timestamps import timestamp

@@ -12,6 +12,21 @@ from typing import IO, Any, cast
 
 import click
 
+from svc.command.changes import Change, apply, commit
+from svc.command.data_directory import account, opened
+from svc.command.help import CommandGroup, examples
+from svc.command.output import (
+    CommandError,
+    ShownTable,
+    confirmed,
+    data_option,
+    json_option,
+    show,
+    show_json,
+    show_table,
+    standard_output,
+    yes_option,
+)
 from svc.features.lists import jobs as transactions
 from svc.features.lists.jobs import ENTRIES_A_STEP, Added, NewEntry
 from svc.features.lists.lists import (
@@ -28,21 +43,6 @@ from svc.features.lists.queries import all_lists, entries_behind, expired_entrie
 from svc.features.lists.standing import list_effects
 from svc.features.rules.jobs import ruleset_in_force
 from svc.identify.velocity.counts import KINDS
-from svc.kernel.cli.changes import Change, apply, commit
-from svc.kernel.cli.data_directory import account, opened
-from svc.kernel.cli.help import CommandGroup, examples
-from svc.kernel.cli.output import (
-    CommandError,
-    ShownTable,
-    confirmed,
-    data_option,
-    json_option,
-    show,
-    show_json,
-    show_table,
-    standard_output,
-    yes_option,
-)
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.csv_tables import SEPARATORS, CsvError, Form, Row, Table, read_table

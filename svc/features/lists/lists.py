@@ -46,7 +46,6 @@ LONGEST_TAG = 1024
 
 NAME_FORM: Final = r"^[a-z][a-z0-9_]{0,47}$(?!\n)"
 _NAME = re.compile(NAME_FORM)
-_LIST_ID = re.compile(r"lst_[0-9A-Za-z]{20}", re.ASCII)
 _COUNTRY = re.compile(r"[A-Za-z]{2}")
 _ASN = re.compile(r"(?:[Aa][Ss])?([0-9]{1,20})")
 _LAST_ASN = (1 << 32) - 1
@@ -58,11 +57,6 @@ Prefix = tuple[int, int]
 def is_list_name(text: str) -> bool:
     """Return whether a list may have this name (decisions 12.1)."""
     return _NAME.fullmatch(text) is not None
-
-
-def is_list_id(text: str) -> bool:
-    """Return whether text has the form of the id of a list."""
-    return _LIST_ID.fullmatch(text) is not None
 
 
 @lru_cache(maxsize=1024)

@@ -20,7 +20,6 @@ from svc.features.lists.lists import (
     covering,
     entry_key,
     first_list,
-    is_list_id,
     is_list_name,
     key_prefix,
 )
@@ -28,6 +27,7 @@ from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS, L
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.key_parts import LIST_ID
 from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.ids import is_list_id
 
 
 def named_list(snapshot: Snapshot, number: int, name: str) -> StoredList | None:

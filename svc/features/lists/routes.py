@@ -26,10 +26,10 @@ from svc.features.lists.bodies import (
 from svc.features.lists.jobs import NewEntry
 from svc.features.lists.lists import ListEntry, ListKind, StoredList, canonical, searched
 from svc.features.lists.queries import all_lists, entries_behind, expired_entries, find_list, raw_id
-from svc.kernel.http.callers.limits import ENTRY_WORK
-from svc.kernel.http.change import caller_of, change
-from svc.kernel.http.route import ORGANIZATION, Call, Route, Services
-from svc.kernel.http.rows import encoded, page_of
+from svc.http.callers.limits import ENTRY_WORK
+from svc.http.change import caller_of, change
+from svc.http.route import ORGANIZATION, Call, Route, Services
+from svc.http.rows import encoded, page_of
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.cursor import read_cursor, write_cursor
 from svc.kernel.values.refusals import Detail, Refusal, invalid

@@ -15,8 +15,8 @@ from svc.features.lists.lists import FIRST_LISTS, LONGEST_TAG, canonical
 from svc.features.lists.queries import find_entry, named_list
 from svc.features.lists.standing import Effect, ListEffect, list_effects
 from svc.features.rules.jobs import ruleset_in_force
+from svc.http.route import Call, Route, Services, console_route
 from svc.identify.velocity.counts import EnvironmentKind
-from svc.kernel.http.route import Call, Route, Services, console_route
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import A_LIST_ID, about, id_form
 

@@ -21,16 +21,17 @@ from svc.features.members.bodies import (
 )
 from svc.features.members.jobs import MemberChange
 from svc.features.members.queries import find_member
+from svc.features.members.sign_in.hasher import PasswordHasher
 from svc.features.members.sign_in.one_time_codes import code_secret, code_url, shown_secret, step_of_code
 from svc.features.members.sign_in.passwords import LONGEST_PASSWORD, is_guessable, is_password, stored_password
 from svc.features.members.sign_in.second_factor import RECOVERY_ENTROPY, recovery_codes, recovery_digest, use_code
+from svc.http.callers.authentication import Caller
+from svc.http.change import caller_of, change
+from svc.http.route import Call, Route, Services, console_route
 from svc.kernel.access.audit import Audited
 from svc.kernel.access.members import Member, email_digest
 from svc.kernel.access.session_jobs import end_sessions_of
 from svc.kernel.access.tables import MEMBERS
-from svc.kernel.http.callers.authentication import Caller
-from svc.kernel.http.change import caller_of, change
-from svc.kernel.http.route import Call, Route, Services, console_route
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.refusals import Refusal, invalid
 
@@ -66,7 +67,7 @@ async def offer_codes(services: Services, call: Call) -> OfferedTotpBody | Refus
     hashed = await _hashed(services, call, whose.member, "" if body.password is UNSET else body.password)
     if isinstance(hashed, Refusal):
         return hashed
-    key, code_ms = services.passwords.key, services.world.wall_time_of(call.at_ms)
+    key, code_ms = services.part(PasswordHasher).key, services.world.wall_time_of(call.at_ms)
 
     def offer(transaction: Transaction) -> Member | Refusal:
         member = find_member(transaction, whose.number, whose.member.id)
@@ -98,7 +99,7 @@ async def confirm_codes(services: Services, call: Call) -> ConfirmedTotpBody | R
     if whose is None:
         return Refusal("not_found")
     code_ms = services.world.wall_time_of(call.at_ms)  # the authenticator has a clock of its own
-    key, codes = services.passwords.key, recovery_codes(services.world.entropy(RECOVERY_ENTROPY))
+    key, codes = services.part(PasswordHasher).key, recovery_codes(services.world.entropy(RECOVERY_ENTROPY))
 
     def confirm(transaction: Transaction) -> MemberChange | Refusal:
         member = find_member(transaction, whose.number, whose.member.id)
@@ -137,10 +138,10 @@ async def change_password(services: Services, call: Call) -> Refusal | None:
     hashed = await _hashed(services, call, whose.member, body.password)
     if isinstance(hashed, Refusal):
         return hashed
-    hashed_new = await services.passwords.hash(whose.member.email, body.new_password)
+    hashed_new = await services.part(PasswordHasher).hash(whose.member.email, body.new_password)
     if isinstance(hashed_new, Refusal):
         return hashed_new
-    key = services.passwords.key
+    key = services.part(PasswordHasher).key
 
     def replace(transaction: Transaction) -> MemberChange | Refusal:
         member = find_member(transaction, whose.number, whose.member.id)
@@ -169,7 +170,7 @@ def _whose(caller: Caller) -> _Whose | None:
 async def _hashed(services: Services, call: Call, member: Member, password: str) -> bytes | Refusal:
     """Return the hash of a password that may be the member's. `429 rate_limited` as for signing in with its address."""
     over = services.limits.account_refusal(email_digest(member.email), call.at_ms)
-    return over or await services.passwords.hash(member.email, password[: LONGEST_PASSWORD + 1])
+    return over or await services.part(PasswordHasher).hash(member.email, password[: LONGEST_PASSWORD + 1])
 
 
 def _end(services: Services, changed: MemberChange) -> None:

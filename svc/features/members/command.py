@@ -9,6 +9,10 @@ from typing import Any, NamedTuple, cast
 
 import click
 
+from svc.command.changes import Change, commit
+from svc.command.data_directory import account, opened
+from svc.command.help import CommandGroup, examples
+from svc.command.output import CommandError, confirmed, data_option, json_option, show, show_table, yes_option
 from svc.features.members import jobs as members
 from svc.features.members.console_command import base_url, console_url
 from svc.features.members.jobs import MemberChange, MemberFields
@@ -17,10 +21,6 @@ from svc.kernel.access.credentials import digest
 from svc.kernel.access.members import INVITATION_MS, LONGEST_MEMBER_NAME, MEMBER_PREFIX, Member, canonical_email
 from svc.kernel.access.roles import ROLES, Role
 from svc.kernel.access.sessions import new_token
-from svc.kernel.cli.changes import Change, commit
-from svc.kernel.cli.data_directory import account, opened
-from svc.kernel.cli.help import CommandGroup, examples
-from svc.kernel.cli.output import CommandError, confirmed, data_option, json_option, show, show_table, yes_option
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.refusals import Refusal

@@ -8,20 +8,20 @@ from typing import NamedTuple, cast
 
 import click
 
+from svc.command.changes import Change, apply, commit
+from svc.command.data_directory import account, opened
+from svc.command.help import CommandGroup, examples
+from svc.command.local_service import local_url
+from svc.command.output import CommandError, data_option, json_option, settings, show
 from svc.features.keys.command import fresh_key, key_of_secret, store_issued
-from svc.identify.records import Organization
 from svc.kernel.access.credentials import ApiKey, digest
 from svc.kernel.access.roles import KEY_ROLES, KeyRole
 from svc.kernel.access.session_jobs import put_link
 from svc.kernel.access.sessions import LONGEST_LINK_MINUTES, SESSION_MS, ConsoleLink, new_token
-from svc.kernel.cli.changes import Change, apply, commit
-from svc.kernel.cli.data_directory import account, opened
-from svc.kernel.cli.help import CommandGroup, examples
-from svc.kernel.cli.local_service import local_url
-from svc.kernel.cli.output import CommandError, data_option, json_option, settings, show
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.installation import claim_region
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.origins import is_loopback, normalize_origin
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World

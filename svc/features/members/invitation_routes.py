@@ -9,14 +9,15 @@ import msgspec
 from svc.features.members.bodies import AcceptInvitationBody
 from svc.features.members.jobs import MemberChange, accept_invitation
 from svc.features.members.sign_in.entering import Entry, SessionBody, enter, entered, entry_refusal, refused
+from svc.features.members.sign_in.hasher import PasswordHasher
 from svc.features.members.sign_in.password_routes import entry_of
 from svc.features.members.sign_in.passwords import is_guessable, stored_password
+from svc.http.route import CONSOLE_ROOT, KEYED, Call, Outcome, Route, Services, console_route
 from svc.kernel.access.audit import Audited
 from svc.kernel.access.credentials import digest
 from svc.kernel.access.members import Member
 from svc.kernel.access.session_jobs import find_invitation
 from svc.kernel.access.sessions import organization_of
-from svc.kernel.http.route import CONSOLE_ROOT, KEYED, Call, Outcome, Route, Services, console_route
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.refusals import Refusal, invalid
@@ -52,10 +53,10 @@ async def accept(services: Services, call: Call) -> Outcome | Refusal:
     number, member, entry = found
     if is_guessable(body.password, member.email, member.name):
         return invalid("password", "invalid_value")
-    hashed = await services.passwords.hash(member.email, body.password)
+    hashed = await services.part(PasswordHasher).hash(member.email, body.password)
     if isinstance(hashed, Refusal):
         return hashed
-    password = stored_password(services.passwords.key, member.id, hashed)
+    password = stored_password(services.part(PasswordHasher).key, member.id, hashed)
     accepting = partial(_accept, number=number, digest=invitation, password=password, now_ms=call.at_ms)
     came = await enter(services, call, entry, accepting)
     if isinstance(came, Refusal):

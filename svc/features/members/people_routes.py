@@ -9,9 +9,9 @@ import msgspec
 
 from svc.features.members.queries import members_of
 from svc.features.reviews.reviews import A_MEMBER_ID
+from svc.http.route import Call, Route, Services, console_route
 from svc.kernel.access.members import Member
 from svc.kernel.access.roles import may
-from svc.kernel.http.route import Call, Route, Services, console_route
 from svc.kernel.values.fields import about
 
 

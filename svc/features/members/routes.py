@@ -16,11 +16,11 @@ from svc.features.members.bodies import (
 )
 from svc.features.members.jobs import MemberChange, MemberFields
 from svc.features.members.queries import members_of
+from svc.http.change import caller_of, change
+from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.kernel.access.credentials import digest
 from svc.kernel.access.members import INVITATION_MS, MEMBER_PREFIX, Member, canonical_email
 from svc.kernel.access.sessions import new_token
-from svc.kernel.http.change import caller_of, change
-from svc.kernel.http.route import ORGANIZATION, Call, Route, Services
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.origins import normalize_origin
 from svc.kernel.values.refusals import Refusal, invalid

@@ -1,6 +1,6 @@
 """Bodies of the management API: what interface 2.6-2.8 and 2.11, and decisions 2.4-2.6 and 6.3, say as types.
 
-As in `svc.kernel.http.schema`: unknown fields are refused in requests; a field that may be left out is `UNSET`, which
+As in `svc.http.schema`: unknown fields are refused in requests; a field that may be left out is `UNSET`, which
 is not `null`; a secret is in the one response that issues it and in no other.
 """
 
@@ -12,14 +12,14 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.identify.model import Environment, Platform
+from svc.http.schema import Limit
+from svc.identify.queries.weights import ScopeWeights
 from svc.identify.scoring.score import WeightsScope
 from svc.identify.scoring.signals import MAX_WEIGHT, Mode, SignalGroup, default_weights, signal_names
 from svc.identify.scoring.weights import LARGEST_THRESHOLD, SMALLEST_THRESHOLD
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.access.roles import KeyRole
-from svc.kernel.http.schema import Limit
-from svc.kernel.tenants.queries import ScopeWeights
+from svc.kernel.values.environments import Environment, Platform
 from svc.kernel.values.fields import (
     A_KEY_ID,
     A_MEMBER_ID,

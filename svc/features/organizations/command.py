@@ -13,31 +13,21 @@ from typing import Any, cast
 
 import click
 
+from svc.command.changes import Change, commit, operator
+from svc.command.data_directory import account, opened
+from svc.command.help import CommandGroup, examples
+from svc.command.output import CommandError, confirmed, data_option, json_option, settings, show, show_table, yes_option
+from svc.features.organizations import jobs as organizations
 from svc.features.organizations.removal_command import drop_documents, remove
 from svc.features.organizations.statement_command import statement, usd
 from svc.features.webhooks.jobs.endpoints import MAX_OVERLAP_HOURS
 from svc.identify.keys.signed_verdict import published_keys, verdict_key
-from svc.identify.records import Organization
-from svc.kernel.cli.changes import Change, commit, operator
-from svc.kernel.cli.data_directory import account, opened
-from svc.kernel.cli.help import CommandGroup, examples
-from svc.kernel.cli.output import (
-    CommandError,
-    confirmed,
-    data_option,
-    json_option,
-    settings,
-    show,
-    show_table,
-    yes_option,
-)
 from svc.kernel.config import GIB
 from svc.kernel.limits.ratelimit import DEFAULT_LIMIT_PER_S
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.installation import ServedLimits, served_limits
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants import ledger_jobs as ledger
-from svc.kernel.tenants import organization_jobs as organizations
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.billing import (
     BILLING_STATUSES,
@@ -48,6 +38,7 @@ from svc.kernel.tenants.billing import (
     refused_for_money,
 )
 from svc.kernel.tenants.holding_jobs import holding
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.struct_fields import named
 from svc.world import World, twenty_characters
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
-from svc.kernel.cli.changes import Change, apply, commit
-from svc.kernel.cli.data_directory import account, opened
-from svc.kernel.cli.help import examples
-from svc.kernel.cli.output import confirmed, data_option, json_option, show, yes_option
-from svc.kernel.cli.terminal import progress
+from svc.command.changes import Change, apply, commit
+from svc.command.data_directory import account, opened
+from svc.command.help import examples
+from svc.command.output import confirmed, data_option, json_option, show, yes_option
+from svc.command.terminal import progress
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import Steps

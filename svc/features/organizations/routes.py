@@ -10,13 +10,12 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.identify.records import Organization
+from svc.features.organizations.jobs import change_settings
+from svc.http.change import change
+from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.identify.velocity.counts import MOST
-from svc.identify.velocity.signals import AccountThresholds
-from svc.kernel.http.change import change
-from svc.kernel.http.route import ORGANIZATION, Call, Route, Services
 from svc.kernel.tenants import queries as lookups
-from svc.kernel.tenants.organization_jobs import change_settings
+from svc.kernel.tenants.organization import AccountThresholds, Organization
 from svc.kernel.values.fields import about
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Refusal

@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
+from svc.command.data_directory import account, opened
+from svc.command.help import examples
+from svc.command.output import ShownTable, data_option, json_option, show
 from svc.features.billing import jobs as settlement
-from svc.kernel.cli.data_directory import account, opened
-from svc.kernel.cli.help import examples
-from svc.kernel.cli.output import ShownTable, data_option, json_option, show
 from svc.kernel.tenants.billing import MICROS_PER_USD, BillingChange, LedgerEntry, Usage
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.struct_fields import named

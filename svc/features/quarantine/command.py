@@ -9,11 +9,11 @@ from uuid import UUID
 
 import click
 
+from svc.command.changes import Change, commit
+from svc.command.data_directory import opened
+from svc.command.help import examples
+from svc.command.output import CommandError, data_option, json_option, show
 from svc.features.quarantine.jobs import ChangedError, CorruptEvent, find, record, take_out, write
-from svc.kernel.cli.changes import Change, commit
-from svc.kernel.cli.data_directory import opened
-from svc.kernel.cli.help import examples
-from svc.kernel.cli.output import CommandError, data_option, json_option, show
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Transaction

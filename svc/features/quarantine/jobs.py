@@ -17,19 +17,21 @@ import msgspec
 from svc.features.erasure.policies import purge
 from svc.features.erasure.tables import ERASED_EVENTS
 from svc.features.labels.checks import expected_label_rows
-from svc.identify.events.hour_counts import HOUR_MS, NOTHING, HourCounts
+from svc.identify.events.hour_counts import NOTHING, HourCounts
 from svc.identify.events.listing import Position
 from svc.identify.index.queries import Scope, Search, digest_of, is_indexed, remove, values_at
-from svc.identify.model import ENVIRONMENTS, LABELS
+from svc.identify.model import LABELS
 from svc.identify.queries.events import event_if_readable
+from svc.identify.recording.holdings import report_bytes
 from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS, HOURS, LATE_EVENTS
 from svc.kernel.store import durable_files
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.tenants.holding_jobs import release, report_bytes
+from svc.kernel.tenants.holding_jobs import release
 from svc.kernel.tenants.queries import organizations
-from svc.kernel.values.ids import made_at_ms
+from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.ids import HOUR_MS, made_at_ms
 from svc.kernel.values.timestamps import timestamp
 
 FOLDER = "quarantine"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from svc.features.retention.jobs import confirm_clock
-from svc.kernel.cli.changes import apply
-from svc.kernel.cli.data_directory import opened
-from svc.kernel.cli.help import CommandGroup, examples
-from svc.kernel.cli.output import data_option, json_option, show
+from svc.command.changes import apply
+from svc.command.data_directory import opened
+from svc.command.help import CommandGroup, examples
+from svc.command.output import data_option, json_option, show
+from svc.kernel.store.installation import confirm_clock
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 

@@ -32,6 +32,7 @@ from svc.features.webhooks.tables import ATTEMPT_COUNTS, ATTEMPTS, WEBHOOK_EVENT
 from svc.identify.attestation.attested_key import AttestedKey
 from svc.identify.matching import Block
 from svc.identify.queries.events import event_if_readable
+from svc.identify.queries.weights import weights_key
 from svc.identify.recording.attestation import purge_attested_key
 from svc.identify.recording.velocity import keep_record
 from svc.identify.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, LastLook, RetentionPass
@@ -46,6 +47,7 @@ from svc.identify.tables.visitors import (
     VISITOR_COUNTS,
     VISITORS,
 )
+from svc.identify.tables.weights import WEIGHTS
 from svc.identify.velocity.record import AccountRecord
 from svc.kernel.access.key_jobs import purge_key
 from svc.kernel.access.session_jobs import SIGN_IN_TABLES, SignIn, end, holder
@@ -53,8 +55,8 @@ from svc.kernel.access.tables import KEYS, ORGANIZATION_KEYS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Aged, KeptFor, LastTwoPeriods, Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.store.tables import META
 from svc.kernel.tenants.queries import is_removed, organization, organizations
+from svc.kernel.values.environments import PLATFORMS
 from svc.kernel.values.ids import DAY_MS, first_id
 
 EVENTS_A_STEP = 32
@@ -99,9 +101,6 @@ BY_AGE = tuple(table for table in TABLES if isinstance(table.keep, KeptFor | Las
 """Tables of which the keys are the organization and then what says the age: expired rows are one range."""
 
 
-CLOCK_CONFIRMED = "clock_confirmed"
-
-
 def bound_of_age(table: Table[Any], now_ms: int, event_ms: int = RETENTION_MS) -> bytes | int:
     """Return the second part of the first key that is still kept, in a table of `BY_AGE`: an id (16 bytes) or a period.
     Rows before it have expired. `event_ms`: how long events are kept, in milliseconds.
@@ -110,16 +109,6 @@ def bound_of_age(table: Table[Any], now_ms: int, event_ms: int = RETENTION_MS) -
         return first_id(now_ms - (event_ms if table.keep.setting else table.keep.ms))
     _, period, *_ = table.key.parts.values()
     return max(now_ms // period.period_ms - 1, 0)
-
-
-def clock_confirmation(snapshot: Snapshot) -> int:
-    """Return when an operator last confirmed the clock, in Unix ms by that clock; 0 = never."""
-    return snapshot.get(META, CLOCK_CONFIRMED) or 0
-
-
-def confirm_clock(transaction: Transaction, now_ms: int) -> None:
-    """Record that an operator confirms that the clock is right."""
-    transaction.put(META, (CLOCK_CONFIRMED,), now_ms)
 
 
 def last_believed_ms(snapshot: Snapshot) -> int | None:
@@ -353,6 +342,8 @@ def _delete_key(now_ms: int, transaction: Transaction, _: tuple[Any, ...], diges
     if key is None or ended_at_ms is None or now_ms - ended_at_ms < ENDED_KEY_MS:
         return False
     purge_key(transaction, key, digest, now_ms)
+    for platform in PLATFORMS:
+        transaction.delete(WEIGHTS, *weights_key(key.organization, key.id, platform))
     return True
 
 

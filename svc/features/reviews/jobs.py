@@ -41,12 +41,13 @@ from svc.features.rules.jobs import facts_now
 from svc.features.rules.ruleset import Facts
 from svc.features.webhooks.content.envelope import derived_event_id
 from svc.features.webhooks.jobs.deliveries import enqueue_about, purge_webhook_event, remove_account_of
-from svc.features.webhooks.records import EndpointKey, EventType, webhook_environment
+from svc.features.webhooks.records import EventType, webhook_environment
 from svc.identify.model import Label
 from svc.identify.records import Event
 from svc.identify.tables.events import EVENTS
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.trace_context import TraceContext
 

@@ -9,8 +9,8 @@ from svc.features.labels.bodies import NewNoteBody, NoteBody, NotesBody, note_ro
 from svc.features.reviews.jobs import add_note, delete_note
 from svc.features.reviews.queries import is_known, notes_of
 from svc.features.reviews.reviews import Note, Subject
-from svc.kernel.http.change import change, member_of
-from svc.kernel.http.route import ORGANIZATION, Call, Route, Services
+from svc.http.change import change, member_of
+from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.refusals import Refusal
 

@@ -13,14 +13,15 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from svc.identify.model import Environment, Label, Level
+from svc.identify.fields import EventLabel, EventLabelReason
+from svc.identify.model import Label, Level
 from svc.identify.records import Event
 from svc.kernel.values.encodings import base62
+from svc.kernel.values.environments import Environment
 from svc.kernel.values.fields import (
+    A_REVIEW_ID,
     SUSPECT_SCORE,
     AccountId,
-    EventLabel,
-    EventLabelReason,
     RequestId,
     Timestamp,
     VisitorId,
@@ -147,7 +148,6 @@ class Note(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """The member who wrote it."""
 
 
-A_REVIEW_ID = "rev_0qppzPLvL54VURDkQrfS"
 A_MEMBER_ID = "mem_5Tq8Zb1xWc9Lk2NvRd7E"
 ReviewId = Annotated[str, about("Id of the review; it sorts by time.", A_REVIEW_ID, form=id_form("rev_"))]
 _Member = Annotated[str, about("Id of the member.", A_MEMBER_ID, form=id_form("mem_"))]

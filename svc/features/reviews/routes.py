@@ -21,11 +21,11 @@ from svc.features.labels.bodies import (
 from svc.features.reviews.jobs import Closing, Reviewed, assign_review, close_review, open_review
 from svc.features.reviews.queries import BEYOND_ALL, find_review, reviews_below
 from svc.features.reviews.reviews import Review, review_row
+from svc.http.change import change, member_of
+from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
+from svc.http.rows import page_of
 from svc.identify.queries.events import readable_event
 from svc.kernel.access.audit import Audited
-from svc.kernel.http.change import change, member_of
-from svc.kernel.http.route import ORGANIZATION, Call, Outcome, Route, Services
-from svc.kernel.http.rows import page_of
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.cursor import read_cursor, write_cursor
 from svc.kernel.values.refusals import Refusal, invalid

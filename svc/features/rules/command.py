@@ -8,16 +8,16 @@ from typing import IO
 import click
 import msgspec
 
+from svc.command.changes import Change, commit, operator
+from svc.command.data_directory import account, opened, reading_directory
+from svc.command.help import CommandGroup, examples
+from svc.command.output import CommandError, data_option, json_option, settings, show_json, show_table
 from svc.features.lists.standing import ruleset_warnings
 from svc.features.rules.checking import condition_warnings
 from svc.features.rules.files import read_ruleset, refused
 from svc.features.rules.jobs import checked_rules, revisions, ruleset_in_force, save_rules
 from svc.features.rules.ruleset import Ruleset
 from svc.identify.velocity.counts import EnvironmentKind
-from svc.kernel.cli.changes import Change, commit, operator
-from svc.kernel.cli.data_directory import account, opened, reading_directory
-from svc.kernel.cli.help import CommandGroup, examples
-from svc.kernel.cli.output import CommandError, data_option, json_option, settings, show_json, show_table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.timestamps import timestamp

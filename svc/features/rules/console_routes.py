@@ -38,11 +38,11 @@ from svc.features.rules.routes import (
     given_rules,
 )
 from svc.features.rules.ruleset import MOST_RULES, Ruleset
+from svc.http.route import Call, Route, Services, console_route
 from svc.identify.events.event_row import DecisionBody, decision_body
 from svc.identify.queries.events import readable_event
 from svc.identify.records import Event
 from svc.identify.velocity.counts import EnvironmentKind, kind_of
-from svc.kernel.http.route import Call, Route, Services, console_route
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.fields import A_KEY_ID, Timestamp, about

@@ -13,10 +13,10 @@ from msgspec import UNSET, Meta, UnsetType
 from svc.features.events.routes import read_request_id
 from svc.features.rules.routes import EXAMPLES
 from svc.features.rules.ruleset import MOST_RULES
+from svc.http.route import Call, Route, Services, console_route
+from svc.http.rows import in_parts
 from svc.identify.model import Level
 from svc.identify.queries.events import event_if_readable
-from svc.kernel.http.route import Call, Route, Services, console_route
-from svc.kernel.http.rows import in_parts
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import SUSPECT_SCORE, AccountId, Action, RequestId, Timestamp, about, open_to
 from svc.kernel.values.refusals import Refusal, invalid

@@ -6,9 +6,9 @@ import json
 
 import msgspec
 
+from svc.command.output import CommandError
 from svc.features.rules.ruleset import Rule, RuleMode
 from svc.identify.model import RuleAction
-from svc.kernel.cli.output import CommandError
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.text_files import NotTextError, decode_text
 

@@ -9,11 +9,11 @@ from functools import partial
 from svc.features.rules.language.conditions import known
 from svc.features.rules.ruleset import Ruleset
 from svc.features.rules.tables import RULESETS
-from svc.identify.model import Environment
+from svc.http.route import Services
+from svc.http.slices import Slice
 from svc.identify.velocity.counts import KINDS, kind_of
-from svc.kernel.http.route import Services
-from svc.kernel.http.slices import Slice
 from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.environments import Environment
 
 
 async def prepare_rules(services: Services, number: int, environment: Environment) -> None:

@@ -24,18 +24,19 @@ from svc.features.rules.checking import condition_warnings
 from svc.features.rules.jobs import SAVED_SINCE, checked_rules, decide_by, ruleset_in_force, save_rules
 from svc.features.rules.language.conditions import compile_once, is_valid
 from svc.features.rules.ruleset import MOST_RULES, Decided, Prepared, Rule, RuleMode, Ruleset, prepared
+from svc.http.callers.limits import EVENT_WORK, condition_work
+from svc.http.change import caller_of, change
+from svc.http.route import ORGANIZATION, Call, Route, Services
+from svc.http.slices import Slice, in_slices
 from svc.identify.events.hour_counts import matched_rules
-from svc.identify.model import ENVIRONMENTS, Decision, RuleAction
+from svc.identify.model import Decision, RuleAction
 from svc.identify.queries import events
 from svc.identify.queries.events import EventPosition
 from svc.identify.queries.hours import hours
 from svc.identify.records import Event
 from svc.identify.velocity.counts import EnvironmentKind, kind_of
-from svc.kernel.http.callers.limits import EVENT_WORK, condition_work
-from svc.kernel.http.change import caller_of, change
-from svc.kernel.http.route import ORGANIZATION, Call, Route, Services
-from svc.kernel.http.slices import Slice, in_slices
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.values.environments import ENVIRONMENTS
 from svc.kernel.values.fields import RequestId, about, id_form
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Refusal

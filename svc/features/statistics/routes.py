@@ -20,15 +20,15 @@ from msgspec import UNSET, Meta, UnsetType
 from svc.features.events.console_bodies import InEnvironment
 from svc.features.events.routes import find_positions, read_at
 from svc.features.weights.preview import LevelCounts
-from svc.identify.events.hour_counts import HOUR_MS, HourCounts, sum_of
+from svc.http.route import Call, Route, Services, console_route
+from svc.http.rows import in_parts
+from svc.http.schema import WindowEnd
+from svc.identify.events.hour_counts import HourCounts, sum_of
 from svc.identify.events.listing import Listing, read_window
 from svc.identify.queries.hours import hours
 from svc.identify.scoring.signals import SignalName
-from svc.kernel.http.route import Call, Route, Services, console_route
-from svc.kernel.http.rows import in_parts
-from svc.kernel.http.schema import WindowEnd
 from svc.kernel.values.fields import TIME_FORM, Timestamp, about
-from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.ids import DAY_MS, HOUR_MS
 from svc.kernel.values.refusals import Detail, Refusal
 from svc.kernel.values.struct_fields import body_of, sent
 from svc.kernel.values.timestamps import timestamp, unix_ms

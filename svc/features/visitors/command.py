@@ -9,6 +9,11 @@ from typing import Any
 import click
 import msgspec
 
+from svc.command import output
+from svc.command.changes import Change, apply, commit
+from svc.command.data_directory import account, opened, reading
+from svc.command.help import CommandGroup, examples
+from svc.command.output import CommandError, confirmed, data_option, json_option, show_table, yes_option
 from svc.features.browser_keys.command import revoke_browser_keys
 from svc.features.erasure.texts import remaining_texts
 from svc.features.erasure.visitors import continue_erasure, erase_visitor
@@ -22,7 +27,6 @@ from svc.features.events.source import (
     newest_readable,
     number_of,
     oldest_ms,
-    reading,
     say_nothing_found,
     tag_option,
 )
@@ -31,13 +35,8 @@ from svc.features.visitors.queries import Activity, find_visitor, visitors, visi
 from svc.identify.events.event_row import event_row
 from svc.identify.events.listing import Filters
 from svc.identify.matching import Visitor
-from svc.identify.model import Environment
-from svc.kernel.cli import output
-from svc.kernel.cli.changes import Change, apply, commit
-from svc.kernel.cli.data_directory import account, opened
-from svc.kernel.cli.help import CommandGroup, examples
-from svc.kernel.cli.output import CommandError, confirmed, data_option, json_option, show_table, yes_option
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.values.environments import Environment
 from svc.kernel.values.ids import is_visitor_id
 from svc.kernel.values.refusals import Refusal
 from svc.world import World

@@ -28,6 +28,9 @@ from svc.features.events.console_bodies import (
 from svc.features.events.routes import KEYS_AT_ONCE, read_at
 from svc.features.visitors import queries as visitor_views
 from svc.features.visitors.queries import Activity, sum_of
+from svc.http.callers.limits import Turn
+from svc.http.route import Call, Route, Services, console_route
+from svc.http.rows import in_parts, page_of
 from svc.identify.events.event_row import event_row
 from svc.identify.events.listing import (
     MAX_TAG_LENGTH,
@@ -40,17 +43,13 @@ from svc.identify.events.listing import (
     next_cursor,
 )
 from svc.identify.matching import Visitor
-from svc.identify.model import ENVIRONMENTS, Environment
-from svc.identify.queries import events
+from svc.identify.queries import events, records
 from svc.identify.queries.events import EventMatch
-from svc.kernel.http.callers.limits import Turn
-from svc.kernel.http.route import Call, Route, Services, console_route
-from svc.kernel.http.rows import in_parts, page_of
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.addresses import parse_ip
 from svc.kernel.values.cursor import read_cursor, write_cursor
+from svc.kernel.values.environments import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import is_visitor_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import present, sent
@@ -252,7 +251,7 @@ def _change(snapshot: Snapshot, number: int, match: EventMatch) -> tuple[str, ..
     if not match.event.has_document:
         return None
     try:
-        document = lookups.document(snapshot, number, match.request_id)
+        document = records.document(snapshot, number, match.request_id)
     except CorruptionError:
         return None  # who opens the event finds that its document cannot be read
     return None if document is None else document.changes

@@ -15,13 +15,13 @@ from uuid import UUID
 from svc.identify.events.listing import Filters, Listing, Position
 from svc.identify.index.queries import Scope, Search, SearchForward, digest_of, just_above, scope_of, wanted
 from svc.identify.matching import Visitor
-from svc.identify.model import ENVIRONMENTS, Environment
 from svc.identify.queries.events import event_if_readable
 from svc.identify.records import Event
 from svc.identify.tables.events import EVENTS
 from svc.identify.tables.visitors import ERASURES, VISITOR_IDS, VISITORS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.environments import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import is_visitor_id
 
 MOST_LOOKED_AT = 500

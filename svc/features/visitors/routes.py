@@ -9,10 +9,10 @@ from functools import partial
 
 from svc.features.erasure.accounts import continue_account_erasure, erase_account
 from svc.features.erasure.visitors import continue_erasure, erase_visitor
+from svc.http.change import change
+from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.identify.velocity.counts import account_digest
 from svc.kernel.access.audit import Audited
-from svc.kernel.http.change import change
-from svc.kernel.http.route import ORGANIZATION, Call, Route, Services
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.refusals import Refusal
 

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from svc.features.erasure.policies import BY_FUNCTION, rows_by, rows_by_subject
 from svc.features.erasure.visitors import address_key, blocks_of, events_of, fingerprint_key
+from svc.features.inspection.inspection import Row
 from svc.features.labels.tables import SUBJECT_LABELS
 from svc.features.lists.jobs import listed
 from svc.features.lists.queries import mark_of
@@ -43,8 +44,7 @@ from svc.identify.tables.proofs import BROWSER_KEYS
 from svc.identify.tables.visitors import ADDRESS_HISTORY, BLOCKS, ERASURES, REPORT_FINGERPRINTS, VISITOR_IDS, VISITORS
 from svc.identify.velocity.counts import KINDS
 from svc.identify.velocity.record import AccountRecord
-from svc.kernel.store.inspection.inspection import Row
-from svc.kernel.store.inspection.reading import ReadOnlyStore
+from svc.kernel.store.reading import ReadOnlyStore
 from svc.kernel.store.schema.table import PolicyError, Table
 from svc.kernel.store.snapshot import Snapshot
 

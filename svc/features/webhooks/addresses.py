@@ -7,38 +7,16 @@ an operator may open beside it, and what nobody may, is said here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 from urllib.parse import quote
 
 from svc.kernel.values.addresses import Address, is_public, read_address
+from svc.kernel.values.metadata_addresses import METADATA_ADDRESSES, Networks
 from svc.kernel.values.origins import normalize_origin
-
-Networks = Sequence[IPv4Network | IPv6Network]
 
 MAX_URL_LENGTH = 2048
 """Characters of a target URL."""
-
-METADATA = {
-    "169.254.169.254": "AWS, Google Cloud, Azure and others",
-    "169.254.170.2": "AWS ECS",
-    "169.254.170.23": "AWS EKS",
-    "169.254.0.23": "Tencent Cloud",
-    "169.254.42.42": "Scaleway",
-    "168.63.129.16": "Azure",
-    "100.100.100.200": "Alibaba Cloud",
-    "192.0.0.192": "Oracle Cloud",
-    "fd00:ec2::254": "AWS",
-    "fd00:ec2::23": "AWS EKS",
-    "fd20:ce::254": "Google Cloud",
-    "fd00:42::42": "Scaleway",
-    "fd00:c1::a9fe:a9fe": "Oracle Cloud",
-}
-"""Addresses on which a machine's provider hands out the machine's credentials, and whose. Never dialed."""
-
-_EMBEDDING = ("::", "::ffff:0:0", "::ffff:0:0:0", "64:ff9b::", "64:ff9b:1::")
-"""Prefixes, 96 bits long, behind which a translator finds an IPv4 address (RFC 4291, 6145, 6052, 8215)."""
 
 
 ALWAYS_PORT = 443
@@ -128,30 +106,4 @@ def may_dial(address: Address, policy: TargetPolicy) -> bool:
     """
     if is_public(address) and not policy.is_own(address):
         return True
-    return address not in _NEVER and any(address in network for network in policy.networks)
-
-
-def metadata_opened(networks: Networks) -> str | None:
-    """Return the first metadata address, in any spelling, that these networks would open, and its owner; `None` if
-    there is none.
-    """
-    for address, whose in _NEVER.items():
-        if any(address in network for network in networks):
-            return f"{address} ({whose})"
-    return None
-
-
-def _spellings(address: Address) -> list[Address]:
-    if isinstance(address, IPv6Address):
-        return [address]
-    number = int(address)
-    embedded = [IPv6Address(int(IPv6Address(prefix)) | number) for prefix in _EMBEDDING]
-    six_to_four = IPv6Address(0x2002 << 112 | number << 80)
-    return [address, *embedded, six_to_four]
-
-
-_NEVER = {
-    spelling: whose
-    for text, whose in METADATA.items()
-    for spelling in _spellings(IPv6Address(text) if ":" in text else IPv4Address(text))
-}
+    return address not in METADATA_ADDRESSES and any(address in network for network in policy.networks)

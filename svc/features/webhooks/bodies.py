@@ -29,7 +29,7 @@ from svc.features.webhooks.records import (
     WebhookEnvironment,
     WebhookFormat,
 )
-from svc.kernel.http.schema import CursorOn, Limit
+from svc.http.schema import CursorOn, Limit
 from svc.kernel.values.fields import AN_EVENT_ID, UUID_FORM, PageCursor, RequestId, Timestamp, WebhookId, about
 from svc.kernel.values.struct_fields import body_of
 from svc.kernel.values.timestamps import timestamp

@@ -12,7 +12,7 @@ from operator import le
 from uuid import UUID
 
 from svc.features.webhooks.queries import MINUTES_PER_DAY, attempt_index_keys, manual_delivery
-from svc.features.webhooks.records import DELIVERY_KINDS, MAX_ENDPOINTS, EndpointKey
+from svc.features.webhooks.records import DELIVERY_KINDS, MAX_ENDPOINTS
 from svc.features.webhooks.schedule import MAX_ATTEMPTS
 from svc.features.webhooks.tables import (
     ATTEMPT_COUNTS,
@@ -28,6 +28,7 @@ from svc.features.webhooks.tables import (
     WEBHOOK_EVENTS,
 )
 from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.partitions import EndpointKey
 
 
 def _endpoints(snapshot: Snapshot, number: int) -> Iterator[str]:

@@ -17,7 +17,6 @@ from svc.features.webhooks.records import (
     Delivery,
     DeliveryKey,
     Endpoint,
-    EndpointKey,
     EndpointStatus,
     EventType,
     Health,
@@ -40,12 +39,13 @@ from svc.features.webhooks.tables import (
     REMOVED_ENDPOINTS,
     WEBHOOK_EVENTS,
 )
-from svc.identify.model import ENVIRONMENTS
 from svc.identify.queries.hours import hours
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, all_present
+from svc.kernel.values.environments import ENVIRONMENTS
 from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.partitions import EndpointKey
 
 MINUTES_PER_DAY = 24 * 60
 LEAPS, LEAP_AFTER = 16, 32

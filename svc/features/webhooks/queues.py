@@ -13,8 +13,9 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from svc.features.webhooks.records import DeliveryKey, Endpoint, EndpointKey, Health
+from svc.features.webhooks.records import DeliveryKey, Endpoint, Health
 from svc.features.webhooks.schedule import AttemptResult
+from svc.kernel.values.partitions import EndpointKey
 
 H = TypeVar("H")
 

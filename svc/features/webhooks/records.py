@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, Protocol, get_args
 
 import msgspec
 
-from svc.identify.model import Environment
+from svc.kernel.values.environments import Environment
 from svc.kernel.values.trace_context import TraceContext
 
 EventType = Literal[
@@ -68,13 +68,6 @@ HISTORY_MS = 30 * 24 * 3600 * 1000
 def webhook_environment(environment: Environment) -> WebhookEnvironment:
     """Return the webhook environment of an event: `live` for production traffic, else `test` (decisions 8.9)."""
     return "live" if environment == "production" else "test"
-
-
-class EndpointKey(NamedTuple):
-    """An endpoint by its numbers in the store; its deliveries form one queue."""
-
-    organization: int
-    endpoint: int
 
 
 class DeliveryKey(NamedTuple):

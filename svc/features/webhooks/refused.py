@@ -11,13 +11,11 @@ from uuid import UUID
 import msgspec
 
 from svc.features.webhooks.content.payloads import RefusedIdentification
-from svc.identify.model import Environment
+from svc.kernel.values.environments import Environment
+from svc.kernel.values.refused_requests import RefusedRequest
 from svc.kernel.values.struct_fields import body_of
-from svc.kernel.values.trace_context import TraceContext
 
 INTERVAL_MS = 60_000
-NOTIFIABLE = frozenset({401, 402, 413, 422, 429})
-"""Statuses of refusals that make an event, where the key was recognized."""
 
 
 class Refusals(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
@@ -44,28 +42,6 @@ class Refusals(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         that.
         """
         return abs(now_ms - self.told_at_ms) < INTERVAL_MS
-
-
-class RefusedRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One refused request of a recognized key, or the latest of `count` similar ones."""
-
-    organization: int
-    key_id: str
-    code: str
-    status: int
-    environment: Environment
-    request_id: bytes
-    occurred_at_ms: int
-    origin: str | None
-    ip_address: str | None
-    reason: str | None = None
-    count: int = 1
-    trace: TraceContext | None = None
-
-    @property
-    def name(self) -> str:
-        """`key_id/code`: the kind of refusal within the organization; refusals of one kind are counted together."""
-        return f"{self.key_id}/{self.code}"
 
 
 class Noted(NamedTuple):

@@ -45,11 +45,11 @@ from svc.features.webhooks.queries import (
     refuse_hidden_endpoints,
 )
 from svc.features.webhooks.records import HISTORY_MS, Attempt
+from svc.http.callers.limits import condition_work
+from svc.http.change import caller_of, change
+from svc.http.route import ORGANIZATION, Call, Route, Services
+from svc.http.rows import encoded, page_of
 from svc.kernel.access.audit import Audited
-from svc.kernel.http.callers.limits import condition_work
-from svc.kernel.http.change import caller_of, change
-from svc.kernel.http.route import ORGANIZATION, Call, Route, Services
-from svc.kernel.http.rows import encoded, page_of
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.cursor import read_cursor, write_cursor
 from svc.kernel.values.ids import first_id, is_webhook_id

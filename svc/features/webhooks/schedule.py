@@ -21,10 +21,10 @@ from svc.features.webhooks.records import (
     DeliveryKey,
     DeliveryKind,
     DeliveryState,
-    EndpointKey,
     EndpointStatus,
     Health,
 )
+from svc.kernel.values.partitions import EndpointKey
 
 STEPS_MS = tuple(1000 * seconds for seconds in (5, 30, 120, 600, 1800, 3600, 7200, 11700))
 """From one scheduled time to the next."""

@@ -20,17 +20,19 @@ from svc.features.organizations.bodies import WeightsFields
 from svc.features.weights.jobs import changed_weights
 from svc.features.weights.preview import MOST_EVENTS, Preview, WeightsPreview
 from svc.features.weights.routes import weights_change
-from svc.identify.model import Environment, Platform
+from svc.http.callers.limits import EVENT_WORK
+from svc.http.route import Call, Route, Services, console_route
+from svc.http.slices import in_slices
 from svc.identify.queries import events
+from svc.identify.queries import records as records_queries
+from svc.identify.queries import weights as weights_queries
 from svc.identify.records import Document, Event
 from svc.identify.scoring.score import Weights
 from svc.identify.scoring.weights import resolve
-from svc.kernel.http.callers.limits import EVENT_WORK
-from svc.kernel.http.route import Call, Route, Services, console_route
-from svc.kernel.http.slices import in_slices
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
+from svc.kernel.values.environments import Environment, Platform
 from svc.kernel.values.fields import KeyId, about
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import sent
@@ -139,8 +141,8 @@ def _scope(snapshot: Snapshot, number: int, body: PreviewWeightsBody, now_ms: in
         environment=environment,
         platform=body.platform,
         key_id=key_id,
-        own=lookups.keys_with_weights(snapshot, number, body.platform) if key_id is None else frozenset(),
-        before=lookups.weights_in_force(snapshot, number, key_id, body.platform),
+        own=weights_queries.keys_with_weights(snapshot, number, body.platform) if key_id is None else frozenset(),
+        before=weights_queries.weights_in_force(snapshot, number, key_id, body.platform),
         after=resolve(None, saved, body.platform) if key_id is None else resolve(saved, None, body.platform),
     )
 
@@ -150,7 +152,7 @@ def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -
     if not event.has_document:
         return None
     try:
-        return lookups.document(snapshot, number, request_id)
+        return records_queries.document(snapshot, number, request_id)
     except CorruptionError as error:
         log.exception("an archive cannot be read", request_id=str(request_id), reason=str(error))
         return None

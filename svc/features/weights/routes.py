@@ -18,14 +18,15 @@ from svc.features.organizations.bodies import (
     risk_weights,
 )
 from svc.features.weights.jobs import restore_weights, save_weights
-from svc.identify.model import PLATFORMS
+from svc.http.change import caller_of, change
+from svc.http.route import ORGANIZATION, Call, Route, Services
+from svc.identify.queries import weights as weights_queries
+from svc.identify.queries.weights import ScopeWeights
 from svc.identify.scoring.signals import CATALOGUE, MAX_WEIGHT
 from svc.identify.scoring.weights import StoredWeights, WeightsChange
-from svc.kernel.http.change import caller_of, change
-from svc.kernel.http.route import ORGANIZATION, Call, Route, Services
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants import queries as lookups
-from svc.kernel.tenants.queries import ScopeWeights
+from svc.kernel.values.environments import PLATFORMS
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import body_of, sent
 
@@ -55,9 +56,9 @@ async def read_weights(services: Services, call: Call) -> RiskWeightsBody | Refu
     caller = caller_of(call)
     number, key_id = caller.organization.number, call.path.get("key_id")
 
-    def read(snapshot: Snapshot) -> tuple[lookups.ScopeWeights, ...] | None:
+    def read(snapshot: Snapshot) -> tuple[weights_queries.ScopeWeights, ...] | None:
         is_known = key_id is None or lookups.find_sdk_key(snapshot, number, key_id) is not None
-        return lookups.scope_weights(snapshot, number, key_id) if is_known else None
+        return weights_queries.scope_weights(snapshot, number, key_id) if is_known else None
 
     seen = await services.store.query(read)
     return Refusal("not_found") if seen is None else risk_weights(caller.organization.id, key_id, seen)
@@ -112,7 +113,7 @@ def _seen_after(
     transaction: Transaction,
 ) -> tuple[ScopeWeights, ...] | Refusal:
     outcome = job(transaction)
-    return outcome if isinstance(outcome, Refusal) else lookups.scope_weights(transaction, number, key_id)
+    return outcome if isinstance(outcome, Refusal) else weights_queries.scope_weights(transaction, number, key_id)
 
 
 _SAVED = (

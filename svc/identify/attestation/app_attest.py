@@ -38,8 +38,8 @@ from svc.identify.attestation.certificates import (
     read_certificates,
 )
 from svc.identify.attestation.trust import AppleTrust
-from svc.identify.model import Environment
 from svc.identify.report.values import members
+from svc.kernel.values.environments import Environment
 
 MAX_ATTESTATION_BYTES = 20_000
 """Those of current devices have 6,000, most of it the receipt, which is not read."""

@@ -33,9 +33,10 @@ from svc.identify.attestation.key_attestation import (
     verify_chain,
 )
 from svc.identify.attestation.trust import Trust
-from svc.identify.model import Level, Observation, Platform
+from svc.identify.model import Level, Observation
 from svc.identify.report.values import members
 from svc.kernel.values.encodings import from_base64
+from svc.kernel.values.environments import Platform
 
 _PLATFORMS: dict[str, Platform] = {"android-key": "android", "apple-app-attest": "ios"}
 """Format -> the platform that it proves."""

@@ -22,9 +22,9 @@ from svc.identify.index.queries import (
     read_run,
     scope_of,
 )
-from svc.identify.model import ENVIRONMENTS
 from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, LATE_EVENTS
 from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.environments import ENVIRONMENTS
 
 
 def index_faults(snapshot: Snapshot, number: int, events: int) -> Iterator[str]:

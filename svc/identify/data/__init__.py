@@ -6,16 +6,10 @@ at its top or in the module that reads it.
 
 from __future__ import annotations
 
-from importlib.resources import files
-from typing import TypeVar
-
-import msgspec
-
-Tables = TypeVar("Tables")
+from svc.kernel import data
+from svc.kernel.data import Tables
 
 
 def read_tables(name: str, kind: type[Tables]) -> Tables:
-    """Return the content of `NAME.toml` in this package as a struct or a dictionary. Raises `msgspec.ValidationError`
-    if it does not have that form.
-    """
-    return msgspec.toml.decode((files(__name__) / f"{name}.toml").read_bytes(), type=kind)
+    """Return the content of `NAME.toml` in this package, as `svc.kernel.data.read_tables` does."""
+    return data.read_tables(name, kind, __name__)

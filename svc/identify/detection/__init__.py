@@ -10,7 +10,8 @@ from svc.identify.detection import automation, botd, forged, graphics, network_s
 from svc.identify.detection.claimed import read_claimed
 from svc.identify.detection.findings import Findings
 from svc.identify.detection.programs import visitor_kind
-from svc.identify.model import Agent, Network, Observation, Platform, Report, RequestFacts
+from svc.identify.model import Agent, Network, Observation, Report, RequestFacts
+from svc.kernel.values.environments import Platform
 
 __all__ = ["detect", "visitor_kind"]
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Literal
 
-from svc.identify.model import Level, Observation, Platform
+from svc.identify.model import Level, Observation
 from svc.identify.scoring.signals import CATALOGUE, CATALOGUE_ORDER
+from svc.kernel.values.environments import Platform
 
 Strength = Literal["definitive", "proof", "hint"]
 """`definitive` settles it alone, `proof` has no ordinary explanation, `hint` is a rule of thumb."""

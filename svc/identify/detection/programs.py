@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 
 from svc.identify.detection.findings import Findings
-from svc.identify.model import Agent, Network, Observation, Platform, RequestFacts, VisitorKind
+from svc.identify.model import Agent, Network, Observation, RequestFacts, VisitorKind
+from svc.kernel.values.environments import Platform
 
 
 def detect_programs(

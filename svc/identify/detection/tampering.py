@@ -21,7 +21,8 @@ from svc.identify.detection.claimed import (
     system_of_platform,
 )
 from svc.identify.detection.findings import TOO_MANY_LIES, Findings
-from svc.identify.model import Attribute, Claims, ClientHints, Platform, Report, RequestFacts
+from svc.identify.model import Attribute, Claims, ClientHints, Report, RequestFacts
+from svc.kernel.values.environments import Platform
 
 
 def detect_tampering(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findings) -> None:

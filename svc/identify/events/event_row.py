@@ -13,17 +13,16 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from svc.identify.model import RULE_ACTIONS, AnonymityNetwork, Decision, DeviceKind, Level, State, Verdict, VisitorKind
+from svc.identify.fields import Confidence, EventLabel, EventLabelReason
+from svc.identify.model import RULE_ACTIONS, AnonymityNetwork, Decision, DeviceKind, Level, Verdict, VisitorKind
 from svc.identify.records import Event
 from svc.identify.scoring.signals import CATALOGUE, SignalGroup
 from svc.identify.velocity.counts import WINDOWS, Counts, Velocity
+from svc.kernel.values.environments import State
 from svc.kernel.values.fields import (
     SUSPECT_SCORE,
     AccountId,
     Action,
-    Confidence,
-    EventLabel,
-    EventLabelReason,
     RequestId,
     Tag,
     Timestamp,

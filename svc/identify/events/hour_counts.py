@@ -14,10 +14,10 @@ import msgspec
 
 from svc.identify.model import Decision, ShadowMatch
 from svc.identify.records import Event
+from svc.kernel.values.ids import HOUR_MS
 
 K = TypeVar("K", str, int)
 
-HOUR_MS = 3_600_000
 NOT_SCORED = "not_scored"
 """Stands among the levels for events without one."""
 SCORE_BUCKETS = (0, 1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 150, 200, 300, 500)

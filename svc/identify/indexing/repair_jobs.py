@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from svc.identify.events.hour_counts import HOUR_MS
 from svc.identify.events.segments import Digests, Run, Segment, Slots, joined, of_one, position, slot
 from svc.identify.index.queries import FIRST, FIRST_PART, PARTS, SLOTS, SMALL, Scope, delete_run, digests, scope_of
 from svc.identify.indexing.jobs import write_cut
@@ -20,7 +19,7 @@ from svc.identify.records import Event
 from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.values.ids import first_id, made_at_ms
+from svc.kernel.values.ids import HOUR_MS, first_id, made_at_ms
 
 ROWS_A_SLICE = 64
 EVENTS_A_SLICE = 128

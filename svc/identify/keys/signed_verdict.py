@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from svc.identify.model import Verdict
-from svc.identify.records import Organization
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.encodings import base64url
 from svc.kernel.values.struct_fields import body_of
 

@@ -23,7 +23,6 @@ import msgspec
 import structlog
 import trio
 
-from svc.features.webhooks.records import EndpointKey
 from svc.identify.history.visitor_numbers import NextNumber, VisitorNumbers
 from svc.identify.matching import Statistics, StatisticsUpdate
 from svc.identify.pipeline.counters import IdentificationCounters
@@ -49,6 +48,7 @@ from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.store import Store, StoreFullError
 from svc.kernel.tenants.queries import is_removed
 from svc.kernel.tenants.queries import organization as find_organization
+from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.work.mailbox import Mailbox
 from svc.kernel.work.watch.corruption import CorruptRows
 

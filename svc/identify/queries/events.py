@@ -14,17 +14,16 @@ from uuid import UUID
 import msgspec
 
 from svc.identify.events.event_row import EventBody, UnreadableEventBody, event_row, unreadable_event_row
-from svc.identify.events.hour_counts import HOUR_MS
 from svc.identify.events.listing import EVERYTHING, Filters, Listing, Position, Resume
 from svc.identify.index import queries as event_index
 from svc.identify.index.queries import Scope, Search, is_indexed
-from svc.identify.model import ENVIRONMENTS, Environment
 from svc.identify.queries.hours import count, hours
 from svc.identify.records import Event
 from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS, FEED_CLOSED
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.values.ids import made_at_ms
+from svc.kernel.values.environments import ENVIRONMENTS, Environment
+from svc.kernel.values.ids import HOUR_MS, made_at_ms
 
 MOST_KEYS = 20_000
 """Keys that a page looks at, where a segment counts as several."""

@@ -5,11 +5,12 @@ What may live here: how one event changes the counters, in the transaction that 
 
 from __future__ import annotations
 
-from svc.identify.events.hour_counts import HOUR_MS, NOTHING, HourCounts, hour_of
-from svc.identify.model import ENVIRONMENTS, Environment
+from svc.identify.events.hour_counts import NOTHING, HourCounts, hour_of
 from svc.identify.records import Event
 from svc.identify.tables.events import HOURS
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.values.environments import ENVIRONMENTS, Environment
+from svc.kernel.values.ids import HOUR_MS
 
 HourKey = tuple[int, int, int]
 """Organization, index of the environment, hour since 1970."""

@@ -7,7 +7,6 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from svc.identify.history.evidence import address_id
-from svc.identify.model import Environment
 from svc.identify.records import Event
 from svc.identify.tables.accounts import ACCOUNTS, RECOUNTS, VELOCITY
 from svc.identify.velocity.counts import (
@@ -27,6 +26,7 @@ from svc.identify.velocity.counts import (
 from svc.identify.velocity.names import SIGN_UP
 from svc.identify.velocity.record import AccountRecord
 from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.environments import Environment
 
 
 class Party(NamedTuple):

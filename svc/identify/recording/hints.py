@@ -14,12 +14,11 @@ from svc.features.rules.tables import RULESETS
 from svc.features.webhooks.tables import ENDPOINT_COUNTS, ENDPOINTS
 from svc.identify.attestation.challenge import periods_to_search
 from svc.identify.attestation.claim import Attestation
-from svc.identify.events.hour_counts import HOUR_MS
 from svc.identify.history.evidence import DAY_S, REPLAY_MEMORY_S, HistoryEvidence, address_id
 from svc.identify.history.origins import carries_hints
 from svc.identify.identification import Assessment, Submission
 from svc.identify.matching import EMPTY_BLOCK, block_keys, likely_visitors
-from svc.identify.model import ENVIRONMENTS
+from svc.identify.queries.weights import weights_key
 from svc.identify.recording.browser_keys import origin_keys
 from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
 from svc.identify.tables.attestation import ATTESTED_KEYS, CHALLENGES
@@ -39,8 +38,9 @@ from svc.identify.tables.weights import WEIGHTS
 from svc.identify.velocity.counts import KINDS, LONGEST_S, SUBJECTS, Subject, account_digest, kind_of
 from svc.kernel.access.tables import KEYS
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.tenants.queries import weights_key
 from svc.kernel.tenants.tables import BALANCES, HOLDINGS, ORGANIZATIONS
+from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.ids import HOUR_MS
 
 HISTORIES = 3
 """Visitors, of those that are likely, whose history is fetched too."""

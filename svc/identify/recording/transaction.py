@@ -30,7 +30,6 @@ from svc.features.rules.jobs import decide_event, facts_of
 from svc.features.rules.ruleset import with_decision, with_errors
 from svc.features.webhooks.jobs.deliveries import enqueue_identification
 from svc.features.webhooks.jobs.filters import NOBODY, Receivers, identification_receivers
-from svc.features.webhooks.records import EndpointKey
 from svc.identify.attestation.attested_key import AttestationResult
 from svc.identify.detection import visitor_kind
 from svc.identify.history.evidence import is_flooding
@@ -40,6 +39,7 @@ from svc.identify.matching import Recognition, Statistics, StatisticsUpdate, cha
 from svc.identify.model import Observation, Verdict
 from svc.identify.queries.events import put_event
 from svc.identify.queries.velocity import KnownAccount
+from svc.identify.queries.weights import weights_in_force
 from svc.identify.recording.attestation import Redeemed, redeem, settle
 from svc.identify.recording.browser_keys import Signed, note_proof
 from svc.identify.recording.history import address_today, replay_of, update_history
@@ -58,17 +58,10 @@ from svc.kernel.store.snapshot import Late, Transaction
 from svc.kernel.tenants.billing import LedgerEntry, refused_for_money
 from svc.kernel.tenants.holding_jobs import add, ask
 from svc.kernel.tenants.ledger_jobs import enter
-from svc.kernel.tenants.queries import (
-    balance,
-    find_key,
-    is_removed,
-    known_balance,
-    organization,
-    share_in_force,
-    weights_in_force,
-)
+from svc.kernel.tenants.queries import balance, find_key, is_removed, known_balance, organization, share_in_force
 from svc.kernel.tenants.tables import BALANCES
 from svc.kernel.values.origins import origin_allowed
+from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal, over_day, over_share
 from svc.kernel.values.struct_fields import record_of
 

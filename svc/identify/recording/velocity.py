@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from svc.identify.history.newcomers import Arrival, arrived, without
 from svc.identify.index.queries import Scope, Search, digest_of
-from svc.identify.model import ENVIRONMENTS, Observation
+from svc.identify.model import Observation
 from svc.identify.queries.velocity import (
     KnownAccount,
     Party,
@@ -46,6 +46,7 @@ from svc.identify.velocity.record import AccountRecord, PairEvent, first_record
 from svc.identify.velocity.signals import account_signals, may_show
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import organization
+from svc.kernel.values.environments import ENVIRONMENTS
 
 if TYPE_CHECKING:  # commands load this module, and need no reader of reports
     from svc.identify.identification import Assessment

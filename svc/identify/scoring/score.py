@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from svc.identify.model import PLATFORMS, EventSignal, EventTrigger, Level, Observation, Platform
+from svc.identify.model import EventSignal, EventTrigger, Level, Observation
 from svc.identify.scoring.signals import CATALOGUE, MAX_WEIGHT, Mode, default_weights, weighs_twice
+from svc.kernel.values.environments import PLATFORMS, Platform
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

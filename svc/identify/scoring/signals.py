@@ -12,7 +12,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from svc.identify.data import read_tables
-from svc.identify.model import Observation, Platform
+from svc.identify.model import Observation
+from svc.kernel.values.environments import Platform
 from svc.kernel.values.fields import about, open_to
 
 Mode = Literal["method", "confidence"]

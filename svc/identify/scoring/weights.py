@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
-from svc.identify.model import Platform
 from svc.identify.scoring.score import Weights, WeightsScope, default_profile
 from svc.identify.scoring.signals import MAX_WEIGHT, Mode, signal_names
+from svc.kernel.values.environments import Platform
 from svc.kernel.values.refusals import Detail, Refusal
 
 SMALLEST_THRESHOLD: Final = 1

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from svc.identify.events.hour_counts import HOUR_MS, HourCounts
+from svc.identify.events.hour_counts import HourCounts
 from svc.identify.events.segments import Digests, Segment
-from svc.identify.model import ENVIRONMENTS
 from svc.identify.records import (
     EVENT_FIELDS,
     RETENTION_MS,
@@ -34,6 +33,8 @@ from svc.kernel.store.schema.table import (
     Table,
     With,
 )
+from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.ids import HOUR_MS
 
 _REQUEST = Key(organization=U32, request_id=UUID_V7)
 _ENVIRONMENT = index_of(ENVIRONMENTS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from svc.identify.model import PLATFORMS
 from svc.identify.records import (
     WeightsSnapshot,
 )
@@ -20,6 +19,7 @@ from svc.kernel.store.schema.table import (
     Table,
     Until,
 )
+from svc.kernel.values.environments import PLATFORMS
 
 WEIGHTS_SNAPSHOTS = Table(
     "weights_snapshots",

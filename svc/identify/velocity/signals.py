@@ -5,27 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-import msgspec
-
 from svc.identify.model import Observation
 from svc.identify.velocity.counts import Velocity
 from svc.identify.velocity.record import AccountRecord
+from svc.kernel.tenants.organization import AccountThresholds
 
 KNOWN_S: Final = 24 * 3600
 """An account that was first seen so long ago has devices that are its own."""
-
-
-class AccountThresholds(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """From which counts on the signals fire. Stored within an organization: append fields."""
-
-    multi_account: int = 3
-    """Accounts of one visitor in 30 days."""
-    account_testing_visitor: int = 5
-    """Accounts of one visitor in an hour."""
-    account_testing_address: int = 20
-    """Accounts of one address in an hour."""
-    account_sharing: int = 6
-    """Visitors of one account in 30 days."""
 
 
 def account_signals(

@@ -15,9 +15,9 @@ from typing import Literal, cast, get_args
 
 import msgspec
 
-from svc.identify.model import Environment, Platform
 from svc.kernel.access.roles import Role
 from svc.kernel.values.encodings import base62
+from svc.kernel.values.environments import Environment, Platform
 
 KeyKind = Literal["public", "secret", "proxy", "management"]
 KEY_KINDS: tuple[KeyKind, ...] = get_args(KeyKind)

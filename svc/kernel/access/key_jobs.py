@@ -11,14 +11,12 @@ from typing import Literal
 
 import msgspec
 
-from svc.identify.model import PLATFORMS
-from svc.identify.tables.weights import WEIGHTS
 from svc.kernel.access.credentials import ApiKey, KeyKind, is_key_id
 from svc.kernel.access.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS
 from svc.kernel.limits.quotas import ActiveKeys, Holding, Quotas, may_issue, seconds_to_midnight
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.holding_jobs import holding, keep
-from svc.kernel.tenants.queries import find_key_of, find_sdk_key, keys_of, scan_keys, weights_key
+from svc.kernel.tenants.queries import find_key_of, find_sdk_key, keys_of, scan_keys
 from svc.kernel.values.ids import MAX_LEAD_MS
 from svc.kernel.values.refusals import Refusal, invalid, over_day
 
@@ -117,16 +115,14 @@ def replace_origins(
 
 
 def purge_key(transaction: Transaction, key: ApiKey, digest: bytes, now_ms: int) -> None:
-    """Delete every row of a key, revoked or not, with its weights; subtract it from the active keys if it was one.
-    `digest`: the digest of its secret.
+    """Delete every row of a key, revoked or not, though not its weights; subtract it from the active keys if it was
+    one. `digest`: the digest of its secret.
     """
     if key.status == "active":
         _uncount(transaction, key, now_ms)
     transaction.delete(KEYS, digest)
     transaction.delete(KEY_IDS, key.id)
     transaction.delete(ORGANIZATION_KEYS, key.organization, key.created_at_ms, key.id)
-    for platform in PLATFORMS:
-        transaction.delete(WEIGHTS, *weights_key(key.organization, key.id, platform))
 
 
 def note_use(transaction: Transaction, digest: bytes, now_ms: int) -> None:

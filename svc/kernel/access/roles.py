@@ -1,6 +1,6 @@
 """Roles of members and management keys, and the one table of what each may do (interface 5, rule 5; decisions 15.1).
 
-Every route of the management API and of the console names the permission that it needs (`svc.kernel.http.route`), and
+Every route of the management API and of the console names the permission that it needs (`svc.http.route`), and
 `ROLES_WITH` says who has it. No other place decides by roles.
 """
 

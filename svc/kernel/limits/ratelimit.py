@@ -183,7 +183,7 @@ class Allowances(NamedTuple):
     """With secret keys."""
     management: int = 20
     work: int = 4_000
-    """Units of work that takes long (`svc.kernel.http.callers.limits`)."""
+    """Units of work that takes long (`svc.http.callers.limits`)."""
 
 
 Use = Literal["client", "read", "management"]

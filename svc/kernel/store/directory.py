@@ -5,7 +5,7 @@ DATA/pepper    32 random bytes, mode 0600: without it no key can be checked and 
 DATA/serve.lock     held by `svc serve`, and whatever else must be alone (`serve_lock`)
 DATA/keeper.lock    held by one of several workers, which does what must be done once
 DATA/follower.lock  held by `svc backup --follow`
-DATA/run/      sockets of the workers that serve it (`svc/kernel/workers/bus.py`)
+DATA/run/      sockets of the workers that serve it (`svc/workers/bus.py`)
 
 A store may be in a database instead of DATA/store: then the directory has the pepper and what belongs to this node.
 """

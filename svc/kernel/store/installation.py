@@ -117,3 +117,16 @@ def record_limits(transaction: Transaction, limits: ServedLimits) -> None:
     if served_limits(transaction) != limits:
         transaction.put(META, (_CAPACITY,), limits.capacity_bytes)
         transaction.put(META, (_SHARE,), round(limits.store_share * 1e6))
+
+
+CLOCK_CONFIRMED = "clock_confirmed"
+
+
+def clock_confirmation(snapshot: Snapshot) -> int:
+    """Return when an operator last confirmed the clock, in Unix ms by that clock; 0 = never."""
+    return snapshot.get(META, CLOCK_CONFIRMED) or 0
+
+
+def confirm_clock(transaction: Transaction, now_ms: int) -> None:
+    """Record that an operator confirms that the clock is right."""
+    transaction.put(META, (CLOCK_CONFIRMED,), now_ms)

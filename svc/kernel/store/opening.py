@@ -8,8 +8,8 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from svc.features.migrations import FORMER_TABLES, MIGRATIONS, Migration, OlderStoreError, migrate, refuse_newer
 from svc.features.tables import TABLES
+from svc.features.upgrade.migrations import FORMER_TABLES, MIGRATIONS, Migration, OlderStoreError, migrate, refuse_newer
 from svc.kernel.store.engine import Engine, EngineError, MissingTableError, OpenEngine, StoreFullError
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.lmdb.environment import DEFAULT_MAP_BYTES, FILE

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from svc.kernel.store.backup import files
+from svc.kernel.store import held_files as files
 from svc.kernel.store.directory import DirectoryError
 from svc.kernel.values.timestamps import timestamp
 from svc.world import pause

@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
-from uuid import UUID
 
-from svc.identify.model import PLATFORMS, Platform
-from svc.identify.records import DeferredReport, Document, Event, Organization
-from svc.identify.scoring.score import Weights
-from svc.identify.scoring.weights import StoredWeights, resolve
-from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS
-from svc.identify.tables.weights import WEIGHTS, WEIGHTS_SNAPSHOTS
 from svc.kernel.access.credentials import ApiKey, KeyKind, is_key_id
 from svc.kernel.access.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, all_present
 from svc.kernel.tenants.billing import BillingChange, LedgerEntry, Settlement
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.tenants.tables import (
     BALANCES,
     BILLING_CHANGES,
@@ -42,15 +36,6 @@ class Account(NamedTuple):
 
     organization: Organization
     balance_micros: int
-
-
-class ScopeWeights(NamedTuple):
-    """The weights of one platform, as an organization or one of its keys sees them."""
-
-    platform: Platform
-    stored: StoredWeights | None
-    """The scope's own configuration; `None` when its parent's is in force."""
-    in_force: Weights
 
 
 def find_key(snapshot: Snapshot, digest: bytes) -> ApiKey | None:
@@ -167,34 +152,6 @@ def scan_keys(snapshot: Snapshot, number: int, after: ApiKey | None = None) -> I
             yield key
 
 
-def event(snapshot: Snapshot, number: int, request_id: UUID) -> Event | None:
-    """Return an event of the organization in any environment, however old, if retention has not deleted it; else
-    `None`.
-    """
-    return snapshot.get(EVENTS, number, request_id.bytes)
-
-
-def document(snapshot: Snapshot, number: int, request_id: UUID) -> Document | None:
-    """Return the archived report of an event; `None` if none was archived, or it was deleted."""
-    return snapshot.get(DOCUMENTS, number, request_id.bytes)
-
-
-def deferred_report(snapshot: Snapshot, number: int, request_id: UUID) -> DeferredReport | None:
-    """Return the deferred report that was accepted for an event; `None` if there is none. Raises `CorruptionError` for
-    a corrupt neighboring row, because it may be the report under a damaged key.
-    """
-    return next((report for _, report in snapshot.scan(DEFERRED_REPORTS, number, request_id.bytes)), None)
-
-
-def weights_snapshot(snapshot: Snapshot, digest: bytes) -> dict[str, int]:
-    """Return the weights by signal that have this digest, which a document names. They are kept as long as a document
-    names them.
-    """
-    kept = snapshot.get(WEIGHTS_SNAPSHOTS, digest)
-    assert kept is not None, f"the weights {digest.hex()} are not kept"
-    return kept.weights
-
-
 def find_key_by_id(snapshot: Snapshot, key_id: str) -> ApiKey | None:
     """Return a key of any organization and kind, revoked or not, by its id; `None` if there is none. Raises
     `CorruptionError` also if the index names a key that is missing.
@@ -221,45 +178,3 @@ def find_key_of(snapshot: Snapshot, number: int, key_id: str, kinds: Sequence[Ke
 def find_sdk_key(snapshot: Snapshot, number: int, key_id: str) -> ApiKey | None:
     """Return a public or secret key of the organization, revoked or not, by its id; `None` if there is none."""
     return find_key_of(snapshot, number, key_id, SDK_KEYS)
-
-
-def weights_key(number: int, key_id: str | None, platform: Platform) -> tuple[int, int, str]:
-    """Return the key in `WEIGHTS` of the configuration of an SDK key for a platform, or with `key_id=None` of the
-    organization's own.
-    """
-    return number, PLATFORMS.index(platform), key_id or ""
-
-
-def stored_weights(snapshot: Snapshot, number: int, key_id: str | None, platform: Platform) -> StoredWeights | None:
-    """Return the configuration of an SDK key for a platform, or with `key_id=None` of the organization; `None` if it
-    has none and the weights of its parent are in force.
-    """
-    return snapshot.get(WEIGHTS, *weights_key(number, key_id, platform))
-
-
-def weights_in_force(snapshot: Snapshot, number: int, key_id: str | None, platform: Platform) -> Weights:
-    """Return the weights that score this platform's reports for an SDK key, or with `key_id=None` for the organization
-    as a whole (decisions 6.2).
-    """
-    of_key = None if key_id is None else stored_weights(snapshot, number, key_id, platform)
-    of_organization = stored_weights(snapshot, number, None, platform) if of_key is None else None
-    return resolve(of_key, of_organization, platform)
-
-
-def keys_with_weights(snapshot: Snapshot, number: int, platform: Platform) -> frozenset[str]:
-    """Return the ids of the organization's SDK keys that have a configuration of their own for a platform."""
-    stem = (number, PLATFORMS.index(platform))
-    keys = snapshot.scan_keys_reverse(WEIGHTS, stem, (number, stem[1] + 1))
-    return frozenset(key_id for _, _, key_id in keys if key_id)
-
-
-def scope_weights(snapshot: Snapshot, number: int, key_id: str | None) -> tuple[ScopeWeights, ...]:
-    """Return every platform's weights, as the organization (`key_id=None`) or one of its keys sees them."""
-    return tuple(
-        ScopeWeights(
-            platform,
-            stored_weights(snapshot, number, key_id, platform),
-            weights_in_force(snapshot, number, key_id, platform),
-        )
-        for platform in PLATFORMS
-    )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from svc.identify.records import (
-    Organization,
-)
 from svc.kernel.limits.quotas import Holding
 from svc.kernel.store.schema.codec import Key, Opaque, Record, Signed
 from svc.kernel.store.schema.key_parts import (
@@ -22,6 +19,7 @@ from svc.kernel.store.schema.table import (
     Until,
 )
 from svc.kernel.tenants.billing import BillingChange, LedgerEntry, Settlement
+from svc.kernel.tenants.organization import Organization
 
 _ORGANIZATION = Key(organization=U32)
 _OWN_ID = Key(organization=U32, id=UUID_V7)

@@ -5,11 +5,9 @@ What may live here: annotated types, and how they are annotated. A field that oc
 
 from __future__ import annotations
 
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct, inspect
-
-from svc.identify.model import LABEL_REASONS, Label, Level
 
 A_TIME = "2026-01-05T10:00:00.000Z"
 A_REQUEST_ID = "019b8d2f-3c40-7a51-9d0e-6f1b2c3d4e5f"
@@ -78,7 +76,6 @@ OrganizationId = Annotated[
 ]
 KeyId = Annotated[str, about("Id of the key.", A_KEY_ID, form=id_form("key_"))]
 WebhookId = Annotated[str, about("Id of the endpoint.", A_WEBHOOK_ID, form=id_form("whk_"))]
-Confidence = Annotated[Level, about("How well founded it is; it does not change the weight.", "high")]
 Cursor = Annotated[str, Meta(examples=["AZuNLzxAfFGdDm8bLD1OX1OKp9pTEb2H"])]
 PageCursor = Annotated[Cursor, about("`next_cursor` of the page before; the first page when left out.")]
 Tag = Annotated[str, about("The caller's own reference, shown again on the event and in webhooks.", "order 1234")]
@@ -87,11 +84,9 @@ AccountId = Annotated[
     about("The customer's id of the account that the visitor acts for. Opaque: no e-mail address.", "user-8271"),
 ]
 Action = Annotated[str, about("What the visitor does, such as `sign_up`, `log_in` or `checkout`.", "log_in")]
-EventLabel = Annotated[
-    str,
-    about("What the event turned out to be; left out where nobody has said.", "fraud", form=open_to(*get_args(Label))),
-]
-EventLabelReason = Annotated[str, about("Why it has that label.", "chargeback", form=open_to(*LABEL_REASONS))]
 
 SUSPECT_SCORE = about("Sum of the weights of the signals that fired. Absent or `null` when not scored.", 40)
 """Of a number, or of one that may be `null`."""
+
+
+A_REVIEW_ID = "rev_0qppzPLvL54VURDkQrfS"

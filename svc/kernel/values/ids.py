@@ -63,3 +63,14 @@ def is_rule_id(text: str) -> bool:
 def is_visitor_id(text: str) -> bool:
     """Return whether the text has the form of a visitor id: 20 letters and digits (decisions 1.1)."""
     return _VISITOR_ID.fullmatch(text) is not None
+
+
+HOUR_MS = 3_600_000
+
+
+def is_list_id(text: str) -> bool:
+    """Return whether text has the form of the id of a list."""
+    return _LIST_ID.fullmatch(text) is not None
+
+
+_LIST_ID = re.compile(r"lst_[0-9A-Za-z]{20}", re.ASCII)

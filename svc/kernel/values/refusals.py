@@ -1,6 +1,6 @@
 """The error catalog: what the service refuses, with which status, and what it tells the caller to do.
 
-What may live here: the codes of `svc/identify/data/refusals.toml` and the values that carry a refusal. An expected "no"
+What may live here: the codes of `svc/kernel/data/refusals.toml` and the values that carry a refusal. An expected "no"
 is a value that functions return, never an exception. Sources: interface 7 and decisions 1.
 """
 
@@ -10,8 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from svc.identify.data import read_tables
 from svc.kernel.access.credentials import ApiKey
+from svc.kernel.data import read_tables
 from svc.kernel.limits.ratelimit import Bound, Use
 
 Issue = Literal[

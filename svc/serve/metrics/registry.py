@@ -26,11 +26,11 @@ from svc.features.billing.credit_watch import CreditWatch
 from svc.features.events.live import LiveHub, LiveStatistics
 from svc.features.retention.retention import Progress, RetentionStatistics
 from svc.features.webhooks.sending.outbox import Outbox
+from svc.http.server.server import EdgeStatistics
+from svc.http.traffic import Traffic, TrafficStatistics
 from svc.identify.history.evidence import LOOKALIKES
 from svc.identify.pipeline.counters import IdentificationStatistics
 from svc.identify.pipeline.pipeline import Pipeline
-from svc.kernel.http.server.server import EdgeStatistics
-from svc.kernel.http.traffic import Traffic, TrafficStatistics
 from svc.kernel.limits.quotas import Quotas
 from svc.kernel.store.store import Store, StoreSpace
 from svc.kernel.tenants.queries import share_in_force
@@ -38,7 +38,6 @@ from svc.kernel.values.timestamps import utc
 from svc.kernel.work.mailbox import MailboxStatistics
 from svc.kernel.work.watch.corruption import CorruptRows
 from svc.kernel.work.watch.store import EventLoopLag, StoreWatch
-from svc.kernel.workers.shared_memory import Counts, WorkerSlot
 from svc.serve.metrics.exposition import PROMETHEUS, Format, OneFamily, family
 from svc.serve.metrics.nodes import NODE_METRICS, NodeSources, node_samples
 from svc.serve.metrics.samples import (
@@ -69,6 +68,7 @@ from svc.serve.metrics.usage import (
     largest_holdings,
     webhook_samples,
 )
+from svc.workers.shared_memory import Counts, WorkerSlot
 from svc.world import World
 
 log = structlog.get_logger()

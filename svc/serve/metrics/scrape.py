@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Collection, Sequence
 
-from svc.kernel.http.server.messages import Reply, Request
+from svc.http.server.messages import Reply, Request
 from svc.kernel.values.addresses import parse_ip, read_bind
 from svc.serve.metrics.exposition import Format, negotiated
 

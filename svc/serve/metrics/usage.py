@@ -14,11 +14,12 @@ from typing import NamedTuple, get_args
 import trio
 
 from svc.features.webhooks.queries import endpoint_overviews
-from svc.features.webhooks.records import EndpointKey, EndpointStatus
+from svc.features.webhooks.records import EndpointStatus
 from svc.features.webhooks.sending.attempts import OutboxStatistics
 from svc.kernel.store.store import Store, StoreSpace
 from svc.kernel.tenants.holding_jobs import holdings
 from svc.kernel.tenants.queries import organization
+from svc.kernel.values.partitions import EndpointKey
 from svc.serve.metrics.samples import Metric, Samples, by, one
 
 ENDPOINTS_A_STEP = 64

@@ -9,8 +9,8 @@ from contextlib import closing
 
 import pytest
 
-from svc.features.migrations import MIGRATIONS, NewerStoreError, OlderStoreError
 from svc.features.tables import TABLES
+from svc.features.upgrade.migrations import MIGRATIONS, NewerStoreError, OlderStoreError
 from svc.kernel.store.engine import EngineError, KeyRange, StoreFullError, Writer
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.postgresql import statements

@@ -15,8 +15,9 @@ import pytest
 import trio
 
 from bench.reports import submitted
+from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import continue_erasure, erase_visitor
-from svc.features.invariants import violations
+from svc.features.organizations.jobs import create_organization
 from svc.identify.history.visitor_numbers import ANY_NUMBER, NextNumber, VisitorNumbers
 from svc.identify.identification import Duplicate, Identified, Refused, assess
 from svc.identify.matching import Statistics
@@ -30,7 +31,6 @@ from svc.kernel.store.group import Write
 from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.ledger_jobs import add_credit
-from svc.kernel.tenants.organization_jobs import create_organization
 from svc.kernel.tenants.tables import BALANCES
 from svc.world import World
 from tests.store.postgresql.test_groups import made, node

@@ -11,7 +11,7 @@ import trio
 
 from svc.features.tables import TABLES
 from svc.features.webhooks.queries import BEYOND, LEAP_AFTER, attempts_page, queues_with_work
-from svc.features.webhooks.records import Attempt, EndpointKey
+from svc.features.webhooks.records import Attempt
 from svc.features.webhooks.tables import ATTEMPTS, DUE
 from svc.kernel.access.credentials import new_key
 from svc.kernel.access.tables import KEYS, ORGANIZATION_KEYS
@@ -26,6 +26,7 @@ from svc.kernel.store.store import Store
 from svc.kernel.store.tables import META
 from svc.kernel.tenants.queries import keys_of
 from svc.kernel.values.ids import first_id
+from svc.kernel.values.partitions import EndpointKey
 from svc.world import World
 from tests.store.postgresql.nodes import leader_lease, node
 from tests.support.postgresql import Cluster

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 import trio
 
-from svc.features.migrations import MIGRATIONS
+from svc.features.upgrade.migrations import MIGRATIONS
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.postgresql.version import OtherVersionError
 from svc.kernel.store.snapshot import Snapshot, Transaction

@@ -6,9 +6,9 @@ import ssl
 from pathlib import Path
 
 from svc.features.members.provider.provider import Client, OpenIdProvider
-from svc.features.members.sign_in.openid import read_roles
-from svc.identify.records import Organization
+from svc.kernel.access.openid_settings import read_roles
 from svc.kernel.config import Config, ConfigError
+from svc.kernel.tenants.organization import Organization
 
 
 def provider_of(config: Config, tls: ssl.SSLContext, organization: Organization | None) -> OpenIdProvider:

@@ -13,14 +13,14 @@ from msgspec import UNSET, UnsetType
 
 from svc.features.members.bodies import EmailText, MemberName
 from svc.features.organizations.bodies import MemberId
+from svc.http.callers.authentication import AuthRequest, Caller
+from svc.http.callers.sessions import Site, cookie, cross_origin_refusal, presented_token, session_row
+from svc.http.change import change
+from svc.http.route import Call, Outcome, Services
 from svc.kernel.access.credentials import digest
 from svc.kernel.access.roles import ROLES, Role
 from svc.kernel.access.session_jobs import begin_session, end_session
 from svc.kernel.access.sessions import IDLE_MS, Session, new_token
-from svc.kernel.http.callers.authentication import AuthRequest, Caller
-from svc.kernel.http.callers.sessions import Site, cookie, cross_origin_refusal, presented_token, session_row
-from svc.kernel.http.change import change
-from svc.kernel.http.route import Call, Outcome, Services
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.fields import A_KEY_ID, OrganizationId, Timestamp, about, id_form, open_to
 from svc.kernel.values.refusals import Refusal

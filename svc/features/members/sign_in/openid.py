@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
-from ipaddress import ip_address
 from typing import Any, Literal, NamedTuple, Protocol
-from urllib.parse import urlsplit
 
 from svc.kernel.access.members import LONGEST_MEMBER_NAME, canonical_email
 from svc.kernel.access.roles import ROLES, Role
@@ -91,27 +89,6 @@ class Provider(Protocol):
         ...
 
 
-def is_provider_url(url: str, *, loopback: bool = False) -> bool:
-    """Return whether the provider may be asked at a URL: over TLS, or by plain HTTP on this machine where `loopback`
-    allows it.
-    """
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname or "", parts.port
-    except ValueError:
-        return False
-    if not url.isascii() or not host or parts.username is not None or parts.fragment:
-        return False
-    return parts.scheme == "https" or (loopback and parts.scheme == "http" and _is_this_machine(host))
-
-
-def _is_this_machine(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def openid_key(pepper: bytes) -> bytes:
     """Derive from the pepper the 32-byte key that protects every OpenID sign-in attempt of this installation."""
     return hmac.digest(pepper, b"svc openid 1", "sha256")
@@ -145,19 +122,6 @@ def read_attempt(key: bytes, text: str, now_ms: int, redirect_uri: str) -> Attem
     if not -LEEWAY_MS <= now_ms - began_at_ms < ATTEMPT_MS + LEEWAY_MS:
         return None
     return new_attempt(key, content[:SEED_BYTES], began_at_ms, redirect_uri, content[SEED_BYTES + 8 :].decode())
-
-
-def read_roles(texts: tuple[str, ...]) -> dict[str, Role]:
-    """Return the setting `console_oidc_roles`, `value=role` each: which role a value of the claim gives. Raises
-    `ValueError` for a text of another form, and for a value that is there twice.
-    """
-    roles: dict[str, Role] = {}
-    for text in texts:
-        value, _, role = text.rpartition("=")
-        if not value or role not in ROLES or value in roles:
-            raise ValueError(f"{text!r} is not a value of the claim, = and one of {', '.join(ROLES)}, each value once")
-        roles[value] = role
-    return roles
 
 
 def role_of(claims: Mapping[str, Any], name: str, roles: Mapping[str, Role]) -> Role | None:

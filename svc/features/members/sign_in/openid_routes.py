@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import partial
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, cast
 
 import msgspec
 import structlog
@@ -35,12 +35,12 @@ from svc.features.members.sign_in.openid import (
     write_attempt,
 )
 from svc.features.members.sign_in.password_routes import entry_of
+from svc.http.callers.sessions import COOKIES, Site, cookie_value, cross_origin_refusal
+from svc.http.route import CONSOLE_ROOT, Call, Outcome, Route, Services, console_route
 from svc.kernel.access.audit import Audited
 from svc.kernel.access.members import MEMBER_PREFIX, Member, UsedAttempt
 from svc.kernel.access.roles import Role
 from svc.kernel.access.tables import MEMBERS
-from svc.kernel.http.callers.sessions import COOKIES, Site, cookie_value, cross_origin_refusal
-from svc.kernel.http.route import CONSOLE_ROOT, Call, Outcome, Route, Services, console_route
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.fields import about
@@ -123,10 +123,15 @@ class Coming(NamedTuple):
     entry: Entry
 
 
+def provider_of(services: Services) -> Provider | None:
+    """Return the provider by which members sign in as well; `None` = the settings name none."""
+    return cast("Provider | None", services.parts.get(Provider))
+
+
 async def read_options(services: Services, call: Call) -> SignInOptionsBody | Refusal:
     """`GET /console/sign-in`: whether there is a provider."""
     del call
-    provider = services.openid
+    provider = provider_of(services)
     return SignInOptionsBody(UNSET if provider is None else OpenIdOption(provider.issuer))
 
 
@@ -135,7 +140,7 @@ async def begin(services: Services, call: Call) -> Refusal | Outcome | None:
     `signIn`. Where another site leads a person here, such as the provider's page of apps, the page of the console asks
     first: no other site signs anybody in.
     """
-    provider, site = services.openid, site_of(call)
+    provider, site = provider_of(services), site_of(call)
     refusal = _NOT_HERE if provider is None else _refusal(services, call, site)
     if refusal is not None or provider is None:
         return refusal or _NOT_HERE
@@ -160,7 +165,7 @@ async def end(services: Services, call: Call) -> Refusal | Outcome | None:
     """`GET /console/oidc/callback`: back from the provider; a session begins where it names a role that is mapped. The
     browser comes from another site: it is known by its cookie.
     """
-    provider, site = services.openid, site_of(call)
+    provider, site = provider_of(services), site_of(call)
     refusal = _NOT_HERE if provider is None else _refusal(services, call, site)
     if refusal is not None or provider is None:
         return refusal or _NOT_HERE

@@ -15,13 +15,14 @@ from msgspec import UNSET
 from svc.features.members.bodies import PasswordFields
 from svc.features.members.queries import find_member, members_with
 from svc.features.members.sign_in.entering import Entry, enter, entered, former_session, refused, request_of, site_of
+from svc.features.members.sign_in.hasher import PasswordHasher
 from svc.features.members.sign_in.passwords import LONGEST_PASSWORD, is_password
 from svc.features.members.sign_in.second_factor import use_code
+from svc.http.callers.authentication import FoundKey, caller_with
+from svc.http.route import Call, Outcome, Services
 from svc.kernel.access.members import Member, canonical_email, email_digest, standing_key
 from svc.kernel.access.sessions import new_session
 from svc.kernel.access.tables import MEMBERS
-from svc.kernel.http.callers.authentication import FoundKey, caller_with
-from svc.kernel.http.route import Call, Outcome, Services
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.refusals import Refusal
@@ -51,21 +52,21 @@ async def sign_in_by_password(services: Services, call: Call, fields: PasswordFi
     over = services.limits.account_refusal(email_digest(email), call.at_ms)
     if over is not None:
         return over
-    hashed = await services.passwords.hash(email, fields.password[: LONGEST_PASSWORD + 1])
+    hashed = await services.part(PasswordHasher).hash(email, fields.password[: LONGEST_PASSWORD + 1])
     if isinstance(hashed, Refusal):
         return hashed
 
     code_ms = services.world.wall_time_of(call.at_ms)  # the authenticator has a clock of its own
 
     def find(snapshot: Snapshot) -> tuple[Proven, Entry] | Refusal:
-        proven = _proven(snapshot, services.passwords.key, email, hashed, fields, code_ms)
+        proven = _proven(snapshot, services.part(PasswordHasher).key, email, hashed, fields, code_ms)
         return proven if isinstance(proven, Refusal) else (proven, entry_of(services, call, snapshot, proven[:2]))
 
     found = await services.store.query(find)
     if isinstance(found, Refusal):
         return found
     proven, entry = found
-    job = partial(_come_in, proven=proven, key=services.passwords.key, now_ms=call.at_ms, code_ms=code_ms)
+    job = partial(_come_in, proven=proven, key=services.part(PasswordHasher).key, now_ms=call.at_ms, code_ms=code_ms)
     came = await enter(services, call, entry, job)
     return came if isinstance(came, Refusal) else entered(services, entry, came[1])
 

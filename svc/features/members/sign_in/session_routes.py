@@ -27,14 +27,14 @@ from svc.features.members.sign_in.entering import (
 )
 from svc.features.members.sign_in.password_routes import sign_in_by_password
 from svc.features.members.sign_in.second_factor import MAX_CODE_LENGTH
+from svc.http.callers.authentication import AuthRequest, FoundKey, caller_with, find_key
+from svc.http.callers.sessions import cleared_cookie, signed_out
+from svc.http.change import caller_of, change
+from svc.http.route import CONSOLE_ROOT, KEYED, Call, Outcome, Route, Services, console_route
 from svc.kernel.access.credentials import ApiKey, digest
 from svc.kernel.access.members import LONGEST_EMAIL
 from svc.kernel.access.session_jobs import end_session, find_link, key_digest, usable_key, use_link
 from svc.kernel.access.sessions import new_session, organization_of
-from svc.kernel.http.callers.authentication import AuthRequest, FoundKey, caller_with, find_key
-from svc.kernel.http.callers.sessions import cleared_cookie, signed_out
-from svc.kernel.http.change import caller_of, change
-from svc.kernel.http.route import CONSOLE_ROOT, KEYED, Call, Outcome, Route, Services, console_route
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.fields import OrganizationId, about

@@ -16,12 +16,13 @@ from svc.features.lists.lists import canonical
 from svc.features.rules.language.patterns import PatternError, read_pattern
 from svc.features.rules.language.tree import Node, Place
 from svc.features.rules.language.values import EvaluationError, read_duration, read_time_zone, read_timestamp
-from svc.identify.model import ENVIRONMENTS, LABELS, AnonymityNetwork, DeviceKind, Level, Platform, VisitorKind
+from svc.identify.model import LABELS, AnonymityNetwork, DeviceKind, Level, VisitorKind
 from svc.identify.network.timezones import country_codes
 from svc.identify.scoring.signals import CATALOGUE
 from svc.identify.velocity.counts import MOST, OTHERS, SUBJECTS, WINDOWS, EnvironmentKind
 from svc.identify.velocity.names import ACCOUNT_ID, ACTION
 from svc.kernel.values.addresses import parse_ip
+from svc.kernel.values.environments import ENVIRONMENTS, Platform
 from svc.kernel.values.ids import is_visitor_id
 from svc.kernel.values.origins import normalize_origin
 

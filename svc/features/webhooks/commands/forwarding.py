@@ -30,13 +30,13 @@ from urllib.parse import SplitResult, urlsplit
 import click
 import msgspec
 
+from svc.command.dev_service import DevService
+from svc.command.output import CommandError, readable
+from svc.command.terminal import has_colors
 from svc.features.webhooks.commands.loopback_certificate import loopback_certificate
 from svc.features.webhooks.records import EVENT_TYPES, LIVE_ONLY
-from svc.kernel.cli.dev_service import DevService
-from svc.kernel.cli.output import CommandError, readable
-from svc.kernel.cli.terminal import has_colors
 from svc.kernel.store import durable_files
-from svc.kernel.store.backup import files
+from svc.kernel.store import held_files as files
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World, elapsed_s
 

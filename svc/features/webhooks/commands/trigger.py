@@ -10,16 +10,16 @@ from typing import Any
 
 import click
 
+from svc.command.changes import Change, commit
+from svc.command.data_directory import opened
+from svc.command.dev_service import DevService, dev_data_option, service_option
+from svc.command.help import examples
+from svc.command.local_service import identify_sample, post
+from svc.command.output import CommandError, json_option, show
 from svc.features.webhooks.content.payloads import DATA
 from svc.features.webhooks.jobs.endpoints import Queued, queue_sample
 from svc.features.webhooks.records import EVENT_TYPES, EventType
-from svc.kernel.cli.changes import Change, commit
-from svc.kernel.cli.data_directory import opened
-from svc.kernel.cli.dev_service import DevService, dev_data_option, service_option
-from svc.kernel.cli.help import examples
-from svc.kernel.cli.local_service import identify_sample, post
-from svc.kernel.cli.output import CommandError, json_option, show
-from svc.kernel.http.openapi import json_schema
+from svc.http.openapi import json_schema
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.refusals import Refusal
 from svc.world import World

@@ -17,6 +17,21 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 import click
 from click.core import ParameterSource
 
+from svc.command.changes import Change, apply, commit
+from svc.command.data_directory import account, opened, reading_directory
+from svc.command.dev_service import dev_data_option, service_option
+from svc.command.help import CommandGroup, examples
+from svc.command.output import (
+    CommandError,
+    TimestampType,
+    data_option,
+    json_option,
+    readable,
+    settings,
+    show,
+    show_table,
+    terminal_safe_json,
+)
 from svc.features.webhooks.commands.forwarding import (
     DeliveryHandler,
     SignatureVerdict,
@@ -30,21 +45,6 @@ from svc.features.webhooks.commands.trigger import trigger
 from svc.features.webhooks.jobs.deliveries import recover_deliveries
 from svc.features.webhooks.queries import Registered, endpoint_anywhere, endpoints_of, failed_in, health
 from svc.kernel.access.audit import asked
-from svc.kernel.cli.changes import Change, apply, commit
-from svc.kernel.cli.data_directory import account, opened, reading_directory
-from svc.kernel.cli.dev_service import dev_data_option, service_option
-from svc.kernel.cli.help import CommandGroup, examples
-from svc.kernel.cli.output import (
-    CommandError,
-    TimestampType,
-    data_option,
-    json_option,
-    readable,
-    settings,
-    show,
-    show_table,
-    terminal_safe_json,
-)
 from svc.kernel.store.directory import Opened
 from svc.kernel.values.ids import first_id, made_at_ms
 from svc.kernel.values.timestamps import timestamp

@@ -12,9 +12,9 @@ from msgspec import UNSET, UnsetType
 from svc.features.reviews.reviews import ReviewBody
 from svc.features.webhooks.records import EventType
 from svc.identify.events.event_row import EventBody, event_row
-from svc.identify.model import Environment
 from svc.identify.records import Event
 from svc.kernel.tenants.billing import BillingStatus, BlockedReason
+from svc.kernel.values.environments import Environment
 from svc.kernel.values.fields import A_KEY_ID, about
 
 

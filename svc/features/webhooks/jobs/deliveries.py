@@ -37,7 +37,6 @@ from svc.features.webhooks.records import (
     Delivery,
     DeliveryKey,
     Endpoint,
-    EndpointKey,
     EventType,
     WebhookEnvironment,
     WebhookEvent,
@@ -67,6 +66,7 @@ from svc.identify.records import Event
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import organization as find_organization
+from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.trace_context import TraceContext
 
 if TYPE_CHECKING:

@@ -33,7 +33,6 @@ from svc.features.webhooks.records import (
     DeliveryKey,
     DeliveryKind,
     Endpoint,
-    EndpointKey,
     EventType,
     Health,
     WebhookEnvironment,
@@ -53,6 +52,7 @@ from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import organization as find_organization
 from svc.kernel.values.ids import made_at_ms
+from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.values.trace_context import TraceContext

@@ -9,12 +9,12 @@ from functools import partial
 
 from svc.features.webhooks.jobs.deliveries import bring_forward, make_due
 from svc.features.webhooks.queries import queues_ahead
-from svc.features.webhooks.records import EndpointKey
 from svc.features.webhooks.sending.partitions import Partitions
 from svc.features.webhooks.sending.patience import read, write
 from svc.kernel.store.group import Write
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
+from svc.kernel.values.partitions import EndpointKey
 
 QUEUES_A_LOOK = 256
 """Queues looked at without a pause: about a millisecond."""

@@ -34,7 +34,6 @@ from svc.features.webhooks.jobs.deliveries import (
     rewrite_delivery,
     sweep_removed,
 )
-from svc.features.webhooks.partitions import partition_of
 from svc.features.webhooks.queries import (
     AskedQueue,
     ClaimedDelivery,
@@ -44,7 +43,7 @@ from svc.features.webhooks.queries import (
     poll_queues,
 )
 from svc.features.webhooks.queues import DeliveryScheduler, EndpointQueue, adjust_concurrency, organization_slots
-from svc.features.webhooks.records import Attempted, AttemptError, AttemptStatus, DeliveryKey, EndpointKey, Transport
+from svc.features.webhooks.records import Attempted, AttemptError, AttemptStatus, DeliveryKey, Transport
 from svc.features.webhooks.schedule import AttemptResult
 from svc.features.webhooks.sending.attempts import EndedAttempt, InFlight, OutboxStatistics, Sender, ms_since
 from svc.features.webhooks.sending.due_times import bring_all_forward, make_all_due
@@ -55,6 +54,7 @@ from svc.kernel.store.group import LeaseEpoch, LeaseLostError, Write
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.store import Store
 from svc.kernel.values.histogram import REQUEST_S, Histogram
+from svc.kernel.values.partitions import EndpointKey, partition_of
 from svc.kernel.work.mailbox import Mailbox
 from svc.kernel.work.watch.clock import SteadyClock
 from svc.kernel.work.watch.corruption import CorruptRows

@@ -7,12 +7,12 @@ from typing import Protocol
 
 import trio
 
-from svc.features.webhooks.records import EndpointKey
 from svc.kernel.store.group import LeaseEpoch
+from svc.kernel.values.partitions import EndpointKey
 
 
 class Partitions(Protocol):
-    """The partitions of one process (`svc.features.webhooks.partitions`). The methods of this class are right for a
+    """The partitions of one process (`svc.kernel.values.partitions`). The methods of this class are right for a
     process that sends to all endpoints.
     """
 

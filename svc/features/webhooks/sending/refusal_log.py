@@ -19,7 +19,6 @@ import trio
 from svc.features.webhooks.jobs.refusals import Notified, note_refusal, notify_refusals
 from svc.features.webhooks.queries import subscribers
 from svc.features.webhooks.records import webhook_environment
-from svc.features.webhooks.refused import RefusedRequest
 from svc.features.webhooks.sending.patience import read
 from svc.features.webhooks.tables import REFUSALS
 from svc.identify.pipeline.visitor_index import Wake
@@ -27,6 +26,7 @@ from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.group import Write
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.store import Store, StoreFullError
+from svc.kernel.values.refused_requests import RefusedRequest
 from svc.kernel.work.watch.corruption import CorruptRows
 from svc.world import World
 

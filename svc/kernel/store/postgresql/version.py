@@ -7,7 +7,7 @@ node neither writes rows of its version into a newer store, nor reads newer rows
 
 from __future__ import annotations
 
-from svc.features.migrations import MIGRATIONS, NewerStoreError, refuse_newer
+from svc.features.upgrade.migrations import MIGRATIONS, NewerStoreError, refuse_newer
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.connection.values import TRUE

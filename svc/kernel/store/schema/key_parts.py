@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from uuid import UUID
 
-from svc.features.lists.lists import is_list_id
 from svc.kernel.store.schema.codec import TEXT_LAYOUT, KeyPart
-from svc.kernel.values.ids import DAY_MS, is_visitor_id
+from svc.kernel.values.ids import DAY_MS, is_list_id, is_visitor_id
 from svc.kernel.values.timestamps import read_timestamp, timestamp
 
 SHOWN_OF_A_SECRET = 8

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from svc.features.retention.jobs import clock_confirmation
-from svc.identify.events.hour_counts import HOUR_MS
+from svc.kernel.store.installation import clock_confirmation
 from svc.kernel.store.store import Store
-from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.ids import DAY_MS, HOUR_MS
 from svc.world import World
 
 AHEAD_MS = DAY_MS

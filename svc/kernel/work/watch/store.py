@@ -15,9 +15,9 @@ from typing import Literal, Protocol
 import structlog
 import trio
 
-from svc.features.retention.jobs import clock_confirmation
 from svc.kernel.store import operations
 from svc.kernel.store.engine import EngineError, StoreFullError, UnavailableError
+from svc.kernel.store.installation import clock_confirmation
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.store import Store
 from svc.kernel.values.histogram import WAIT_S, Histogram, HistogramStatistics
@@ -36,7 +36,7 @@ PROBE_S = 5.0
 
 
 class Pulse(Protocol):
-    """The heartbeats of all processes that serve the store; see `svc.kernel.workers.pulse.PulseBoard`."""
+    """The heartbeats of all processes that serve the store; see `svc.workers.pulse.PulseBoard`."""
 
     def beat(self, index: int, now_s: float, commit_since_s: float | None) -> None:
         """Note that this process's loop runs."""

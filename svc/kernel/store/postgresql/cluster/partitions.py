@@ -13,8 +13,6 @@ from typing import NamedTuple
 import structlog
 import trio
 
-from svc.features.webhooks.partitions import PARTITIONS, above_part, part_of, partition_of
-from svc.features.webhooks.records import EndpointKey
 from svc.kernel.store.group import LeaseEpoch
 from svc.kernel.store.postgresql.cluster.leases import (
     TERM_S,
@@ -26,6 +24,7 @@ from svc.kernel.store.postgresql.cluster.leases import (
 )
 from svc.kernel.store.postgresql.connection.values import integer
 from svc.kernel.store.postgresql.connection.wire import Result, Statement
+from svc.kernel.values.partitions import PARTITIONS, EndpointKey, above_part, part_of, partition_of
 
 log = structlog.get_logger()
 

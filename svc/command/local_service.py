@@ -1,0 +1,111 @@
+"""A service on this machine, as commands find it and send to it: its address, the keys of `svc dev`, the sample
+reports.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from svc.command.output import CommandError
+from svc.kernel.config import Config
+from svc.kernel.store.serve_lock import is_held_by
+
+KEYS_FILE = "dev-keys.json"
+"""In the data directory."""
+
+
+class DevelopmentKeys(msgspec.Struct, frozen=True):
+    """The development keys, and the address at which they are used; empty fields are unknown."""
+
+    url: str = ""
+    """Of the service, as of its last start, without a slash at the end."""
+    organization_id: str = ""
+    public: str = ""
+    secret: str = ""
+    management: str = ""
+
+
+def read_keys(directory: Path) -> DevelopmentKeys:
+    """Return the keys in the file; empty if there is none, or if it cannot be understood."""
+    try:
+        return msgspec.json.decode((directory / KEYS_FILE).read_bytes(), type=DevelopmentKeys)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return DevelopmentKeys()
+
+
+def local_url(config: Config, directory: Path) -> str:
+    """Return the URL of the service of a data directory on this machine, without a trailing slash. For a running `svc
+    dev`, whose address is given on the command line, it is the one written beside its keys.
+    """
+    if is_held_by(directory, "svc dev") and (url := read_keys(directory).url):
+        return url
+    return f"{'http' if config.tls_certfile is None else 'https'}://{reachable(config.bind)[0]}"
+
+
+def reachable(bind: str) -> tuple[str, str | None]:
+    """Return the HOST:PORT to open on this machine, and the one for other devices if the service listens on all
+    addresses. `0.0.0.0`, `[::]` and an empty host stand for every address, and browsers cannot open them.
+    """
+    host, _, port = bind.rpartition(":")
+    if host == "[::]":
+        family, loopback, outside = socket.AF_INET6, "[::1]", "2001:db8::1"
+    elif host in ("", "0.0.0.0"):  # noqa: S104  compared, not listened on
+        family, loopback, outside = socket.AF_INET, "127.0.0.1", "192.0.2.1"
+    else:
+        return bind, None
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((outside, 9))  # sends nothing: asks which address packets to elsewhere leave from
+            address = probe.getsockname()[0]
+    except OSError:
+        return f"{loopback}:{port}", None
+    return f"{loopback}:{port}", f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+SAMPLE_ADDRESS = "81.2.69.160"
+"""A public address for the samples: this machine's own is private, and so has no network facts."""
+AUTOMATED = (
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/126.0.0.0 Safari/537.36"
+)
+"""The user agent of an automated browser."""
+
+
+def identify_sample(address: str, secret: str, sample: str, *, automated: bool = False) -> dict[str, Any]:
+    """Send a bundled sample report with a secret key to the service at HOST:PORT, the visitor's details forwarded;
+    returns the response. `automated` sends it as a browser that a program drives. Raises `CommandError` if it is
+    refused, and `OSError` where nothing answers.
+    """
+    report = json.loads(files("svc.identify.samples").joinpath(f"{sample}.json").read_bytes())
+    signals = report["signals"]
+    if automated:
+        signals = {**signals, "webdriver": True}
+    body = {"sdk": {"platform": "web", "version": "0.1.0"}, "signals": signals}
+    status, response = post(address, secret, body, AUTOMATED if automated else report["user_agent"])
+    if status != http.HTTPStatus.OK:
+        raise CommandError(f"the sample report was refused: {response['error']['message']}")
+    return response
+
+
+def post(address: str, secret: str, body: Any, user_agent: str) -> tuple[int, dict[str, Any]]:
+    """Send a body to identify as a customer's server does; return the status and the response."""
+    headers = {
+        "content-type": "application/json",
+        "x-api-key": secret,
+        "x-svc-visitor-ip": SAMPLE_ADDRESS,
+        "x-svc-visitor-user-agent": user_agent,
+        "x-svc-visitor-origin": "https://shop.example",
+    }
+    connection = http.client.HTTPConnection(address, timeout=10)
+    try:
+        connection.request("POST", "/api/v1/identify", json.dumps(body), headers)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+    finally:
+        connection.close()

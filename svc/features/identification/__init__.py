@@ -1,0 +1,1 @@
+"""The endpoints of identify: what an SDK, a proxy or a server sends."""

@@ -1,0 +1,1 @@
+"""Looking into a store: what lies in it, row by row."""

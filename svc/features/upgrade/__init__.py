@@ -1,0 +1,1 @@
+"""Versions of the store, and the upgrade of an older one."""

@@ -1,0 +1,174 @@
+"""Versions of the store. All migrations that a store needs are one transaction; a newer store is refused.
+
+A migration is a function of the transaction, in order, never changed once released. Version 0 is an empty directory.
+Whatever changes a table is a new version, even a field with a default, for which the migration has nothing
+to do: an older program would read the new rows and write them back without that field. What each version's tables
+were is kept in `tests/store/released`, with a store of each version that was released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import msgspec
+
+from svc.features.accounts.record_jobs import build_records
+from svc.features.webhooks.queries import attempt_index_keys
+from svc.features.webhooks.tables import ATTEMPTS
+from svc.identify.indexing.jobs import rebuild_indexes
+from svc.identify.matching.learned.statistics import rows_of_format_2
+from svc.identify.queries.learned import PRODUCTION, SHARED
+from svc.identify.recording.holdings import counted
+from svc.identify.tables.visitors import STATISTICS
+from svc.kernel.access.key_jobs import counted_keys
+from svc.kernel.store.installation import derive_region
+from svc.kernel.store.schema.codec import Key, Opaque
+from svc.kernel.store.schema.key_parts import U32
+from svc.kernel.store.schema.table import Table
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.tables import META
+from svc.kernel.tenants.billing import Usage, counters
+from svc.kernel.tenants.holding_jobs import keep
+from svc.kernel.tenants.tables import CREDITS, LEDGER, ORGANIZATIONS
+from svc.kernel.values.errors import OperatorError
+from svc.kernel.values.ids import DAY_MS
+
+Migration = Callable[[Transaction], None]
+
+FORMER_TABLES = ("events_by_level", "events_by_visitor", "events_by_facet")
+"""Of earlier versions, and empty since: while a store is upgraded they are open, too. A name is never reused."""
+
+
+def _first_version(_: Transaction) -> None:
+    """Version 1: the tables of the first release; nothing to convert."""
+
+
+def _second_version(transaction: Transaction) -> None:
+    """Version 2: the tables of 0.2.0. What organizations hold of the store, their active keys and today's usage are
+    counted; credits and attempts are indexed. Indexes and counters of events are made by the version that follows.
+    """
+    for (number,), _ in transaction.scan(ORGANIZATIONS):
+        active = counted_keys(transaction, number)
+        day = _index_ledger(transaction, number)
+        keep(transaction, number, msgspec.structs.replace(counted(transaction, number), active_keys=active, **day))
+        _index_attempts(transaction, number)
+    derive_region(transaction)
+    _split_statistics(transaction)
+
+
+def _third_version(transaction: Transaction) -> None:
+    """Version 3: events are indexed by segments. What was indexed otherwise is cleared, and its tables stay empty."""
+    for name in FORMER_TABLES:
+        with suppress(KeyError):  # of a store that never had it
+            transaction.writer.clear(name)
+    rebuild_indexes(transaction)
+
+
+def _fourth_version(_: Transaction) -> None:
+    """Version 4: retention notes where it has looked. Nothing to convert: it has looked nowhere."""
+
+
+def _fifth_version(_: Transaction) -> None:
+    """Version 5: the tokens of visitors have an origin and a life. Nothing to convert: a visitor's record is read in
+    the form in which it was written, and written in the new one at its next change.
+    """
+
+
+def _sixth_version(transaction: Transaction) -> None:
+    """Version 6: events have an account, an action and a velocity, and are found by account, action and network too.
+    Those that are there are indexed by their network.
+    """
+    rebuild_indexes(transaction)
+
+
+def _seventh_version(transaction: Transaction) -> None:
+    """Version 7: events are found by the rule that decided them and by those that matched in shadow mode, too; accounts
+    have records, and sign-ups without an account count as one of their own. All are made from events and velocity rows.
+    """
+    rebuild_indexes(transaction)
+    build_records(transaction)
+
+
+def _index_ledger(transaction: Transaction, number: int) -> dict[str, int]:
+    """Index the credits; the day of the last identification that was charged or free, and how many that day had, as
+    fields of `Holding`.
+    """
+    today, usage = 0, Usage()
+    for (_, entry_id), entry in transaction.scan(LEDGER, number):
+        if entry.kind == "credit":
+            transaction.put(CREDITS, (number, entry_id), b"")
+            continue
+        day = entry.at_ms // DAY_MS
+        if day != today:
+            today, usage = day, Usage()
+        usage += counters((entry,))
+    return {
+        "day": today,
+        "identifiable": usage.identifiable,
+        "unidentifiable": usage.unidentifiable,
+        "free": usage.free,
+    }
+
+
+def _index_attempts(transaction: Transaction, number: int) -> None:
+    for (_, attempt_id), attempt in transaction.scan(ATTEMPTS, number):
+        for table, key in attempt_index_keys(number, attempt_id, attempt):
+            transaction.put(table, key, b"")
+
+
+def _split_statistics(transaction: Transaction) -> None:
+    """Version 1 has one row of statistics for each organization: its classes become those of production."""
+    statistics = Table(STATISTICS.name, Key(organization=U32), Opaque(), STATISTICS.keep, STATISTICS.personal)
+    for (organization,) in list(transaction.scan_keys_reverse(statistics, (0,), (0xFFFFFFFF,))):
+        raw = transaction.get(statistics, organization)
+        if raw is None:
+            continue
+        transaction.delete(statistics, organization)
+        try:
+            rows = rows_of_format_2(raw)
+        except msgspec.DecodeError:
+            rows = None  # they learn again
+        if rows is None:
+            continue
+        for family, row in {SHARED: rows.shared, **rows.classes}.items():
+            transaction.put(STATISTICS, (organization, PRODUCTION, family), row)
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    _first_version,
+    _second_version,
+    _third_version,
+    _fourth_version,
+    _fifth_version,
+    _sixth_version,
+    _seventh_version,
+)
+
+
+class NewerStoreError(OperatorError):
+    """The store was written by a later version of the service."""
+
+
+class OlderStoreError(OperatorError):
+    """The store was written by an earlier version of the service, and has to be upgraded first."""
+
+
+def refuse_newer(version: int, known: int) -> None:
+    """Raise `NewerStoreError` if the store's version is above `known`, the latest that this program knows."""
+    if version > known:
+        raise NewerStoreError(
+            f"the store has version {version} and this program knows {known}: "
+            "run the newer program, or restore a backup that this one made"
+        )
+
+
+def migrate(transaction: Transaction, migrations: Sequence[Migration]) -> None:
+    """Run the missing migrations of the store in the caller's transaction. Version N is the result of the first N
+    migrations. Raises `NewerStoreError`.
+    """
+    version = transaction.get(META, "version") or 0
+    refuse_newer(version, len(migrations))
+    for number, migration in enumerate(migrations[version:], start=version + 1):
+        migration(transaction)
+        transaction.put(META, ("version",), number)

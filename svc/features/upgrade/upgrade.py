@@ -1,0 +1,138 @@
+"""Upgrading a data directory: an older store is copied first, and then brought to this version in one transaction.
+
+DATA/before-upgrade/version-N/    the store as it was, for `svc restore` of the older program
+
+The copy is a snapshot like those of `svc backup`, but for one thing: the invariants are those of this program, and are
+not asked of a store that it does not know yet. It is of the data directory's own disk, so it is the way back from an
+upgrade and no backup, and it holds what was erased since. The next upgrade replaces it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from svc.features.backup.snapshots import Manifest, copied, keep
+from svc.features.upgrade.migrations import MIGRATIONS, Migration, refuse_newer
+from svc.kernel.store import held_files as files
+from svc.kernel.store.directory import DirectoryError, has_store
+from svc.kernel.store.engine import EngineError, InUseError
+from svc.kernel.store.lmdb.engine import LmdbEngine
+from svc.kernel.store.lmdb.holders import sole_user
+from svc.kernel.store.opening import open_store, version_of
+from svc.kernel.store.snapshot import check_row
+from svc.kernel.store.store import ReadTransaction
+from svc.kernel.store.tables import META
+from svc.world import RunSync
+
+FOLDER = "before-upgrade"
+_PARTIAL = ".partial"
+_THE_COPY = "the copy that is kept before an upgrade"
+_NO_SPACE = "free some space, or have a backup and start `svc serve --no-snapshot` once"
+
+
+@dataclass(frozen=True)
+class Upgraded:
+    """Versions before and after an upgrade, and where the copy is."""
+
+    before: int
+    after: int
+    copy: Path | None
+    """Of the store before; `None` where none was wanted."""
+
+
+def upgrade(
+    directory: Path,
+    run_sync: RunSync,
+    *,
+    map_bytes: int,
+    program: str,
+    now_ms: Callable[[], int],
+    copy: bool = True,
+    migrations: Sequence[Migration] = MIGRATIONS,
+) -> Upgraded | None:
+    """Upgrade the store of a data directory; return `None` if there is no store, or it is not older. Raises
+    `DirectoryError`, `migrations.NewerStoreError` and `StoreFullError`; the store is then unchanged.
+    """
+    path = directory / "store"
+    if not has_store(directory):
+        return None
+    with closing(_as_it_is(path)) as engine:
+        before = version_of(engine)
+    refuse_newer(before, len(migrations))
+    if before in (0, len(migrations)):
+        return None
+    _refuse_in_use(path)
+    try:
+        kept = _keep(path, directory / FOLDER, program, now_ms) if copy else None
+        open_store(path, run_sync, map_bytes=map_bytes, migrations=migrations, now_ms=now_ms).close()
+        for folder_path in (directory / FOLDER).glob(
+            "version-*"
+        ):  # going back is one step, and these hold what was erased
+            if folder_path != kept:
+                shutil.rmtree(folder_path)
+    except OSError as error:
+        raise DirectoryError(f"cannot upgrade {directory}: {error.filename or path}: {error.strerror}") from error
+    return Upgraded(before, len(migrations), kept)
+
+
+def _as_it_is(path: Path) -> LmdbEngine:
+    """The store, to be read whatever its version is."""
+    try:
+        return LmdbEngine.open_read_only(path, live=True, check_row=check_row)
+    except EngineError as error:
+        raise DirectoryError(f"{path} cannot be read as a store: {error}") from error
+
+
+def _refuse_in_use(path: Path) -> None:
+    """An older program that runs would write its own rows among the new ones, and after the copy was made."""
+    try:
+        with sole_user(path):
+            pass
+    except InUseError:
+        raise DirectoryError(
+            f"{path} is older than this program and another process is using it: stop that first, and start this "
+            "again to upgrade it"
+        ) from None
+    except EngineError as error:
+        raise DirectoryError(f"cannot upgrade {path}: {error}") from error
+
+
+def _keep(path: Path, folder: Path, program: str, now_ms: Callable[[], int]) -> Path:
+    """Copy the store, read it back, and give the copy its name when it is whole and on disk."""
+    files.make_folder(folder)
+    partial = folder / _PARTIAL
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(mode=0o700)
+    try:
+        with closing(_as_it_is(path)) as engine:
+            files.require_space(engine.space().used_bytes, folder, _THE_COPY, _NO_SPACE)
+            manifest = _copied(engine, partial, program, now_ms)
+        folder_path = folder / f"version-{manifest.store_version}"
+        shutil.rmtree(folder_path, ignore_errors=True)  # of an upgrade that got no further, or was gone back on
+        keep(partial, folder_path, manifest)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return folder_path
+
+
+def _copied(engine: LmdbEngine, target: Path, program: str, now_ms: Callable[[], int]) -> Manifest:
+    file, taken_at_ms = copied(engine.copy, target, now_ms)
+    names = engine.tables()
+    engine.open_tables(names)
+    with ReadTransaction(engine) as snapshot:
+        return Manifest(
+            program=program,
+            store_version=snapshot.get(META, "version") or 0,
+            store=snapshot.get(META, "pepper_mark") or 0,
+            taken_at_ms=taken_at_ms,
+            timeline=None,
+            sequence=None,
+            bytes=file.stat().st_size,
+            blake3=files.copy(file, None, lambda _: None),
+            pepper=False,
+            rows={name: snapshot.reader.count(name) for name in sorted(names)},
+        )

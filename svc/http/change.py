@@ -1,0 +1,172 @@
+"""The way a request beside identify changes anything: one job of the store's one writer, on disk before the response.
+
+Several changes at once are each made upon what the one before left, since the store commits one group at a time; a
+caller that walks away while its change is on the way to the disk leaves a whole change behind or none. What a
+management key or a member changes is in the audit log by the same commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
+
+import msgspec
+import structlog
+import trio
+
+from svc.http.callers.authentication import Caller, UsedSession
+from svc.http.route import NOT_NOW, Call, Services
+from svc.kernel.access.audit import Actor, AuditRecord, asked
+from svc.kernel.access.audit_jobs import audited
+from svc.kernel.access.key_jobs import note_use as note_key_use
+from svc.kernel.access.key_jobs import touch_is_due
+from svc.kernel.access.session_jobs import note_session_use
+from svc.kernel.access.tables import SESSIONS
+from svc.kernel.store.engine import UnavailableError
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.store import StoreFullError
+from svc.kernel.tenants.queries import is_removed
+from svc.kernel.values.refusals import Refusal
+from svc.kernel.work.watch.store import STALLED_S
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+
+async def change(
+    services: Services, call: Call, job: Callable[[Transaction], T], *, may_use_reserve: bool = False
+) -> T | Refusal:
+    """Run a job and return its result once it is durable. A change by a management key is recorded in the audit log
+    with it, once per request. `may_use_reserve`: see `Store.write`; for jobs that delete. Raises what the job raised.
+
+    Refusals: `503 service_unavailable` if the store has no free space; `429 rate_limited` for a change by a management
+    key beyond `AuditBudget`, unless it deletes.
+    """
+    caller = caller_of(call)
+    if caller.key.kind != "management":
+        return await _commit(services, call, job, may_use_reserve=may_use_reserve)
+    budget = services.limits.audit
+    over = None if may_use_reserve else budget.refusal(caller.organization.number, call.at_ms)
+    if over is not None:
+        return over
+    job = audited(job, call.request_id, partial(_record, call))
+    outcome = await _commit(services, call, job, may_use_reserve=may_use_reserve)
+    record = _record(call, outcome)
+    if record is not None:
+        budget.note(record)
+    return outcome
+
+
+async def _commit(
+    services: Services, call: Call, job: Callable[[Transaction], T], *, may_use_reserve: bool = False
+) -> T | Refusal:
+    if services.watch.state() != "ok":
+        return NOT_NOW
+    number = call.organization.number
+
+    def checked_job(transaction: Transaction) -> T | Refusal:
+        if is_removed(transaction, number):
+            return Refusal("unauthorized", reason="the organization was removed while the request was on its way")
+        return job(transaction)
+
+    try:
+        with trio.move_on_after(STALLED_S):  # a commit that has begun is waited for to its end
+            return await services.store.write_one(checked_job, number, may_use_reserve=may_use_reserve)
+        return NOT_NOW  # noqa: TRY300  reached where it was not its turn in time
+    except StoreFullError as error:
+        log.warning("store full, write rejected", request_id=str(call.request_id), reason=str(error))
+        return Refusal("service_unavailable")
+
+
+async def note_use(services: Services, call: Call) -> None:
+    """Write `last_used_at` of the caller's key and of its session if it is due: at most one commit a minute for each
+    (decisions 2.3). If the store is full or takes no writes, the request continues without it. An identification
+    records the use of its key itself.
+    """
+    if call.caller is None or call.route.identifies:
+        return
+    caller, number, at_ms = call.caller, call.organization.number, call.at_ms
+    is_key_due, session = _key_is_due(caller, at_ms), _session_to_note(caller, at_ms)
+    if not is_key_due and session is None:
+        return
+
+    def job(transaction: Transaction) -> None:
+        if is_removed(transaction, number):
+            return
+        if is_key_due:
+            note_key_use(transaction, caller.digest, at_ms)
+        if session is not None:
+            note_session_use(transaction, number, session.digest, at_ms)
+
+    await _note(services, number, job)
+
+
+async def _note(services: Services, number: int, job: Callable[[Transaction], None]) -> None:
+    if services.watch.state() == "ok":
+        with suppress(StoreFullError, UnavailableError), trio.move_on_after(STALLED_S):
+            await services.store.write_one(job, number)
+
+
+async def note_open_stream(services: Services, caller: Caller) -> None:
+    """Note that a stream of the caller's session is open now, which is use of it: at most one commit a minute. Where
+    there is no space for it, or the store takes nothing, it is not noted.
+    """
+    used, number, now_ms = caller.session, caller.organization.number, services.world.now_ms()
+    if used is None:
+        return
+
+    def is_due(snapshot: Snapshot) -> bool:
+        session = snapshot.get(SESSIONS, number, used.digest)
+        return session is not None and session.touch_is_due(now_ms)
+
+    if await services.store.query(is_due):
+        await _note(services, number, partial(note_session_use, number=number, digest=used.digest, now_ms=now_ms))
+
+
+def _key_is_due(caller: Caller, at_ms: int) -> bool:
+    """Whether the use of the caller's key is to be written; a member has none."""
+    return caller.member is None and touch_is_due(caller.key, at_ms)
+
+
+def _session_to_note(caller: Caller, at_ms: int) -> UsedSession | None:
+    """The caller's session where its last use is to be written."""
+    used = caller.session
+    return used if used is not None and used.session.touch_is_due(at_ms) else None
+
+
+def caller_of(call: Call) -> Caller:
+    """Return the caller of a route that takes a key. Raises `AssertionError` on a route that takes none."""
+    assert call.caller is not None
+    return call.caller
+
+
+def member_of(call: Call) -> str | None:
+    """Return the id of the member who made the request; `None` for a management key (interface 5, rule 8)."""
+    return caller_of(call).member_id
+
+
+def _record(call: Call, outcome: object) -> AuditRecord | None:
+    """The author and subject of a request; the path's first variable beside the organization is what was changed."""
+    if isinstance(outcome, Refusal):
+        return None
+    caller = caller_of(call)
+    how = call.route.audited
+    named = {name: text for name, text in call.path.items() if name not in how.left_out}
+    subject = named.pop(next(iter(named))) if named else how.made_of(outcome) or caller.organization.id
+    return AuditRecord(
+        at_ms=call.at_ms,
+        actor=Actor(
+            kind="management_key" if caller.member is None else "member",
+            id=caller.key.id,
+            name=caller.key.name,
+            role=caller.key.role,
+            place=caller.facts.ip,
+        ),
+        action=call.route.operation_id,
+        organization=caller.organization.number,
+        subject=subject,
+        change=asked(named | ({} if call.body is None else msgspec.to_builtins(call.body)), how) | how.seen_of(outcome),
+    )

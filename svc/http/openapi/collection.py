@@ -1,0 +1,205 @@
+"""The request collection for API tools (Postman v2.1 format), made from the OpenAPI document.
+
+What may live here: a pure function from JSON to JSON. One request per operation, filled in with the examples of the
+document, in folders by tag: a run from the first to the last passes. Address, keys and ids are variables; scripts fill
+the ids from the responses (decisions 9.2).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from svc.http.openapi import json_schema
+from svc.http.openapi.document import JSON
+from svc.http.openapi.json_schema import Json
+
+FORMAT = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
+"""How a collection names its format; nothing is fetched from there."""
+BASE_URL = "http://127.0.0.1:8080"
+"""Where a service listens that was started without settings."""
+HOST = "{{baseUrl}}"
+ORIGIN = "http://localhost"
+"""From which any public development key is accepted (decisions 2.7)."""
+
+FOLDERS = {
+    "Start": ("The id of the organization, which later requests need.", ("getManagementKey",)),
+    "End": (
+        "Revokes, removes and erases what the requests before have made.",
+        (
+            "removeMember",
+            "deleteList",
+            "deleteWebhook",
+            "revokeSdkKey",
+            "revokeProxyKey",
+            "eraseAccount",
+            "eraseVisitor",
+        ),
+    ),
+}
+"""The first folder and the last: what it is for, and its operations. The others are in between, by tag."""
+
+FROM_RESPONSES = {
+    "getManagementKey": {"organizationId": "organization_id"},
+    "identify": {"requestId": "request_id", "visitorId": "visitor_id", "deferredToken": "deferred_token"},
+    "getEvent": {"accountId": "account_id"},
+    "getRules": {"rulesRevision": "revision"},
+    "issueProxyKey": {"proxyCredentialId": "credential.id"},
+    "issueSdkKey": {"keyId": "key.id"},
+    "createWebhook": {"webhookId": "endpoint.id"},
+    "createList": {"listId": "id"},
+    "openReview": {"reviewId": "review.id"},
+    "createVisitorNote": {"noteId": "id"},
+    "createAccountNote": {"noteId": "id"},
+    "inviteMember": {"memberId": "member.id"},
+    "testWebhook": {"eventId": "event_id"},
+}
+"""Operation -> variable -> where in its response the value is."""
+
+IN_BODIES: dict[str, Json] = {
+    "supplementEvent": {"token": "{{deferredToken}}"},
+    "createWebhook": {"url": "{{webhookUrl}}", "filter": None},
+    "updateWebhook": {"url": "{{webhookUrl}}"},
+    "redeliverWebhook": {"event_id": "{{eventId}}"},
+    "openReview": {"request_id": "{{requestId}}"},
+    "saveRules": {"revision": "{{rulesRevision}}"},
+    "updateMember": {"status": None},
+    "saveOrganizationRiskWeights": {"revision": None},
+    "saveSdkKeyRiskWeights": {"revision": None},
+}
+"""Operation -> field -> what stands there instead of its example; `None` = the field is left out."""
+
+_NUMBERS = re.compile(r'"({{rulesRevision}})"')
+"""Variables that stand for a number."""
+
+WAITS_MS = {"redeliverWebhook": 3000, "listReviews": 2000, "deleteList": 2000, "listLists": 1000, "removeMember": 2000}
+"""How long a run waits before an operation: for the delivery that a test has queued, and for the allowance of
+management keys, which a run that does not pause would use up.
+"""
+
+GIVEN = {
+    "webhookUrl": ("https://localhost:8443/hooks/svc", "Your endpoint; `svc dev` accepts addresses of its machine."),
+}
+"""Variables with a value from the start."""
+QUERIES = {"visitor": "{{visitorId}}", "endpoint_id": "{{webhookId}}"}
+"""Query parameter -> its value, where that is an id."""
+
+
+def collection(document: Json) -> Json:
+    """Return a Postman v2.1 collection with a request for every operation of an OpenAPI document (decisions 9.2)."""
+    requests = {
+        operation["operationId"]: (operation["tags"][0], _item(document, method, path, operation))
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+    }
+    apart = {name for _, names in FOLDERS.values() for name in names}
+    start, end = (
+        {"name": title, "description": text, "item": [requests[name][1] for name in names]}
+        for title, (text, names) in FOLDERS.items()
+    )
+    by_tag = [
+        {
+            "name": tag["name"],
+            "description": tag["description"],
+            "item": [item for name, (of, item) in requests.items() if of == tag["name"] and name not in apart],
+        }
+        for tag in document["tags"]
+    ]
+    return {
+        "info": {
+            "name": document["info"]["title"],
+            "description": document["info"]["description"],
+            "version": document["info"]["version"],
+            "schema": FORMAT,
+        },
+        "item": [start, *(folder for folder in by_tag if folder["item"]), end],
+        "variable": [
+            {"key": "baseUrl", "value": BASE_URL + document["servers"][0]["url"]},
+            *(
+                {"key": name, "value": "", "description": scheme["description"]}
+                for name, scheme in document["components"]["securitySchemes"].items()
+            ),
+            *({"key": name, "value": value, "description": text} for name, (value, text) in GIVEN.items()),
+            *(
+                {"key": name, "value": "", "description": f"Filled in by the response to `{operation}`."}
+                for operation, variables in FROM_RESPONSES.items()
+                for name in variables
+            ),
+        ],
+    }
+
+
+def _item(document: Json, method: str, path: str, operation: Json) -> Json:
+    name, parameters = operation["operationId"], operation.get("parameters", [])
+    headers = [_pair(parameter) | {"disabled": True} for parameter in parameters if parameter["in"] == "header"]
+    if {"publicKey": []} in operation["security"]:
+        headers.insert(0, {"key": "Origin", "value": ORIGIN, "description": "The site that the SDK is on."})
+    request: Json = {
+        "method": method.upper(),
+        "description": operation.get("description", operation["summary"]),
+        "auth": _auth(operation["security"]),
+        "header": headers,
+        "url": _url(path, parameters),
+    }
+    if "requestBody" in operation:
+        schema = operation["requestBody"]["content"][JSON]["schema"]
+        sent = {**json_schema.example(document["components"]["schemas"], schema), **IN_BODIES.get(name, {})}
+        for field in [field for field, value in IN_BODIES.get(name, {}).items() if value is None]:
+            del sent[field]
+        request["header"] = [{"key": "Content-Type", "value": JSON}, *headers]
+        request["body"] = {
+            "mode": "raw",
+            "raw": _NUMBERS.sub(r"\1", msgspec.json.format(msgspec.json.encode(sent), indent=2).decode()),
+            "options": {"raw": {"language": "json"}},
+        }
+    return {"name": operation["summary"], "event": _events(name), "request": request, "response": []}
+
+
+def _events(name: str) -> list[Json]:
+    """What runs before and after the request: a wait, where there is one, then the check and the variables."""
+    before = [f"setTimeout(function () {{}}, {WAITS_MS[name]});"] if name in WAITS_MS else []
+    after = ['pm.test("succeeds", function () { pm.expect(pm.response.code).to.be.within(200, 299); });']
+    after += [
+        f'pm.collectionVariables.set("{variable}", pm.response.json().{location});'
+        for variable, location in FROM_RESPONSES.get(name, {}).items()
+    ]
+    return [
+        {"listen": moment, "script": {"type": "text/javascript", "exec": lines}}
+        for moment, lines in (("prerequest", before), ("test", after))
+        if lines
+    ]
+
+
+def _auth(security: list[Json]) -> Json:
+    """The first kind of key that will do."""
+    if not security:
+        return {"type": "noauth"}
+    said = {"key": "x-api-key", "value": f"{{{{{next(iter(security[0]))}}}}}", "in": "header"}
+    return {"type": "apikey", "apikey": [{"key": key, "value": value, "type": "string"} for key, value in said.items()]}
+
+
+def _url(path: str, parameters: list[Json]) -> Json:
+    """Path variables are `:name` in this format. Filters are there, switched off."""
+    segments = re.sub(r"{(\w+)}", r":\1", path).strip("/").split("/")
+    query = [_pair(parameter) | {"disabled": True} for parameter in parameters if parameter["in"] == "query"]
+    return {
+        "raw": "/".join([HOST, *segments]),
+        "host": [HOST],
+        "path": segments,
+        "query": query,
+        "variable": [_pair(parameter) for parameter in parameters if parameter["in"] == "path"],
+    }
+
+
+def _pair(parameter: Json) -> Json:
+    name, schema = parameter["name"], parameter["schema"]
+    return {"key": name, "value": _value(name, parameter["in"], schema), "description": parameter["description"]}
+
+
+def _value(name: str, location: str, schema: Any) -> str:
+    """An id is the variable of its name, anything else an example."""
+    if location == "path" and name.endswith("_id"):
+        return "{{" + re.sub(r"_(\w)", lambda found: found[1].upper(), name) + "}}"
+    return QUERIES.get(name) or str(schema["examples"][0])

@@ -1,0 +1,113 @@
+"""Files of the package as browsers get them: which there are, their types, and compressed.
+
+What may live here: bytes and headers, no requests. Which file has which address is said by `app.py`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections.abc import Iterator, Mapping
+from functools import cache, cached_property
+from html import escape
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import PurePosixPath
+from string import Template
+from types import MappingProxyType
+
+SECURITY_HEADERS: Mapping[str, str] = MappingProxyType(
+    {
+        "Content-Security-Policy": (
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+            "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        ),
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+    }
+)
+"""Of every page: nothing inline, nothing evaluated, nothing from or to another host. Icons may be `data:` images."""
+
+MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".json": "application/json",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".ts": "text/plain; charset=utf-8",
+    ".txt": "text/plain; charset=utf-8",
+}
+"""By the end of a file's name. Tables of the machine are not asked: they differ from machine to machine."""
+
+
+def media_type(name: str) -> str:
+    """Return the media type of a file, by the end of its name; that of plain text for any other ending."""
+    return MEDIA_TYPES.get(PurePosixPath(name).suffix, MEDIA_TYPES[".txt"])
+
+
+class Folder:
+    """Files of the package that may be served, each read once, by their path in the folder. One kept as `NAME.gz` is
+    served as `NAME`.
+    """
+
+    def __init__(self, root: Traversable, names: frozenset[str] | None = None) -> None:
+        """`names` are the files that may be served; all of the folder where it is `None`."""
+        self._root = root
+        self._names = names
+        self.read = cache(self._read)
+        """Name -> bytes, decompressed. Raises `FileNotFoundError`."""
+        self.compressed = cache(self._compress)
+        """Name -> bytes, compressed with gzip. Raises `FileNotFoundError`."""
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Of all files that may be served."""
+        if self._names is not None:
+            return self._names
+        return frozenset(name.removesuffix(".gz") for name in _below(self._root))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names
+
+    def _read(self, name: str) -> bytes:
+        compressed = self._root.joinpath(f"{name}.gz")
+        if compressed.is_file():
+            return gzip.decompress(compressed.read_bytes())
+        return self._root.joinpath(name).read_bytes()
+
+    def _compress(self, name: str) -> bytes:
+        compressed = self._root.joinpath(f"{name}.gz")
+        return compressed.read_bytes() if compressed.is_file() else gzip.compress(self.read(name), mtime=0)
+
+
+def _below(folder: Traversable) -> Iterator[str]:
+    """Paths of the files in a folder and in those below it; none where there is no folder."""
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        if entry.is_file():
+            yield entry.name
+        else:
+            yield from (f"{entry.name}/{name}" for name in _below(entry))
+
+
+PAGE = Folder(files("svc.http").joinpath("page"))
+"""What the pages have that are there without any build."""
+
+
+def filled(name: str, values: dict[str, str]) -> bytes:
+    """Return a page of `PAGE` with its `$name` variables filled."""
+    return Template(PAGE.read(name).decode()).substitute(values).encode()
+
+
+def notice(explanation: str, root: str, links: str = "") -> bytes:
+    """Return a small page that explains why nothing is at an address. `root` is the way from the page to the root of
+    the service, `links` are list items (HTML).
+    """
+    return filled("notice.html", {"text": escape(explanation), "root": root, "links": links})
+
+
+@cache
+def entity_tag(content: bytes) -> str:
+    """Return the strong `ETag` of these bytes, without quotes: equal on every node that serves equal bytes."""
+    return hashlib.blake2b(content, digest_size=12).hexdigest()

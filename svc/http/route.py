@@ -1,0 +1,291 @@
+"""What one row of the table of routes says: how the route is served, and what the documents say of it.
+
+The rows stand below their endpoints, and `svc.features.routes` makes one table of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, TypeVar, cast
+from uuid import UUID
+
+import msgspec
+
+from svc.http.body import BodyBudget
+from svc.http.callers.authentication import AuthPolicy, Caller
+from svc.http.callers.limits import RequestLimits, Turn
+from svc.http.callers.sessions import Site
+from svc.identify.pipeline.messages import Identify
+from svc.identify.records import RETENTION_MS
+from svc.kernel.access.audit import Audited
+from svc.kernel.access.credentials import KeyKind
+from svc.kernel.access.roles import Permission
+from svc.kernel.limits.quotas import Quotas
+from svc.kernel.limits.ratelimit import Use
+from svc.kernel.store.store import Store
+from svc.kernel.tenants.organization import Organization
+from svc.kernel.values.partitions import EndpointKey
+from svc.kernel.values.refusals import Refusal
+from svc.kernel.values.refused_requests import RefusedRequest
+from svc.kernel.values.trace_context import TraceContext
+from svc.kernel.work.mailbox import Mailbox
+from svc.kernel.work.watch.corruption import CorruptRows
+from svc.kernel.work.watch.store import StoreWatch
+from svc.world import World
+
+T = TypeVar("T")
+
+
+class Webhooks(NamedTuple):
+    """What the webhook routes use beside the store."""
+
+    due: Callable[[Iterable[EndpointKey]], None]
+    """As `Outbox.wake`, wherever the outbox runs: must be called after the commit of every change."""
+    removed: Callable[[EndpointKey], None]
+    """As `Outbox.removed`."""
+    is_behind: Callable[[], bool]
+    """As `Outbox.is_behind`."""
+    secrets_key: bytes
+    """As in `svc.features.webhooks.content.signature`."""
+    cursors_key: bytes
+    """As in `svc.kernel.values.cursor`."""
+    check_target: Callable[[str], Awaitable[Refusal | None]]
+    """What is the matter with a URL as a target, in a few seconds at most."""
+
+
+class Services(NamedTuple):
+    """The objects that endpoints use; made once, in `svc.serve.service`. `deferred_key`: see `deferred.signing_key`."""
+
+    world: World
+    watch: StoreWatch
+    """Whether the store commits, and its file is there."""
+    corrupt: CorruptRows
+    """What could not be read."""
+    store: Store
+    admission: Mailbox[Identify]
+    policy: AuthPolicy
+    deferred_key: bytes
+    """Signs deferred tokens."""
+    verdict_key: bytes
+    """As of `signed_verdict.verdict_key`."""
+    network_data: Callable[[], str]
+    """`ok`, `missing` or `stale`, now."""
+    note_refusal: Callable[[RefusedRequest], None]
+    """Counts it for `identification.refused`; never waits."""
+    webhooks: Webhooks
+    request_timeout_s: float
+    limits: RequestLimits
+    """On everything that takes a key beside identify."""
+    quotas: Quotas
+    bodies: BodyBudget
+    """Of the bodies that are arriving in this worker."""
+    end_viewers: Callable[[bytes], None]
+    """As `LiveHub.end`, in all workers."""
+    public_url: str | None = None
+    """Where people reach this service, without a slash at the end; `None` = by the `Host` of the request."""
+    try_key: str | None = None
+    """Secret of the public key of the page `/try`; `None` = there is no such page."""
+    event_retention_ms: int = RETENTION_MS
+    """For how long events are readable."""
+    is_store_answering: Callable[[], bool] = lambda: True
+    """Whether the store can be reached, as far as is known."""
+    parts: Mapping[type, object] = MappingProxyType({})
+    """What features keep beside the store, each by its type."""
+
+    def part(self, kind: type[T]) -> T:
+        """Return what a feature keeps beside the store. Raises `KeyError` if this service has no such part."""
+        return cast("T", self.parts[kind])
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """One request that was authenticated and whose body and query were decoded, as an endpoint gets it."""
+
+    request_id: UUID
+    route: Route
+    at_ms: int
+    """When it arrived; the only reading of the clock."""
+    headers: dict[str, str]
+    """Lower-case names; the values of a header that came more than once are joined with a comma."""
+    repeated: frozenset[str] = frozenset()
+    """Names of the headers that came more than once."""
+    caller: Caller | None
+    """`None` on routes without a key, and only there."""
+    platform: str | None
+    """What the body, else the header, says of the SDK's platform."""
+    path: Mapping[str, str] = MappingProxyType({})
+    """The variable segments of the path, by name."""
+    query: Any = None
+    """The route's query type, decoded; `None` where it has none."""
+    body: Any
+    """The route's body type, decoded; `None` where it has none."""
+    site: Site | None = None
+    """How the browser reached the service, on the paths of the console; `None` on all others."""
+    trace: TraceContext | None = None
+    """The trace that the request belongs to, with the request's own span; `None` where it names none."""
+    long_reads: Turn | None = None
+    """Its turn among the long reads of the service; `None` on routes without a key."""
+
+    @property
+    def organization(self) -> Organization:
+        """That of the caller. Raises `AssertionError` on a route that takes no key."""
+        assert self.caller is not None
+        return self.caller.organization
+
+    @property
+    def turn(self) -> Turn:
+        """What a long read of this request holds. Raises `AssertionError` on a route that takes no key."""
+        assert self.long_reads is not None
+        return self.long_reads
+
+
+class Stream(NamedTuple):
+    """A response body that is sent part by part, until it ends or nobody takes it."""
+
+    parts: AsyncGenerator[bytes]
+    media_type: str
+    close: Callable[[], None]
+    """Must be called when nothing more is sent, for whatever reason."""
+    is_file: bool = False
+    """Whether it is whole only with its end: the drain waits for that, and what fails has none."""
+
+
+Content = msgspec.Struct | Stream | Refusal | None
+"""What an endpoint responds with: a body of the schema, a stream, a refusal, or nothing. The route has the status."""
+
+
+class Outcome(NamedTuple):
+    """A response that has a status or headers of its own."""
+
+    body: Content
+    status: int = 200
+    """Of a body or of nothing; a refusal brings its own."""
+    headers: Mapping[str, str] = MappingProxyType({})
+
+
+RETRY_AFTER_S = 1
+"""When a client may find the store again."""
+NOT_NOW = Refusal("service_unavailable", retry_after_s=RETRY_AFTER_S)
+"""The store takes no writes now."""
+Handler = Callable[[Services, Call], Awaitable[Content | Outcome]]
+
+
+BASE = "/api/v1"
+CONSOLE_ROOT = "/console"
+"""Below it a session is a credential beside a management key (`sessions`)."""
+CONSOLE = "/console/api"
+"""What the console reads. A row that is served there acts on the credential's own organization."""
+ORGANIZATION = "/management/organizations/{organization_id}"
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+KEYED = ("unauthorized", "validation_error", "rate_limited")
+"""Codes that a route with a key may respond with."""
+EVERY_ROUTE = (
+    "bad_request",
+    "request_timeout",
+    "payload_too_large",
+    "validation_error",
+    "header_fields_too_large",
+    "internal_error",
+    "service_unavailable",
+)
+"""Codes that any route may respond with: what is not HTTP, comes too slowly or has a query it may not; and faults."""
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the table of routes. A field that is left out has the ordinary case."""
+
+    operation_id: str
+    method: Method = "GET"
+    path: str
+    """`{name}` stands for one segment, any but an empty one; `{name...}` at the end for all that follows."""
+    under: tuple[str, ...] = (BASE,)
+    """Where the path begins; empty = at the root."""
+    tag: str = ""
+    """Of `openapi.TAGS`: where the reference lists it. Empty, like the summary, where it does not."""
+    summary: str = ""
+    description: str = ""
+    request_headers: tuple[str, ...] = ()
+    """Of `parameters.REQUEST_HEADERS`, beside the key."""
+    response_headers: tuple[str, ...] = ()
+    """Of `parameters.RESPONSE_HEADERS`, on every response that reached admission."""
+    example: str = ""
+    """A body to show, as JSON; empty = an example of every field at once."""
+    handler: Handler
+    kinds: tuple[KeyKind, ...] = ()
+    """Keys that may call it; none = open to all. With keys, a path with `{organization_id}` is of their organization.
+    """
+    identifies: bool = False
+    """It identifies: requests count against the rate limit of admission, its transaction looks at the key again, and a
+    refusal is counted for `identification.refused`."""
+    audited: Audited = Audited()
+    """What the audit log says of a change by a management key or a member, beside what follows from path and body."""
+    needs: Permission | None = None
+    """What the role of a key or member must allow (`roles.ROLES_WITH`); see `permission` for those that say nothing."""
+    query: type[msgspec.Struct] | None = None
+    """What the query may say; nothing, where there is none."""
+    body: type[msgspec.Struct] | None = None
+    body_required: bool = True
+    """Whether it may not be left out; one that is left out is `{}`."""
+    response: type[msgspec.Struct] | None = None
+    """Of the response of `status`; `None` = it has no body."""
+    media_type: str = ""
+    """Of a response that is not JSON, several with a comma between; empty where `response` says it, or where there is
+    no body.
+    """
+    status: int = 200
+    other_responses: tuple[tuple[int, type[msgspec.Struct]], ...] = ()
+    """(status, body) of whatever else it responds with, errors aside."""
+    reads_for_all: bool = False
+    """It reads the store without a key: each address has an allowance (decisions 4)."""
+    from_browsers: bool = False
+    """Preflights are responded to (decisions 3.11)."""
+    errors: tuple[str, ...] = ()
+    """Codes it may respond with beyond those that every route has, and those that follow from the rest of the row."""
+
+    @property
+    def permission(self) -> Permission | None:
+        """What a role must allow: without `needs`, `read` for a `GET` and else `develop`; `None` if it takes no
+        management key.
+        """
+        if "management" not in self.kinds:
+            return None
+        return self.needs or ("read" if self.method == "GET" else "develop")
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Every code that it may respond with."""
+        following = {
+            "not_found": "{organization_id}" in self.path,
+            "insufficient_role": self.permission not in (None, "own", "read"),
+            "cross_origin_request": self.under[0].startswith(CONSOLE_ROOT),
+            "unsupported_media_type": self.body is not None,
+        }
+        implied = (*(KEYED if self.kinds else ()), *(code for code, follows in following.items() if follows))
+        return tuple(dict.fromkeys((*implied, *self.errors, *EVERY_ROUTE)))
+
+    @property
+    def documented_path(self) -> str:
+        """The path from `BASE` on where it is served there, else whole."""
+        return self.path if not self.under or BASE in self.under else self.under[0] + self.path
+
+    @property
+    def use(self) -> Use | None:
+        """The allowance that its requests count against (decisions 4); `None` if admission limits them, and for routes
+        without a key.
+        """
+        if not self.kinds or self.identifies:
+            return None
+        if self.kinds == ("management",):
+            return "management"
+        return "client" if "public" in self.kinds else "read"
+
+    @property
+    def empty_body(self) -> bytes:
+        """What a missing body is decoded as: `{}`, or no bytes, which is refused, where a body is required."""
+        return b"" if self.body_required else b"{}"
+
+
+console_route = partial(Route, under=(CONSOLE,), tag="Console", kinds=("management",))
+"""A row that the pages of the console read."""

@@ -1,1 +1,0 @@
-"""What `svc inspect` and exports show of a store, row by row."""

@@ -1,1 +1,0 @@
-"""What changes a store as a whole: an upgrade, a move to another engine, compaction, a new pepper."""

@@ -38,7 +38,7 @@ from bench.reports import device_report
 from svc.features.exports.hourly import HOLD_MS, HOUR_MS
 from svc.features.exports.sql_installation import install
 from svc.features.tables import TABLES
-from svc.features.upgrade.migrations import MIGRATIONS, migrate
+from svc.features.upgrade.migrations import MIGRATIONS
 from svc.identify.events.archive import deflate
 from svc.identify.records import Event
 from svc.kernel.store.engine import Writer
@@ -46,6 +46,7 @@ from svc.kernel.store.group import Write
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.versions import migrate
 from svc.kernel.tenants.organization import Organization
 from svc.kernel.tenants.tables import ORGANIZATIONS
 from svc.kernel.values.timestamps import read_timestamp, timestamp

@@ -16,6 +16,7 @@ from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.local import LocalStore
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.schema.codec import CorruptionError
+from tests.support.schemas import program_with
 from tests.support.worlds import inline
 
 PAGE = 4096
@@ -85,9 +86,8 @@ def test_the_child_process_is_reaped(data: Path, opened: CountingStore):
         os.waitpid(check._process, os.WNOHANG)
 
 
-def test_an_older_store_is_not_checked_while_it_is_upgraded(data: Path, monkeypatch: pytest.MonkeyPatch):
-    with monkeypatch.context() as later:
-        later.setattr("svc.cli.store.early_integrity_check.MIGRATIONS", (*MIGRATIONS, lambda _: None))
+def test_an_older_store_is_not_checked_while_it_is_upgraded(data: Path):
+    with program_with(migrations=(*MIGRATIONS, lambda _: None)):
         assert EarlyIntegrityCheck.begin(data) is None
     with closing(LmdbEngine.open(data / "store")):  # nothing has it open any more
         pass

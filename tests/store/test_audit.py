@@ -187,7 +187,7 @@ def test_the_log_is_written_and_deleted_in_one_place_each():
         if isinstance(node, ast.ImportFrom) and "AUDIT" in {alias.name for alias in node.names}
     }
     assert naming == {
-        "svc/features/organizations/jobs.py",
+        "svc/kernel/access/audit_jobs.py",
         "svc/features/audit/queries.py",
         "svc/features/checks/invariants.py",
         "svc/features/inspection/inspection.py",

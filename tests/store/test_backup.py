@@ -26,7 +26,7 @@ from svc.features.backup.segments import (
 from svc.features.checks.verification import Verification
 from svc.features.keys.command import fresh_key
 from svc.features.organizations.jobs import create_organization
-from svc.features.upgrade.migrations import MIGRATIONS, NewerStoreError
+from svc.features.upgrade.migrations import MIGRATIONS
 from svc.kernel.access.credentials import digest
 from svc.kernel.access.key_jobs import store_key
 from svc.kernel.access.session_jobs import begin_session, put_link
@@ -36,16 +36,17 @@ from svc.kernel.store.directory import DirectoryError
 from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.engine import Writer as EngineWriter
 from svc.kernel.store.held_files import exclusive
-from svc.kernel.store.opening import open_store
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import Batch, pack_batch
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
 from svc.kernel.store.tables import META
+from svc.kernel.store.versions import NewerStoreError
 from svc.kernel.tenants.tables import BALANCES, LEDGER, ORGANIZATIONS
 from svc.kernel.values.timestamps import timestamp
 from tests.support.backup import BackedUp, put, recorded, recorded_batches, rows_of
+from tests.support.schemas import program_with
 
 TIMELINE = b"t" * 16
 HOUR_MS = 3_600_000
@@ -616,22 +617,15 @@ def test_a_log_that_leads_to_a_newer_store_is_rejected(world: BackedUp, tmp_path
     assert not (tmp_path / "new").exists()
 
 
-def test_an_older_snapshot_is_upgraded(world: BackedUp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_older_snapshot_is_upgraded(world: BackedUp, tmp_path: Path):
     taken = world.snapshot()
     later = (*MIGRATIONS, lambda transaction: None)
-    for module in (
-        "svc.kernel.store.opening",
-        "svc.kernel.store.reading",
-        "svc.features.backup.restore",
-    ):
-        monkeypatch.setattr(f"{module}.MIGRATIONS", later)
-    assert open_store.__kwdefaults__ is not None
-    monkeypatch.setitem(open_store.__kwdefaults__, "migrations", later)
-    with pytest.raises(DirectoryError, match="older program"), snapshots.read_only(taken.file, live=False):
-        pass
-    world.restore(tmp_path / "new")
-    with world.opened(tmp_path / "new") as store, store.read() as snapshot:
-        assert snapshot.get(META, "version") == len(later)
+    with program_with(migrations=later):
+        with pytest.raises(DirectoryError, match="older program"), snapshots.read_only(taken.file, live=False):
+            pass
+        world.restore(tmp_path / "new")
+        with world.opened(tmp_path / "new") as store, store.read() as snapshot:
+            assert snapshot.get(META, "version") == len(later)
 
 
 @pytest.mark.slow

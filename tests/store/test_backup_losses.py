@@ -12,9 +12,9 @@ from svc.features.backup import copied_up_to, snapshots
 from svc.features.backup.follower import Follower, NotResumed, Resumed, resume
 from svc.features.backup.restore import LossError
 from svc.features.backup.segments import SegmentFile, listed
-from svc.features.upgrade.migrations import NewerStoreError
 from svc.kernel.store import operations
 from svc.kernel.store.directory import DirectoryError
+from svc.kernel.store.versions import NewerStoreError
 from tests.support.backup import BackedUp, recorded
 
 HOURS = 3

@@ -53,6 +53,7 @@ from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.ids import DAY_MS, first_id
 from tests.spec.automation import Automation
 from tests.support.live import live_service, report
+from tests.support.schemas import program_with
 from tests.support.serving_postgresql import faults
 
 NOW_MS = 1_767_225_600_000
@@ -144,8 +145,12 @@ async def test_rows_of_a_visitor_in_a_new_table_are_erased_as_declared(tmp_path:
         Table("names", Key(organization=U32, visitor_id=VISITOR_ID), Opaque(), FOR_EVER, ErasedByKey("visitor_id")),
         Table("remarks", NOTES.key, Opaque(), FOR_EVER, ErasedByKey("subject")),
     ]
-    monkeypatch.setattr("svc.kernel.store.opening.TABLES", (*TABLES, *added))
     monkeypatch.setattr(policies, "ERASED_BY_KEY", policies.by_key((*TABLES, *added)))
+    with program_with(tables=(*TABLES, *added)):
+        await _erased_as_declared(tmp_path, added)
+
+
+async def _erased_as_declared(tmp_path: Path, added: list[Table[Any]]) -> None:
     async with live_service(tmp_path) as live:
         _, public = live.issue()
         answers = [(await live.identify(public, report(device))).json() for device in (1, 2)]

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 import trio
 
-from svc.features.upgrade.migrations import MIGRATIONS, NewerStoreError
+from svc.features.upgrade.migrations import MIGRATIONS
 from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import StoreFullError
 from svc.kernel.store.tables import META
+from svc.kernel.store.versions import NewerStoreError
 from svc.kernel.tenants.tables import BALANCES
 from svc.world import Undisturbed, World
 from tests.support.engines import Wrapped, opening

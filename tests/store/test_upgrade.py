@@ -18,7 +18,7 @@ from svc.features.backup import snapshots
 from svc.features.backup.restore import Restoring, restore
 from svc.features.checks.verification import Verification
 from svc.features.upgrade import upgrade as upgrading
-from svc.features.upgrade.migrations import MIGRATIONS, Migration, NewerStoreError, OlderStoreError
+from svc.features.upgrade.migrations import MIGRATIONS
 from svc.features.upgrade.upgrade import FOLDER, Upgraded, upgrade
 from svc.identify.matching import Statistics, StatisticsUpdate
 from svc.identify.queries.learned import PRODUCTION, load_class, load_statistics
@@ -26,15 +26,18 @@ from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.store.directory import DirectoryError, open_directory
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.schema.codec import Opaque
+from svc.kernel.store.schema.schema import Migration
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import QUIET
 from svc.kernel.store.store import StoreFullError
 from svc.kernel.store.tables import META
+from svc.kernel.store.versions import NewerStoreError, OlderStoreError
 from svc.kernel.tenants.tables import BALANCES
 from svc.world import World
 from tests.domain.matching_world import features_of
 from tests.store.release import RELEASED, unpack
 from tests.support.backup import rows_of
+from tests.support.schemas import program_with
 
 MAP_BYTES = 64 << 20
 WORLD = World.real()
@@ -186,7 +189,7 @@ def test_too_little_space_for_the_migration_leaves_the_store_unchanged(data: Pat
     assert contents(data / "store") == before
 
 
-def test_a_newer_store_is_rejected_and_no_table_is_created_in_it(data: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_newer_store_is_rejected_and_no_table_is_created_in_it(data: Path):
     upgraded(data, mark)
     file = data / "store" / "data.mdb"
     before = file.read_bytes()
@@ -194,17 +197,17 @@ def test_a_newer_store_is_rejected_and_no_table_is_created_in_it(data: Path, mon
         with pytest.raises(NewerStoreError, match="run the newer program"):
             open_it(data)
     added = replace(BALANCES, name="later_table")
-    monkeypatch.setattr("svc.kernel.store.opening.TABLES", (META, added))
-    with pytest.raises(NewerStoreError):
+    with program_with(tables=(META, added)), pytest.raises(NewerStoreError):
         open_directory(data, WORLD.run_sync, WORLD.entropy, map_bytes=MAP_BYTES)
     assert file.read_bytes() == before
 
 
-def test_commands_reject_an_older_store_and_leave_it_unchanged(data: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(open_store.__kwdefaults__, "migrations", (*MIGRATIONS, mark))
-    with pytest.raises(OlderStoreError, match="`svc serve` on it, which keeps a copy"):
+def test_commands_reject_an_older_store_and_leave_it_unchanged(data: Path):
+    with (
+        program_with(migrations=(*MIGRATIONS, mark)),
+        pytest.raises(OlderStoreError, match="`svc serve` on it, which keeps a copy"),
+    ):
         open_directory(data, WORLD.run_sync, WORLD.entropy, map_bytes=MAP_BYTES)
-    monkeypatch.undo()
     open_directory(data, WORLD.run_sync, WORLD.entropy, map_bytes=MAP_BYTES).store.close()
 
 

@@ -21,7 +21,6 @@ from svc.cli.store.initialize import initialize
 from svc.cli.store.upgrade import keep_settings
 from svc.command.data_directory import opened_directory
 from svc.features.tables import TABLES
-from svc.features.upgrade.migrations import NewerStoreError
 from svc.http.waiting import Obstructed, can_serve
 from svc.identify.useragent import load_patterns
 from svc.kernel.config import Config, ConfigError
@@ -41,6 +40,7 @@ from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from svc.kernel.store.postgresql.rehearsal import rehearse_now
 from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.kernel.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
+from svc.kernel.store.versions import NewerStoreError
 from svc.kernel.values.errors import OperatorError
 from svc.kernel.work.leader import Leadership
 from svc.kernel.work.watch.clock import BEHIND_MS

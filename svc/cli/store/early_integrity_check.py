@@ -11,11 +11,11 @@ from contextlib import closing
 from enum import IntEnum
 from pathlib import Path
 
-from svc.features.upgrade.migrations import MIGRATIONS
 from svc.kernel.store.engine import CheckDepth, EngineError
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.opening import version_of
 from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.schema.schema import installed
 from svc.kernel.store.store import Store
 
 
@@ -73,7 +73,7 @@ def _is_older(store: Path) -> bool:
     """Whether an upgrade comes first. A store that cannot be read is none: the check says what is wrong with it."""
     try:
         with closing(LmdbEngine.open_read_only(store, live=True)) as engine:
-            return 0 < version_of(engine) < len(MIGRATIONS)
+            return 0 < version_of(engine) < installed().version
     except (CorruptionError, EngineError):
         return False
 

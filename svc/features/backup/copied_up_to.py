@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from svc.features.upgrade.migrations import NewerStoreError
 from svc.kernel.store import durable_files, operations
 from svc.kernel.store import held_files as files
 from svc.kernel.store.directory import DirectoryError
 from svc.kernel.store.schema.operation_log import Following
 from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.store.versions import NewerStoreError
 from svc.kernel.values.timestamps import timestamp
 
 INTERVAL_MS = 10_000

@@ -23,8 +23,9 @@ from svc.features.tables import TABLES
 from svc.kernel.store.engine import Engine, KeyRange, MissingTableError, Reader, Writer
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.reading import ReadOnlyStore
+from svc.kernel.store.schema.schema import installed
 from svc.kernel.store.schema.table import Table
-from svc.kernel.store.snapshot import Snapshot, Transaction, check_row
+from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import QUIET, Steps, counted
 from svc.kernel.store.tables import FOLLOWING, META, OPERATIONS
 from svc.kernel.values.errors import OperatorError
@@ -212,7 +213,7 @@ def copied_here(store: ReadOnlyStore, map_bytes: int, steps: Steps) -> Generator
     """
     names = [table.name for table in TABLES]
     with TemporaryDirectory(prefix="svc-") as folder:
-        engine = LmdbEngine.open(Path(folder), map_bytes=map_bytes, durable=False, check_row=check_row)
+        engine = LmdbEngine.open(Path(folder), map_bytes=map_bytes, durable=False, check_row=installed().check_row)
         with closing(engine):
             engine.open_tables(names, create=True)
             with store.read() as snapshot:

@@ -20,8 +20,6 @@ from svc.features.backup.copied_up_to import CopiedUpTo, Loss
 from svc.features.backup.move import up_to
 from svc.features.backup.snapshots import BackupSnapshot
 from svc.features.checks.verification import Verification, faults
-from svc.features.tables import TABLES
-from svc.features.upgrade.migrations import MIGRATIONS, NewerStoreError
 from svc.kernel.access.session_jobs import end_all
 from svc.kernel.store import durable_files, operations
 from svc.kernel.store import held_files as files
@@ -33,7 +31,9 @@ from svc.kernel.store.opening import open_store
 from svc.kernel.store.reading import read_only
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import Batch
+from svc.kernel.store.schema.schema import installed
 from svc.kernel.store.steps import Steps
+from svc.kernel.store.versions import NewerStoreError
 from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.timestamps import timestamp
 from svc.world import RunSync
@@ -113,9 +113,9 @@ def restore(
     """
     to_ms = restoring.to_ms
     chosen = choose(source, to_ms)
-    if chosen.manifest.store_version > len(MIGRATIONS):
+    if chosen.manifest.store_version > installed().version:
         raise NewerStoreError(
-            f"{chosen.path} has version {chosen.manifest.store_version} and this program knows {len(MIGRATIONS)}: "
+            f"{chosen.path} has version {chosen.manifest.store_version} and this program knows {installed().version}: "
             "restore it with a newer one"
         )
     with files.reporting("cannot read", directory):
@@ -270,7 +270,7 @@ class _Batches:
 
 
 def _apply(store: Path, batches: Iterable[tuple[int, Batch]], map_bytes: int) -> None:
-    known = {table.name for table in TABLES}
+    known = {*installed().names}
     opened: set[str] = set()
     with closing(LmdbEngine.open(store, map_bytes=map_bytes, durable=False)) as engine:
         left = iter(batches)

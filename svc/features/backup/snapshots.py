@@ -18,15 +18,15 @@ import msgspec
 
 from svc.features.backup import copied_up_to, segments
 from svc.features.checks.verification import Verification, faults
-from svc.features.tables import TABLES
-from svc.features.upgrade.migrations import NewerStoreError
 from svc.kernel.store import durable_files, operations
 from svc.kernel.store import held_files as files
 from svc.kernel.store.directory import DirectoryError
 from svc.kernel.store.reading import read_only
 from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.schema.schema import installed
 from svc.kernel.store.steps import Steps
 from svc.kernel.store.tables import META
+from svc.kernel.store.versions import NewerStoreError
 
 FORMAT = 1
 _NAME = re.compile(r"snapshot-\d{8}T\d{6}\.\d{3}Z")
@@ -161,7 +161,7 @@ def _verified(file: Path, taken_at_ms: int, digest: str, taking: Taking, steps: 
             bytes=file.stat().st_size,
             blake3=digest,
             pepper=taking.pepper is not None,
-            rows={table.name: snapshot.count(table) for table in TABLES},
+            rows={table.name: snapshot.count(table) for table in installed().tables},
             verified=taking.verification,
         )
 

@@ -18,7 +18,6 @@ import msgspec
 
 from svc.features.exports.columns import KINDS, plain_row
 from svc.identify.tables.events import EVENTS
-from svc.kernel.store.postgresql.connection.wire import Statement
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.values.timestamps import timestamp
 
@@ -55,7 +54,6 @@ _WITHOUT_EVENT = """svc.sql_events s where not exists
 COUNT_WITHOUT_EVENT = f"select count(*) from {_WITHOUT_EVENT}".encode()
 DELETE_WITHOUT_EVENT = f"delete from {_WITHOUT_EVENT}".encode()
 
-HAS_TABLE = b"select to_regclass('svc.sql_events') is not null"
 MADE_COLUMNS = b"""
 select attname::text from pg_catalog.pg_attribute
 where attrelid = to_regclass('svc.sql_events') and attnum > 0 and not attisdropped
@@ -170,14 +168,6 @@ def grant(role: str) -> tuple[str, ...]:
         f"grant usage on schema svc to {quoted}",
         f"grant select on svc.sql_events, svc.sql_organizations to {quoted}",
     )
-
-
-def additions(rows: Iterable[tuple[bytes, bytes]]) -> list[Statement]:
-    """Return the statement that adds the rows of these events, given as (key, value) of the store; an empty list if
-    there are none.
-    """
-    encoded = encoded_rows(rows)
-    return [Statement(ADD_ROWS, (encoded,))] if encoded != b"[]" else []
 
 
 def encoded_rows(rows: Iterable[tuple[bytes, bytes]]) -> bytes:

@@ -8,7 +8,6 @@ were is kept in `tests/store/released`, with a store of each version that was re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -25,16 +24,13 @@ from svc.kernel.access.key_jobs import counted_keys
 from svc.kernel.store.installation import derive_region
 from svc.kernel.store.schema.codec import Key, Opaque
 from svc.kernel.store.schema.key_parts import U32
+from svc.kernel.store.schema.schema import Migration
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.store.tables import META
 from svc.kernel.tenants.billing import Usage, counters
 from svc.kernel.tenants.holding_jobs import keep
 from svc.kernel.tenants.tables import CREDITS, LEDGER, ORGANIZATIONS
-from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.ids import DAY_MS
-
-Migration = Callable[[Transaction], None]
 
 FORMER_TABLES = ("events_by_level", "events_by_visitor", "events_by_facet")
 """Of earlier versions, and empty since: while a store is upgraded they are open, too. A name is never reused."""
@@ -144,31 +140,3 @@ MIGRATIONS: tuple[Migration, ...] = (
     _sixth_version,
     _seventh_version,
 )
-
-
-class NewerStoreError(OperatorError):
-    """The store was written by a later version of the service."""
-
-
-class OlderStoreError(OperatorError):
-    """The store was written by an earlier version of the service, and has to be upgraded first."""
-
-
-def refuse_newer(version: int, known: int) -> None:
-    """Raise `NewerStoreError` if the store's version is above `known`, the latest that this program knows."""
-    if version > known:
-        raise NewerStoreError(
-            f"the store has version {version} and this program knows {known}: "
-            "run the newer program, or restore a backup that this one made"
-        )
-
-
-def migrate(transaction: Transaction, migrations: Sequence[Migration]) -> None:
-    """Run the missing migrations of the store in the caller's transaction. Version N is the result of the first N
-    migrations. Raises `NewerStoreError`.
-    """
-    version = transaction.get(META, "version") or 0
-    refuse_newer(version, len(migrations))
-    for number, migration in enumerate(migrations[version:], start=version + 1):
-        migration(transaction)
-        transaction.put(META, ("version",), number)

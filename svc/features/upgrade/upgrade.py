@@ -16,16 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from svc.features.backup.snapshots import Manifest, copied, keep
-from svc.features.upgrade.migrations import MIGRATIONS, Migration, refuse_newer
 from svc.kernel.store import held_files as files
 from svc.kernel.store.directory import DirectoryError, has_store
 from svc.kernel.store.engine import EngineError, InUseError
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.lmdb.holders import sole_user
 from svc.kernel.store.opening import open_store, version_of
-from svc.kernel.store.snapshot import check_row
+from svc.kernel.store.schema.schema import Migration, installed
 from svc.kernel.store.store import ReadTransaction
 from svc.kernel.store.tables import META
+from svc.kernel.store.versions import refuse_newer
 from svc.world import RunSync
 
 FOLDER = "before-upgrade"
@@ -52,7 +52,7 @@ def upgrade(
     program: str,
     now_ms: Callable[[], int],
     copy: bool = True,
-    migrations: Sequence[Migration] = MIGRATIONS,
+    migrations: Sequence[Migration] | None = None,
 ) -> Upgraded | None:
     """Upgrade the store of a data directory; return `None` if there is no store, or it is not older. Raises
     `DirectoryError`, `migrations.NewerStoreError` and `StoreFullError`; the store is then unchanged.
@@ -61,7 +61,7 @@ def upgrade(
     if not has_store(directory):
         return None
     with closing(_as_it_is(path)) as engine:
-        before = version_of(engine)
+        before, migrations = version_of(engine), installed().migrations if migrations is None else migrations
     refuse_newer(before, len(migrations))
     if before in (0, len(migrations)):
         return None
@@ -82,7 +82,7 @@ def upgrade(
 def _as_it_is(path: Path) -> LmdbEngine:
     """The store, to be read whatever its version is."""
     try:
-        return LmdbEngine.open_read_only(path, live=True, check_row=check_row)
+        return LmdbEngine.open_read_only(path, live=True, check_row=installed().check_row)
     except EngineError as error:
         raise DirectoryError(f"{path} cannot be read as a store: {error}") from error
 

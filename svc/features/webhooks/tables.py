@@ -82,6 +82,7 @@ DUE = Table(
     Opaque(),
     With("webhook_deliveries"),
     ErasedBy("erase_identification"),
+    counted=True,
     invariants=("schedule",),
 )
 """The schedule of each endpoint is a range, and one that has a million rows to wait for is in nobody's way."""

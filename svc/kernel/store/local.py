@@ -12,10 +12,10 @@ from typing import TypeVar
 
 import trio
 
-from svc.features.tables import TABLES
 from svc.kernel.store.engine import Engine, StoreFullError, UnavailableError
 from svc.kernel.store.group import Group, Job, Write
 from svc.kernel.store.schema.codec import CorruptPageError
+from svc.kernel.store.schema.schema import installed
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.store import Store, StoreSpace, StoreStatistics, nothing, rehearsal
 from svc.world import RunSync, Undisturbed, elapsed_s
@@ -138,7 +138,7 @@ class LocalStore(Store):
         """See `Store.space`, as it is now; reads every reader slot and asks every table."""
         space = self.engine.space()
         with self.read() as snapshot:
-            rows = {table.name: snapshot.count(table) for table in TABLES}
+            rows = {table.name: snapshot.count(table) for table in installed().tables}
         return StoreSpace(space.disk_free_bytes, space.readers, space.reader_lag, rows)
 
     async def measured(self) -> StoreSpace:

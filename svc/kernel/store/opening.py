@@ -8,17 +8,16 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from svc.features.tables import TABLES
-from svc.features.upgrade.migrations import FORMER_TABLES, MIGRATIONS, Migration, OlderStoreError, migrate, refuse_newer
 from svc.kernel.store.engine import Engine, EngineError, MissingTableError, OpenEngine, StoreFullError
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.lmdb.environment import DEFAULT_MAP_BYTES, FILE
 from svc.kernel.store.local import LocalStore
 from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.schema.codec import CorruptionError
-from svc.kernel.store.snapshot import check_row
+from svc.kernel.store.schema.schema import Migration, installed
 from svc.kernel.store.store import ReadTransaction, Store, rehearsal
 from svc.kernel.store.tables import META
+from svc.kernel.store.versions import OlderStoreError, migrate, refuse_newer
 from svc.world import RunSync, wall_clock_ms
 
 
@@ -28,7 +27,7 @@ def open_store(
     *,
     map_bytes: int = DEFAULT_MAP_BYTES,
     durable: bool = True,
-    migrations: Sequence[Migration] = MIGRATIONS,
+    migrations: Sequence[Migration] | None = None,
     upgrade: bool = True,
     now_ms: Callable[[], int] = wall_clock_ms,
     open_engine: OpenEngine | None = None,
@@ -37,17 +36,19 @@ def open_store(
     `durable=False` skips the fsync, for stores that are thrown away. `now_ms`: the clock for the time of a commit,
     while changes are recorded for a follower.
 
-    Raises `migrations.NewerStoreError` if a later version of the service has written the store,
-    `migrations.OlderStoreError`, `EngineError` and `CorruptionError`.
+    Raises `NewerStoreError` if a later version of the service has written the store,
+    `OlderStoreError`, `EngineError` and `CorruptionError`.
     """
     engine = engine_at(location, map_bytes=map_bytes, durable=durable, open_engine=open_engine)
+    schema = installed()
+    migrations = schema.migrations if migrations is None else migrations
     try:
         version = version_of(engine)
         _refuse_other_versions(version, len(migrations), upgrade=upgrade)
         _refuse_missing_tables(engine, version, len(migrations))
-        engine.open_tables([table.name for table in TABLES], create=True)
+        engine.open_tables(schema.names, create=True)
         if version < len(migrations):
-            engine.open_tables(engine.tables().intersection(FORMER_TABLES))
+            engine.open_tables(engine.tables().intersection(schema.former_tables))
         store = LocalStore(engine, run_sync, now_ms)
         _migrate(store, migrations)
     except BaseException:
@@ -73,7 +74,7 @@ def write_problem(directory: Path, map_bytes: int = DEFAULT_MAP_BYTES) -> str | 
     if not (directory / FILE).exists():
         return None
     try:
-        with closing(LmdbEngine.open(directory, map_bytes=map_bytes, check_row=check_row)) as engine:
+        with closing(LmdbEngine.open(directory, map_bytes=map_bytes, check_row=installed().check_row)) as engine:
             engine.open_tables([META.name])
             engine.write(rehearsal, may_use_reserve=True)
     except (MissingTableError, StoreFullError, CorruptionError):
@@ -97,10 +98,12 @@ def engine_at(
     what opening raises.
     """
     if isinstance(location, Path):
-        return (open_engine or LmdbEngine.open)(location, map_bytes=map_bytes, durable=durable, check_row=check_row)
+        return (open_engine or LmdbEngine.open)(
+            location, map_bytes=map_bytes, durable=durable, check_row=installed().check_row
+        )
     from svc.kernel.store.postgresql.engine import PostgresqlEngine  # noqa: PLC0415  commands start faster without
 
-    return PostgresqlEngine.open(location, map_bytes=map_bytes, durable=durable, check_row=check_row)
+    return PostgresqlEngine.open(location, map_bytes=map_bytes, durable=durable, check_row=installed().check_row)
 
 
 def version_of(engine: Engine) -> int:
@@ -135,6 +138,6 @@ def _refuse_missing_tables(engine: Engine, version: int, known: int) -> None:
             if not made_meanwhile and any(snapshot.reader.count(name) for name in names):
                 raise CorruptionError("the store has rows, and nothing says of which version they are")
     if version == known:
-        missing = sorted({table.name for table in TABLES} - names)
+        missing = sorted({*installed().names} - names)
         if missing:
             raise CorruptionError(f"the store has lost the table {missing[0]}")

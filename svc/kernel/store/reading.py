@@ -11,17 +11,16 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from svc.features.tables import TABLES
-from svc.features.upgrade.migrations import MIGRATIONS, NewerStoreError
 from svc.kernel.store.directory import NO_STORE, DirectoryError
 from svc.kernel.store.engine import CheckDepth, Engine, EngineError, MissingTableError
 from svc.kernel.store.lmdb.engine import FileSize, LmdbEngine, ReaderSlot
 from svc.kernel.store.opening import engine_at, version_of
 from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.schema.codec import CorruptionError
-from svc.kernel.store.snapshot import check_row
+from svc.kernel.store.schema.schema import installed
 from svc.kernel.store.steps import Steps
 from svc.kernel.store.store import ReadTransaction
+from svc.kernel.store.versions import NewerStoreError
 
 
 class OlderFileError(DirectoryError):
@@ -91,7 +90,7 @@ def read_only(path: Path, *, live: bool) -> Generator[ReadOnlyFile]:
     if not file.is_file():
         raise DirectoryError(f"{file} is not there")
     try:
-        engine = LmdbEngine.open_read_only(file.parent if live else file, live=live, check_row=check_row)
+        engine = LmdbEngine.open_read_only(file.parent if live else file, live=live, check_row=installed().check_row)
     except EngineError as error:
         raise DirectoryError(f"{file} cannot be read as a store: {error}") from error
     try:
@@ -120,19 +119,17 @@ def read_only_database(url: StoreUrl) -> Generator[ReadOnlyStore]:
 
 def _open_tables(engine: Engine, file: Path | StoreUrl) -> None:
     try:
-        version = version_of(engine)
+        version, known = version_of(engine), installed().version
         if not version:
             raise DirectoryError(NO_STORE.format(file))
-        if version > len(MIGRATIONS):
-            raise NewerStoreError(
-                f"{file} has version {version} and this program knows {len(MIGRATIONS)}: use a newer one"
-            )
-        if version < len(MIGRATIONS):
+        if version > known:
+            raise NewerStoreError(f"{file} has version {version} and this program knows {known}: use a newer one")
+        if version < known:
             raise OlderFileError(
                 f"{file} was written by an older program: start the service on it once, or restore it, which brings it "
                 "up to date"
             )
-        engine.open_tables(table.name for table in TABLES)
+        engine.open_tables(installed().names)
     except MissingTableError:
         raise DirectoryError(f"{file} is corrupt: it has lost a table; restore it from a backup") from None
     except EngineError as error:

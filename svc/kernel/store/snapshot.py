@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-from svc.features.tables import TABLES
 from svc.kernel.store.engine import KeyRange, Reader, Writer, after_prefix
 from svc.kernel.store.overlay import Recording
 from svc.kernel.store.schema.codec import CorruptionError
@@ -19,17 +18,6 @@ from svc.kernel.store.steps import ROWS_A_STEP, Steps
 K = TypeVar("K")
 T = TypeVar("T")
 V = TypeVar("V")
-
-_CHECKS = {table.name: table.verify_checksum for table in TABLES}
-
-
-def check_row(table: str, key: bytes, value: bytes) -> None:
-    """Verify the checksum of a row; this is the store's `CheckRow`. A row of a table that this version does not have
-    passes. Raises `CorruptionError`.
-    """
-    check = _CHECKS.get(table)
-    if check is not None:
-        check(key, value)
 
 
 class Snapshot:

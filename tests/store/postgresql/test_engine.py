@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from svc.features.tables import TABLES
-from svc.features.upgrade.migrations import MIGRATIONS, NewerStoreError, OlderStoreError
+from svc.features.upgrade.migrations import MIGRATIONS
 from svc.kernel.store.engine import EngineError, KeyRange, StoreFullError, Writer
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.postgresql import statements
@@ -19,6 +19,7 @@ from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.engine import HELD_ROWS, PostgresqlEngine
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.tables import META
+from svc.kernel.store.versions import NewerStoreError, OlderStoreError
 from svc.kernel.tenants.tables import BALANCES
 from svc.world import pause
 from tests.support.cutting_proxy import CuttingProxy

@@ -15,8 +15,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
-from svc.features.exports.sql_events import HAS_TABLE, additions
-from svc.identify.tables.events import EVENTS
 from svc.kernel.store.engine import (
     OUTSIDE,
     CheckDepth,
@@ -28,7 +26,7 @@ from svc.kernel.store.engine import (
     StoreFullError,
     Writer,
 )
-from svc.kernel.store.postgresql import statements
+from svc.kernel.store.postgresql import sql_rows, statements
 from svc.kernel.store.postgresql.connection.errors import DISK_FULL, ConnectionLostError, DatabaseError, SqlError
 from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.values import TRUE, byteas, int4, integer
@@ -122,7 +120,7 @@ class PostgresqlEngine:
         del may_use_reserve
         add = [statements.ADD_EVERY_FENCE] if "organizations" in self._tables else []
         begin = [statements.BEGIN, statements.LOCK_ROWS_OF_NONE, *add, statements.TAKE_EVERY_FENCE, statements.COMMITS]
-        wire, results = self._begun([Statement(sql) for sql in (*begin, HAS_TABLE)])
+        wire, results = self._begun([Statement(sql) for sql in (*begin, sql_rows.HAS_TABLE)])
         *_, taken, commits, has_sql_events = results
         commit = integer(commits.rows[0][0]) - taken.changed
         writer = PostgresqlWriter(wire, self._tables, commit, sql_events=has_sql_events.rows[0][0] == TRUE)
@@ -383,8 +381,8 @@ class PostgresqlWriter(PostgresqlReader):
         held, self._held = self._held, defaultdict(dict)
         self._held_rows = self._held_bytes = 0
         writes = [Statement(statements.write(table), _columns(table, rows)) for table, rows in held.items() if rows]
-        if self._sql_events and EVENTS.name in held:
-            writes += additions(held[EVENTS.name].items())
+        if self._sql_events:
+            writes += sql_rows.statements(lambda table: held.get(table, {}).items())
         self._changed |= bool(writes)
         return self._sent([*writes, *then])[len(writes) :] if writes or then else []
 

@@ -30,13 +30,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import trio
 
-from svc.features.exports.sql_events import additions
-from svc.features.tables import TABLES
-from svc.identify.tables.events import EVENTS
 from svc.kernel.store.engine import EngineError, UnavailableError
 from svc.kernel.store.group import Group, Hint, Job, LeaseEpoch, LeaseLostError, Settled
 from svc.kernel.store.overlay import Raw
-from svc.kernel.store.postgresql import statements
+from svc.kernel.store.postgresql import sql_rows, statements
 from svc.kernel.store.postgresql.cluster.leases import lease_fence, lost_leases
 from svc.kernel.store.postgresql.connection.errors import READ_ONLY, ConnectionLostError, SqlError
 from svc.kernel.store.postgresql.connection.values import int4s, integer
@@ -56,8 +53,8 @@ from svc.kernel.store.postgresql.rows import (
 from svc.kernel.store.postgresql.statements import organization_of
 from svc.kernel.store.postgresql.statistics import PostgresqlStatistics
 from svc.kernel.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
-from svc.kernel.store.schema.key_parts import UUID_V7
 from svc.kernel.store.schema.operation_log import Changes
+from svc.kernel.store.schema.schema import installed
 from svc.kernel.store.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -295,7 +292,7 @@ class Transactions:
         try:
             left = {row_key: raw for row_key, raw in written.rows.items() if early.get(row_key) != raw or raw is None}
             left.update(dict.fromkeys(early.keys() - written.rows.keys()))
-            also = additions(_events(written.rows)) if sql_events else []
+            also = sql_rows.statements(partial(_rows_of, written.rows)) if sql_events else []
             await self._exchange(wire, [*writes(left), *also, _COMMIT])
         except ConnectionLostError as error:
             self.counts.uncertain += 1
@@ -426,12 +423,12 @@ def _proof_rows(rows: Rows, changed: dict[RowKey, Raw]) -> tuple[RowKey, ...]:
     return tuple(
         row_key
         for row_key, raw in changed.items()
-        if raw is not None and row_key[0] in _BY_OWN_ID and rows.found(*row_key) is None
+        if raw is not None and row_key[0] in installed().by_own_id and rows.found(*row_key) is None
     )
 
 
-def _events(changed: dict[RowKey, Raw]) -> Iterator[tuple[bytes, bytes]]:
-    return ((key, raw) for (table, key), raw in changed.items() if table == EVENTS.name and raw is not None)
+def _rows_of(changed: Mapping[RowKey, Raw], name: str) -> Iterator[tuple[bytes, bytes]]:
+    return ((key, raw) for (table, key), raw in changed.items() if table == name and raw is not None)
 
 
 async def _undo(wire: Wire) -> None:
@@ -443,7 +440,3 @@ async def _undo(wire: Wire) -> None:
 
 
 _END = object()
-_BY_OWN_ID = frozenset(
-    table.name for table in TABLES if table.by_organization and [*table.key.parts.values()][1:] == [UUID_V7]
-)
-"""Rows under an id of their own, which are written once."""

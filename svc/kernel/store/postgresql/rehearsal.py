@@ -7,11 +7,10 @@ triggers, a disk that is full and a server that is read-only are all met, whatev
 
 from __future__ import annotations
 
-from svc.features.exports.sql_events import HAS_TABLE
-from svc.features.tables import TABLES
-from svc.kernel.store.postgresql import statements
+from svc.kernel.store.postgresql import sql_rows, statements
 from svc.kernel.store.postgresql.connection.values import TRUE, byteas, int4
 from svc.kernel.store.postgresql.connection.wire import Result, Statement, Wire
+from svc.kernel.store.schema.schema import installed
 
 _KEY = statements.LARGEST_ORGANIZATION.to_bytes(4) + b"\xff" * 16
 """Of no organization, and in the form of the key of an event, which triggers read."""
@@ -22,7 +21,7 @@ _FENCE = (
 )
 _SQL_EVENTS = b"insert into svc.sql_events select * from svc.sql_events limit 0"
 """No row: the lock and the rights."""
-_BEGINNING = [Statement(statements.BEGIN), Statement(HAS_TABLE)]
+_BEGINNING = [Statement(statements.BEGIN), Statement(sql_rows.HAS_TABLE)]
 
 
 async def rehearse(wire: Wire) -> None:
@@ -42,7 +41,7 @@ def rehearse_now(wire: Wire) -> None:
 def _writes(has_sql_events: Result) -> list[Statement]:
     fence = (int4(statements.LARGEST_ORGANIZATION),)
     sent = [Statement(sql, fence) for sql in _FENCE]
-    for table in TABLES:
+    for table in installed().tables:
         rows = (*statements.key_columns(table.name, [_KEY]), byteas([b"rehearsal"]))
         organization = int4(statements.organization_of(table.name, _KEY))
         write = Statement(statements.write(table.name), rows)

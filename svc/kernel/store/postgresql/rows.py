@@ -17,14 +17,13 @@ from typing import Any, NamedTuple
 
 import trio
 
-from svc.features.tables import TABLES
 from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.overlay import Raw, RowKey
 from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.connection.values import byteas, int4, int8, integer, xids
 from svc.kernel.store.postgresql.connection.wire import Result, Statement
-from svc.kernel.store.postgresql.statements import BY_ORGANIZATION, key_columns, organization_of
-from svc.kernel.store.schema.table import FencedBy
+from svc.kernel.store.postgresql.statements import key_columns, organization_of
+from svc.kernel.store.schema.schema import installed
 
 FIRST_PAGE = 64
 """Rows of a range that are fetched at first; `GROWTH` times as many when that was not enough."""
@@ -41,8 +40,6 @@ NOTHING = -3
 
 _Take = Callable[[Result, frozenset[int]], None]
 
-_FENCED_BY: Mapping[str, FencedBy] = {table.name: table.fenced_by for table in TABLES}
-_IMMUTABLE = frozenset(table for table, fenced_by in _FENCED_BY.items() if fenced_by == "nothing")
 _NUMBERS = {"count": statements.count, "size": statements.size}
 _ORGANIZATION_BYTES = 4
 _UNKNOWN: Any = object()
@@ -327,14 +324,14 @@ class Rows:
 
 def is_immutable(table: str) -> bool:
     """Return whether rows of this table never change after they were written."""
-    return table in _IMMUTABLE
+    return installed().fenced_by[table] == "nothing"
 
 
 def fence_of(table: str, organization: int) -> int:
     """Return the fence that a transaction which writes such a row has to hold. `organization`: that of the row's key, 0
     if it has none.
     """
-    match _FENCED_BY[table]:
+    match installed().fenced_by[table]:
         case "key":
             return organization
         case "owner":
@@ -347,7 +344,7 @@ def _fence_of_range(key_range: KeyRange) -> int:
     table, first, beyond, *_ = key_range
     low = organization_of(table, first)
     fence = fence_of(table, low)
-    if fence in (OWNER, NOTHING) or table not in BY_ORGANIZATION:
+    if fence in (OWNER, NOTHING) or table not in installed().by_organization:
         return fence
     if beyond is None or len(first) < _ORGANIZATION_BYTES:
         return EVERY

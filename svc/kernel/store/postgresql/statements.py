@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from svc.features.tables import TABLES
 from svc.kernel.store.postgresql.connection.values import byteas, int4s
+from svc.kernel.store.schema.schema import installed
 
 SCHEMA = "svc"
 FENCES = "writers"
@@ -22,9 +22,6 @@ lock of migrations."""
 INTERNAL = frozenset({FENCES, "leases", "nodes", "sql_events"})
 """Tables of the schema that are not tables of the store; no table of the store may have such a name."""
 LARGEST_ORGANIZATION = 0x7FFFFFFF
-
-BY_ORGANIZATION = frozenset(table.name for table in TABLES if table.by_organization)
-"""Tables whose keys begin with the organization."""
 
 BEGIN = b"begin isolation level read committed"
 BEGIN_READING = b"begin isolation level repeatable read read only"
@@ -83,7 +80,7 @@ DATABASE_SIZE = b"select pg_database_size(current_database())"
 
 def organization_of(table: str, key: bytes) -> int:
     """Return the value of the column `organization` for a key, or for a bound of a range of keys."""
-    if table not in BY_ORGANIZATION:
+    if table not in installed().by_organization:
         return 0
     return min(int.from_bytes(key[:4].ljust(4, b"\0")), LARGEST_ORGANIZATION)
 

@@ -21,8 +21,6 @@ from typing import Any, TypeVar
 import msgspec
 import trio
 
-from svc.features.tables import TABLES
-from svc.features.webhooks.tables import DUE
 from svc.kernel.store.engine import EngineError, StoreFullError, UnavailableError
 from svc.kernel.store.group import Hint, Job, LeaseEpoch, LeaseLostError, Write
 from svc.kernel.store.overlay import Raw
@@ -53,6 +51,7 @@ from svc.kernel.store.postgresql.rows import RecentRows, RowKey, Rows, TooMuchMi
 from svc.kernel.store.postgresql.statistics import PostgresqlStatistics
 from svc.kernel.store.postgresql.turns import GroupTurns, Turn, Waiting
 from svc.kernel.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
+from svc.kernel.store.schema.schema import installed
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.store import Store, StoreSpace, StoreStatistics, nothing
 from svc.world import World
@@ -320,11 +319,12 @@ class PostgresqlStore(Store):
         """See `Store.measured`. Rows are the database's own estimates, but for those of open deliveries, of which a
         metric gives the number; their table is short.
         """
-        size, rows, due = await self._patiently(self._measure)
+        size, rows, *exact = await self._patiently(self._measure)
         self._used_bytes = integer(size.rows[0][0])
-        known = {table.name for table in TABLES}
+        known, counted = installed().names, installed().exactly_counted
         counts = {name.decode(): max(0, integer(count)) for name, count in rows.rows if name.decode() in known}
-        self._space = self._space_with({**counts, DUE.name: integer(due.rows[0][0])})
+        counts |= {name: integer(found.rows[0][0]) for name, found in zip(counted, exact, strict=True)}
+        self._space = self._space_with(counts)
         return self._space
 
     def space(self) -> StoreSpace:
@@ -344,11 +344,12 @@ class PostgresqlStore(Store):
 
     async def _measure(self, _limit: trio.CancelScope) -> list[Result]:
         async with self._readers.wire() as wire:
-            asked = (statements.DATABASE_SIZE, statements.ROW_ESTIMATES, statements.count(DUE.name))
+            exact = map(statements.count, installed().exactly_counted)
+            asked = (statements.DATABASE_SIZE, statements.ROW_ESTIMATES, *exact)
             return await wire.exchange([Statement(sql) for sql in asked])
 
     def _space_with(self, rows: dict[str, int]) -> StoreSpace:
-        return StoreSpace(self.capacity_bytes(), 0, 0, {table.name: rows.get(table.name, 0) for table in TABLES})
+        return StoreSpace(self.capacity_bytes(), 0, 0, {name: rows.get(name, 0) for name in installed().names})
 
 
 def _taken_apart(writes: Sequence[Write[T]]) -> tuple[list[Job[T]], list[Hint], frozenset[LeaseEpoch]]:

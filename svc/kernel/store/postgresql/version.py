@@ -7,14 +7,14 @@ node neither writes rows of its version into a newer store, nor reads newer rows
 
 from __future__ import annotations
 
-from svc.features.upgrade.migrations import MIGRATIONS, NewerStoreError, refuse_newer
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.connection.values import TRUE
 from svc.kernel.store.postgresql.connection.wire import Result, Statement
+from svc.kernel.store.schema.schema import installed
 from svc.kernel.store.tables import META
+from svc.kernel.store.versions import NewerStoreError, refuse_newer
 
-KNOWN = len(MIGRATIONS)
 _KEY = META.key.pack("version")
 READ_VERSION = Statement(statements.VERSION, (_KEY,))
 
@@ -32,11 +32,11 @@ def refuse_other(found: Result) -> bool:
     if not found.rows:
         return False
     raw, has_sql_events = found.rows[0]
-    version = META.decode(_KEY, raw)
-    if version == KNOWN:
+    version, known = META.decode(_KEY, raw), installed().version
+    if version == known:
         return has_sql_events == TRUE
     try:
-        refuse_newer(version, KNOWN)
+        refuse_newer(version, known)
     except NewerStoreError as error:
         raise OtherVersionError(str(error)) from None
-    raise OtherVersionError(f"the store has version {version} again, and this program knows {KNOWN}: start it again")
+    raise OtherVersionError(f"the store has version {version} again, and this program knows {known}: start it again")

@@ -144,6 +144,8 @@ class Table(Generic[V]):
     stays: bool = False
     """Whether rows stay when their organization is removed: its accounts, and what says who removed it."""
     fenced_by: FencedBy = "key"
+    counted: bool = False
+    """Whether its rows are counted exactly for metrics, where an engine has only estimates."""
     invariants: tuple[str, ...] = ()
     """Rules of `features/invariants.py` that read it through, by name; beside them every row is read back."""
 

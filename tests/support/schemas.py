@@ -1,0 +1,25 @@
+"""Programs with another schema: what a test adds to the tables or the versions of this one."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from svc.features.schema import SCHEMA
+from svc.kernel.store.schema import schema as schemas
+from svc.kernel.store.schema.schema import Migration, Schema
+from svc.kernel.store.schema.table import Table
+
+
+@contextmanager
+def program_with(
+    *, tables: Sequence[Table[Any]] = SCHEMA.tables, migrations: Sequence[Migration] = SCHEMA.migrations
+) -> Generator[Schema]:
+    """In the block, stores are opened as by a program with these tables and versions."""
+    changed = Schema(tuple(tables), tuple(migrations), SCHEMA.former_tables, SCHEMA.sql_rows)
+    before, schemas._installed = schemas._installed, changed
+    try:
+        yield changed
+    finally:
+        schemas._installed = before

@@ -24,6 +24,7 @@ import trio
 from bench.reports import device_report, submitted
 from bench.retention import EPOCH_MS, Everywhere
 from svc.features.events.change_jobs import supplement
+from svc.features.identification.transaction import Recorded, identify
 from svc.features.organizations.jobs import create_organization
 from svc.features.tables import TABLES
 from svc.features.webhooks.jobs.deliveries import AttemptRecord, log_attempt
@@ -42,7 +43,6 @@ from svc.identify.events.archive import deflate
 from svc.identify.identification import Submission, assess
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
-from svc.identify.recording.transaction import Recorded, identify
 from svc.identify.records import DeferredReport
 from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENT_SEGMENTS, EVENT_TAIL, EVENTS, IDEMPOTENCY
 from svc.identify.tables.visitors import (

@@ -20,10 +20,10 @@ from typing import NamedTuple
 from bench.page_fill import DAYS, EPOCH_MS, Countries
 from bench.page_visits import Visits
 from svc.features.checks.invariants import violations
+from svc.features.identification.transaction import identify
 from svc.features.tables import TABLES
 from svc.identify.identification import assess
 from svc.identify.matching import Statistics
-from svc.identify.recording.transaction import identify
 from svc.identify.tables.events import DOCUMENTS
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.ids import DAY_MS

@@ -20,13 +20,13 @@ import lmdb
 from bench.page_events import Rows
 from bench.page_fill import EPOCH_MS, Countries, Filler, Plan
 from bench.reports import device_report, sdk_report, submitted
+from svc.features.identification.transaction import Recorded, identify
 from svc.features.organizations.jobs import create_organization
 from svc.identify.identification import Assessment, Submission, assess
 from svc.identify.index.queries import Scope
 from svc.identify.indexing.jobs import step
 from svc.identify.matching import Features, Statistics
 from svc.identify.model import RequestFacts
-from svc.identify.recording.transaction import Recorded, identify
 from svc.identify.tables.visitors import VISITOR_COUNTS
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.engine import Writer

@@ -23,13 +23,13 @@ import trio
 
 from bench.linkage.streams import client_token, read_stream
 from bench.reports import submitted
+from svc.features.identification import hints
+from svc.features.identification.transaction import Recorded, identify
 from svc.features.tables import TABLES
 from svc.identify.history.visitor_numbers import TAKEN_AT_ONCE, NextNumber, VisitorNumbers
 from svc.identify.identification import assess
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
-from svc.identify.recording import hints
-from svc.identify.recording.transaction import Recorded, identify
 from svc.kernel.store.group import Write
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from svc.kernel.store.postgresql.store import PostgresqlStore

@@ -25,6 +25,7 @@ import trio
 
 from bench.reports import device_report, submitted
 from svc.features.events.change_jobs import supplement
+from svc.features.identification.transaction import Recorded, identify
 from svc.features.organizations.jobs import create_organization
 from svc.features.retention.jobs import PASS_INTERVAL_MS
 from svc.features.retention.retention import sweep
@@ -33,7 +34,6 @@ from svc.identify.identification import Submission, assess
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
 from svc.identify.recording.attestation import issue_challenge
-from svc.identify.recording.transaction import Recorded, identify
 from svc.identify.records import DeferredReport
 from svc.identify.tables.events import EVENTS
 from svc.kernel.store.directory import Opened, open_directory

@@ -43,7 +43,9 @@ from bench import reports
 from bench.reports import device_report, sdk_report
 from svc.cli.serve.processes import tune_garbage_collection
 from svc.command.logs import set_up_logging
+from svc.features.identification.pipeline.visitor_index import ClassKey, Frequencies
 from svc.features.identification.routes import IDENTIFY, read_submission
+from svc.features.identification.transaction import Recorded, identify
 from svc.features.keys.command import issue_key
 from svc.features.organizations.command import create_organization
 from svc.http.body import decode, sdk_platform, unpack
@@ -64,9 +66,7 @@ from svc.identify.matching import Features, extract
 from svc.identify.model import RequestFacts
 from svc.identify.network.facts import read_network
 from svc.identify.network.request_headers import archived_headers
-from svc.identify.pipeline.visitor_index import ClassKey, Frequencies
 from svc.identify.queries.learned import PRODUCTION
-from svc.identify.recording.transaction import Recorded, identify
 from svc.identify.report import read_report
 from svc.identify.useragent import read_agent
 from svc.kernel.config import Config

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from bench.reports import device_report, submitted
+from svc.features.identification.transaction import Recorded, identify
 from svc.features.labels.jobs import LabelChange, label_request
 from svc.features.lists.jobs import NewEntry, add_entries, create_list
 from svc.features.lists.queries import named_list
@@ -36,7 +37,6 @@ from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
 from svc.identify.network.facts import AutonomousSystem, Country, Known, Range
 from svc.identify.network_data.mmdb import COUNTRY_NAMES
-from svc.identify.recording.transaction import Recorded, identify
 from svc.identify.records import Document, Event
 from svc.identify.tables.events import DOCUMENTS, EVENTS
 from svc.kernel.access.members import Member

@@ -28,14 +28,14 @@ import trio
 
 from bench.reports import device_report, submission_of
 from svc.features.checks.invariants import violations
+from svc.features.identification.pipeline.visitor_index import ClassKey, Frequencies
+from svc.features.identification.transaction import Recorded, identify
 from svc.features.keys.command import issue_key
 from svc.features.organizations.command import create_organization
 from svc.identify.history.visitor_numbers import TAKEN_AT_ONCE, VisitorNumbers
 from svc.identify.identification import Assessment, Submission, assess
 from svc.identify.network_data.lookup import BuiltInRanges
-from svc.identify.pipeline.visitor_index import ClassKey, Frequencies
 from svc.identify.queries.learned import PRODUCTION
-from svc.identify.recording.transaction import Recorded, identify
 from svc.kernel.config import Config
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.engine import Engine, Writer

@@ -17,7 +17,6 @@ from svc.http.body import BodyBudget
 from svc.http.callers.authentication import AuthPolicy, Caller
 from svc.http.callers.limits import RequestLimits, Turn
 from svc.http.callers.sessions import Site
-from svc.identify.pipeline.messages import Identify
 from svc.identify.records import RETENTION_MS
 from svc.kernel.access.audit import Audited
 from svc.kernel.access.credentials import KeyKind
@@ -30,7 +29,6 @@ from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.refused_requests import RefusedRequest
 from svc.kernel.values.trace_context import TraceContext
-from svc.kernel.work.mailbox import Mailbox
 from svc.kernel.work.watch.corruption import CorruptRows
 from svc.kernel.work.watch.store import StoreWatch
 from svc.world import World
@@ -64,7 +62,6 @@ class Services(NamedTuple):
     corrupt: CorruptRows
     """What could not be read."""
     store: Store
-    admission: Mailbox[Identify]
     policy: AuthPolicy
     deferred_key: bytes
     """Signs deferred tokens."""

@@ -21,6 +21,7 @@ from svc.features.billing import settler
 from svc.features.billing.credit_watch import CreditWatch
 from svc.features.events import try_routes as try_page
 from svc.features.events.live import LiveHub
+from svc.features.identification.pipeline.pipeline import Pipeline
 from svc.features.labels.performance_queries import PerformanceSums
 from svc.features.members.sign_in.hasher import PasswordHasher
 from svc.features.members.sign_in.openid import Provider
@@ -53,7 +54,6 @@ from svc.identify.indexing import indexer
 from svc.identify.keys import deferred
 from svc.identify.keys.signed_verdict import verdict_key
 from svc.identify.network_data.watch import NetworkWatch
-from svc.identify.pipeline.pipeline import Pipeline
 from svc.kernel.config import Config
 from svc.kernel.limits.ratelimit import Buckets, MemoryBuckets
 from svc.kernel.store.directory import Opened, date_last_write
@@ -178,7 +178,6 @@ class Service:
             store=opened.store,
             watch=self.watch,
             corrupt=self._corrupt,
-            admission=self.pipeline.admission,
             policy=AuthPolicy(opened.pepper, config.region, config.networks(), connection),
             deferred_key=deferred.signing_key(opened.pepper),
             verdict_key=verdict_key(opened.pepper),
@@ -195,6 +194,7 @@ class Service:
             event_retention_ms=config.event_retention_ms(),
             is_store_answering=_yes if self._node is None else self._node.is_answered,
             parts={
+                Pipeline: self.pipeline,
                 LiveHub: self.live,
                 PerformanceSums: PerformanceSums(),
                 PasswordHasher: PasswordHasher(opened.pepper, self._world.run_sync),

@@ -13,12 +13,12 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from svc.features.identification.pipeline.messages import Admitted, Failed, Identify, PipelineResult
+from svc.features.identification.pipeline.pipeline import Pipeline, run_admission
 from svc.features.organizations.jobs import create_organization
 from svc.identify.identification import Identified, Submission
 from svc.identify.model import RequestFacts
 from svc.identify.network.facts import Range
-from svc.identify.pipeline.messages import Admitted, Failed, Identify, PipelineResult
-from svc.identify.pipeline.pipeline import Pipeline, run_admission
 from svc.identify.tables.events import EVENTS
 from svc.identify.tables.visitors import VISITOR_COUNTS, VISITORS
 from svc.kernel.limits.ratelimit import LimitShares

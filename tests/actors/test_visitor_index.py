@@ -14,17 +14,17 @@ import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from svc.features.identification.pipeline import visitor_index
+from svc.features.identification.pipeline.counters import IdentificationCounters
+from svc.features.identification.pipeline.messages import Admission, Admitted, Assessed, Failed, PipelineResult
+from svc.features.identification.pipeline.visitor_index import ClassKey, Frequencies, VisitorIndex
+from svc.features.identification.transaction import Recorded
 from svc.features.organizations.jobs import create_organization
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.identify.identification import Duplicate, Identified, Refused, assess
 from svc.identify.matching import Statistics, StatisticsUpdate
 from svc.identify.matching.learned.statistics import CLASSES, StatisticsRows
-from svc.identify.pipeline import visitor_index
-from svc.identify.pipeline.counters import IdentificationCounters
-from svc.identify.pipeline.messages import Admission, Admitted, Assessed, Failed, PipelineResult
-from svc.identify.pipeline.visitor_index import ClassKey, Frequencies, VisitorIndex
 from svc.identify.queries.learned import OTHERS, PRODUCTION, SHARED, scope_of
-from svc.identify.recording.transaction import Recorded
 from svc.identify.tables.events import EVENTS
 from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.store import operations

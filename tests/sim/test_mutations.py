@@ -14,13 +14,13 @@ import pytest
 
 from svc import world
 from svc.cli.serve import processes
+from svc.features.identification import transaction as identification
 from svc.features.lists.tables import LIST_ENTRIES, LIST_MARKS, LISTS
 from svc.features.rules import jobs as rulesets
 from svc.features.rules.ruleset import NOTHING_DECIDED
 from svc.features.rules.tables import RULESET_HISTORY, RULESETS
 from svc.features.webhooks.records import Attempted, Transport
 from svc.features.webhooks.tables import DELIVERIES, DUE, ENDPOINTS, WEBHOOK_EVENTS
-from svc.identify.recording import transaction as identification
 from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
 from svc.identify.tables.attestation import CHALLENGES
 from svc.identify.tables.events import EVENTS, IDEMPOTENCY

@@ -12,12 +12,12 @@ import pytest
 import trio
 from prometheus_client.parser import text_string_to_metric_families
 
+from svc.features.identification.pipeline.counters import band
 from svc.features.retention.retention import Progress, sweep
 from svc.features.routes import API, ROUTES
 from svc.features.tables import TABLES
 from svc.http.pages.app import create_app, documentation, operation_id, site
 from svc.http.traffic import GONE, PREFLIGHT, UNKNOWN
-from svc.identify.pipeline.counters import band
 from svc.identify.scoring.signals import CATALOGUE as SIGNAL_NAMES
 from svc.identify.tables.events import EVENTS
 from svc.kernel.values.refusals import CATALOGUE

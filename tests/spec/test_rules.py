@@ -526,7 +526,7 @@ async def test_rules_are_compiled_before_the_transaction_that_others_share(shop:
         found.append(known.cache_info().currsize >= len(rules))
         return decide_event(transaction, number, facts)
 
-    monkeypatch.setattr("svc.identify.recording.transaction.decide_event", noted)
+    monkeypatch.setattr("svc.features.identification.transaction.decide_event", noted)
     await act(shop.live, shop.public)
     assert found
     assert all(found)

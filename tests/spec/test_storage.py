@@ -223,8 +223,8 @@ def count_beside(snapshot: Any, table: Any, number: int) -> int:
 
 async def test_a_request_in_progress_when_its_organization_is_removed_is_refused(live: Live):
     """Decisions 10: nothing is added to a removed organization."""
+    from svc.features.identification.pipeline.messages import Identify, PipelineResult
     from svc.identify.identification import Refused
-    from svc.identify.pipeline.messages import Identify, PipelineResult
     from svc.kernel.work.mailbox import Reply
     from tests.actors.test_pipeline import submission
 

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from svc.features.checks.invariants import violations
+from svc.features.identification.transaction import Recorded, identify
 from svc.features.tables import TABLES
 from svc.features.weights.jobs import save_weights
 from svc.identify.attestation.attested_key import MAX_KEYS_OF_VISITOR, AttestedKey
@@ -22,7 +23,6 @@ from svc.identify.matching.blocks import exact_key, token_key
 from svc.identify.matching.tokens import STRANGERS
 from svc.identify.model import RequestFacts
 from svc.identify.recording.attestation import keep_key
-from svc.identify.recording.transaction import Recorded, identify
 from svc.identify.recording.visitors import VisitorTables
 from svc.identify.records import Event
 from svc.identify.scoring.weights import WeightsChange

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from svc.features.checks.invariants import violations
+from svc.features.identification.transaction import Recorded, identify
 from svc.features.lists.jobs import NewEntry, add_entries
 from svc.features.lists.lists import first_list_id
 from svc.features.lists.tables import LIST_ENTRIES, LIST_MARKS, LISTS
@@ -30,7 +31,6 @@ from svc.identify.identification import Identified, Submission, assess
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
 from svc.identify.network.facts import Country, Known
-from svc.identify.recording.transaction import Recorded, identify
 from svc.identify.scoring.weights import WeightsChange
 from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
 from svc.identify.tables.visitors import (

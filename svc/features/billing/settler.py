@@ -16,8 +16,8 @@ import structlog
 import trio
 
 from svc.features.billing.jobs import DueDay, block_overdue, close_day, due_day, is_open, is_overdue, read_usage, settle
+from svc.features.identification.pipeline.visitor_index import Wake
 from svc.features.organizations.jobs import Author
-from svc.identify.pipeline.visitor_index import Wake
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.store import Store, StoreFullError
 from svc.kernel.tenants.billing import Usage

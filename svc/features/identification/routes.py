@@ -13,6 +13,8 @@ import trio
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from svc.features.identification.pipeline.messages import Admission, Failed, Identify, PipelineResult, RateLimited
+from svc.features.identification.pipeline.pipeline import Pipeline
 from svc.features.rules.prepared import prepare_rules
 from svc.http.body import decode_signals
 from svc.http.callers.authentication import Caller
@@ -27,7 +29,6 @@ from svc.identify.identification import Duplicate, Identified, Refused, Submissi
 from svc.identify.keys import deferred
 from svc.identify.keys.signed_verdict import signed_verdict
 from svc.identify.model import Verdict
-from svc.identify.pipeline.messages import Admission, Failed, Identify, PipelineResult, RateLimited
 from svc.identify.recording.attestation import issue_challenge
 from svc.kernel.access.key_jobs import touch_is_due
 from svc.kernel.tenants import queries as lookups
@@ -72,7 +73,7 @@ async def submit(
         return Outcome(NOT_NOW)
     try:
         limit = caller.organization.rate_limit_per_s
-        services.admission.offer(Identify(submission, limit, visitor_address(caller), reply))
+        services.part(Pipeline).admission.offer(Identify(submission, limit, visitor_address(caller), reply))
     except OverloadedError:
         return Outcome(Refusal("service_unavailable"))
     result = None

@@ -24,13 +24,13 @@ import svc
 from svc.features.accounts.recounter import RecountProgress
 from svc.features.billing.credit_watch import CreditWatch
 from svc.features.events.live import LiveHub, LiveStatistics
+from svc.features.identification.pipeline.counters import IdentificationStatistics
+from svc.features.identification.pipeline.pipeline import Pipeline
 from svc.features.retention.retention import Progress, RetentionStatistics
 from svc.features.webhooks.sending.outbox import Outbox
 from svc.http.server.server import EdgeStatistics
 from svc.http.traffic import Traffic, TrafficStatistics
 from svc.identify.history.evidence import LOOKALIKES
-from svc.identify.pipeline.counters import IdentificationStatistics
-from svc.identify.pipeline.pipeline import Pipeline
 from svc.kernel.limits.quotas import Quotas
 from svc.kernel.store.store import Store, StoreSpace
 from svc.kernel.tenants.queries import share_in_force

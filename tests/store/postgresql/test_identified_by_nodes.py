@@ -17,13 +17,13 @@ import trio
 from bench.reports import submitted
 from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import continue_erasure, erase_visitor
+from svc.features.identification import hints
+from svc.features.identification.transaction import Recorded, identify
 from svc.features.organizations.jobs import create_organization
 from svc.identify.history.visitor_numbers import ANY_NUMBER, NextNumber, VisitorNumbers
 from svc.identify.identification import Duplicate, Identified, Refused, assess
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
-from svc.identify.recording import hints
-from svc.identify.recording.transaction import Recorded, identify
 from svc.identify.tables.events import EVENTS, IDEMPOTENCY
 from svc.identify.velocity.counts import LONGEST_S
 from svc.kernel.limits.quotas import Quotas

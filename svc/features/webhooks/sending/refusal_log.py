@@ -16,12 +16,12 @@ import msgspec
 import structlog
 import trio
 
+from svc.features.identification.pipeline.visitor_index import Wake
 from svc.features.webhooks.jobs.refusals import Notified, note_refusal, notify_refusals
 from svc.features.webhooks.queries import subscribers
 from svc.features.webhooks.records import webhook_environment
 from svc.features.webhooks.sending.patience import read
 from svc.features.webhooks.tables import REFUSALS
-from svc.identify.pipeline.visitor_index import Wake
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.group import Write
 from svc.kernel.store.schema.codec import CorruptionError

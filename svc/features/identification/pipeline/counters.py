@@ -7,8 +7,8 @@ from copy import deepcopy
 
 import msgspec
 
+from svc.features.identification.transaction import Recorded
 from svc.identify.identification import Duplicate, Identified
-from svc.identify.recording.transaction import Recorded
 from svc.kernel.limits.quotas import QUOTAS, Quota
 
 BANDS = ((100, "100"), (95, "95-99"), (90, "90-94"), (85, "85-89"), (0, "0"))

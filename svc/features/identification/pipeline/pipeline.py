@@ -13,12 +13,20 @@ from functools import partial
 import structlog
 import trio
 
+from svc.features.identification.pipeline.counters import IdentificationCounters
+from svc.features.identification.pipeline.messages import (
+    Admission,
+    Admitted,
+    Assessed,
+    Failed,
+    Identify,
+    PipelineResult,
+    RateLimited,
+)
+from svc.features.identification.pipeline.visitor_index import Publish, VisitorIndex, Wake
 from svc.identify.attestation.trust import Trust
 from svc.identify.identification import assess
 from svc.identify.network.facts import Ranges
-from svc.identify.pipeline.counters import IdentificationCounters
-from svc.identify.pipeline.messages import Admission, Admitted, Assessed, Failed, Identify, PipelineResult, RateLimited
-from svc.identify.pipeline.visitor_index import Publish, VisitorIndex, Wake
 from svc.kernel.limits.quotas import Quotas
 from svc.kernel.limits.ratelimit import Buckets, Limiter, LimitShares, MemoryBuckets
 from svc.kernel.store.store import Store

@@ -23,10 +23,12 @@ import msgspec
 import structlog
 import trio
 
+from svc.features.identification import hints
+from svc.features.identification.pipeline.counters import IdentificationCounters
+from svc.features.identification.pipeline.messages import Assessed, Failed
+from svc.features.identification.transaction import Recorded, identify
 from svc.identify.history.visitor_numbers import NextNumber, VisitorNumbers
 from svc.identify.matching import Statistics, StatisticsUpdate
-from svc.identify.pipeline.counters import IdentificationCounters
-from svc.identify.pipeline.messages import Assessed, Failed
 from svc.identify.queries.learned import (
     SHARED,
     class_row,
@@ -36,8 +38,6 @@ from svc.identify.queries.learned import (
     scope_of,
     store_statistics,
 )
-from svc.identify.recording import hints
-from svc.identify.recording.transaction import Recorded, identify
 from svc.identify.records import Event
 from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.limits.quotas import Quotas

@@ -16,7 +16,6 @@ from svc.features.browser_keys import routes as browser_keys
 from svc.features.events import console_routes as console_events
 from svc.features.events import routes as events
 from svc.features.events import stream_routes as stream
-from svc.features.events import try_routes as try_page
 from svc.features.exports import console_routes as export
 from svc.features.identification import health_routes as health
 from svc.features.identification import routes as client_api
@@ -40,6 +39,7 @@ from svc.features.rules import console_routes as console_rules
 from svc.features.rules import example_routes as rule_examples
 from svc.features.rules import routes as rules
 from svc.features.statistics import routes as statistics
+from svc.features.try_page import routes as try_page
 from svc.features.visitors import console_routes as console_visitors
 from svc.features.visitors import routes as visitors
 from svc.features.webhooks import routes as webhooks

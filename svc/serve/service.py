@@ -19,7 +19,6 @@ import trio
 from svc.features.accounts import recounter
 from svc.features.billing import settler
 from svc.features.billing.credit_watch import CreditWatch
-from svc.features.events import try_routes as try_page
 from svc.features.events.live import LiveHub
 from svc.features.identification.pipeline.pipeline import Pipeline
 from svc.features.labels.performance_queries import PerformanceSums
@@ -27,6 +26,7 @@ from svc.features.members.sign_in.hasher import PasswordHasher
 from svc.features.members.sign_in.openid import Provider
 from svc.features.retention import retention
 from svc.features.routes import API, PATHS
+from svc.features.try_page import routes as try_page
 from svc.features.webhooks import reference
 from svc.features.webhooks.content.signature import secrets_key
 from svc.features.webhooks.records import Transport

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from svc.features.checks.invariants import violations
+from svc.features.inspection.visitor_rows import VisitorRows
 from svc.features.retention.retention import Progress, sweep
 from svc.features.rules.jobs import facts_now
-from svc.features.visitors.rows import VisitorRows
 from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
 from svc.identify.tables.events import EVENTS
 from svc.identify.tables.visitors import VISITOR_IDS

@@ -9,9 +9,9 @@ import pytest
 
 from svc.features.erasure import organizations as removal
 from svc.features.visitors import console_routes as endpoints
-from svc.features.visitors import queries as visitor_views
 from svc.identify.index.queries import Scope
 from svc.identify.indexing import jobs as indexing
+from svc.identify.queries import visitors as visitor_views
 from svc.kernel.values.timestamps import timestamp
 from tests.spec.automation import Automation
 from tests.spec.console import NOBODY, Console

@@ -22,10 +22,10 @@ from svc.features.events.command import LATE_MS, follow_arrivals
 from svc.features.events.source import Wanted
 from svc.features.exports.lines import FILE_COLUMNS
 from svc.features.inspection.inspection import show_key
+from svc.features.inspection.visitor_rows import unread
 from svc.features.rules.jobs import save_rules
 from svc.features.rules.ruleset import Rule
 from svc.features.tables import TABLES
-from svc.features.visitors.rows import unread
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.identify.events.listing import Filters
 from svc.identify.queries.events import put_event

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from svc.features.events.try_routes import MOST_VISITS, TryKeyError
 from svc.features.retention.retention import Progress, sweep
+from svc.features.try_page.routes import MOST_VISITS, TryKeyError
 from svc.http.pages import app as pages
 from svc.identify.records import Event
 from svc.identify.scoring.signals import CATALOGUE

@@ -18,13 +18,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import events_of, purge_event
-from svc.features.visitors.queries import neighbors, visitors_with
 from svc.identify.events.listing import FACETS, Filters, Listing, Position
 from svc.identify.index.queries import SLOTS, SMALL, Scope, digests, scope_of
 from svc.identify.indexing import jobs as indexing
 from svc.identify.indexing.jobs import poll, step
 from svc.identify.model import Decision, ShadowMatch
 from svc.identify.queries.events import event_page, positions, read
+from svc.identify.queries.visitors import neighbors, visitors_with
 from svc.identify.records import Event
 from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.kernel.store.snapshot import Snapshot, Transaction

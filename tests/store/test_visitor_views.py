@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from svc.features.visitors.queries import MOST_LOOKED_AT, Sighting, find_visitor, visitors, visitors_with
 from svc.identify.events.listing import Filters
 from svc.identify.matching import Visitor
+from svc.identify.queries.visitors import MOST_LOOKED_AT, Sighting, find_visitor, visitors, visitors_with
 from svc.identify.tables.events import EVENT_TAIL, EVENTS
 from svc.identify.tables.visitors import VISITOR_IDS, VISITORS
 from svc.kernel.store.snapshot import Transaction

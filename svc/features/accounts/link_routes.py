@@ -21,12 +21,12 @@ from svc.features.accounts.queries import Listed
 from svc.features.events.console_bodies import InEnvironment
 from svc.features.events.routes import find_positions, read_at
 from svc.features.lists.lists import canonical
-from svc.features.visitors.queries import visitors_like
 from svc.http.route import Call, Route, Services, console_route
 from svc.http.rows import in_parts
 from svc.identify.events.event_row import EventBody, event_row
 from svc.identify.events.listing import MAX_TAG_LENGTH, Filters, Listing
 from svc.identify.queries.events import EventMatch, read_naming, readable_event
+from svc.identify.queries.visitors import visitors_like
 from svc.identify.records import Event
 from svc.identify.velocity.counts import EnvironmentKind, kind_of
 from svc.identify.velocity.names import ACCOUNT_ID

@@ -16,12 +16,12 @@ import structlog
 import trio
 
 from svc.features.billing.jobs import DueDay, block_overdue, close_day, due_day, is_open, is_overdue, read_usage, settle
-from svc.features.identification.pipeline.visitor_index import Wake
 from svc.features.organizations.jobs import Author
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.store import Store, StoreFullError
 from svc.kernel.tenants.billing import Usage
 from svc.kernel.tenants.queries import organizations
+from svc.kernel.values.partitions import Wake
 from svc.kernel.work.watch.clock import ClockWatch, is_ahead
 from svc.kernel.work.watch.corruption import CorruptRows
 from svc.world import World

@@ -20,8 +20,10 @@ from uuid import UUID
 from svc.features.erasure import policies
 from svc.features.erasure.tables import ERASED_EVENTS
 from svc.features.labels.checks import label_faults, outcome_faults, review_faults
-from svc.features.members.checks import address_faults, list_faults, member_faults, ruleset_faults
+from svc.features.lists.checks import list_faults
+from svc.features.members.checks import address_faults, member_faults
 from svc.features.quarantine.remedies import corrupt_rows
+from svc.features.rules.checks import ruleset_faults
 from svc.features.tables import TABLES
 from svc.features.webhooks.checks import WEBHOOK_RULES
 from svc.identify.checks.index import index_faults

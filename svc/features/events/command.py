@@ -25,13 +25,13 @@ from svc.features.events.source import (
     refuse_in_feed,
     say_nothing_found,
 )
-from svc.features.feed.command import FeedOptions, tail_feed
-from svc.features.visitors.queries import visitor_id_of
+from svc.features.events.tail_command import FeedOptions, tail_feed
 from svc.identify.events.archive import inflate
 from svc.identify.events.listing import Filters
 from svc.identify.network.request_headers import RequestHeaders, read_headers
 from svc.identify.queries import records as records_queries
 from svc.identify.queries.events import EventMatch, EventPosition, UnreadableEvent, listed_row, read_all, readable_event
+from svc.identify.queries.visitors import visitor_id_of
 from svc.identify.records import DeferredReport, Document
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot

@@ -9,7 +9,6 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from svc.features.events.archived_document import EventDetailBody
-from svc.features.visitors.queries import Activity
 from svc.features.webhooks.bodies import WebhookDeliveryBody
 from svc.http.schema import EventsWindowQuery, FiltersQuery, Limit, WindowEnd
 from svc.identify.events.event_row import EventBody
@@ -17,6 +16,7 @@ from svc.identify.events.listing import MAX_TAG_LENGTH
 from svc.identify.matching import Visitor
 from svc.identify.model import AnonymityNetwork
 from svc.identify.queries.events import EventMatch
+from svc.identify.queries.visitors import Activity
 from svc.identify.records import Event
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.values.environments import Environment

@@ -12,7 +12,6 @@ from msgspec import UNSET, UnsetType
 
 from svc.features.events.console_bodies import ConsoleEventBody, ConsoleEventsQuery, event_key
 from svc.features.events.routes import asked_for, detailed, page_of_events, read_request_id
-from svc.features.visitors.queries import neighbors
 from svc.features.webhooks.bodies import delivery_row
 from svc.features.webhooks.content.envelope import identification_event_id
 from svc.features.webhooks.content.payloads import OF_IDENTIFICATION
@@ -20,6 +19,7 @@ from svc.features.webhooks.queries import attempts_about
 from svc.http.route import Call, Route, Services, console_route
 from svc.http.schema import EventsAnswer
 from svc.identify.queries.events import readable_event
+from svc.identify.queries.visitors import neighbors
 from svc.kernel.access.credentials import KeyKind
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups

@@ -21,7 +21,6 @@ from svc.features.events.archived_document import DocumentBody, EventDetailBody,
 from svc.features.events.change_jobs import change_event, supplement
 from svc.features.feed.routes import page_of_feed
 from svc.features.labels.jobs import LabelChange, Labeled
-from svc.features.visitors.queries import visitor_id_of
 from svc.http.body import decode_signals
 from svc.http.callers.authentication import Caller
 from svc.http.callers.limits import Turn
@@ -54,6 +53,7 @@ from svc.identify.events.listing import (
 from svc.identify.keys import deferred
 from svc.identify.queries import events
 from svc.identify.queries import records as records_queries
+from svc.identify.queries.visitors import visitor_id_of
 from svc.identify.records import DeferredReport, Event
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot

@@ -15,11 +15,11 @@ import click
 from svc.command.data_directory import Readable, account
 from svc.command.output import TimestampType, settings
 from svc.features.feed.feed import refused_filters
-from svc.features.visitors.queries import Activity, activity, counted_from_ms
 from svc.identify.events.listing import FILTERS, KINDS, LEVELS, Filters, Listing
 from svc.identify.matching import Visitor
 from svc.identify.model import LABELS, RULE_ACTIONS
 from svc.identify.queries.events import MOST_KEYS, EventMatch, UnreadableEvent, event_page, positions, read_all
+from svc.identify.queries.visitors import Activity, activity, counted_from_ms
 from svc.identify.scoring.signals import CATALOGUE
 from svc.kernel.values.addresses import parse_ip
 from svc.kernel.values.environments import ENVIRONMENTS, Environment

@@ -29,14 +29,14 @@ from svc.features.events.source import (
     say_nothing_found,
     time_options,
 )
+from svc.features.events.tail_command import feed_store
 from svc.features.exports.event_files import FORMS, Form, event_file
 from svc.features.exports.hourly import HoursWanted, export_hours
 from svc.features.exports.lines import unreadable_json_row
 from svc.features.exports.output_files import output_file
-from svc.features.feed.command import feed_store
 from svc.features.inspection.inspection import Row
 from svc.features.inspection.showing import shown
-from svc.features.visitors.rows import VisitorRows
+from svc.features.inspection.visitor_rows import VisitorRows
 from svc.identify.events.listing import Filters
 from svc.identify.queries.events import UnreadableEvent
 from svc.kernel.store.reading import ReadOnlyStore

@@ -8,11 +8,10 @@ from typing import Annotated
 import msgspec
 
 from svc.features.members.queries import members_of
-from svc.features.reviews.reviews import A_MEMBER_ID
 from svc.http.route import Call, Route, Services, console_route
 from svc.kernel.access.members import Member
 from svc.kernel.access.roles import may
-from svc.kernel.values.fields import about
+from svc.kernel.values.fields import A_MEMBER_ID, about
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):

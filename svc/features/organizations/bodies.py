@@ -24,6 +24,7 @@ from svc.kernel.values.fields import (
     A_KEY_ID,
     A_MEMBER_ID,
     A_TIME,
+    CreatedAt,
     Cursor,
     KeyId,
     OrganizationId,
@@ -57,7 +58,6 @@ KeyStatus = Annotated[
 ]
 LastUsedAt = Annotated[Time | None, about("When it was last used, to the minute.", A_TIME)]
 ExpiresAt = Annotated[Time | None, about("When it stops working.", None)]
-CreatedAt = Annotated[Timestamp, about("When it was made.")]
 RevokedAt = Annotated[Time | None, about("When it was revoked.", None)]
 Secret = Annotated[str, about("Shown this once.", "svc_pk_us_production_...")]
 NextCursor = Annotated[Cursor, about("Of the next page; left out on the last one, and where no page was asked for.")]

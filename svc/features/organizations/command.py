@@ -17,9 +17,9 @@ from svc.command.changes import Change, commit, operator
 from svc.command.data_directory import account, opened
 from svc.command.help import CommandGroup, examples
 from svc.command.output import CommandError, confirmed, data_option, json_option, settings, show, show_table, yes_option
+from svc.features.billing.statement_command import statement, usd
 from svc.features.organizations import jobs as organizations
 from svc.features.organizations.removal_command import drop_documents, remove
-from svc.features.organizations.statement_command import statement, usd
 from svc.features.webhooks.jobs.endpoints import MAX_OVERLAP_HOURS
 from svc.identify.keys.signed_verdict import published_keys, verdict_key
 from svc.kernel.config import GIB

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from svc.features.labels.bodies import NewNoteBody, NoteBody, NotesBody, note_row
+from svc.features.reviews.bodies import NewNoteBody, NoteBody, NotesBody, note_row
 from svc.features.reviews.jobs import add_note, delete_note
 from svc.features.reviews.queries import is_known, notes_of
 from svc.features.reviews.reviews import Note, Subject

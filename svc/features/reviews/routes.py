@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from svc.features.events.routes import read_request_id
-from svc.features.labels.bodies import (
+from svc.features.reviews.bodies import (
     AssignReviewBody,
     CloseReviewBody,
     OpenReviewBody,

@@ -31,10 +31,10 @@ from svc.features.events.source import (
     tag_option,
 )
 from svc.features.exports.command import export_visitor
-from svc.features.visitors.queries import Activity, find_visitor, visitors, visitors_with
 from svc.identify.events.event_row import event_row
 from svc.identify.events.listing import Filters
 from svc.identify.matching import Visitor
+from svc.identify.queries.visitors import Activity, find_visitor, visitors, visitors_with
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.environments import Environment
 from svc.kernel.values.ids import is_visitor_id

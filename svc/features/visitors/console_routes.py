@@ -26,8 +26,6 @@ from svc.features.events.console_bodies import (
     tag_rows,
 )
 from svc.features.events.routes import KEYS_AT_ONCE, read_at
-from svc.features.visitors import queries as visitor_views
-from svc.features.visitors.queries import Activity, sum_of
 from svc.http.callers.limits import Turn
 from svc.http.route import Call, Route, Services, console_route
 from svc.http.rows import in_parts, page_of
@@ -44,7 +42,9 @@ from svc.identify.events.listing import (
 )
 from svc.identify.matching import Visitor
 from svc.identify.queries import events, records
+from svc.identify.queries import visitors as visitor_views
 from svc.identify.queries.events import EventMatch
+from svc.identify.queries.visitors import Activity, sum_of
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.addresses import parse_ip

@@ -12,7 +12,6 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.features.organizations.bodies import CreatedAt
 from svc.features.rules.language.language import MAX_LENGTH
 from svc.features.webhooks.addresses import MAX_URL_LENGTH
 from svc.features.webhooks.jobs.endpoints import MAX_OVERLAP_HOURS
@@ -30,7 +29,16 @@ from svc.features.webhooks.records import (
     WebhookFormat,
 )
 from svc.http.schema import CursorOn, Limit
-from svc.kernel.values.fields import AN_EVENT_ID, UUID_FORM, PageCursor, RequestId, Timestamp, WebhookId, about
+from svc.kernel.values.fields import (
+    AN_EVENT_ID,
+    UUID_FORM,
+    CreatedAt,
+    PageCursor,
+    RequestId,
+    Timestamp,
+    WebhookId,
+    about,
+)
 from svc.kernel.values.struct_fields import body_of
 from svc.kernel.values.timestamps import timestamp
 

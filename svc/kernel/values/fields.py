@@ -90,3 +90,6 @@ SUSPECT_SCORE = about("Sum of the weights of the signals that fired. Absent or `
 
 
 A_REVIEW_ID = "rev_0qppzPLvL54VURDkQrfS"
+
+
+CreatedAt = Annotated[Timestamp, about("When it was made.")]

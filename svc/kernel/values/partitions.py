@@ -6,7 +6,7 @@ What may live here: which partition an endpoint is in, and how many partitions a
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 from zlib import crc32
 
@@ -40,3 +40,7 @@ class EndpointKey(NamedTuple):
 
     organization: int
     endpoint: int
+
+
+Wake = Callable[[Iterable[EndpointKey]], None]
+"""Tells the outbox in which queues a commit has made something due."""

@@ -23,13 +23,14 @@ from svc.features.identification.pipeline.messages import (
     PipelineResult,
     RateLimited,
 )
-from svc.features.identification.pipeline.visitor_index import Publish, VisitorIndex, Wake
+from svc.features.identification.pipeline.visitor_index import Publish, VisitorIndex
 from svc.identify.attestation.trust import Trust
 from svc.identify.identification import assess
 from svc.identify.network.facts import Ranges
 from svc.kernel.limits.quotas import Quotas
 from svc.kernel.limits.ratelimit import Buckets, Limiter, LimitShares, MemoryBuckets
 from svc.kernel.store.store import Store
+from svc.kernel.values.partitions import Wake
 from svc.kernel.work.mailbox import Mailbox, MailboxStatistics
 from svc.kernel.work.watch.corruption import CorruptRows
 

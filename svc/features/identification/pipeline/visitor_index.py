@@ -48,7 +48,7 @@ from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.store import Store, StoreFullError
 from svc.kernel.tenants.queries import is_removed
 from svc.kernel.tenants.queries import organization as find_organization
-from svc.kernel.values.partitions import EndpointKey
+from svc.kernel.values.partitions import Wake
 from svc.kernel.work.mailbox import Mailbox
 from svc.kernel.work.watch.corruption import CorruptRows
 
@@ -68,8 +68,6 @@ NOT_WRITTEN = (StoreFullError, UnavailableError)
 
 ScopeKey = tuple[int, int]
 """Organization and scope."""
-Wake = Callable[[Iterable[EndpointKey]], None]
-"""Tells the outbox in which queues a commit has made something due."""
 Publish = Callable[[int, UUID, Event], None]
 """Publishes an identification to subscribers: the organization's number, the request id and the event."""
 

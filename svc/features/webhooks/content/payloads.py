@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from svc.features.reviews.reviews import ReviewBody
+from svc.features.webhooks.content.review import ReviewBody
 from svc.features.webhooks.records import EventType
 from svc.identify.events.event_row import EventBody, event_row
 from svc.identify.records import Event

@@ -16,7 +16,6 @@ import msgspec
 import structlog
 import trio
 
-from svc.features.identification.pipeline.visitor_index import Wake
 from svc.features.webhooks.jobs.refusals import Notified, note_refusal, notify_refusals
 from svc.features.webhooks.queries import subscribers
 from svc.features.webhooks.records import webhook_environment
@@ -26,6 +25,7 @@ from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.group import Write
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.store import Store, StoreFullError
+from svc.kernel.values.partitions import Wake
 from svc.kernel.values.refused_requests import RefusedRequest
 from svc.kernel.work.watch.corruption import CorruptRows
 from svc.world import World

@@ -18,12 +18,12 @@ import msgspec
 from svc.features.erasure.visitors import events_of, has_events
 from svc.features.events.archived_document import EventDetailBody
 from svc.features.events.routes import read_event, read_request_id, token_refusal, visits
-from svc.features.visitors.queries import find_visitor
 from svc.features.visitors.routes import erase_wholly
 from svc.http.change import caller_of
 from svc.http.route import Call, Route, Services
 from svc.http.schema import DeferredTokenText
 from svc.identify.events.event_row import EventBody, event_row
+from svc.identify.queries.visitors import find_visitor
 from svc.identify.records import Event
 from svc.identify.tables.events import EVENTS
 from svc.kernel.access.credentials import digest

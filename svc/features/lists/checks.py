@@ -1,0 +1,54 @@
+"""The rules of lists and their entries in every store."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from svc.features.lists.lists import StoredList, entry_key, prefix_of
+from svc.features.lists.queries import mark_of, raw_id
+from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS, LISTS
+from svc.kernel.store.schema.key_parts import LIST_ID, moment
+from svc.kernel.store.snapshot import Snapshot
+
+
+def list_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
+    """Yield a sentence for each fault in the lists of an organization. Entries of a deleted list may exist until
+    retention deletes them.
+    """
+    lists: dict[str, StoredList] = {}
+    for (_, name), stored in snapshot.scan(LISTS, number):
+        if stored.name != name or stored.id in lists:
+            yield f"list {stored.id} of organization {number} is not the one named {name}"
+        if not snapshot.has(LIST_MARKS, number, mark_of(raw_id(stored.id))):
+            yield f"list {stored.id} of organization {number} has no mark"
+        lists[stored.id] = stored
+    yield from _miscounted(snapshot, number, lists)
+    for _, expires_at_ms, raw_list, key in snapshot.scan_keys(LIST_EXPIRIES, (number,), (number + 1,)):
+        entry = snapshot.get(LIST_ENTRIES, number, raw_list, key)
+        if entry is None or entry.expires_at_ms != expires_at_ms:
+            yield f"at {moment(expires_at_ms)} an entry of organization {number} expires that does not say so"
+
+
+def _miscounted(snapshot: Snapshot, number: int, lists: dict[str, StoredList]) -> Iterator[str]:
+    entries = Counter[str]()
+    prefixes: defaultdict[str, Counter[tuple[int, int]]] = defaultdict(Counter)
+    for (_, raw_list, key), entry in snapshot.scan(LIST_ENTRIES, number):
+        list_id, expires_at_ms = str(LIST_ID.show(raw_list)), entry.expires_at_ms
+        name = f"an entry of list {list_id} of organization {number}"
+        if entry_key(entry.value) != key:
+            yield f"{name} lies under the key of another value"
+        if expires_at_ms is not None and not snapshot.has(LIST_EXPIRIES, number, expires_at_ms, raw_list, key):
+            yield f"{name} expires at {moment(expires_at_ms)}, and is not listed there"
+        if not snapshot.has(LIST_MARKS, number, mark_of(raw_list, entry.value)):
+            yield f"{name} has no mark"
+        entries[list_id] += 1
+        if list_id in lists and lists[list_id].kind == "address":
+            prefixes[list_id][prefix_of(entry.value)] += 1
+    marks = sum(1 for _ in snapshot.scan_keys(LIST_MARKS, (number,), (number + 1,)))
+    if marks > len(lists) + entries.total():
+        yield f"organization {number} has {marks} marks, of {len(lists)} lists with {entries.total()} entries"
+    for list_id, stored in lists.items():
+        counted = {(version, length): count for version, length, count in stored.prefixes}
+        if (stored.entries, counted) != (entries[list_id], prefixes[list_id]):
+            yield f"list {list_id} of organization {number} has {entries[list_id]} entries, its count says otherwise"

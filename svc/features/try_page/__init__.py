@@ -1,0 +1,1 @@
+"""The page `/try`: what it asks for."""

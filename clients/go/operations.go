@@ -219,23 +219,6 @@ func (c *Client) GetVerdictKeys(ctx context.Context, organizationID string) (*Ve
 	return &into, nil
 }
 
-// RotateVerdictKey: rotate the key of signed verdicts.
-//
-// The next key, which is published already, signs from the next request on. Verdicts by the previous one are
-// accepted for this many hours, `0` = no longer. Needs the role `admin`.
-func (c *Client) RotateVerdictKey(ctx context.Context, organizationID string, body RotateVerdictKeyBody) (*VerdictKeysBody, error) {
-	var into VerdictKeysBody
-	if err := c.Send(ctx, Call{
-		Method:   http.MethodPost,
-		Path:     "/management/organizations/{}/verdict-keys/rotate",
-		Segments: []string{organizationID},
-		Body:     body,
-	}, &into); err != nil {
-		return nil, err
-	}
-	return &into, nil
-}
-
 // GetManagementKey: describe the management key.
 //
 // Which organization it acts on, and in which role.
@@ -369,6 +352,23 @@ func (c *Client) ReplaceSDKKeyOrigins(ctx context.Context, organizationID string
 	return &into, nil
 }
 
+// RotateVerdictKey: rotate the key of signed verdicts.
+//
+// The next key, which is published already, signs from the next request on. Verdicts by the previous one are
+// accepted for this many hours, `0` = no longer. Needs the role `admin`.
+func (c *Client) RotateVerdictKey(ctx context.Context, organizationID string, body RotateVerdictKeyBody) (*VerdictKeysBody, error) {
+	var into VerdictKeysBody
+	if err := c.Send(ctx, Call{
+		Method:   http.MethodPost,
+		Path:     "/management/organizations/{}/verdict-keys/rotate",
+		Segments: []string{organizationID},
+		Body:     body,
+	}, &into); err != nil {
+		return nil, err
+	}
+	return &into, nil
+}
+
 // CountBrowserKeys: count the keys of browsers.
 //
 // Those that first signed in a window of time and are not revoked. All visitors are looked through. Needs the role
@@ -400,6 +400,194 @@ func (c *Client) RevokeBrowserKeys(ctx context.Context, organizationID string, b
 		Path:     "/management/organizations/{}/browser-keys/revoke",
 		Segments: []string{organizationID},
 		Body:     body,
+	}, &into); err != nil {
+		return nil, err
+	}
+	return &into, nil
+}
+
+// ListWebhooks: list webhook endpoints.
+//
+// Newest first, without secrets.
+func (c *Client) ListWebhooks(ctx context.Context, organizationID string) (*WebhooksBody, error) {
+	var into WebhooksBody
+	if err := c.Send(ctx, Call{
+		Method:       http.MethodGet,
+		Path:         "/management/organizations/{}/webhooks",
+		Segments:     []string{organizationID},
+		IsRepeatable: true,
+	}, &into); err != nil {
+		return nil, err
+	}
+	return &into, nil
+}
+
+// CreateWebhook: register a webhook endpoint.
+//
+// At most ten per organization. The signing secret is shown this once. The URL must be `https`, and every address
+// of its host public and none of this service's own; it is judged again at every attempt, and redirects are not
+// followed. Ports are 443 and those above 1023, unless the operator allows others. `live` endpoints get events of
+// production traffic, `test` ones all others; `billing.status_changed` needs `live`. A `filter` that cannot be
+// used is `invalid_condition`, and one that could cost too much `too_expensive`; `message` says why. Needs the
+// role `admin` or `developer`.
+func (c *Client) CreateWebhook(ctx context.Context, organizationID string, body CreateWebhookBody) (*IssuedWebhookBody, error) {
+	var into IssuedWebhookBody
+	if err := c.Send(ctx, Call{
+		Method:   http.MethodPost,
+		Path:     "/management/organizations/{}/webhooks",
+		Segments: []string{organizationID},
+		Body:     body,
+	}, &into); err != nil {
+		return nil, err
+	}
+	return &into, nil
+}
+
+// UpdateWebhook: change a webhook endpoint.
+//
+// Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until it is
+// resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start. What waits goes out in the
+// format that the endpoint has then; after a change to `json`, a rotation shows a secret. Needs the role `admin`
+// or `developer`.
+func (c *Client) UpdateWebhook(ctx context.Context, organizationID string, webhookID string, body UpdateWebhookBody) (*WebhookBody, error) {
+	var into WebhookBody
+	if err := c.Send(ctx, Call{
+		Method:   http.MethodPatch,
+		Path:     "/management/organizations/{}/webhooks/{}",
+		Segments: []string{organizationID, webhookID},
+		Body:     body,
+	}, &into); err != nil {
+		return nil, err
+	}
+	return &into, nil
+}
+
+// DeleteWebhook: delete a webhook endpoint.
+//
+// Deliveries to it stop at once. Needs the role `admin` or `developer`.
+func (c *Client) DeleteWebhook(ctx context.Context, organizationID string, webhookID string) error {
+	return c.Send(ctx, Call{
+		Method:   http.MethodDelete,
+		Path:     "/management/organizations/{}/webhooks/{}",
+		Segments: []string{organizationID, webhookID},
+	}, nil)
+}
+
+// RotateWebhookSecret: rotate the signing secret of a webhook endpoint.
+//
+// The new secret is shown this once. The previous one signs along for this many hours, `0` = not at all; an older
+// one no more. A chat format has no secret. Needs the role `admin` or `developer`.
+func (c *Client) RotateWebhookSecret(ctx context.Context, organizationID string, webhookID string, body RotateWebhookSecretBody) (*IssuedWebhookBody, error) {
+	var into IssuedWebhookBody
+	if err := c.Send(ctx, Call{
+		Method:   http.MethodPost,
+		Path:     "/management/organizations/{}/webhooks/{}/rotate-secret",
+		Segments: []string{organizationID, webhookID},
+		Body:     body,
+	}, &into); err != nil {
+		return nil, err
+	}
+	return &into, nil
+}
+
+// TestWebhook: send a test event.
+//
+// One `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its failure does not
+// make the endpoint `failing`. Needs the role `admin` or `developer`.
+func (c *Client) TestWebhook(ctx context.Context, organizationID string, webhookID string) (*QueuedDeliveryBody, error) {
+	var into QueuedDeliveryBody
+	if err := c.Send(ctx, Call{
+		Method:   http.MethodPost,
+		Path:     "/management/organizations/{}/webhooks/{}/test",
+		Segments: []string{organizationID, webhookID},
+	}, &into); err != nil {
+		return nil, err
+	}
+	return &into, nil
+}
+
+// RedeliverWebhook: deliver an event again.
+//
+// An event that was sent to this endpoint in the last 30 days, accepted or not, with the same `id`. It is tried
+// once, and its failure does not make the endpoint `failing`. Needs the role `admin` or `developer`.
+func (c *Client) RedeliverWebhook(ctx context.Context, organizationID string, webhookID string, body RedeliverWebhookBody) (*QueuedDeliveryBody, error) {
+	var into QueuedDeliveryBody
+	if err := c.Send(ctx, Call{
+		Method:   http.MethodPost,
+		Path:     "/management/organizations/{}/webhooks/{}/redeliver",
+		Segments: []string{organizationID, webhookID},
+		Body:     body,
+	}, &into); err != nil {
+		return nil, err
+	}
+	return &into, nil
+}
+
+// ListWebhookDeliveries: list delivery attempts.
+//
+// Of the last 30 days, newest first. The last page has no `next_cursor`. With `endpoint_id`, a page may be short
+// or empty and have one.
+func (c *Client) ListWebhookDeliveries(ctx context.Context, organizationID string, query ListWebhookDeliveriesQuery) (*WebhookDeliveriesBody, error) {
+	var into WebhookDeliveriesBody
+	if err := c.Send(ctx, Call{
+		Method:       http.MethodGet,
+		Path:         "/management/organizations/{}/webhook-deliveries",
+		Segments:     []string{organizationID},
+		Query:        given("environment", query.Environment, "endpoint_id", query.EndpointID, "limit", query.Limit, "cursor", query.Cursor),
+		IsRepeatable: true,
+	}, &into); err != nil {
+		return nil, err
+	}
+	return &into, nil
+}
+
+// GetRules: read the rules.
+func (c *Client) GetRules(ctx context.Context, organizationID string, query GetRulesQuery) (*RulesAnswer, error) {
+	var into RulesAnswer
+	if err := c.Send(ctx, Call{
+		Method:       http.MethodGet,
+		Path:         "/management/organizations/{}/rules",
+		Segments:     []string{organizationID},
+		Query:        given("environment", query.Environment),
+		IsRepeatable: true,
+	}, &into); err != nil {
+		return nil, err
+	}
+	return &into, nil
+}
+
+// SaveRules: save the rules.
+//
+// The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
+// organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A
+// condition that cannot be used is `invalid_condition`; `message` has line and column. Where the rules could cost
+// more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`. Needs the role `admin`.
+func (c *Client) SaveRules(ctx context.Context, organizationID string, body RulesBody, query SaveRulesQuery) (*RulesAnswer, error) {
+	var into RulesAnswer
+	if err := c.Send(ctx, Call{
+		Method:   http.MethodPut,
+		Path:     "/management/organizations/{}/rules",
+		Segments: []string{organizationID},
+		Body:     body,
+		Query:    given("environment", query.Environment),
+	}, &into); err != nil {
+		return nil, err
+	}
+	return &into, nil
+}
+
+// PreviewRules: try rules on the newest events.
+//
+// On the newest 10,000 events of that kind of environment, with their stored velocity and the lists as they are
+// now. Refused as saving the rules would be.
+func (c *Client) PreviewRules(ctx context.Context, organizationID string, body PreviewBody, query PreviewRulesQuery) (*RulesPreview, error) {
+	var into RulesPreview
+	if err := c.Send(ctx, Call{
+		Method:   http.MethodPost,
+		Path:     "/management/organizations/{}/rules/preview",
+		Segments: []string{organizationID},
+		Body:     body,
+		Query:    given("environment", query.Environment),
 	}, &into); err != nil {
 		return nil, err
 	}
@@ -525,59 +713,6 @@ func (c *Client) GetWeightsSuggestion(ctx context.Context, organizationID string
 		Segments:     []string{organizationID, platform},
 		Query:        given("environment", query.Environment),
 		IsRepeatable: true,
-	}, &into); err != nil {
-		return nil, err
-	}
-	return &into, nil
-}
-
-// GetRules: read the rules.
-func (c *Client) GetRules(ctx context.Context, organizationID string, query GetRulesQuery) (*RulesAnswer, error) {
-	var into RulesAnswer
-	if err := c.Send(ctx, Call{
-		Method:       http.MethodGet,
-		Path:         "/management/organizations/{}/rules",
-		Segments:     []string{organizationID},
-		Query:        given("environment", query.Environment),
-		IsRepeatable: true,
-	}, &into); err != nil {
-		return nil, err
-	}
-	return &into, nil
-}
-
-// SaveRules: save the rules.
-//
-// The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
-// organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A
-// condition that cannot be used is `invalid_condition`; `message` has line and column. Where the rules could cost
-// more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`. Needs the role `admin`.
-func (c *Client) SaveRules(ctx context.Context, organizationID string, body RulesBody, query SaveRulesQuery) (*RulesAnswer, error) {
-	var into RulesAnswer
-	if err := c.Send(ctx, Call{
-		Method:   http.MethodPut,
-		Path:     "/management/organizations/{}/rules",
-		Segments: []string{organizationID},
-		Body:     body,
-		Query:    given("environment", query.Environment),
-	}, &into); err != nil {
-		return nil, err
-	}
-	return &into, nil
-}
-
-// PreviewRules: try rules on the newest events.
-//
-// On the newest 10,000 events of that kind of environment, with their stored velocity and the lists as they are
-// now. Refused as saving the rules would be.
-func (c *Client) PreviewRules(ctx context.Context, organizationID string, body PreviewBody, query PreviewRulesQuery) (*RulesPreview, error) {
-	var into RulesPreview
-	if err := c.Send(ctx, Call{
-		Method:   http.MethodPost,
-		Path:     "/management/organizations/{}/rules/preview",
-		Segments: []string{organizationID},
-		Body:     body,
-		Query:    given("environment", query.Environment),
 	}, &into); err != nil {
 		return nil, err
 	}
@@ -1019,141 +1154,6 @@ func (c *Client) RemoveMember(ctx context.Context, organizationID string, member
 		Path:     "/management/organizations/{}/members/{}",
 		Segments: []string{organizationID, memberID},
 	}, nil)
-}
-
-// ListWebhooks: list webhook endpoints.
-//
-// Newest first, without secrets.
-func (c *Client) ListWebhooks(ctx context.Context, organizationID string) (*WebhooksBody, error) {
-	var into WebhooksBody
-	if err := c.Send(ctx, Call{
-		Method:       http.MethodGet,
-		Path:         "/management/organizations/{}/webhooks",
-		Segments:     []string{organizationID},
-		IsRepeatable: true,
-	}, &into); err != nil {
-		return nil, err
-	}
-	return &into, nil
-}
-
-// CreateWebhook: register a webhook endpoint.
-//
-// At most ten per organization. The signing secret is shown this once. The URL must be `https`, and every address
-// of its host public and none of this service's own; it is judged again at every attempt, and redirects are not
-// followed. Ports are 443 and those above 1023, unless the operator allows others. `live` endpoints get events of
-// production traffic, `test` ones all others; `billing.status_changed` needs `live`. A `filter` that cannot be
-// used is `invalid_condition`, and one that could cost too much `too_expensive`; `message` says why. Needs the
-// role `admin` or `developer`.
-func (c *Client) CreateWebhook(ctx context.Context, organizationID string, body CreateWebhookBody) (*IssuedWebhookBody, error) {
-	var into IssuedWebhookBody
-	if err := c.Send(ctx, Call{
-		Method:   http.MethodPost,
-		Path:     "/management/organizations/{}/webhooks",
-		Segments: []string{organizationID},
-		Body:     body,
-	}, &into); err != nil {
-		return nil, err
-	}
-	return &into, nil
-}
-
-// UpdateWebhook: change a webhook endpoint.
-//
-// Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until it is
-// resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start. What waits goes out in the
-// format that the endpoint has then; after a change to `json`, a rotation shows a secret. Needs the role `admin`
-// or `developer`.
-func (c *Client) UpdateWebhook(ctx context.Context, organizationID string, webhookID string, body UpdateWebhookBody) (*WebhookBody, error) {
-	var into WebhookBody
-	if err := c.Send(ctx, Call{
-		Method:   http.MethodPatch,
-		Path:     "/management/organizations/{}/webhooks/{}",
-		Segments: []string{organizationID, webhookID},
-		Body:     body,
-	}, &into); err != nil {
-		return nil, err
-	}
-	return &into, nil
-}
-
-// DeleteWebhook: delete a webhook endpoint.
-//
-// Deliveries to it stop at once. Needs the role `admin` or `developer`.
-func (c *Client) DeleteWebhook(ctx context.Context, organizationID string, webhookID string) error {
-	return c.Send(ctx, Call{
-		Method:   http.MethodDelete,
-		Path:     "/management/organizations/{}/webhooks/{}",
-		Segments: []string{organizationID, webhookID},
-	}, nil)
-}
-
-// RotateWebhookSecret: rotate the signing secret of a webhook endpoint.
-//
-// The new secret is shown this once. The previous one signs along for this many hours, `0` = not at all; an older
-// one no more. A chat format has no secret. Needs the role `admin` or `developer`.
-func (c *Client) RotateWebhookSecret(ctx context.Context, organizationID string, webhookID string, body RotateWebhookSecretBody) (*IssuedWebhookBody, error) {
-	var into IssuedWebhookBody
-	if err := c.Send(ctx, Call{
-		Method:   http.MethodPost,
-		Path:     "/management/organizations/{}/webhooks/{}/rotate-secret",
-		Segments: []string{organizationID, webhookID},
-		Body:     body,
-	}, &into); err != nil {
-		return nil, err
-	}
-	return &into, nil
-}
-
-// TestWebhook: send a test event.
-//
-// One `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its failure does not
-// make the endpoint `failing`. Needs the role `admin` or `developer`.
-func (c *Client) TestWebhook(ctx context.Context, organizationID string, webhookID string) (*QueuedDeliveryBody, error) {
-	var into QueuedDeliveryBody
-	if err := c.Send(ctx, Call{
-		Method:   http.MethodPost,
-		Path:     "/management/organizations/{}/webhooks/{}/test",
-		Segments: []string{organizationID, webhookID},
-	}, &into); err != nil {
-		return nil, err
-	}
-	return &into, nil
-}
-
-// RedeliverWebhook: deliver an event again.
-//
-// An event that was sent to this endpoint in the last 30 days, accepted or not, with the same `id`. It is tried
-// once, and its failure does not make the endpoint `failing`. Needs the role `admin` or `developer`.
-func (c *Client) RedeliverWebhook(ctx context.Context, organizationID string, webhookID string, body RedeliverWebhookBody) (*QueuedDeliveryBody, error) {
-	var into QueuedDeliveryBody
-	if err := c.Send(ctx, Call{
-		Method:   http.MethodPost,
-		Path:     "/management/organizations/{}/webhooks/{}/redeliver",
-		Segments: []string{organizationID, webhookID},
-		Body:     body,
-	}, &into); err != nil {
-		return nil, err
-	}
-	return &into, nil
-}
-
-// ListWebhookDeliveries: list delivery attempts.
-//
-// Of the last 30 days, newest first. The last page has no `next_cursor`. With `endpoint_id`, a page may be short
-// or empty and have one.
-func (c *Client) ListWebhookDeliveries(ctx context.Context, organizationID string, query ListWebhookDeliveriesQuery) (*WebhookDeliveriesBody, error) {
-	var into WebhookDeliveriesBody
-	if err := c.Send(ctx, Call{
-		Method:       http.MethodGet,
-		Path:         "/management/organizations/{}/webhook-deliveries",
-		Segments:     []string{organizationID},
-		Query:        given("environment", query.Environment, "endpoint_id", query.EndpointID, "limit", query.Limit, "cursor", query.Cursor),
-		IsRepeatable: true,
-	}, &into); err != nil {
-		return nil, err
-	}
-	return &into, nil
 }
 
 // EraseVisitor: erase a visitor.

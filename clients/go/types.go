@@ -1757,10 +1757,16 @@ type CountBrowserKeysQuery struct {
 	To string
 }
 
-// GetWeightsSuggestionQuery is of GetWeightsSuggestion. What is zero is left out.
-type GetWeightsSuggestionQuery struct {
-	// `live` is production, `test` staging and development.
+// ListWebhookDeliveriesQuery is of ListWebhookDeliveries. What is zero is left out.
+type ListWebhookDeliveriesQuery struct {
+	// Only attempts of these endpoints.
 	Environment string
+	// Only attempts to the endpoint of this id.
+	EndpointID string
+	// How many per page, at most.
+	Limit int64
+	// `next_cursor` of the page before; the first page when left out.
+	Cursor string
 }
 
 // GetRulesQuery is of GetRules. What is zero is left out.
@@ -1777,6 +1783,12 @@ type SaveRulesQuery struct {
 
 // PreviewRulesQuery is of PreviewRules. What is zero is left out.
 type PreviewRulesQuery struct {
+	// `live` is production, `test` staging and development.
+	Environment string
+}
+
+// GetWeightsSuggestionQuery is of GetWeightsSuggestion. What is zero is left out.
+type GetWeightsSuggestionQuery struct {
 	// `live` is production, `test` staging and development.
 	Environment string
 }
@@ -1807,18 +1819,6 @@ type ListReviewsQuery struct {
 	State string
 	// Only those that the member with this id takes care of, or with `none` nobody does.
 	Assignee string
-	// How many per page, at most.
-	Limit int64
-	// `next_cursor` of the page before; the first page when left out.
-	Cursor string
-}
-
-// ListWebhookDeliveriesQuery is of ListWebhookDeliveries. What is zero is left out.
-type ListWebhookDeliveriesQuery struct {
-	// Only attempts of these endpoints.
-	Environment string
-	// Only attempts to the endpoint of this id.
-	EndpointID string
 	// How many per page, at most.
 	Limit int64
 	// `next_cursor` of the page before; the first page when left out.

@@ -19,6 +19,7 @@ from click.shell_completion import CompletionItem
 
 import svc
 from svc.command.help import clearer, examples
+from svc.features.registry import FEATURES
 from svc.kernel.values.errors import NO_SPACE, OperatorError
 
 _STANDARD_INPUT, _STANDARD_OUTPUT, _STANDARD_ERROR = range(3)
@@ -35,7 +36,7 @@ class CommandLocation(NamedTuple):
     """The name that it has in its module, where that is another one."""
 
 
-SECTIONS: dict[str, dict[str, CommandLocation]] = {
+_OWN: dict[str, dict[str, CommandLocation]] = {
     "Get started": {
         "dev": CommandLocation("cli.develop.dev", "Start a development service from nothing."),
         "doctor": CommandLocation("cli.serve.doctor", "Check that a service can run, or runs, here."),
@@ -47,37 +48,16 @@ SECTIONS: dict[str, dict[str, CommandLocation]] = {
         "data": CommandLocation("cli.store.data", "Show and update network databases and lists."),
     },
     "Read and export": {
-        "events": CommandLocation("features.events.command", "List, explain and follow identifications."),
-        "visitor": CommandLocation(
-            "features.visitors.command", "Show, list, export and erase visitors; revoke browser keys."
-        ),
-        "account": CommandLocation("features.accounts.command", "Show, list and erase accounts of an organization."),
-        "export": CommandLocation("features.exports.command", "Write events or a visitor to a file."),
         "signals": CommandLocation("cli.develop.signals", "List every signal with its weights."),
         "replay": CommandLocation("cli.develop.replay", "Run a file of reports through the pipeline."),
     },
-    "Manage access": {
-        "org": CommandLocation("features.organizations.command", "Manage organizations, credit, billing and limits."),
-        "rule": CommandLocation("features.rules.command", "Show, export and set rules."),
-        "key": CommandLocation("features.keys.command", "Issue, list and revoke API keys."),
-        "member": CommandLocation("features.members.command", "Invite and manage people who sign in to the console."),
-        "console": CommandLocation("features.members.console_command", "Sign in to the console."),
-        "list": CommandLocation("features.lists.command", "Manage lists of visitors, accounts and addresses.", "lists"),
-        "webhook": CommandLocation(
-            "features.webhooks.commands.webhook", "List endpoints; receive, verify and recover webhook deliveries."
-        ),
-        "label": CommandLocation("features.labels.command", "Import what identifications turned out to be."),
-        "weights": CommandLocation("features.labels.command", "Suggest weights from labels."),
-        "audit": CommandLocation("features.audit.command", "Show who changed what, when and from where."),
-    },
+    "Manage access": {},
     "Maintain the store": {
         "backup": CommandLocation("cli.store.backup", "Take a verified snapshot of a data directory."),
         "restore": CommandLocation("cli.store.backup", "Make a data directory from a backup."),
         "check": CommandLocation("cli.store.check", "Check every invariant of a store or a snapshot."),
         "inspect": CommandLocation("cli.store.inspect", "Look into a store or a snapshot, read-only."),
         "store": CommandLocation("cli.store.store", "Compact a store, or move it to another engine."),
-        "sql": CommandLocation("features.exports.sql_command", "Keep events in a table for SQL, on PostgreSQL."),
-        "retention": CommandLocation("features.retention.command", "Confirm the clock that retention goes by."),
         "pepper": CommandLocation("cli.store.pepper", "Replace the pepper, which ends every key."),
     },
     "Documentation": {
@@ -86,6 +66,18 @@ SECTIONS: dict[str, dict[str, CommandLocation]] = {
         "collection": CommandLocation("cli.develop.documents", "Print the request collection for API tools."),
     },
 }
+"""The commands that are of no feature, in the sections of `svc --help`."""
+
+
+def _of_features(section: str) -> Iterator[tuple[str, CommandLocation]]:
+    for feature in FEATURES:
+        for name, command in feature.commands.items():
+            if command.section == section:
+                module = f"{feature.package}.{command.module}".removeprefix("svc.")
+                yield name, CommandLocation(module, command.summary, command.attribute)
+
+
+SECTIONS = {section: dict(_of_features(section)) | own for section, own in _OWN.items()}
 """The commands in the sections of `svc --help`, in this order."""
 COMMANDS = dict(sorted(pair for commands in SECTIONS.values() for pair in commands.items()))
 

@@ -11,19 +11,7 @@ nothing of another can be reached by a range. Request ids are UUIDv7: the id is 
 
 from __future__ import annotations
 
-from svc.features.erasure import tables as erasure
-from svc.features.labels import tables as labels
-from svc.features.lists import tables as lists
-from svc.features.reviews import tables as reviews
-from svc.features.rules import tables as rules
-from svc.features.webhooks import tables as webhooks
-from svc.identify.tables import accounts, attestation, events, origins, proofs, visitors, weights
-from svc.kernel.access import tables as access
-from svc.kernel.store import tables as store
+from svc.features.registry import FEATURES
 from svc.kernel.store.schema.table import declared
-from svc.kernel.tenants import tables as tenants
 
-TABLES = declared(
-    store, tenants, access, events, weights, visitors, accounts, attestation, origins, proofs, erasure, lists, rules,
-    labels, reviews, webhooks,
-)  # fmt: skip
+TABLES = declared(*(module for feature in FEATURES for module in feature.modules("tables")))

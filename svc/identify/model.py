@@ -375,3 +375,10 @@ class Verdict(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     proof_version: ProofVersion | None = None
     """Of the valid signature of the report, by whatever key; `None` where there is none, and in events stored by
     0.3.0."""
+
+
+Subject = Literal["visitor", "account"]
+
+
+SUBJECTS: Final[tuple[Subject, ...]] = ("visitor", "account")
+"""What labels are counted of, and notes are about. Their positions in keys are stored: append, never move."""

@@ -22,7 +22,6 @@ from svc.features.events.command import LATE_MS, follow_arrivals
 from svc.features.events.source import Wanted
 from svc.features.exports.lines import FILE_COLUMNS
 from svc.features.inspection.inspection import show_key
-from svc.features.inspection.visitor_rows import unread
 from svc.features.rules.jobs import save_rules
 from svc.features.rules.ruleset import Rule
 from svc.features.tables import TABLES
@@ -547,7 +546,3 @@ def test_a_visitor_is_exported_under_both_names(run: Run, shop: Shop, tmp_path: 
     assert one | {"exported_at": ""} == other | {"exported_at": ""}
     for wrong in (NOBODY, "nobody"):
         run("visitor", "export", shop.organization, wrong).assert_refused(wrong)
-
-
-def test_a_table_erased_by_a_function_without_a_reader_is_detected():
-    assert unread({"purge_report": (), "purge_more": ()}) == {"purge_more"}

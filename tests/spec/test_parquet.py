@@ -20,6 +20,7 @@ from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 from tests.spec.commands import ROOT, Run, run_beside
 from tests.spec.responses import DRIVEN, PROGRAM, TOO_LITTLE, visit
+from tests.spec.test_clocks import set_back
 from tests.spec.test_erasure import marked
 from tests.support.event_columns import as_columns
 from tests.support.live import live_service, options_of, report
@@ -172,7 +173,7 @@ async def test_events_behind_a_clock_that_was_ahead_wait_for_the_next_file_alone
         public, secret = live.issue(environment="production")[1], live.issue("secret", "production")[1]
         live.clock.now_ms = now_ms + 5 * HOUR_MS
         made = [(await visit(live, public)).json()["request_id"]]
-        live.clock.now_ms = now_ms
+        await set_back(live, now_ms)
         query = {"order": "oldest"}
         page = await live.client.get("/api/v1/events", params=query, headers={"x-api-key": secret})
         assert len(page.json()["rows"]) == 1, "the feed is closed up to that clock"

@@ -13,9 +13,10 @@ import trio.testing
 
 from bench.retention import Months
 from svc.features.checks.invariants import violations
+from svc.features.contracts.cleanup import EVENTS_A_STEP, ROWS_A_STEP, Sweep
 from svc.features.organizations.jobs import create_organization
 from svc.features.retention import retention
-from svc.features.retention.jobs import EVENTS_A_STEP, ROWS_A_STEP, expired_by_key, passes, stale_accounts
+from svc.features.retention.jobs import expired_by_key, passes, stale_accounts
 from svc.features.retention.retention import sweep
 from svc.features.webhooks.content.payloads import EndpointTest
 from svc.features.webhooks.jobs.deliveries import AttemptRecord, enqueue, log_attempt
@@ -258,7 +259,7 @@ async def test_after_a_jump_past_all_expiry_times_the_store_is_valid_at_every_st
         sent = marked(f"m{device}", device)
         await identified(live, public, sent, headers={"idempotency-key": str(device)}, account_id=f"a{device}")
     now_ms = live.clock.now_ms = EPOCH_MS + 1000 * DAY_MS
-    tasks = [*passes(live.organization.number, now_ms, 365, RetentionPass())]
+    tasks = [*passes(Sweep(live.organization.number, now_ms, 365, RetentionPass()))]
     with live.found.store.read() as snapshot:
         tasks += expired_by_key(snapshot, live.organization.number, now_ms)
     tasks.append(stale_accounts(live.organization.number, now_ms, 365))

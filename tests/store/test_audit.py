@@ -14,8 +14,9 @@ import msgspec
 import pytest
 
 from svc.features.audit.queries import Sought, newest
+from svc.features.contracts.cleanup import ROWS_A_STEP
 from svc.features.organizations.jobs import create_organization
-from svc.features.retention.jobs import ROWS_A_STEP, expired_by_key
+from svc.features.retention.jobs import expired_by_key
 from svc.kernel.access.audit import AUDIT_MS, Actor, AuditRecord
 from svc.kernel.access.audit_jobs import audited
 from svc.kernel.access.tables import AUDIT

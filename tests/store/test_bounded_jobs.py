@@ -22,12 +22,11 @@ from svc.features.lists.jobs import NewEntry, add_entries, continue_deletion, cr
 from svc.features.lists.tables import LIST_ENTRIES
 from svc.features.retention.retention import Progress, sweep
 from svc.features.reviews.jobs import Closing, close_review, open_review
-from svc.features.reviews.reviews import Subject
 from svc.features.reviews.tables import REVIEWS
 from svc.features.webhooks.queries import Registered
 from svc.features.webhooks.tables import ATTEMPTS, DELIVERIES
 from svc.identify.indexing.indexer import index
-from svc.identify.model import RequestFacts
+from svc.identify.model import RequestFacts, Subject
 from svc.identify.recording.velocity import MAX_COMPARED, MAX_SHARED
 from svc.identify.records import Idempotency
 from svc.identify.tables.accounts import ACCOUNTS, VELOCITY

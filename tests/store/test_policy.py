@@ -16,7 +16,9 @@ import pytest
 
 import svc
 from svc.features.checks import invariants
+from svc.features.contracts.cleanup import Sweep
 from svc.features.erasure import policies
+from svc.features.erasure.registered import erased, refuse_unerased
 from svc.features.inspection.inspection import of_visitor
 from svc.features.labels.tables import OUTCOMES
 from svc.features.retention import jobs as retention
@@ -132,7 +134,12 @@ def test_tables_are_collected_in_order_and_invalid_references_are_rejected():
 def test_a_table_whose_rows_no_erasure_function_finds_is_rejected(function: str):
     notes = Table("notes", BY_REQUEST, Opaque(), FOR_EVER, ErasedBy(function))
     with pytest.raises(PolicyError, match=f"table notes: {function} does not erase it"):
-        policies.by_key((*TABLES, notes))
+        refuse_unerased((*TABLES, notes), erased())
+
+
+def test_what_is_erased_by_a_function_is_found_for_an_export():
+    """Decisions 7.6: by the visitor or by its event, and not by both."""
+    assert {name for name, of in erased().items() if (of.of_visitor is None) == (of.of_event is None)} == set()
 
 
 async def test_rows_of_a_visitor_in_a_new_table_are_erased_as_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -206,12 +213,12 @@ def test_rows_kept_by_age_are_kept_for_the_promised_time():
 
 
 def test_every_swept_table_has_a_cleanup_pass():
-    tasks = {task.name for task in retention.passes(1, NOW_MS, 365, RetentionPass())} | {"accounts", "blocks"}
+    tasks = {task.name for task in retention.passes(Sweep(1, NOW_MS, 365, RetentionPass()))} | {"accounts", "blocks"}
     assert {table.name for table in TABLES if isinstance(table.keep, Swept | Aged)} == tasks
 
 
 def test_the_rules_named_by_tables_exist():
-    rules = {rule.__name__.strip("_") for rule in (*invariants.STORE_RULES, *invariants.RULES)}
+    rules = {*invariants.STORE_RULES, *invariants.RULES}
     assert {name for table in TABLES for name in table.invariants} == {*rules, "organizations"}
 
 

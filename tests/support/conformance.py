@@ -78,10 +78,10 @@ def document() -> dict[str, Any]:
 
 @cache
 def operations() -> dict[tuple[str, int], list[tuple[re.Pattern[str], dict[str, Any]]]]:
-    """By method and number of segments."""
+    """By method and number of segments; concrete paths come before those with variables, as in OpenAPI."""
     paths = document()["paths"]
     found: dict[tuple[str, int], list[tuple[re.Pattern[str], dict[str, Any]]]] = {}
-    for route in API:
+    for route in sorted(API, key=lambda route: route.path.count("{")):
         for beginning in route.under:
             path = beginning + route.path
             pattern = re.compile(re.sub(r"{\w+}", "[^/]+", path))

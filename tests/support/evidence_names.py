@@ -83,7 +83,7 @@ READING = {"svc.features.weights.preview"}
 def modules() -> dict[str, Module]:
     """The modules of the package that speak of evidence or of what it is made from."""
     found: dict[str, Module] = {}
-    for folder in ("svc/domain", "svc/kernel/store/transactions"):
+    for folder in ("svc/identify", "svc/features/identification"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
             if name in READING:

@@ -270,20 +270,6 @@ export abstract class Operations {
   }
 
   /**
-   * Rotate the key of signed verdicts.
-   *
-   * The next key, which is published already, signs from the next request on. Verdicts by the previous one are
-   * accepted for this many hours, `0` = no longer. Needs the role `admin`.
-   */
-  rotateVerdictKey(organizationId: string, body: RotateVerdictKeyBody = {}): Promise<VerdictKeysBody> {
-    return this.send<VerdictKeysBody>({
-      method: "POST",
-      path: `/management/organizations/${segment(organizationId)}/verdict-keys/rotate`,
-      body,
-    });
-  }
-
-  /**
    * Describe the management key.
    *
    * Which organization it acts on, and in which role.
@@ -390,6 +376,20 @@ export abstract class Operations {
   }
 
   /**
+   * Rotate the key of signed verdicts.
+   *
+   * The next key, which is published already, signs from the next request on. Verdicts by the previous one are
+   * accepted for this many hours, `0` = no longer. Needs the role `admin`.
+   */
+  rotateVerdictKey(organizationId: string, body: RotateVerdictKeyBody = {}): Promise<VerdictKeysBody> {
+    return this.send<VerdictKeysBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/verdict-keys/rotate`,
+      body,
+    });
+  }
+
+  /**
    * Count the keys of browsers.
    *
    * Those that first signed in a window of time and are not revoked. All visitors are looked through. Needs the role
@@ -417,6 +417,170 @@ export abstract class Operations {
       method: "POST",
       path: `/management/organizations/${segment(organizationId)}/browser-keys/revoke`,
       body,
+    });
+  }
+
+  /**
+   * List webhook endpoints.
+   *
+   * Newest first, without secrets.
+   */
+  listWebhooks(organizationId: string): Promise<WebhooksBody> {
+    return this.send<WebhooksBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/webhooks`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Register a webhook endpoint.
+   *
+   * At most ten per organization. The signing secret is shown this once. The URL must be `https`, and every address
+   * of its host public and none of this service's own; it is judged again at every attempt, and redirects are not
+   * followed. Ports are 443 and those above 1023, unless the operator allows others. `live` endpoints get events of
+   * production traffic, `test` ones all others; `billing.status_changed` needs `live`. A `filter` that cannot be
+   * used is `invalid_condition`, and one that could cost too much `too_expensive`; `message` says why. Needs the
+   * role `admin` or `developer`.
+   */
+  createWebhook(organizationId: string, body: CreateWebhookBody): Promise<IssuedWebhookBody> {
+    return this.send<IssuedWebhookBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/webhooks`,
+      body,
+    });
+  }
+
+  /**
+   * Change a webhook endpoint.
+   *
+   * Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until it is
+   * resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start. What waits goes out in the
+   * format that the endpoint has then; after a change to `json`, a rotation shows a secret. Needs the role `admin`
+   * or `developer`.
+   */
+  updateWebhook(organizationId: string, webhookId: string, body: UpdateWebhookBody): Promise<WebhookBody> {
+    return this.send<WebhookBody>({
+      method: "PATCH",
+      path: `/management/organizations/${segment(organizationId)}/webhooks/${segment(webhookId)}`,
+      body,
+    });
+  }
+
+  /**
+   * Delete a webhook endpoint.
+   *
+   * Deliveries to it stop at once. Needs the role `admin` or `developer`.
+   */
+  deleteWebhook(organizationId: string, webhookId: string): Promise<void> {
+    return this.send<void>({
+      method: "DELETE",
+      path: `/management/organizations/${segment(organizationId)}/webhooks/${segment(webhookId)}`,
+    });
+  }
+
+  /**
+   * Rotate the signing secret of a webhook endpoint.
+   *
+   * The new secret is shown this once. The previous one signs along for this many hours, `0` = not at all; an older
+   * one no more. A chat format has no secret. Needs the role `admin` or `developer`.
+   */
+  rotateWebhookSecret(
+    organizationId: string,
+    webhookId: string,
+    body: RotateWebhookSecretBody = {},
+  ): Promise<IssuedWebhookBody> {
+    return this.send<IssuedWebhookBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/webhooks/${segment(webhookId)}/rotate-secret`,
+      body,
+    });
+  }
+
+  /**
+   * Send a test event.
+   *
+   * One `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its failure does not
+   * make the endpoint `failing`. Needs the role `admin` or `developer`.
+   */
+  testWebhook(organizationId: string, webhookId: string): Promise<QueuedDeliveryBody> {
+    return this.send<QueuedDeliveryBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/webhooks/${segment(webhookId)}/test`,
+    });
+  }
+
+  /**
+   * Deliver an event again.
+   *
+   * An event that was sent to this endpoint in the last 30 days, accepted or not, with the same `id`. It is tried
+   * once, and its failure does not make the endpoint `failing`. Needs the role `admin` or `developer`.
+   */
+  redeliverWebhook(organizationId: string, webhookId: string, body: RedeliverWebhookBody): Promise<QueuedDeliveryBody> {
+    return this.send<QueuedDeliveryBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/webhooks/${segment(webhookId)}/redeliver`,
+      body,
+    });
+  }
+
+  /**
+   * List delivery attempts.
+   *
+   * Of the last 30 days, newest first. The last page has no `next_cursor`. With `endpoint_id`, a page may be short
+   * or empty and have one.
+   */
+  listWebhookDeliveries(
+    organizationId: string,
+    query: ListWebhookDeliveriesQuery = {},
+  ): Promise<WebhookDeliveriesBody> {
+    return this.send<WebhookDeliveriesBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/webhook-deliveries`,
+      query: { ...query },
+      isRepeatable: true,
+    });
+  }
+
+  /** Read the rules. */
+  getRules(organizationId: string, query: GetRulesQuery = {}): Promise<RulesAnswer> {
+    return this.send<RulesAnswer>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/rules`,
+      query: { ...query },
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Save the rules.
+   *
+   * The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
+   * organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A
+   * condition that cannot be used is `invalid_condition`; `message` has line and column. Where the rules could cost
+   * more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`. Needs the role `admin`.
+   */
+  saveRules(organizationId: string, body: RulesBody, query: SaveRulesQuery = {}): Promise<RulesAnswer> {
+    return this.send<RulesAnswer>({
+      method: "PUT",
+      path: `/management/organizations/${segment(organizationId)}/rules`,
+      body,
+      query: { ...query },
+    });
+  }
+
+  /**
+   * Try rules on the newest events.
+   *
+   * On the newest 10,000 events of that kind of environment, with their stored velocity and the lists as they are
+   * now. Refused as saving the rules would be.
+   */
+  previewRules(organizationId: string, body: PreviewBody, query: PreviewRulesQuery = {}): Promise<RulesPreview> {
+    return this.send<RulesPreview>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/rules/preview`,
+      body,
+      query: { ...query },
     });
   }
 
@@ -532,48 +696,6 @@ export abstract class Operations {
       path: `/management/organizations/${segment(organizationId)}/risk-weights/${segment(platform)}/suggestion`,
       query: { ...query },
       isRepeatable: true,
-    });
-  }
-
-  /** Read the rules. */
-  getRules(organizationId: string, query: GetRulesQuery = {}): Promise<RulesAnswer> {
-    return this.send<RulesAnswer>({
-      method: "GET",
-      path: `/management/organizations/${segment(organizationId)}/rules`,
-      query: { ...query },
-      isRepeatable: true,
-    });
-  }
-
-  /**
-   * Save the rules.
-   *
-   * The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
-   * organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A
-   * condition that cannot be used is `invalid_condition`; `message` has line and column. Where the rules could cost
-   * more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`. Needs the role `admin`.
-   */
-  saveRules(organizationId: string, body: RulesBody, query: SaveRulesQuery = {}): Promise<RulesAnswer> {
-    return this.send<RulesAnswer>({
-      method: "PUT",
-      path: `/management/organizations/${segment(organizationId)}/rules`,
-      body,
-      query: { ...query },
-    });
-  }
-
-  /**
-   * Try rules on the newest events.
-   *
-   * On the newest 10,000 events of that kind of environment, with their stored velocity and the lists as they are
-   * now. Refused as saving the rules would be.
-   */
-  previewRules(organizationId: string, body: PreviewBody, query: PreviewRulesQuery = {}): Promise<RulesPreview> {
-    return this.send<RulesPreview>({
-      method: "POST",
-      path: `/management/organizations/${segment(organizationId)}/rules/preview`,
-      body,
-      query: { ...query },
     });
   }
 
@@ -939,128 +1061,6 @@ export abstract class Operations {
     return this.send<void>({
       method: "DELETE",
       path: `/management/organizations/${segment(organizationId)}/members/${segment(memberId)}`,
-    });
-  }
-
-  /**
-   * List webhook endpoints.
-   *
-   * Newest first, without secrets.
-   */
-  listWebhooks(organizationId: string): Promise<WebhooksBody> {
-    return this.send<WebhooksBody>({
-      method: "GET",
-      path: `/management/organizations/${segment(organizationId)}/webhooks`,
-      isRepeatable: true,
-    });
-  }
-
-  /**
-   * Register a webhook endpoint.
-   *
-   * At most ten per organization. The signing secret is shown this once. The URL must be `https`, and every address
-   * of its host public and none of this service's own; it is judged again at every attempt, and redirects are not
-   * followed. Ports are 443 and those above 1023, unless the operator allows others. `live` endpoints get events of
-   * production traffic, `test` ones all others; `billing.status_changed` needs `live`. A `filter` that cannot be
-   * used is `invalid_condition`, and one that could cost too much `too_expensive`; `message` says why. Needs the
-   * role `admin` or `developer`.
-   */
-  createWebhook(organizationId: string, body: CreateWebhookBody): Promise<IssuedWebhookBody> {
-    return this.send<IssuedWebhookBody>({
-      method: "POST",
-      path: `/management/organizations/${segment(organizationId)}/webhooks`,
-      body,
-    });
-  }
-
-  /**
-   * Change a webhook endpoint.
-   *
-   * Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until it is
-   * resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start. What waits goes out in the
-   * format that the endpoint has then; after a change to `json`, a rotation shows a secret. Needs the role `admin`
-   * or `developer`.
-   */
-  updateWebhook(organizationId: string, webhookId: string, body: UpdateWebhookBody): Promise<WebhookBody> {
-    return this.send<WebhookBody>({
-      method: "PATCH",
-      path: `/management/organizations/${segment(organizationId)}/webhooks/${segment(webhookId)}`,
-      body,
-    });
-  }
-
-  /**
-   * Delete a webhook endpoint.
-   *
-   * Deliveries to it stop at once. Needs the role `admin` or `developer`.
-   */
-  deleteWebhook(organizationId: string, webhookId: string): Promise<void> {
-    return this.send<void>({
-      method: "DELETE",
-      path: `/management/organizations/${segment(organizationId)}/webhooks/${segment(webhookId)}`,
-    });
-  }
-
-  /**
-   * Rotate the signing secret of a webhook endpoint.
-   *
-   * The new secret is shown this once. The previous one signs along for this many hours, `0` = not at all; an older
-   * one no more. A chat format has no secret. Needs the role `admin` or `developer`.
-   */
-  rotateWebhookSecret(
-    organizationId: string,
-    webhookId: string,
-    body: RotateWebhookSecretBody = {},
-  ): Promise<IssuedWebhookBody> {
-    return this.send<IssuedWebhookBody>({
-      method: "POST",
-      path: `/management/organizations/${segment(organizationId)}/webhooks/${segment(webhookId)}/rotate-secret`,
-      body,
-    });
-  }
-
-  /**
-   * Send a test event.
-   *
-   * One `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its failure does not
-   * make the endpoint `failing`. Needs the role `admin` or `developer`.
-   */
-  testWebhook(organizationId: string, webhookId: string): Promise<QueuedDeliveryBody> {
-    return this.send<QueuedDeliveryBody>({
-      method: "POST",
-      path: `/management/organizations/${segment(organizationId)}/webhooks/${segment(webhookId)}/test`,
-    });
-  }
-
-  /**
-   * Deliver an event again.
-   *
-   * An event that was sent to this endpoint in the last 30 days, accepted or not, with the same `id`. It is tried
-   * once, and its failure does not make the endpoint `failing`. Needs the role `admin` or `developer`.
-   */
-  redeliverWebhook(organizationId: string, webhookId: string, body: RedeliverWebhookBody): Promise<QueuedDeliveryBody> {
-    return this.send<QueuedDeliveryBody>({
-      method: "POST",
-      path: `/management/organizations/${segment(organizationId)}/webhooks/${segment(webhookId)}/redeliver`,
-      body,
-    });
-  }
-
-  /**
-   * List delivery attempts.
-   *
-   * Of the last 30 days, newest first. The last page has no `next_cursor`. With `endpoint_id`, a page may be short
-   * or empty and have one.
-   */
-  listWebhookDeliveries(
-    organizationId: string,
-    query: ListWebhookDeliveriesQuery = {},
-  ): Promise<WebhookDeliveriesBody> {
-    return this.send<WebhookDeliveriesBody>({
-      method: "GET",
-      path: `/management/organizations/${segment(organizationId)}/webhook-deliveries`,
-      query: { ...query },
-      isRepeatable: true,
     });
   }
 

@@ -2017,10 +2017,16 @@ export interface CountBrowserKeysQuery {
   to?: string;
 }
 
-/** Of `getWeightsSuggestion`. */
-export interface GetWeightsSuggestionQuery {
-  /** `live` is production, `test` staging and development. */
-  environment?: "live" | "test";
+/** Of `listWebhookDeliveries`. */
+export interface ListWebhookDeliveriesQuery {
+  /** Only attempts of these endpoints. */
+  environment?: "all" | "live" | "test";
+  /** Only attempts to the endpoint of this id. */
+  endpoint_id?: string;
+  /** How many per page, at most. */
+  limit?: number;
+  /** `next_cursor` of the page before; the first page when left out. */
+  cursor?: string;
 }
 
 /** Of `getRules`. */
@@ -2037,6 +2043,12 @@ export interface SaveRulesQuery {
 
 /** Of `previewRules`. */
 export interface PreviewRulesQuery {
+  /** `live` is production, `test` staging and development. */
+  environment?: "live" | "test";
+}
+
+/** Of `getWeightsSuggestion`. */
+export interface GetWeightsSuggestionQuery {
   /** `live` is production, `test` staging and development. */
   environment?: "live" | "test";
 }
@@ -2067,18 +2079,6 @@ export interface ListReviewsQuery {
   state?: "closed" | "open";
   /** Only those that the member with this id takes care of, or with `none` nobody does. */
   assignee?: string;
-  /** How many per page, at most. */
-  limit?: number;
-  /** `next_cursor` of the page before; the first page when left out. */
-  cursor?: string;
-}
-
-/** Of `listWebhookDeliveries`. */
-export interface ListWebhookDeliveriesQuery {
-  /** Only attempts of these endpoints. */
-  environment?: "all" | "live" | "test";
-  /** Only attempts to the endpoint of this id. */
-  endpoint_id?: string;
   /** How many per page, at most. */
   limit?: number;
   /** `next_cursor` of the page before; the first page when left out. */

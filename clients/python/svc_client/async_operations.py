@@ -559,26 +559,6 @@ class AsyncOperations:
             Call("GET", path("/organizations/{}/verdict-keys", organization_id), is_repeatable=True)
         )
 
-    async def rotate_verdict_key(
-        self, organization_id: str, *, previous_key_valid_hours: int | None = None
-    ) -> VerdictKeysBody:
-        """Rotate the key of signed verdicts.
-
-        The next key, which is published already, signs from the next request on. Verdicts by the previous one
-        are accepted for this many hours, `0` = no longer. Needs the role `admin`.
-
-        Args:
-            organization_id: The organization that the key acts on.
-            previous_key_valid_hours: For how long verdicts by the previous key are accepted. Default: `24`.
-        """
-        return await self._send(
-            Call(
-                "POST",
-                path("/management/organizations/{}/verdict-keys/rotate", organization_id),
-                body=given({"previous_key_valid_hours": previous_key_valid_hours}),
-            )
-        )
-
     async def get_management_key(self) -> ManagementKeyBody:
         """Describe the management key.
 
@@ -751,6 +731,26 @@ class AsyncOperations:
             )
         )
 
+    async def rotate_verdict_key(
+        self, organization_id: str, *, previous_key_valid_hours: int | None = None
+    ) -> VerdictKeysBody:
+        """Rotate the key of signed verdicts.
+
+        The next key, which is published already, signs from the next request on. Verdicts by the previous one
+        are accepted for this many hours, `0` = no longer. Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            previous_key_valid_hours: For how long verdicts by the previous key are accepted. Default: `24`.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/verdict-keys/rotate", organization_id),
+                body=given({"previous_key_valid_hours": previous_key_valid_hours}),
+            )
+        )
+
     async def count_browser_keys(
         self, organization_id: str, *, from_: str | None = None, to: str | None = None
     ) -> BrowserKeysBody:
@@ -792,6 +792,306 @@ class AsyncOperations:
                 "POST",
                 path("/management/organizations/{}/browser-keys/revoke", organization_id),
                 body=given({"from": from_, "to": to}),
+            )
+        )
+
+    async def list_webhooks(self, organization_id: str) -> WebhooksBody:
+        """List webhook endpoints.
+
+        Newest first, without secrets.
+
+        Args:
+            organization_id: The organization that the key acts on.
+        """
+        return await self._send(
+            Call("GET", path("/management/organizations/{}/webhooks", organization_id), is_repeatable=True)
+        )
+
+    async def create_webhook(
+        self,
+        organization_id: str,
+        *,
+        url: str,
+        environment: Literal["live", "test"],
+        events: list[
+            Literal[
+                "identification.completed",
+                "visitor.suspect",
+                "identification.refused",
+                "billing.status_changed",
+                "usage.daily_settled",
+                "webhook.test",
+                "review.opened",
+                "review.closed",
+            ]
+        ],
+        description: str,
+        format: Literal["discord", "json", "slack", "teams"] | None = None,
+        filter: str | Unset | None = UNSET,
+    ) -> IssuedWebhookBody:
+        """Register a webhook endpoint.
+
+        At most ten per organization. The signing secret is shown this once. The URL must be `https`, and every
+        address of its host public and none of this service's own; it is judged again at every attempt, and
+        redirects are not followed. Ports are 443 and those above 1023, unless the operator allows others.
+        `live` endpoints get events of production traffic, `test` ones all others; `billing.status_changed`
+        needs `live`. A `filter` that cannot be used is `invalid_condition`, and one that could cost too much
+        `too_expensive`; `message` says why. Needs the role `admin` or `developer`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            url: Where deliveries go: `https`, without user info or fragment, port 443 or one above 1023, and
+                every address of its host public.
+            environment: `live`: production traffic; `test`: staging and development.
+            events: Event types to subscribe to.
+            description: May be empty.
+            format: `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one
+                message for people, unsigned. Default: `"json"`.
+            filter: Which events are sent; `null` or left out for all.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/webhooks", organization_id),
+                body=given(
+                    {
+                        "url": url,
+                        "environment": environment,
+                        "events": events,
+                        "description": description,
+                        "format": format,
+                    },
+                    {"filter": filter},
+                ),
+            )
+        )
+
+    async def update_webhook(
+        self,
+        organization_id: str,
+        webhook_id: str,
+        *,
+        url: str | None = None,
+        environment: Literal["live", "test"] | None = None,
+        events: list[
+            Literal[
+                "identification.completed",
+                "visitor.suspect",
+                "identification.refused",
+                "billing.status_changed",
+                "usage.daily_settled",
+                "webhook.test",
+                "review.opened",
+                "review.closed",
+            ]
+        ]
+        | None = None,
+        description: str | None = None,
+        paused: bool | None = None,
+        format: Literal["discord", "json", "slack", "teams"] | None = None,
+        filter: str | Unset | None = UNSET,
+    ) -> WebhookBody:
+        """Change a webhook endpoint.
+
+        Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until
+        it is resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start. What waits goes
+        out in the format that the endpoint has then; after a change to `json`, a rotation shows a secret. Needs
+        the role `admin` or `developer`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            webhook_id: Id of the endpoint.
+            url: Where deliveries go: `https`, without user info or fragment, port 443 or one above 1023, and
+                every address of its host public.
+            environment: `live`: production traffic; `test`: staging and development.
+            events: The whole new list.
+            description: A note for people.
+            paused: `true` holds deliveries back, `false` lets them go on.
+            format: `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one
+                message for people, unsigned.
+            filter: `null` removes it.
+        """
+        return await self._send(
+            Call(
+                "PATCH",
+                path("/management/organizations/{}/webhooks/{}", organization_id, webhook_id),
+                body=given(
+                    {
+                        "url": url,
+                        "environment": environment,
+                        "events": events,
+                        "description": description,
+                        "paused": paused,
+                        "format": format,
+                    },
+                    {"filter": filter},
+                ),
+            )
+        )
+
+    async def delete_webhook(self, organization_id: str, webhook_id: str) -> None:
+        """Delete a webhook endpoint.
+
+        Deliveries to it stop at once. Needs the role `admin` or `developer`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            webhook_id: Id of the endpoint.
+        """
+        await self._send(Call("DELETE", path("/management/organizations/{}/webhooks/{}", organization_id, webhook_id)))
+
+    async def rotate_webhook_secret(
+        self, organization_id: str, webhook_id: str, *, previous_secret_valid_hours: int | None = None
+    ) -> IssuedWebhookBody:
+        """Rotate the signing secret of a webhook endpoint.
+
+        The new secret is shown this once. The previous one signs along for this many hours, `0` = not at all;
+        an older one no more. A chat format has no secret. Needs the role `admin` or `developer`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            webhook_id: Id of the endpoint.
+            previous_secret_valid_hours: For how long the previous secret signs along. Default: `24`.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/webhooks/{}/rotate-secret", organization_id, webhook_id),
+                body=given({"previous_secret_valid_hours": previous_secret_valid_hours}),
+            )
+        )
+
+    async def test_webhook(self, organization_id: str, webhook_id: str) -> QueuedDeliveryBody:
+        """Send a test event.
+
+        One `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its failure does
+        not make the endpoint `failing`. Needs the role `admin` or `developer`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            webhook_id: Id of the endpoint.
+        """
+        return await self._send(
+            Call("POST", path("/management/organizations/{}/webhooks/{}/test", organization_id, webhook_id))
+        )
+
+    async def redeliver_webhook(self, organization_id: str, webhook_id: str, *, event_id: str) -> QueuedDeliveryBody:
+        """Deliver an event again.
+
+        An event that was sent to this endpoint in the last 30 days, accepted or not, with the same `id`. It is
+        tried once, and its failure does not make the endpoint `failing`. Needs the role `admin` or `developer`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            webhook_id: Id of the endpoint.
+            event_id: An event that was sent to this endpoint in the last 30 days.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/webhooks/{}/redeliver", organization_id, webhook_id),
+                body=given({"event_id": event_id}),
+            )
+        )
+
+    async def list_webhook_deliveries(
+        self,
+        organization_id: str,
+        *,
+        environment: Literal["all", "live", "test"] | None = None,
+        endpoint_id: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> WebhookDeliveriesBody:
+        """List delivery attempts.
+
+        Of the last 30 days, newest first. The last page has no `next_cursor`. With `endpoint_id`, a page may be
+        short or empty and have one.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            environment: Only attempts of these endpoints.
+            endpoint_id: Only attempts to the endpoint of this id.
+            limit: How many per page, at most.
+            cursor: `next_cursor` of the page before; the first page when left out.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                path("/management/organizations/{}/webhook-deliveries", organization_id),
+                query=given({"environment": environment, "endpoint_id": endpoint_id, "limit": limit, "cursor": cursor}),
+                is_repeatable=True,
+            )
+        )
+
+    async def get_rules(
+        self, organization_id: str, *, environment: Literal["live", "test"] | None = None
+    ) -> RulesAnswer:
+        """Read the rules.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            environment: `live` is production, `test` staging and development.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                path("/management/organizations/{}/rules", organization_id),
+                query=given({"environment": environment}),
+                is_repeatable=True,
+            )
+        )
+
+    async def save_rules(
+        self,
+        organization_id: str,
+        *,
+        revision: int,
+        rules: list[RuleFields],
+        environment: Literal["live", "test"] | None = None,
+    ) -> RulesAnswer:
+        """Save the rules.
+
+        The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
+        organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A
+        condition that cannot be used is `invalid_condition`; `message` has line and column. Where the rules
+        could cost more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`. Needs the role
+        `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            revision: The revision that was read.
+            rules: All rules, in their order: the first that matches decides.
+            environment: `live` is production, `test` staging and development.
+        """
+        return await self._send(
+            Call(
+                "PUT",
+                path("/management/organizations/{}/rules", organization_id),
+                query=given({"environment": environment}),
+                body=given({"revision": revision, "rules": rules}),
+            )
+        )
+
+    async def preview_rules(
+        self, organization_id: str, *, rules: list[RuleFields], environment: Literal["live", "test"] | None = None
+    ) -> RulesPreview:
+        """Try rules on the newest events.
+
+        On the newest 10,000 events of that kind of environment, with their stored velocity and the lists as
+        they are now. Refused as saving the rules would be.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            rules: All rules, in their order.
+            environment: `live` is production, `test` staging and development.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/rules/preview", organization_id),
+                query=given({"environment": environment}),
+                body=given({"rules": rules}),
             )
         )
 
@@ -972,77 +1272,6 @@ class AsyncOperations:
                 path("/management/organizations/{}/risk-weights/{}/suggestion", organization_id, platform),
                 query=given({"environment": environment}),
                 is_repeatable=True,
-            )
-        )
-
-    async def get_rules(
-        self, organization_id: str, *, environment: Literal["live", "test"] | None = None
-    ) -> RulesAnswer:
-        """Read the rules.
-
-        Args:
-            organization_id: The organization that the key acts on.
-            environment: `live` is production, `test` staging and development.
-        """
-        return await self._send(
-            Call(
-                "GET",
-                path("/management/organizations/{}/rules", organization_id),
-                query=given({"environment": environment}),
-                is_repeatable=True,
-            )
-        )
-
-    async def save_rules(
-        self,
-        organization_id: str,
-        *,
-        revision: int,
-        rules: list[RuleFields],
-        environment: Literal["live", "test"] | None = None,
-    ) -> RulesAnswer:
-        """Save the rules.
-
-        The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
-        organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A
-        condition that cannot be used is `invalid_condition`; `message` has line and column. Where the rules
-        could cost more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`. Needs the role
-        `admin`.
-
-        Args:
-            organization_id: The organization that the key acts on.
-            revision: The revision that was read.
-            rules: All rules, in their order: the first that matches decides.
-            environment: `live` is production, `test` staging and development.
-        """
-        return await self._send(
-            Call(
-                "PUT",
-                path("/management/organizations/{}/rules", organization_id),
-                query=given({"environment": environment}),
-                body=given({"revision": revision, "rules": rules}),
-            )
-        )
-
-    async def preview_rules(
-        self, organization_id: str, *, rules: list[RuleFields], environment: Literal["live", "test"] | None = None
-    ) -> RulesPreview:
-        """Try rules on the newest events.
-
-        On the newest 10,000 events of that kind of environment, with their stored velocity and the lists as
-        they are now. Refused as saving the rules would be.
-
-        Args:
-            organization_id: The organization that the key acts on.
-            rules: All rules, in their order.
-            environment: `live` is production, `test` staging and development.
-        """
-        return await self._send(
-            Call(
-                "POST",
-                path("/management/organizations/{}/rules/preview", organization_id),
-                query=given({"environment": environment}),
-                body=given({"rules": rules}),
             )
         )
 
@@ -1598,235 +1827,6 @@ class AsyncOperations:
             member_id: Id of the member.
         """
         await self._send(Call("DELETE", path("/management/organizations/{}/members/{}", organization_id, member_id)))
-
-    async def list_webhooks(self, organization_id: str) -> WebhooksBody:
-        """List webhook endpoints.
-
-        Newest first, without secrets.
-
-        Args:
-            organization_id: The organization that the key acts on.
-        """
-        return await self._send(
-            Call("GET", path("/management/organizations/{}/webhooks", organization_id), is_repeatable=True)
-        )
-
-    async def create_webhook(
-        self,
-        organization_id: str,
-        *,
-        url: str,
-        environment: Literal["live", "test"],
-        events: list[
-            Literal[
-                "identification.completed",
-                "visitor.suspect",
-                "identification.refused",
-                "billing.status_changed",
-                "usage.daily_settled",
-                "webhook.test",
-                "review.opened",
-                "review.closed",
-            ]
-        ],
-        description: str,
-        format: Literal["discord", "json", "slack", "teams"] | None = None,
-        filter: str | Unset | None = UNSET,
-    ) -> IssuedWebhookBody:
-        """Register a webhook endpoint.
-
-        At most ten per organization. The signing secret is shown this once. The URL must be `https`, and every
-        address of its host public and none of this service's own; it is judged again at every attempt, and
-        redirects are not followed. Ports are 443 and those above 1023, unless the operator allows others.
-        `live` endpoints get events of production traffic, `test` ones all others; `billing.status_changed`
-        needs `live`. A `filter` that cannot be used is `invalid_condition`, and one that could cost too much
-        `too_expensive`; `message` says why. Needs the role `admin` or `developer`.
-
-        Args:
-            organization_id: The organization that the key acts on.
-            url: Where deliveries go: `https`, without user info or fragment, port 443 or one above 1023, and
-                every address of its host public.
-            environment: `live`: production traffic; `test`: staging and development.
-            events: Event types to subscribe to.
-            description: May be empty.
-            format: `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one
-                message for people, unsigned. Default: `"json"`.
-            filter: Which events are sent; `null` or left out for all.
-        """
-        return await self._send(
-            Call(
-                "POST",
-                path("/management/organizations/{}/webhooks", organization_id),
-                body=given(
-                    {
-                        "url": url,
-                        "environment": environment,
-                        "events": events,
-                        "description": description,
-                        "format": format,
-                    },
-                    {"filter": filter},
-                ),
-            )
-        )
-
-    async def update_webhook(
-        self,
-        organization_id: str,
-        webhook_id: str,
-        *,
-        url: str | None = None,
-        environment: Literal["live", "test"] | None = None,
-        events: list[
-            Literal[
-                "identification.completed",
-                "visitor.suspect",
-                "identification.refused",
-                "billing.status_changed",
-                "usage.daily_settled",
-                "webhook.test",
-                "review.opened",
-                "review.closed",
-            ]
-        ]
-        | None = None,
-        description: str | None = None,
-        paused: bool | None = None,
-        format: Literal["discord", "json", "slack", "teams"] | None = None,
-        filter: str | Unset | None = UNSET,
-    ) -> WebhookBody:
-        """Change a webhook endpoint.
-
-        Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until
-        it is resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start. What waits goes
-        out in the format that the endpoint has then; after a change to `json`, a rotation shows a secret. Needs
-        the role `admin` or `developer`.
-
-        Args:
-            organization_id: The organization that the key acts on.
-            webhook_id: Id of the endpoint.
-            url: Where deliveries go: `https`, without user info or fragment, port 443 or one above 1023, and
-                every address of its host public.
-            environment: `live`: production traffic; `test`: staging and development.
-            events: The whole new list.
-            description: A note for people.
-            paused: `true` holds deliveries back, `false` lets them go on.
-            format: `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one
-                message for people, unsigned.
-            filter: `null` removes it.
-        """
-        return await self._send(
-            Call(
-                "PATCH",
-                path("/management/organizations/{}/webhooks/{}", organization_id, webhook_id),
-                body=given(
-                    {
-                        "url": url,
-                        "environment": environment,
-                        "events": events,
-                        "description": description,
-                        "paused": paused,
-                        "format": format,
-                    },
-                    {"filter": filter},
-                ),
-            )
-        )
-
-    async def delete_webhook(self, organization_id: str, webhook_id: str) -> None:
-        """Delete a webhook endpoint.
-
-        Deliveries to it stop at once. Needs the role `admin` or `developer`.
-
-        Args:
-            organization_id: The organization that the key acts on.
-            webhook_id: Id of the endpoint.
-        """
-        await self._send(Call("DELETE", path("/management/organizations/{}/webhooks/{}", organization_id, webhook_id)))
-
-    async def rotate_webhook_secret(
-        self, organization_id: str, webhook_id: str, *, previous_secret_valid_hours: int | None = None
-    ) -> IssuedWebhookBody:
-        """Rotate the signing secret of a webhook endpoint.
-
-        The new secret is shown this once. The previous one signs along for this many hours, `0` = not at all;
-        an older one no more. A chat format has no secret. Needs the role `admin` or `developer`.
-
-        Args:
-            organization_id: The organization that the key acts on.
-            webhook_id: Id of the endpoint.
-            previous_secret_valid_hours: For how long the previous secret signs along. Default: `24`.
-        """
-        return await self._send(
-            Call(
-                "POST",
-                path("/management/organizations/{}/webhooks/{}/rotate-secret", organization_id, webhook_id),
-                body=given({"previous_secret_valid_hours": previous_secret_valid_hours}),
-            )
-        )
-
-    async def test_webhook(self, organization_id: str, webhook_id: str) -> QueuedDeliveryBody:
-        """Send a test event.
-
-        One `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its failure does
-        not make the endpoint `failing`. Needs the role `admin` or `developer`.
-
-        Args:
-            organization_id: The organization that the key acts on.
-            webhook_id: Id of the endpoint.
-        """
-        return await self._send(
-            Call("POST", path("/management/organizations/{}/webhooks/{}/test", organization_id, webhook_id))
-        )
-
-    async def redeliver_webhook(self, organization_id: str, webhook_id: str, *, event_id: str) -> QueuedDeliveryBody:
-        """Deliver an event again.
-
-        An event that was sent to this endpoint in the last 30 days, accepted or not, with the same `id`. It is
-        tried once, and its failure does not make the endpoint `failing`. Needs the role `admin` or `developer`.
-
-        Args:
-            organization_id: The organization that the key acts on.
-            webhook_id: Id of the endpoint.
-            event_id: An event that was sent to this endpoint in the last 30 days.
-        """
-        return await self._send(
-            Call(
-                "POST",
-                path("/management/organizations/{}/webhooks/{}/redeliver", organization_id, webhook_id),
-                body=given({"event_id": event_id}),
-            )
-        )
-
-    async def list_webhook_deliveries(
-        self,
-        organization_id: str,
-        *,
-        environment: Literal["all", "live", "test"] | None = None,
-        endpoint_id: str | None = None,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> WebhookDeliveriesBody:
-        """List delivery attempts.
-
-        Of the last 30 days, newest first. The last page has no `next_cursor`. With `endpoint_id`, a page may be
-        short or empty and have one.
-
-        Args:
-            organization_id: The organization that the key acts on.
-            environment: Only attempts of these endpoints.
-            endpoint_id: Only attempts to the endpoint of this id.
-            limit: How many per page, at most.
-            cursor: `next_cursor` of the page before; the first page when left out.
-        """
-        return await self._send(
-            Call(
-                "GET",
-                path("/management/organizations/{}/webhook-deliveries", organization_id),
-                query=given({"environment": environment, "endpoint_id": endpoint_id, "limit": limit, "cursor": cursor}),
-                is_repeatable=True,
-            )
-        )
 
     async def erase_visitor(self, organization_id: str, visitor_id: str) -> None:
         """Erase a visitor.

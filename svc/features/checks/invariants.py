@@ -19,16 +19,10 @@ from uuid import UUID
 
 from svc.features.erasure import policies
 from svc.features.erasure.tables import ERASED_EVENTS
-from svc.features.labels.checks import label_faults, outcome_faults, review_faults
-from svc.features.lists.checks import list_faults
-from svc.features.members.checks import address_faults, member_faults
 from svc.features.quarantine.remedies import corrupt_rows
-from svc.features.rules.checks import ruleset_faults
+from svc.features.registry import FEATURES
 from svc.features.tables import TABLES
-from svc.features.webhooks.checks import WEBHOOK_RULES
 from svc.identify.checks.index import index_faults
-from svc.identify.checks.tokens import token_faults
-from svc.identify.checks.velocity import account_faults, velocity_faults
 from svc.identify.events.hour_counts import NOTHING, HourCounts
 from svc.identify.queries.hours import HourKey, hour_key
 from svc.identify.recording.holdings import counted
@@ -84,14 +78,14 @@ def violations(snapshot: Snapshot, steps: Steps = QUIET) -> Iterator[str]:
     if unreadable:
         return  # the other rules read what cannot be read
     steps.stage("checking the rules", sum(len(table.invariants) * snapshot.count(table) for table in TABLES))
-    for store_rule in STORE_RULES:
+    for store_rule in STORE_RULES.values():
         yield from store_rule(with_progress)
     for (number,), organization in with_progress.scan(ORGANIZATIONS):  # the rule `organizations`
         if snapshot.get(ORGANIZATION_IDS, organization.id) != number:
             yield f"organization {number} is not found by its id {organization.id}"
         removed = organization.removed_at_ms is not None
-        for rule in RULES:
-            if not removed or rule in KEPT_RULES:  # what is being erased may have gone in any order
+        for name, rule in RULES.items():
+            if not removed or name in KEPT_RULES:  # what is being erased may have gone in any order
                 yield from rule(with_progress, number)
 
 
@@ -274,10 +268,6 @@ def _blocks(snapshot: Snapshot, number: int) -> Iterator[str]:
                 yield f"block {block_key.hex()} names visitor {visitor_number}, who is not known"
 
 
-def _tokens(snapshot: Snapshot, number: int) -> Iterator[str]:
-    yield from token_faults(snapshot, number)
-
-
 def _history(snapshot: Snapshot, number: int) -> Iterator[str]:
     """Erasure deletes the rows that a number leads to with the visitor: of one that is gone they would stay."""
     for table in policies.ERASED_BY_KEY["visitor"]:
@@ -285,42 +275,6 @@ def _history(snapshot: Snapshot, number: int) -> Iterator[str]:
         for key, _ in snapshot.scan(table, number) if table is not VISITORS else ():
             if not snapshot.has(VISITORS, number, key[place]):
                 yield f"{table.name} has a row of visitor {key[place]} of organization {number}, who is not known"
-
-
-def _velocity(snapshot: Snapshot, number: int) -> Iterator[str]:
-    yield from velocity_faults(snapshot, number)
-
-
-def _accounts(snapshot: Snapshot, number: int) -> Iterator[str]:
-    yield from account_faults(snapshot, number)
-
-
-def _lists(snapshot: Snapshot, number: int) -> Iterator[str]:
-    yield from list_faults(snapshot, number)
-
-
-def _outcomes(snapshot: Snapshot, number: int) -> Iterator[str]:
-    yield from outcome_faults(snapshot, number)
-
-
-def _labels(snapshot: Snapshot, number: int) -> Iterator[str]:
-    yield from label_faults(snapshot, number)
-
-
-def _reviews(snapshot: Snapshot, number: int) -> Iterator[str]:
-    yield from review_faults(snapshot, number)
-
-
-def _rulesets(snapshot: Snapshot, number: int) -> Iterator[str]:
-    yield from ruleset_faults(snapshot, number)
-
-
-def _members(snapshot: Snapshot, number: int) -> Iterator[str]:
-    yield from member_faults(snapshot, number)
-
-
-def _member_emails(snapshot: Snapshot) -> Iterator[str]:
-    yield from address_faults(snapshot)
 
 
 def _attested_keys(snapshot: Snapshot, number: int) -> Iterator[str]:
@@ -380,34 +334,29 @@ def _operations(snapshot: Snapshot) -> Iterator[str]:
             yield f"batch {sequence} of the operation log: {error}"
 
 
-STORE_RULES: tuple[Callable[[Snapshot], Iterator[str]], ...] = (_keys, _audit, _operations, _member_emails)
-"""The rules of the whole store. Which tables a rule reads through is said where they are declared, by its name."""
-RULES: tuple[Rule, ...] = (
-    _money,
-    _billing,
-    _events,
-    _answered_once,
-    _answered_by_events,
-    _visitors,
-    _blocks,
-    _tokens,
-    _history,
-    _velocity,
-    _accounts,
-    _lists,
-    _outcomes,
-    _labels,
-    _reviews,
-    _rulesets,
-    _members,
-    _attested_keys,
-    _holding,
-    _active_keys,
-    _weights,
-    *WEBHOOK_RULES,
-)
+_OWN_OF_STORE = {"keys": _keys, "audit": _audit, "operations": _operations}
+_OWN = {
+    "money": _money,
+    "billing": _billing,
+    "events": _events,
+    "answered_once": _answered_once,
+    "answered_by_events": _answered_by_events,
+    "visitors": _visitors,
+    "blocks": _blocks,
+    "history": _history,
+    "attested_keys": _attested_keys,
+    "holding": _holding,
+    "active_keys": _active_keys,
+    "weights": _weights,
+}
+_CHECKS = [module for feature in FEATURES for module in feature.modules("checks")]
+STORE_RULES: dict[str, Callable[[Snapshot], Iterator[str]]] = _OWN_OF_STORE | {
+    name: rule for module in _CHECKS for name, rule in getattr(module, "STORE_RULES", {}).items()
+}
+"""The rules of the whole store, by the names with which tables declare that they are read through."""
+RULES: dict[str, Rule] = _OWN | {name: rule for module in _CHECKS for name, rule in module.RULES.items()}
 """The rules of one organization."""
-KEPT_RULES = (_money, _billing)
+KEPT_RULES = ("money", "billing")
 """Those that hold for a removed organization, too."""
 
 

@@ -18,13 +18,8 @@ from uuid import UUID
 import msgspec
 
 from svc.features.erasure.policies import purge_subject, rows_by_subject
+from svc.features.erasure.registered import forgetting
 from svc.features.erasure.texts import begin_texts, continue_texts
-from svc.features.labels.jobs import forget_account_number
-from svc.features.labels.queries import account_number
-from svc.features.lists.jobs import listed, purge_listed
-from svc.features.reviews.jobs import forget_reviews
-from svc.features.reviews.queries import reviews_of
-from svc.features.webhooks.jobs.deliveries import remove_account
 from svc.identify.events.listing import Filters
 from svc.identify.index.queries import Scope, Search, wanted
 from svc.identify.queries.events import rewrite_event
@@ -55,9 +50,7 @@ def erase_account(transaction: Transaction, number: int, account_id: str) -> Ref
             any(_events_of(transaction, number, account_id))
             or any(_own_rows(transaction, number, digest))
             or any(transaction.has(ACCOUNTS, number, kind, digest) for kind in range(len(KINDS)))
-            or any(listed(transaction, number, "account", account_id))
-            or account_number(transaction, number, account_id)
-            or any(reviews_of(transaction, number, "account", account_id))
+            or any(of.is_known(transaction, number, "account", account_id) for of in forgetting())
             or any(rows_by_subject(transaction, number, "account", account_id))
         )
         if not is_known:
@@ -77,7 +70,9 @@ def continue_account_erasure(transaction: Transaction, number: int, digest: int)
     found = list(islice(_events_of(transaction, number, account_id), EVENTS_A_STEP + 1))
     for request_id in found[:EVENTS_A_STEP]:
         _leave_event(transaction, number, request_id)
-    if len(found) > EVENTS_A_STEP or not forget_reviews(transaction, number, "account", account_id):
+    if len(found) > EVENTS_A_STEP or not all(
+        of.step(transaction, number, "account", account_id) for of in forgetting()
+    ):
         return False
     _purge_account(transaction, number, account_id, digest)
     transaction.delete(ACCOUNT_ERASURES, number, digest)
@@ -93,12 +88,12 @@ def _purge_account(transaction: Transaction, number: int, account_id: str, diges
     """Delete what is of an account and of no event: its entries in lists, what counts it, its record, the number by
     which outcomes know it, and its notes.
     """
-    purge_listed(transaction, number, "account", account_id)
+    for of in forgetting():
+        of.at_once(transaction, number, "account", account_id)
     for key in list(_own_rows(transaction, number, digest)):
         transaction.delete(VELOCITY, *key)
     for kind in range(len(KINDS)):
         transaction.delete(ACCOUNTS, number, kind, digest)
-    forget_account_number(transaction, number, digest)
     purge_subject(transaction, number, "account", account_id)
 
 
@@ -115,7 +110,8 @@ def _leave_event(transaction: Transaction, number: int, request_id: bytes) -> No
         who = party_of(number, request_id, event, visitor)
         forget_account(transaction, who, party_of(number, request_id, left, visitor))
     rewrite_event(transaction, number, UUID(bytes=request_id), event, left)
-    remove_account(transaction, number, UUID(bytes=request_id))
+    for of in forgetting():
+        of.account_of_event(transaction, number, UUID(bytes=request_id))
 
 
 def _events_of(snapshot: Snapshot, number: int, account_id: str) -> Iterator[bytes]:

@@ -1,7 +1,6 @@
 """Which rows are of a visitor: what tables declare (`kernel/store/schema/table.py`), as keys to delete or to show.
 
-Rows that a key leads to need no line here, and a table whose rows are found otherwise does not load without one in
-`BY_FUNCTION`.
+Rows that a key leads to need no line in any module; what finds others says their feature (`contracts/erased.py`).
 """
 
 from __future__ import annotations
@@ -9,45 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from svc.features.labels.tables import ACCOUNT_NUMBERS, NUMBERED_ACCOUNTS, SUBJECT_LABELS
-from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS
 from svc.features.reviews.queries import subject_stem
-from svc.features.reviews.reviews import Subject
-from svc.features.reviews.tables import OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
 from svc.features.tables import TABLES
-from svc.features.webhooks.tables import DELIVERIES, DUE, MANUAL, WEBHOOK_EVENTS
-from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
-from svc.identify.tables.attestation import ATTESTED_KEYS, VISITOR_KEYS
-from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, HOURS, LATE_EVENTS
-from svc.identify.tables.proofs import BROWSER_KEYS
-from svc.identify.tables.visitors import ADDRESS_HISTORY, BLOCKS, REPORT_FINGERPRINTS
-from svc.kernel.store.schema.table import LEADS, ErasedBy, ErasedByKey, PolicyError, Table
+from svc.identify.model import Subject
+from svc.kernel.store.schema.table import LEADS, ErasedByKey, Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
-
-BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
-    "unindex": (EVENT_TAIL, EVENT_SEGMENTS, LATE_EVENTS),
-    "uncount": (HOURS,),
-    "purge_velocity": (VELOCITY,),
-    "leave_accounts": (ACCOUNTS,),
-    "purge_report": (ADDRESS_HISTORY, REPORT_FINGERPRINTS),
-    "leave_blocks": (BLOCKS,),
-    "purge_listed": (LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS),
-    "purge_browser_keys": (BROWSER_KEYS,),
-    "purge_attested_keys": (ATTESTED_KEYS, VISITOR_KEYS),
-    "forget_labels": (SUBJECT_LABELS, ACCOUNT_NUMBERS, NUMBERED_ACCOUNTS),
-    "forget_reviews": (REVIEWS, OPEN_REVIEWS, OPEN_CASES, SUBJECT_REVIEWS),
-    "erase_identification": (WEBHOOK_EVENTS, DELIVERIES, DUE, MANUAL),
-}
-"""Function -> the tables of which it erases what is of a visitor."""
 
 
 def by_key(tables: Sequence[Table[Any]]) -> dict[str, tuple[Table[Any], ...]]:
-    """Return, for each part of a key, the tables whose rows of one visitor it finds. Raises `PolicyError` for a table
-    that names a function which does not erase it.
-    """
-    for table in tables:
-        if isinstance(table.personal, ErasedBy) and table not in BY_FUNCTION.get(table.personal.function, ()):
-            raise PolicyError(f"table {table.name}: {table.personal.function} does not erase it (policies.BY_FUNCTION)")
+    """Return, for each part of a key, the tables whose rows of one visitor it finds."""
     return {part: tuple(table for table in tables if table.personal == ErasedByKey(part)) for part in LEADS}
 
 

@@ -5,7 +5,7 @@ What may live here: declarations as in `tables`, which has them too; import them
 
 from __future__ import annotations
 
-from svc.features.reviews.reviews import SUBJECTS as _SUBJECTS
+from svc.identify.model import SUBJECTS as _SUBJECTS
 from svc.identify.records import (
     TextErasure,
 )

@@ -21,9 +21,10 @@ from svc.features.lists.lists import ListEntry
 from svc.features.lists.queries import all_lists
 from svc.features.lists.tables import LIST_ENTRIES
 from svc.features.reviews.queries import subject_stem
-from svc.features.reviews.reviews import SUBJECTS, Note, Subject
+from svc.features.reviews.reviews import Note
 from svc.features.reviews.tables import NOTES
 from svc.features.rules.tables import RULESETS
+from svc.identify.model import SUBJECTS, Subject
 from svc.identify.records import TextErasure
 from svc.identify.velocity.counts import KINDS
 from svc.kernel.store.schema.codec import CorruptionError

@@ -24,13 +24,11 @@ from uuid import UUID
 import msgspec
 
 from svc.features.erasure.policies import purge, purge_subject
+from svc.features.erasure.registered import forgetting
 from svc.features.erasure.tables import ERASED_EVENTS
 from svc.features.erasure.texts import begin_texts, continue_texts
-from svc.features.labels.jobs import archive, forget_labels
-from svc.features.lists.jobs import purge_listed
-from svc.features.reviews.jobs import forget_reviews
-from svc.features.reviews.queries import reviews_of, subject_digest
-from svc.features.webhooks.jobs.deliveries import erase_identification
+from svc.features.labels.jobs import archive
+from svc.features.reviews.queries import subject_digest
 from svc.features.webhooks.tables import ENDPOINTS
 from svc.identify.events.archive import inflate
 from svc.identify.history.evidence import (
@@ -88,12 +86,10 @@ def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms
             visitor_number
             or has_events(transaction, number, raw_id)
             or has_keys(transaction, number, visitor_id)
-            or any(reviews_of(transaction, number, "visitor", visitor_id))
+            or any(of.is_known(transaction, number, "visitor", visitor_id) for of in forgetting())
         )
-        purged = [
-            purge_listed(transaction, number, "visitor", visitor_id),
-            purge_subject(transaction, number, "visitor", visitor_id),
-        ]
+        purged = [of.at_once(transaction, number, "visitor", visitor_id) for of in forgetting()]
+        purged.append(purge_subject(transaction, number, "visitor", visitor_id))
         if not any(purged) and not is_known:
             return Refusal("not_found")
         transaction.put(ERASURES, (number, raw_id), visitor_number)
@@ -118,10 +114,11 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bo
         purge_report(transaction, number, request_id, visitor_number)
         purge_velocity(transaction, number, request_id, visitor_number)
         purge_event(transaction, number, request_id)
-        erase_identification(transaction, number, UUID(bytes=request_id))
+        for of in forgetting():
+            of.event(transaction, number, UUID(bytes=request_id))
     erased = (transaction.get(ERASED_EVENTS, number) or 0) + len(found[:most])
     transaction.put(ERASED_EVENTS, (number,), erased)
-    if len(found) > most or not forget_reviews(transaction, number, "visitor", raw_id.decode()):
+    if len(found) > most or not all(of.step(transaction, number, "visitor", raw_id.decode()) for of in forgetting()):
         return False
     transaction.delete(ERASURES, number, raw_id)
     return begin_texts(transaction, number, "visitor", raw_id.decode())
@@ -161,7 +158,8 @@ def purge_visitor(transaction: Transaction, number: int, visitor_number: int, no
     purge(transaction, number, "visitor_id", visitor.visitor_id.encode())
     purge_attested_keys(transaction, number, visitor.visitor_id)
     purge_browser_keys(transaction, number, visitor)
-    forget_labels(transaction, number, "visitor", visitor_number)
+    for of in forgetting():
+        of.visitor(transaction, number, visitor_number)
     purge_subject(transaction, number, "visitor", visitor.visitor_id)
     release(transaction, number, visitors=1)
     transaction.put(DELETED_VISITORS, (number, visitor_number), now_ms)

@@ -1,1 +1,16 @@
 """What identifications turned out to be (decisions 14): labels, what they are judged by, reviews, notes, weights."""
+
+from svc.features.feature import Command, Feature
+
+FEATURE = Feature(
+    __name__,
+    tables=("tables",),
+    erasure=("erasure",),
+    retention=("retention",),
+    routes=("routes", "suggestion_routes"),
+    checks=("checks",),
+    commands={
+        "label": Command("Manage access", "Import what identifications turned out to be."),
+        "weights": Command("Manage access", "Suggest weights from labels."),
+    },
+)

@@ -21,8 +21,8 @@ from svc.features.labels.tables import (
     SUBJECT_LABELS,
 )
 from svc.features.reviews.jobs import review_rows
-from svc.features.reviews.reviews import SUBJECTS
 from svc.features.reviews.tables import OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
+from svc.identify.model import SUBJECTS
 from svc.identify.tables.accounts import ACCOUNT_ERASURES
 from svc.identify.tables.events import EVENTS
 from svc.identify.tables.visitors import VISITORS
@@ -145,3 +145,6 @@ def review_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
     for table in (OPEN_REVIEWS, OPEN_CASES, SUBJECT_REVIEWS):
         if sum(1 for _ in snapshot.scan_keys(table, (number,), (number + 1,))) != rows[table.name]:
             yield f"{table.name} of organization {number} has rows of reviews that do not say so"
+
+
+RULES = {"outcomes": outcome_faults, "labels": label_faults, "reviews": review_faults}

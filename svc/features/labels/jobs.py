@@ -28,8 +28,7 @@ from svc.features.labels.tables import (
     SUBJECT_LABELS,
     NumberedAccount,
 )
-from svc.features.reviews.reviews import SUBJECTS, Subject
-from svc.identify.model import Label
+from svc.identify.model import SUBJECTS, Label, Subject
 from svc.identify.queries.events import refuse_hidden, rewrite_event
 from svc.identify.records import Event
 from svc.identify.tables.events import EVENTS

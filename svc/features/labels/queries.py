@@ -7,7 +7,7 @@ from typing import NamedTuple
 from svc.features.labels.outcomes import OUTCOME_MS, Outcome, OutcomeSegment, outcome_of
 from svc.features.labels.performance import LabelCounts
 from svc.features.labels.tables import ACCOUNT_NUMBERS, OUTCOME_DAYS, OUTCOMES, SUBJECT_LABELS
-from svc.features.reviews.reviews import SUBJECTS, Subject
+from svc.identify.model import SUBJECTS, Subject
 from svc.identify.records import Event
 from svc.identify.tables.visitors import VISITOR_IDS
 from svc.identify.velocity.counts import KINDS, EnvironmentKind, account_digest

@@ -9,7 +9,7 @@ import msgspec
 
 from svc.features.labels.outcomes import OUTCOME_MS, OutcomeSegment
 from svc.features.labels.performance import DayOutcomes, LabelCounts
-from svc.features.reviews.reviews import SUBJECTS as _SUBJECTS
+from svc.identify.model import SUBJECTS as _SUBJECTS
 from svc.identify.velocity.counts import KINDS as _KINDS
 from svc.kernel.store.schema.codec import Key, Layout, Record, Signed
 from svc.kernel.store.schema.key_parts import (

@@ -52,3 +52,6 @@ def _miscounted(snapshot: Snapshot, number: int, lists: dict[str, StoredList]) -
         counted = {(version, length): count for version, length, count in stored.prefixes}
         if (stored.entries, counted) != (entries[list_id], prefixes[list_id]):
             yield f"list {list_id} of organization {number} has {entries[list_id]} entries, its count says otherwise"
+
+
+RULES = {"lists": list_faults}

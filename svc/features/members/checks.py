@@ -24,3 +24,7 @@ def address_faults(snapshot: Snapshot) -> Iterator[str]:
         member = snapshot.get(MEMBERS, number, raw_member.decode())
         if member is None or email_digest(member.email) != digest:
             yield f"an address leads to member {raw_member.decode()} of organization {number}, which does not have it"
+
+
+RULES = {"members": member_faults}
+STORE_RULES = {"member_emails": address_faults}

@@ -9,30 +9,35 @@ one that is set back deletes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from itertools import chain, islice, takewhile
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
 
+from svc.features.contracts.cleanup import (
+    EVENTS_A_STEP,
+    LOOKS_A_STEP,
+    ROWS_A_STEP,
+    CleanupStep,
+    CleanupTask,
+    Pass,
+    Purge,
+    Sweep,
+    act_upon,
+    each_row,
+    look,
+)
 from svc.features.erasure.visitors import has_events, purge_event, purge_visitor, remove_from_block
-from svc.features.labels.jobs import archive, delete_unnamed_account, purge_outcomes
-from svc.features.labels.tables import NUMBERED_ACCOUNTS, OUTCOMES
-from svc.features.lists.jobs import delete_expired, delete_stray
-from svc.features.lists.tables import LIST_ENTRIES
-from svc.features.reviews.jobs import delete_old_reviews
-from svc.features.reviews.tables import REVIEWS
+from svc.features.labels.jobs import archive
+from svc.features.registry import FEATURES
 from svc.features.tables import TABLES
-from svc.features.webhooks.jobs.deliveries import purge_webhook_event
-from svc.features.webhooks.queries import attempt_index_keys
-from svc.features.webhooks.tables import ATTEMPT_COUNTS, ATTEMPTS, WEBHOOK_EVENTS
 from svc.identify.attestation.attested_key import AttestedKey
 from svc.identify.matching import Block
 from svc.identify.queries.events import event_if_readable
-from svc.identify.queries.weights import weights_key
 from svc.identify.recording.attestation import purge_attested_key
 from svc.identify.recording.velocity import keep_record
 from svc.identify.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, LastLook, RetentionPass
@@ -47,26 +52,13 @@ from svc.identify.tables.visitors import (
     VISITOR_COUNTS,
     VISITORS,
 )
-from svc.identify.tables.weights import WEIGHTS
 from svc.identify.velocity.record import AccountRecord
-from svc.kernel.access.key_jobs import purge_key
-from svc.kernel.access.session_jobs import SIGN_IN_TABLES, SignIn, end, holder
-from svc.kernel.access.tables import KEYS, ORGANIZATION_KEYS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Aged, KeptFor, LastTwoPeriods, Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import is_removed, organization, organizations
-from svc.kernel.values.environments import PLATFORMS
 from svc.kernel.values.ids import DAY_MS, first_id
 
-EVENTS_A_STEP = 32
-ROWS_A_STEP = 100
-SEGMENTS_A_STEP = 2
-"""Of outcomes: some milliseconds, of which most go into those that are labeled."""
-LOOKS_A_STEP = 512
-"""Rows that one step of a pass looks at, and numbers of the visitors that have one row in `LAST_LOOKS`."""
-ACTS_A_STEP = 100
-"""Of these, rows that it deletes or changes, with up to five rows that belong to each."""
 PASS_INTERVAL_MS = 6 * 3600 * 1000
 """Between two passes over an organization; by the wall clock, so that after a jump ahead the idempotency keys go before
 the events that they were answered with."""
@@ -74,27 +66,8 @@ BLOCKS_INTERVAL_MS = DAY_MS
 """Between two passes over its blocks, which are many, and in which the number of a deleted visitor leads nowhere."""
 ASKED_A_STEP = 16
 """Visitors of which one step asks whether they have events: that is a look into every segment."""
-ENDED_KEY_MS = 400 * DAY_MS
-"""How long a revoked key is still listed (decisions 2.5), and an expired one."""
 DELETED_A_PASS = 100_000
 """Visitors that one pass takes out of the blocks: their numbers are held in memory meanwhile."""
-
-
-class CleanupStep(NamedTuple):
-    """The result of one bounded transaction of a cleanup task."""
-
-    deleted: int
-    resume: tuple[Any, ...] | None
-    """The key at which the next step begins; `None` = the task is done."""
-
-
-class CleanupTask(NamedTuple):
-    """Rows of one table and organization that are to be deleted, in steps of one transaction each."""
-
-    name: str
-    step: Callable[[tuple[Any, ...], Transaction], CleanupStep]
-    """Of the key to begin at and the transaction."""
-    start: tuple[Any, ...]
 
 
 BY_AGE = tuple(table for table in TABLES if isinstance(table.keep, KeptFor | LastTwoPeriods))
@@ -171,31 +144,36 @@ def _note(transaction: Transaction, number: int, **fields: int) -> None:
     transaction.put(RETENTION_PASSES, (number,), noted)
 
 
-def passes(
-    number: int, now_ms: int, visitor_days: int, made: RetentionPass, event_ms: int = RETENTION_MS
-) -> tuple[CleanupTask, ...]:
-    """Tasks over the tables of an organization whose keys do not say the age of a row: idempotency keys, visitors,
-    and attested keys of devices unseen for `visitor_days`, ended keys, sessions and links, entries of lists
-    that have expired or whose list was deleted, numbers of accounts that no outcome names, reviews, and what is `Aged`.
-    `made`: the last passes.
+def passes(sweep: Sweep) -> tuple[CleanupTask, ...]:
+    """Return the tasks over the tables of an organization whose keys do not say the age of a row: those of identify,
+    those of each feature, and what is `Aged`.
     """
-
-    def each_row(table: Table[Any], act: _Act, name: str = "") -> CleanupTask:
-        return CleanupTask(name or table.name, partial(_look, table, act), (number,))
-
+    number, now_ms, visitor_days, made, event_ms = sweep
+    unseen_s = max(visitor_days * DAY_MS, event_ms) // 1000
+    aged = (table for table in TABLES if isinstance(table.keep, Aged))
     return (
         CleanupTask(IDEMPOTENCY.name, partial(_pass_idempotency, now_ms, made), (number,)),
-        CleanupTask(
-            VISITORS.name, partial(_pass_visitors, now_ms, max(visitor_days * DAY_MS, event_ms) // 1000), (number, 0)
-        ),
-        each_row(ATTESTED_KEYS, partial(_delete_attested_key, now_ms, visitor_days)),
-        *(each_row(table, partial(_delete_sign_in, table, now_ms)) for table in SIGN_IN_TABLES),
-        each_row(ORGANIZATION_KEYS, partial(_delete_key, now_ms), KEYS.name),
-        CleanupTask(LIST_ENTRIES.name, partial(_pass_list_entries, now_ms), (number,)),
-        each_row(NUMBERED_ACCOUNTS, partial(delete_unnamed_account, now_ms)),
-        CleanupTask(REVIEWS.name, partial(_pass_reviews, now_ms), (number,)),
-        *(each_row(table, partial(_delete_aged, table, now_ms)) for table in TABLES if isinstance(table.keep, Aged)),
+        CleanupTask(VISITORS.name, partial(_pass_visitors, now_ms, unseen_s), (number, 0)),
+        each_row(ATTESTED_KEYS, partial(_delete_attested_key, now_ms, visitor_days), number),
+        *(one(sweep) for one in of_features().passes),
+        *(each_row(table, partial(_delete_aged, table, now_ms), number) for table in aged),
     )
+
+
+class OfFeatures(NamedTuple):
+    """What all features give retention."""
+
+    passes: tuple[Pass, ...]
+    purged_by: dict[str, Purge]
+    """By the name of a table."""
+
+
+@cache
+def of_features() -> OfFeatures:
+    """Return what the modules of the kind `retention` have."""
+    modules = [module for feature in FEATURES for module in feature.modules("retention")]
+    purged = {name: of for module in modules for name, of in getattr(module, "PURGED_BY", {}).items()}
+    return OfFeatures(tuple(one for module in modules for one in module.PASSES), purged)
 
 
 def stale_accounts(number: int, now_ms: int, visitor_days: int, event_ms: int = RETENTION_MS) -> CleanupTask:
@@ -203,7 +181,7 @@ def stale_accounts(number: int, now_ms: int, visitor_days: int, event_ms: int = 
     stay: run it once expired events are deleted.
     """
     oldest_s = (now_ms - max(visitor_days * DAY_MS, event_ms)) // 1000
-    return CleanupTask(ACCOUNTS.name, partial(_look, ACCOUNTS, partial(_prune_account, oldest_s)), (number,))
+    return CleanupTask(ACCOUNTS.name, partial(look, ACCOUNTS, partial(_prune_account, oldest_s)), (number,))
 
 
 def stale_blocks(snapshot: Snapshot, number: int, now_ms: int, *, at_once: bool = False) -> CleanupTask | None:
@@ -222,7 +200,7 @@ def _below(snapshot: Snapshot, table: Table[Any], number: int, bound: Any) -> It
 
 def _delete_below(table: Table[Any], bound: Any, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
     (number,) = start
-    purge, most = _PURGED_BY.get(table.name, (None, ROWS_A_STEP))
+    purge, most = of_features().purged_by.get(table.name, (None, ROWS_A_STEP))
     keys = list(islice(_below(transaction, table, number, bound), most))
     for key in keys:
         if purge is None:
@@ -247,24 +225,6 @@ def _delete_events(bound: Any, start: tuple[Any, ...], transaction: Transaction)
     return CleanupStep(len(readable), (number, ids[-1], unreadable) if goes_on and ids else None)
 
 
-def _purge_attempt(transaction: Transaction, number: int, attempt_id: bytes) -> None:
-    """With its index rows, and with the count of its minute, which nothing counts any more."""
-    attempt = transaction.get(ATTEMPTS, number, attempt_id)
-    assert attempt is not None
-    transaction.delete(ATTEMPTS, number, attempt_id)
-    for table, key in attempt_index_keys(number, attempt_id, attempt):
-        transaction.delete(table, *key)
-    transaction.delete(ATTEMPT_COUNTS, number, attempt.endpoint, attempt.occurred_at_ms // 60_000)
-
-
-_PURGED_BY: dict[str, tuple[Callable[[Transaction, int, bytes], object], int]] = {
-    WEBHOOK_EVENTS.name: (purge_webhook_event, EVENTS_A_STEP),
-    ATTEMPTS.name: (_purge_attempt, ROWS_A_STEP),
-    OUTCOMES.name: (purge_outcomes, SEGMENTS_A_STEP),
-}
-"""How rows to which others belong are deleted, and how many in one step."""
-
-
 def _delete_idempotency(now_ms: int, transaction: Transaction, key: tuple[Any, ...], row: Idempotency) -> bool:
     return now_ms - row.at_ms >= IDEMPOTENCY_MS and transaction.delete(IDEMPOTENCY, *key)
 
@@ -283,7 +243,7 @@ def _pass_idempotency(
     beyond = (number, max([ahead.ljust(16, b"\0"), *rest]))
     before = takewhile(lambda row: row[0][1] < young, transaction.scan(IDEMPOTENCY, number, start=start))
     rows = chain(before, transaction.scan(IDEMPOTENCY, number, start=beyond))
-    return _act(partial(_delete_idempotency, now_ms), transaction, rows)
+    return act_upon(partial(_delete_idempotency, now_ms), transaction, rows)
 
 
 def _pass_visitors(now_ms: int, unseen_s: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
@@ -336,39 +296,9 @@ def _delete_attested_key(
     return True
 
 
-def _delete_key(now_ms: int, transaction: Transaction, _: tuple[Any, ...], digest: bytes) -> bool:
-    key = transaction.get(KEYS, digest)
-    ended_at_ms = None if key is None else key.ended_at_ms
-    if key is None or ended_at_ms is None or now_ms - ended_at_ms < ENDED_KEY_MS:
-        return False
-    purge_key(transaction, key, digest, now_ms)
-    for platform in PLATFORMS:
-        transaction.delete(WEIGHTS, *weights_key(key.organization, key.id, platform))
-    return True
-
-
 def _delete_aged(table: Table[Any], now_ms: int, transaction: Transaction, key: tuple[Any, ...], row: Any) -> bool:
     assert isinstance(table.keep, Aged)
     return now_ms - getattr(row, table.keep.since) >= table.keep.ms and transaction.delete(table, *key)
-
-
-def _delete_sign_in(
-    table: Table[Any], now_ms: int, transaction: Transaction, key: tuple[int, bytes], signed: SignIn
-) -> bool:
-    return holder(transaction, key[0], signed, now_ms) is None and end(transaction, table, *key, now_ms)
-
-
-def _pass_list_entries(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
-    """Those that have expired, which are one range of expiries; then those whose list was deleted."""
-    (number,) = start
-    deleted = delete_expired(transaction, number, now_ms, ROWS_A_STEP) or delete_stray(transaction, number, ROWS_A_STEP)
-    return CleanupStep(deleted, start if deleted else None)
-
-
-def _pass_reviews(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
-    (number,) = start
-    deleted = delete_old_reviews(transaction, number, now_ms, EVENTS_A_STEP)
-    return CleanupStep(deleted, start if deleted == EVENTS_A_STEP else None)
 
 
 def _pass_deleted(
@@ -377,7 +307,7 @@ def _pass_deleted(
     """The blocks, the accounts, and then the numbers themselves: `start` is the table and the key to begin at."""
     table, *place = start
     act = _leave if table is BLOCKS else _leave_account if table is ACCOUNTS else _forget_number
-    step = _look(table, partial(act, deleted), tuple(place), transaction)
+    step = look(table, partial(act, deleted), tuple(place), transaction)
     if step.resume is not None:
         return CleanupStep(step.deleted, (table, *step.resume))
     if table is DELETED_VISITORS:
@@ -414,22 +344,3 @@ def _leave(deleted: frozenset[int], transaction: Transaction, key: tuple[Any, ..
         number, block_key = key
         remove_from_block(transaction, number, block_key, block)
     return bool(gone)
-
-
-_Act = Callable[[Transaction, Any, Any], bool]
-"""Of a row's key and value: whether it has deleted or changed the row."""
-
-
-def _look(table: Table[Any], act: _Act, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
-    """Act upon the next rows of the organization's table."""
-    return _act(act, transaction, transaction.scan(table, start[0], start=start))
-
-
-def _act(act: _Act, transaction: Transaction, of: Iterator[tuple[tuple[Any, ...], Any]]) -> CleanupStep:
-    """Act upon the first of these rows."""
-    acted = 0
-    for looked_at, (key, value) in enumerate(list(islice(of, LOOKS_A_STEP + 1))):
-        if looked_at == LOOKS_A_STEP or acted == ACTS_A_STEP:
-            return CleanupStep(acted, key)
-        acted += act(transaction, key, value)
-    return CleanupStep(acted, None)

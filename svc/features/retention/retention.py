@@ -17,12 +17,12 @@ import msgspec
 import structlog
 import trio
 
+from svc.features.contracts.cleanup import CleanupTask, Sweep
 from svc.features.erasure.accounts import continue_account_erasure, pending_account_erasures
 from svc.features.erasure.organizations import continue_removal, is_removal_pending
 from svc.features.erasure.texts import continue_texts, pending_texts
 from svc.features.erasure.visitors import continue_erasure, pending_erasures
 from svc.features.retention.jobs import (
-    CleanupTask,
     end_pass,
     expired_by_key,
     has_stray_events,
@@ -187,7 +187,7 @@ async def _sweep_one(
     if made is not None and with_passes is None and not wanted:
         wanted = await store.query(partial(has_stray_events, number=number, now_ms=now_ms, event_ms=event_ms))
     if made is not None and wanted:
-        for task in passes(number, now_ms, visitor_days, made, event_ms):
+        for task in passes(Sweep(number, now_ms, visitor_days, made, event_ms)):
             await _do(store, progress, number, task)
     tasks = await store.query(partial(expired_by_key, number=number, now_ms=now_ms, event_ms=event_ms))
     if wanted:

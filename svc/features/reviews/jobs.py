@@ -25,10 +25,8 @@ from svc.features.reviews.queries import (
 from svc.features.reviews.reviews import (
     MOST_NOTES,
     REVIEW_MS,
-    SUBJECTS,
     Note,
     Review,
-    Subject,
     case_of,
     first_ordered_id,
     ordered_id,
@@ -42,7 +40,7 @@ from svc.features.rules.ruleset import Facts
 from svc.features.webhooks.content.envelope import derived_event_id
 from svc.features.webhooks.jobs.deliveries import enqueue_about, purge_webhook_event, remove_account_of
 from svc.features.webhooks.records import EventType, webhook_environment
-from svc.identify.model import Label
+from svc.identify.model import SUBJECTS, Label, Subject
 from svc.identify.records import Event
 from svc.identify.tables.events import EVENTS
 from svc.kernel.store.schema.table import Table

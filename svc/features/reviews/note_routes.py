@@ -8,9 +8,10 @@ from typing import Any
 from svc.features.reviews.bodies import NewNoteBody, NoteBody, NotesBody, note_row
 from svc.features.reviews.jobs import add_note, delete_note
 from svc.features.reviews.queries import is_known, notes_of
-from svc.features.reviews.reviews import Note, Subject
+from svc.features.reviews.reviews import Note
 from svc.http.change import change, member_of
 from svc.http.route import ORGANIZATION, Call, Route, Services
+from svc.identify.model import Subject
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.refusals import Refusal
 

@@ -10,8 +10,9 @@ from typing import NamedTuple
 from svc.features.accounts.queries import has_events
 from svc.features.labels.performance import LabelCounts
 from svc.features.labels.queries import NO_LABELS, account_number, labels_of
-from svc.features.reviews.reviews import SUBJECTS, Note, Review, Subject, raw_ordered_id
+from svc.features.reviews.reviews import Note, Review, raw_ordered_id
 from svc.features.reviews.tables import NOTES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
+from svc.identify.model import SUBJECTS, Subject
 from svc.identify.records import Event
 from svc.identify.tables.accounts import ACCOUNT_ERASURES
 from svc.identify.tables.visitors import ERASURES, VISITOR_IDS

@@ -29,9 +29,6 @@ LONGEST_NOTE: Final = 2000
 """Characters, also of the note of a review."""
 MOST_NOTES: Final = 100
 """Of a visitor or an account."""
-Subject = Literal["visitor", "account"]
-SUBJECTS: Final[tuple[Subject, ...]] = ("visitor", "account")
-"""What labels are counted of, and notes are about. Their positions in keys are stored: append, never move."""
 
 MEMBER_ID_FORM: Final = r"^mem_[0-9A-Za-z]{20}$(?!\n)"
 _TIME_DIGITS: Final = 8

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc.features.reviews.reviews import NOTE_MS, Note, Review
-from svc.features.reviews.reviews import SUBJECTS as _SUBJECTS
+from svc.identify.model import SUBJECTS as _SUBJECTS
 from svc.kernel.store.schema.codec import Key, Opaque, Record
 from svc.kernel.store.schema.key_parts import (
     DIGEST_16,

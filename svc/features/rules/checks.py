@@ -33,3 +33,6 @@ def ruleset_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
 def _kept(revision: int) -> list[int]:
     """The revisions before this one that are kept: the first, and the latest."""
     return sorted({FIRST.revision, *range(max(FIRST.revision, revision - MOST_REVISIONS), revision)})
+
+
+RULES = {"rulesets": ruleset_faults}

@@ -7,7 +7,7 @@ Memory is bounded by a day's minutes of the organization's endpoints.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from operator import le
 from uuid import UUID
 
@@ -118,11 +118,11 @@ def _name(number: int, endpoint_number: int, event_id: bytes) -> str:
     return f"the delivery of event {UUID(bytes=event_id)} to endpoint {endpoint_number} of organization {number}"
 
 
-WEBHOOK_RULES: tuple[Callable[[Snapshot, int], Iterator[str]], ...] = (
-    _endpoints,
-    _deliveries,
-    _schedule,
-    _manual,
-    _log,
-)
+RULES = {
+    "endpoints": _endpoints,
+    "deliveries": _deliveries,
+    "schedule": _schedule,
+    "manual": _manual,
+    "log": _log,
+}
 """The rules of one organization's outbox."""

@@ -1,1 +1,8 @@
 """Risk weights: saved, previewed and compared."""
+
+from svc.features.feature import Feature
+
+FEATURE = Feature(
+    __name__,
+    routes=("routes", "preview_routes"),
+)

@@ -58,3 +58,6 @@ def _is_proven_of(other: Visitor | None, visitor: Visitor, token: Token) -> bool
     """
     theirs = None if other is None or other.device or visitor.device else other.token(token.hash)
     return theirs is not None and all(one.probation == 0 and one.origin != UNKNOWN_ORIGIN for one in (theirs, token))
+
+
+RULES = {"tokens": token_faults}

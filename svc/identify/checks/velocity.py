@@ -93,3 +93,6 @@ def _faults_of(record: AccountRecord) -> Iterator[str]:
     for known in record.visitors:
         if not record.first_s <= known.first_s <= known.last_s or known.last_s // DAY_S > record.last_s // DAY_S:
             yield f"has a visitor {known.visitor} at times when it was not seen"
+
+
+RULES = {"velocity": velocity_faults, "accounts": account_faults}

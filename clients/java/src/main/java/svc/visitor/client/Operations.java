@@ -179,21 +179,6 @@ public abstract class Operations {
   }
 
   /**
-   * Rotate the key of signed verdicts.
-   *
-   * <p>The next key, which is published already, signs from the next request on. Verdicts by the previous one are
-   * accepted for this many hours, {@code 0} = no longer. Needs the role {@code admin}.
-   */
-  public VerdictKeysBody rotateVerdictKey(String organizationId, RotateVerdictKeyBody body) {
-    return new VerdictKeysBody(send(new Call("POST", "/management/organizations/{}/verdict-keys/rotate", organizationId).body(body)));
-  }
-
-  /** Rotate the key of signed verdicts. */
-  public VerdictKeysBody rotateVerdictKey(String organizationId) {
-    return rotateVerdictKey(organizationId, new RotateVerdictKeyBody());
-  }
-
-  /**
    * Describe the management key.
    *
    * <p>Which organization it acts on, and in which role.
@@ -283,6 +268,21 @@ public abstract class Operations {
   }
 
   /**
+   * Rotate the key of signed verdicts.
+   *
+   * <p>The next key, which is published already, signs from the next request on. Verdicts by the previous one are
+   * accepted for this many hours, {@code 0} = no longer. Needs the role {@code admin}.
+   */
+  public VerdictKeysBody rotateVerdictKey(String organizationId, RotateVerdictKeyBody body) {
+    return new VerdictKeysBody(send(new Call("POST", "/management/organizations/{}/verdict-keys/rotate", organizationId).body(body)));
+  }
+
+  /** Rotate the key of signed verdicts. */
+  public VerdictKeysBody rotateVerdictKey(String organizationId) {
+    return rotateVerdictKey(organizationId, new RotateVerdictKeyBody());
+  }
+
+  /**
    * Count the keys of browsers.
    *
    * <p>Those that first signed in a window of time and are not revoked. All visitors are looked through. Needs the
@@ -307,6 +307,144 @@ public abstract class Operations {
    */
   public BrowserKeysBody revokeBrowserKeys(String organizationId, RevokeBrowserKeysBody body) {
     return new BrowserKeysBody(send(new Call("POST", "/management/organizations/{}/browser-keys/revoke", organizationId).body(body)));
+  }
+
+  /**
+   * List webhook endpoints.
+   *
+   * <p>Newest first, without secrets.
+   */
+  public WebhooksBody listWebhooks(String organizationId) {
+    return new WebhooksBody(send(new Call("GET", "/management/organizations/{}/webhooks", organizationId).repeatable()));
+  }
+
+  /**
+   * Register a webhook endpoint.
+   *
+   * <p>At most ten per organization. The signing secret is shown this once. The URL must be {@code https}, and every
+   * address of its host public and none of this service's own; it is judged again at every attempt, and redirects are
+   * not followed. Ports are 443 and those above 1023, unless the operator allows others. {@code live} endpoints get
+   * events of production traffic, {@code test} ones all others; {@code billing.status_changed} needs {@code live}. A
+   * {@code filter} that cannot be used is {@code invalid_condition}, and one that could cost too much {@code
+   * too_expensive}; {@code message} says why. Needs the role {@code admin} or {@code developer}.
+   */
+  public IssuedWebhookBody createWebhook(String organizationId, CreateWebhookBody body) {
+    return new IssuedWebhookBody(send(new Call("POST", "/management/organizations/{}/webhooks", organizationId).body(body)));
+  }
+
+  /**
+   * Change a webhook endpoint.
+   *
+   * <p>Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until it is
+   * resumed. A changed URL, or {@code paused: false}, gives a failing endpoint a new start. What waits goes out in
+   * the format that the endpoint has then; after a change to {@code json}, a rotation shows a secret. Needs the role
+   * {@code admin} or {@code developer}.
+   */
+  public WebhookBody updateWebhook(String organizationId, String webhookId, UpdateWebhookBody body) {
+    return new WebhookBody(send(new Call("PATCH", "/management/organizations/{}/webhooks/{}", organizationId, webhookId).body(body)));
+  }
+
+  /**
+   * Delete a webhook endpoint.
+   *
+   * <p>Deliveries to it stop at once. Needs the role {@code admin} or {@code developer}.
+   */
+  public void deleteWebhook(String organizationId, String webhookId) {
+    send(new Call("DELETE", "/management/organizations/{}/webhooks/{}", organizationId, webhookId));
+  }
+
+  /**
+   * Rotate the signing secret of a webhook endpoint.
+   *
+   * <p>The new secret is shown this once. The previous one signs along for this many hours, {@code 0} = not at all;
+   * an older one no more. A chat format has no secret. Needs the role {@code admin} or {@code developer}.
+   */
+  public IssuedWebhookBody rotateWebhookSecret(String organizationId, String webhookId, RotateWebhookSecretBody body) {
+    return new IssuedWebhookBody(send(new Call("POST", "/management/organizations/{}/webhooks/{}/rotate-secret", organizationId, webhookId).body(body)));
+  }
+
+  /** Rotate the signing secret of a webhook endpoint. */
+  public IssuedWebhookBody rotateWebhookSecret(String organizationId, String webhookId) {
+    return rotateWebhookSecret(organizationId, webhookId, new RotateWebhookSecretBody());
+  }
+
+  /**
+   * Send a test event.
+   *
+   * <p>One {@code webhook.test}, whether or not the endpoint subscribes to it. It is tried once, and its failure does
+   * not make the endpoint {@code failing}. Needs the role {@code admin} or {@code developer}.
+   */
+  public QueuedDeliveryBody testWebhook(String organizationId, String webhookId) {
+    return new QueuedDeliveryBody(send(new Call("POST", "/management/organizations/{}/webhooks/{}/test", organizationId, webhookId)));
+  }
+
+  /**
+   * Deliver an event again.
+   *
+   * <p>An event that was sent to this endpoint in the last 30 days, accepted or not, with the same {@code id}. It is
+   * tried once, and its failure does not make the endpoint {@code failing}. Needs the role {@code admin} or {@code
+   * developer}.
+   */
+  public QueuedDeliveryBody redeliverWebhook(String organizationId, String webhookId, RedeliverWebhookBody body) {
+    return new QueuedDeliveryBody(send(new Call("POST", "/management/organizations/{}/webhooks/{}/redeliver", organizationId, webhookId).body(body)));
+  }
+
+  /**
+   * List delivery attempts.
+   *
+   * <p>Of the last 30 days, newest first. The last page has no {@code next_cursor}. With {@code endpoint_id}, a page
+   * may be short or empty and have one.
+   */
+  public WebhookDeliveriesBody listWebhookDeliveries(String organizationId, ListWebhookDeliveriesQuery query) {
+    return new WebhookDeliveriesBody(send(new Call("GET", "/management/organizations/{}/webhook-deliveries", organizationId).query(query).repeatable()));
+  }
+
+  /** List delivery attempts. */
+  public WebhookDeliveriesBody listWebhookDeliveries(String organizationId) {
+    return listWebhookDeliveries(organizationId, new ListWebhookDeliveriesQuery());
+  }
+
+  /** Read the rules. */
+  public RulesAnswer getRules(String organizationId, GetRulesQuery query) {
+    return new RulesAnswer(send(new Call("GET", "/management/organizations/{}/rules", organizationId).query(query).repeatable()));
+  }
+
+  /** Read the rules. */
+  public RulesAnswer getRules(String organizationId) {
+    return getRules(organizationId, new GetRulesQuery());
+  }
+
+  /**
+   * Save the rules.
+   *
+   * <p>The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
+   * organization started with. Send the {@code revision} that you read: another one is {@code 409 revision_conflict}.
+   * A condition that cannot be used is {@code invalid_condition}; {@code message} has line and column. Where the
+   * rules could cost more than 2 ms of CPU an event, the first that goes beyond is {@code too_expensive}. Needs the
+   * role {@code admin}.
+   */
+  public RulesAnswer saveRules(String organizationId, RulesBody body, SaveRulesQuery query) {
+    return new RulesAnswer(send(new Call("PUT", "/management/organizations/{}/rules", organizationId).body(body).query(query)));
+  }
+
+  /** Save the rules. */
+  public RulesAnswer saveRules(String organizationId, RulesBody body) {
+    return saveRules(organizationId, body, new SaveRulesQuery());
+  }
+
+  /**
+   * Try rules on the newest events.
+   *
+   * <p>On the newest 10,000 events of that kind of environment, with their stored velocity and the lists as they are
+   * now. Refused as saving the rules would be.
+   */
+  public RulesPreview previewRules(String organizationId, PreviewBody body, PreviewRulesQuery query) {
+    return new RulesPreview(send(new Call("POST", "/management/organizations/{}/rules/preview", organizationId).body(body).query(query)));
+  }
+
+  /** Try rules on the newest events. */
+  public RulesPreview previewRules(String organizationId, PreviewBody body) {
+    return previewRules(organizationId, body, new PreviewRulesQuery());
   }
 
   /** Read the organization's risk weights. */
@@ -376,49 +514,6 @@ public abstract class Operations {
   /** Read which weights labels suggest. */
   public SuggestionBody getWeightsSuggestion(String organizationId, String platform) {
     return getWeightsSuggestion(organizationId, platform, new GetWeightsSuggestionQuery());
-  }
-
-  /** Read the rules. */
-  public RulesAnswer getRules(String organizationId, GetRulesQuery query) {
-    return new RulesAnswer(send(new Call("GET", "/management/organizations/{}/rules", organizationId).query(query).repeatable()));
-  }
-
-  /** Read the rules. */
-  public RulesAnswer getRules(String organizationId) {
-    return getRules(organizationId, new GetRulesQuery());
-  }
-
-  /**
-   * Save the rules.
-   *
-   * <p>The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
-   * organization started with. Send the {@code revision} that you read: another one is {@code 409 revision_conflict}.
-   * A condition that cannot be used is {@code invalid_condition}; {@code message} has line and column. Where the
-   * rules could cost more than 2 ms of CPU an event, the first that goes beyond is {@code too_expensive}. Needs the
-   * role {@code admin}.
-   */
-  public RulesAnswer saveRules(String organizationId, RulesBody body, SaveRulesQuery query) {
-    return new RulesAnswer(send(new Call("PUT", "/management/organizations/{}/rules", organizationId).body(body).query(query)));
-  }
-
-  /** Save the rules. */
-  public RulesAnswer saveRules(String organizationId, RulesBody body) {
-    return saveRules(organizationId, body, new SaveRulesQuery());
-  }
-
-  /**
-   * Try rules on the newest events.
-   *
-   * <p>On the newest 10,000 events of that kind of environment, with their stored velocity and the lists as they are
-   * now. Refused as saving the rules would be.
-   */
-  public RulesPreview previewRules(String organizationId, PreviewBody body, PreviewRulesQuery query) {
-    return new RulesPreview(send(new Call("POST", "/management/organizations/{}/rules/preview", organizationId).body(body).query(query)));
-  }
-
-  /** Try rules on the newest events. */
-  public RulesPreview previewRules(String organizationId, PreviewBody body) {
-    return previewRules(organizationId, body, new PreviewRulesQuery());
   }
 
   /**
@@ -695,101 +790,6 @@ public abstract class Operations {
    */
   public void removeMember(String organizationId, String memberId) {
     send(new Call("DELETE", "/management/organizations/{}/members/{}", organizationId, memberId));
-  }
-
-  /**
-   * List webhook endpoints.
-   *
-   * <p>Newest first, without secrets.
-   */
-  public WebhooksBody listWebhooks(String organizationId) {
-    return new WebhooksBody(send(new Call("GET", "/management/organizations/{}/webhooks", organizationId).repeatable()));
-  }
-
-  /**
-   * Register a webhook endpoint.
-   *
-   * <p>At most ten per organization. The signing secret is shown this once. The URL must be {@code https}, and every
-   * address of its host public and none of this service's own; it is judged again at every attempt, and redirects are
-   * not followed. Ports are 443 and those above 1023, unless the operator allows others. {@code live} endpoints get
-   * events of production traffic, {@code test} ones all others; {@code billing.status_changed} needs {@code live}. A
-   * {@code filter} that cannot be used is {@code invalid_condition}, and one that could cost too much {@code
-   * too_expensive}; {@code message} says why. Needs the role {@code admin} or {@code developer}.
-   */
-  public IssuedWebhookBody createWebhook(String organizationId, CreateWebhookBody body) {
-    return new IssuedWebhookBody(send(new Call("POST", "/management/organizations/{}/webhooks", organizationId).body(body)));
-  }
-
-  /**
-   * Change a webhook endpoint.
-   *
-   * <p>Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until it is
-   * resumed. A changed URL, or {@code paused: false}, gives a failing endpoint a new start. What waits goes out in
-   * the format that the endpoint has then; after a change to {@code json}, a rotation shows a secret. Needs the role
-   * {@code admin} or {@code developer}.
-   */
-  public WebhookBody updateWebhook(String organizationId, String webhookId, UpdateWebhookBody body) {
-    return new WebhookBody(send(new Call("PATCH", "/management/organizations/{}/webhooks/{}", organizationId, webhookId).body(body)));
-  }
-
-  /**
-   * Delete a webhook endpoint.
-   *
-   * <p>Deliveries to it stop at once. Needs the role {@code admin} or {@code developer}.
-   */
-  public void deleteWebhook(String organizationId, String webhookId) {
-    send(new Call("DELETE", "/management/organizations/{}/webhooks/{}", organizationId, webhookId));
-  }
-
-  /**
-   * Rotate the signing secret of a webhook endpoint.
-   *
-   * <p>The new secret is shown this once. The previous one signs along for this many hours, {@code 0} = not at all;
-   * an older one no more. A chat format has no secret. Needs the role {@code admin} or {@code developer}.
-   */
-  public IssuedWebhookBody rotateWebhookSecret(String organizationId, String webhookId, RotateWebhookSecretBody body) {
-    return new IssuedWebhookBody(send(new Call("POST", "/management/organizations/{}/webhooks/{}/rotate-secret", organizationId, webhookId).body(body)));
-  }
-
-  /** Rotate the signing secret of a webhook endpoint. */
-  public IssuedWebhookBody rotateWebhookSecret(String organizationId, String webhookId) {
-    return rotateWebhookSecret(organizationId, webhookId, new RotateWebhookSecretBody());
-  }
-
-  /**
-   * Send a test event.
-   *
-   * <p>One {@code webhook.test}, whether or not the endpoint subscribes to it. It is tried once, and its failure does
-   * not make the endpoint {@code failing}. Needs the role {@code admin} or {@code developer}.
-   */
-  public QueuedDeliveryBody testWebhook(String organizationId, String webhookId) {
-    return new QueuedDeliveryBody(send(new Call("POST", "/management/organizations/{}/webhooks/{}/test", organizationId, webhookId)));
-  }
-
-  /**
-   * Deliver an event again.
-   *
-   * <p>An event that was sent to this endpoint in the last 30 days, accepted or not, with the same {@code id}. It is
-   * tried once, and its failure does not make the endpoint {@code failing}. Needs the role {@code admin} or {@code
-   * developer}.
-   */
-  public QueuedDeliveryBody redeliverWebhook(String organizationId, String webhookId, RedeliverWebhookBody body) {
-    return new QueuedDeliveryBody(send(new Call("POST", "/management/organizations/{}/webhooks/{}/redeliver", organizationId, webhookId).body(body)));
-  }
-
-  /**
-   * List delivery attempts.
-   *
-   * <p>Of the last 30 days, newest first. The last page has no {@code next_cursor}. With {@code endpoint_id}, a page
-   * may be short or empty and have one.
-   */
-  public WebhookDeliveriesBody listWebhookDeliveries(String organizationId, ListWebhookDeliveriesQuery query) {
-    return new WebhookDeliveriesBody(send(new Call("GET", "/management/organizations/{}/webhook-deliveries", organizationId).query(query).repeatable()));
-  }
-
-  /** List delivery attempts. */
-  public WebhookDeliveriesBody listWebhookDeliveries(String organizationId) {
-    return listWebhookDeliveries(organizationId, new ListWebhookDeliveriesQuery());
   }
 
   /**

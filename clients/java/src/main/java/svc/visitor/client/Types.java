@@ -4855,19 +4855,37 @@ public final class Types {
     }
   }
 
-  /** Of {@link Operations#getWeightsSuggestion}. */
-  public static final class GetWeightsSuggestionQuery extends Body {
+  /** Of {@link Operations#listWebhookDeliveries}. */
+  public static final class ListWebhookDeliveriesQuery extends Body {
     /** Without any field. */
-    public GetWeightsSuggestionQuery() {}
+    public ListWebhookDeliveriesQuery() {}
 
     /** With the fields of another one. */
-    public GetWeightsSuggestionQuery(GetWeightsSuggestionQuery other) {
+    public ListWebhookDeliveriesQuery(ListWebhookDeliveriesQuery other) {
       super(other.fields());
     }
 
-    /** {@code live} is production, {@code test} staging and development. */
-    public GetWeightsSuggestionQuery environment(String value) {
+    /** Only attempts of these endpoints. */
+    public ListWebhookDeliveriesQuery environment(String value) {
       setField("environment", value);
+      return this;
+    }
+
+    /** Only attempts to the endpoint of this id. */
+    public ListWebhookDeliveriesQuery endpointId(String value) {
+      setField("endpoint_id", value);
+      return this;
+    }
+
+    /** How many per page, at most. */
+    public ListWebhookDeliveriesQuery limit(long value) {
+      setField("limit", value);
+      return this;
+    }
+
+    /** {@code next_cursor} of the page before; the first page when left out. */
+    public ListWebhookDeliveriesQuery cursor(String value) {
+      setField("cursor", value);
       return this;
     }
   }
@@ -4918,6 +4936,23 @@ public final class Types {
 
     /** {@code live} is production, {@code test} staging and development. */
     public PreviewRulesQuery environment(String value) {
+      setField("environment", value);
+      return this;
+    }
+  }
+
+  /** Of {@link Operations#getWeightsSuggestion}. */
+  public static final class GetWeightsSuggestionQuery extends Body {
+    /** Without any field. */
+    public GetWeightsSuggestionQuery() {}
+
+    /** With the fields of another one. */
+    public GetWeightsSuggestionQuery(GetWeightsSuggestionQuery other) {
+      super(other.fields());
+    }
+
+    /** {@code live} is production, {@code test} staging and development. */
+    public GetWeightsSuggestionQuery environment(String value) {
       setField("environment", value);
       return this;
     }
@@ -5011,41 +5046,6 @@ public final class Types {
 
     /** {@code next_cursor} of the page before; the first page when left out. */
     public ListReviewsQuery cursor(String value) {
-      setField("cursor", value);
-      return this;
-    }
-  }
-
-  /** Of {@link Operations#listWebhookDeliveries}. */
-  public static final class ListWebhookDeliveriesQuery extends Body {
-    /** Without any field. */
-    public ListWebhookDeliveriesQuery() {}
-
-    /** With the fields of another one. */
-    public ListWebhookDeliveriesQuery(ListWebhookDeliveriesQuery other) {
-      super(other.fields());
-    }
-
-    /** Only attempts of these endpoints. */
-    public ListWebhookDeliveriesQuery environment(String value) {
-      setField("environment", value);
-      return this;
-    }
-
-    /** Only attempts to the endpoint of this id. */
-    public ListWebhookDeliveriesQuery endpointId(String value) {
-      setField("endpoint_id", value);
-      return this;
-    }
-
-    /** How many per page, at most. */
-    public ListWebhookDeliveriesQuery limit(long value) {
-      setField("limit", value);
-      return this;
-    }
-
-    /** {@code next_cursor} of the page before; the first page when left out. */
-    public ListWebhookDeliveriesQuery cursor(String value) {
       setField("cursor", value);
       return this;
     }

@@ -1,0 +1,1 @@
+"""What features give erasure and retention of their rows, as types."""

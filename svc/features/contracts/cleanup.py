@@ -1,0 +1,89 @@
+"""Cleanup: bounded transactions that delete rows of one table, and how a feature gives retention its own.
+
+A module of the kind `retention` has `PASSES`: functions of a `Sweep` that return tasks over tables whose keys do not
+say the age of a row; and `PURGED_BY` where other rows belong to those that expire by their keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple, TypeAlias
+
+from svc.identify.records import RETENTION_MS, RetentionPass
+from svc.kernel.store.schema.table import Table
+from svc.kernel.store.snapshot import Transaction
+
+EVENTS_A_STEP = 32
+ROWS_A_STEP = 100
+LOOKS_A_STEP = 512
+"""Rows that one step of a pass looks at, and numbers of the visitors that have one row in `LAST_LOOKS`."""
+ACTS_A_STEP = 100
+"""Of these, rows that it deletes or changes, with up to five rows that belong to each."""
+
+
+class CleanupStep(NamedTuple):
+    """The result of one bounded transaction of a cleanup task."""
+
+    deleted: int
+    resume: tuple[Any, ...] | None
+    """The key at which the next step begins; `None` = the task is done."""
+
+
+class CleanupTask(NamedTuple):
+    """Rows of one table and organization that are to be deleted, in steps of one transaction each."""
+
+    name: str
+    step: Callable[[tuple[Any, ...], Transaction], CleanupStep]
+    """Of the key to begin at and the transaction."""
+    start: tuple[Any, ...]
+
+
+class Sweep(NamedTuple):
+    """One look of retention at an organization, by its number."""
+
+    number: int
+    now_ms: int
+    visitor_days: int
+    """Days without a visit after which a visitor is deleted."""
+    made: RetentionPass
+    """The last passes."""
+    event_ms: int = RETENTION_MS
+    """How long events are kept."""
+
+
+Pass: TypeAlias = Callable[[Sweep], CleanupTask]
+
+
+class Purge(NamedTuple):
+    """How rows to which others belong are deleted."""
+
+    row: Callable[[Transaction, int, bytes], object]
+    """Of the organization's number and the second part of the key."""
+    most: int
+    """In one step."""
+
+
+Act = Callable[[Transaction, Any, Any], bool]
+"""Of a row's key and value: whether it has deleted or changed the row."""
+
+
+def look(table: Table[Any], act: Act, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
+    """Act upon the next rows of the organization's table."""
+    return act_upon(act, transaction, transaction.scan(table, start[0], start=start))
+
+
+def act_upon(act: Act, transaction: Transaction, of: Iterator[tuple[tuple[Any, ...], Any]]) -> CleanupStep:
+    """Act upon the first of these rows."""
+    acted = 0
+    for looked_at, (key, value) in enumerate(list(islice(of, LOOKS_A_STEP + 1))):
+        if looked_at == LOOKS_A_STEP or acted == ACTS_A_STEP:
+            return CleanupStep(acted, key)
+        acted += act(transaction, key, value)
+    return CleanupStep(acted, None)
+
+
+def each_row(table: Table[Any], act: Act, number: int, name: str = "") -> CleanupTask:
+    """Return the task that acts upon each row of an organization's table."""
+    return CleanupTask(name or table.name, partial(look, table, act), (number,))

@@ -1,0 +1,59 @@
+"""What a feature says of its rows that are of a visitor or an account: which they are, and how they go.
+
+A module of the kind `erasure` has `ERASED`, and `FORGET` where its rows are not found by what erasure takes apart by
+itself (`schema/table.py`: rows that a key leads to need neither).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
+from uuid import UUID
+
+from svc.identify.model import Subject
+from svc.identify.records import Event
+from svc.kernel.store.schema.table import Table
+from svc.kernel.store.snapshot import Snapshot, Transaction
+
+Keys: TypeAlias = Iterator[tuple[Table[Any], tuple[Any, ...]]]
+
+
+class Erased(NamedTuple):
+    """The tables of which a function erases what is of a visitor (`ErasedBy`), and what finds the same rows for an
+    export: by its number and id, or by an event of it. One of the two is given.
+    """
+
+    tables: tuple[Table[Any], ...]
+    of_visitor: Callable[[Snapshot, int, int, bytes], Keys] | None = None
+    """Of a snapshot, the organization's number, the visitor's number and its id."""
+    of_event: Callable[[Snapshot, int, bytes, Event], Keys] | None = None
+    """Of a snapshot, the organization's number, the request id and the event."""
+
+
+def _unknown(_: Snapshot, _number: int, _subject: Subject, _id: str) -> bool:
+    return False
+
+
+def _done(_: Transaction, _number: int, _subject: Subject, _id: str) -> bool:
+    return True
+
+
+def _nothing(_: Transaction, _number: int, _subject: int | UUID) -> None:
+    return None
+
+
+class Forgetting(NamedTuple):
+    """How a feature forgets a visitor or an account. All take the organization's number and the subject with its id."""
+
+    is_known: Callable[[Snapshot, int, Subject, str], bool] = _unknown
+    """Whether it has anything of the subject beside its events."""
+    at_once: Callable[[Transaction, int, Subject, str], bool] = _unknown
+    """Erases some hundred rows at most; returns whether there were any."""
+    step: Callable[[Transaction, int, Subject, str], bool] = _done
+    """Erases some rows in each of several transactions; returns whether nothing is left."""
+    visitor: Callable[[Transaction, int, int], None] = _nothing
+    """Erases what leads to a visitor by its number; also when retention deletes the visitor."""
+    event: Callable[[Transaction, int, UUID], None] = _nothing
+    """Erases what it has of one event of an erased visitor."""
+    account_of_event: Callable[[Transaction, int, UUID], None] = _nothing
+    """Takes the account out of what it has of one event."""

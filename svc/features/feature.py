@@ -1,0 +1,65 @@
+"""What the service knows of a feature: which of its modules have tables, routes, checks, what erasure and retention do
+with its rows, and its commands.
+
+Modules are named and not imported: a command that needs the tables alone loads no route (ADR 83). What each of them
+has, by kind, is `HAS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+from typing import Literal, NamedTuple
+
+Kind = Literal["tables", "routes", "checks", "erasure", "retention"]
+HAS: dict[Kind, str] = {
+    "tables": "",
+    "routes": "ROUTES",
+    "checks": "RULES",
+    "erasure": "ERASED",
+    "retention": "PASSES",
+}
+"""Kind of module -> what it must have; of tables, each is a constant of its own."""
+
+
+class Command(NamedTuple):
+    """A command of the program: where it is defined, so that it can be listed without importing it."""
+
+    section: str
+    """Of `svc --help`."""
+    summary: str
+    """Its line there."""
+    module: str = "command"
+    """Below the feature; the command has its own name there."""
+    attribute: str = ""
+    """The name that it has in its module, where that is another one."""
+
+
+class Feature:
+    """A feature: a package, and what it has beside its pure rules. Nothing else of the service lists these."""
+
+    def __init__(
+        self,
+        package: str,
+        *,
+        tables: tuple[str, ...] = (),
+        routes: tuple[str, ...] = (),
+        checks: tuple[str, ...] = (),
+        erasure: tuple[str, ...] = (),
+        retention: tuple[str, ...] = (),
+        commands: dict[str, Command] | None = None,
+    ) -> None:
+        self.package = package
+        self.commands = commands or {}
+        self._names: dict[Kind, tuple[str, ...]] = {
+            "tables": tables,
+            "routes": routes,
+            "checks": checks,
+            "erasure": erasure,
+            "retention": retention,
+        }
+
+    def modules(self, kind: Kind) -> Iterator[ModuleType]:
+        """Import and yield its modules of a kind."""
+        return (import_module(f"{self.package}.{name}") for name in self._names[kind])

@@ -1,0 +1,62 @@
+"""FEATURES: the only list of what the service is made of. Tables, routes, checks, erasure, retention and commands are
+loops over it.
+"""
+
+from __future__ import annotations
+
+from svc.features import (
+    accounts,
+    audit,
+    billing,
+    browser_keys,
+    erasure,
+    events,
+    exports,
+    identification,
+    keys,
+    labels,
+    lists,
+    members,
+    organizations,
+    retention,
+    reviews,
+    rules,
+    statistics,
+    visitors,
+    webhooks,
+    weights,
+)
+from svc.features.feature import Feature
+
+FEATURES: tuple[Feature, ...] = (
+    Feature("svc.kernel", tables=("store.tables", "tenants.tables", "access.tables")),
+    Feature(
+        "svc.identify",
+        tables=tuple(
+            f"tables.{name}"
+            for name in ("events", "weights", "visitors", "accounts", "attestation", "origins", "proofs")
+        ),
+        checks=("checks.tokens", "checks.velocity"),
+    ),
+    identification.FEATURE,
+    organizations.FEATURE,
+    events.FEATURE,
+    accounts.FEATURE,
+    visitors.FEATURE,
+    exports.FEATURE,
+    erasure.FEATURE,
+    keys.FEATURE,
+    browser_keys.FEATURE,
+    weights.FEATURE,
+    rules.FEATURE,
+    lists.FEATURE,
+    labels.FEATURE,
+    reviews.FEATURE,
+    members.FEATURE,
+    billing.FEATURE,
+    audit.FEATURE,
+    webhooks.FEATURE,
+    statistics.FEATURE,
+    retention.FEATURE,
+)
+"""In the order in which tables and routes are documented."""

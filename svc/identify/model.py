@@ -7,6 +7,7 @@ here reads a clock, a socket or a store.
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import lru_cache
 from typing import Any, Final, Literal, get_args
 
 import msgspec
@@ -24,6 +25,7 @@ HeaderContext = Literal["secure", "plain", "forwarded"]
 `forwarded`: passed on by a server, for a page in a secure context."""
 
 
+@lru_cache(maxsize=1_024)  # asked several times of each request, and there are few
 def scoring_platform(sdk_platform: str, origin: str | None = None) -> Platform:
     """Return the scoring profile of an SDK platform: native ones and their bridges, all else `web` (decisions 3.1).
     From a page, one with an `http` or `https` origin, it is `web` whatever the platform claims (decisions 2.7).

@@ -75,7 +75,8 @@ def digests(event: Event) -> Digests:
     found = {digest_of("visitor", verdict.visitor_id), _common_digest("level", verdict.suspect_level or "")}
     for facet in FACETS:
         digest = digest_of if facet in _PERSONAL else _common_digest
-        found.update(digest(facet, value) for value in values_of(event, facet))
+        for value in values_of(event, facet):
+            found.add(digest(facet, value))
     if event.account_id is not None:
         found.add(HAS_ACCOUNT)
     return Digests(tuple(sorted(found)))

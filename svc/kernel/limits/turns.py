@@ -21,14 +21,15 @@ class Turns(Generic[K, T]):
 
     def __init__(self) -> None:
         self._queues: OrderedDict[K, deque[T]] = OrderedDict()
-        self._items = 0
+        self.items = 0
+        """How many are queued; read, and not changed, by others."""
         self._served: K | None = None
         """The owner that was served last and has more; goes to the end at the next turn, behind owners that came
         meanwhile.
         """
 
     def __len__(self) -> int:
-        return self._items
+        return self.items
 
     @property
     def owners(self) -> int:
@@ -43,7 +44,7 @@ class Turns(Generic[K, T]):
     def add(self, owner: K, item: T) -> None:
         """Queue an item behind those of its owner; a new owner is served after those that are queued already."""
         self._queues.setdefault(owner, deque()).append(item)
-        self._items += 1
+        self.items += 1
 
     def take(self) -> T:
         """Remove and return the next item, of the owner whose turn it is. Raises `LookupError` if there is none."""
@@ -54,7 +55,7 @@ class Turns(Generic[K, T]):
         owner = next(iter(self._queues))
         queue = self._queues[owner]
         item = queue.popleft()
-        self._items -= 1
+        self.items -= 1
         self._served = owner if queue else None
         if not queue:
             del self._queues[owner]

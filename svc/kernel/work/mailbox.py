@@ -82,14 +82,14 @@ class Mailbox(Generic[M]):
     @property
     def taken(self) -> int:
         """Number of messages that the reader has taken out since the start."""
-        return self.accepted - len(self._turns)
+        return self.accepted - self._turns.items
 
     def offer(self, message: M) -> None:
         """Add a message without waiting. Raises `OverloadedError` if the mailbox is full or closed, or the owner has
         used up `owner_capacity`.
         """
         owner = self._owner(message)
-        is_full = len(self._turns) >= self._capacity or self._turns.waiting(owner) >= self._owner_capacity
+        is_full = self._turns.items >= self._capacity or self._turns.waiting(owner) >= self._owner_capacity
         if self._is_closed or is_full:
             self._refused += 1
             raise OverloadedError
@@ -100,7 +100,7 @@ class Mailbox(Generic[M]):
         `trio.ClosedResourceError` if the mailbox is closed, even while waiting.
         """
         handed_over_at = trio.current_time()
-        while len(self._turns) >= self._capacity and not self._is_closed:
+        while self._turns.items >= self._capacity and not self._is_closed:
             await self._writers.park()
         if self._is_closed:
             raise trio.ClosedResourceError
@@ -111,16 +111,16 @@ class Mailbox(Generic[M]):
         reader has run for `SLICE_S`, other tasks run first. Raises `trio.EndOfChannel` if the mailbox is closed and
         empty.
         """
-        if self._turns and trio.current_time() - self._running_since >= SLICE_S:
+        if self._turns.items and trio.current_time() - self._running_since >= SLICE_S:
             await self._give_a_turn()
-        while not self._turns:
+        while not self._turns.items:
             if self._is_closed:
                 raise trio.EndOfChannel
             await self._reader.park()
             self._running_since = trio.current_time()
         if self.source is not None:
             await self._gather(min(limit, self._capacity))
-        taken = [self._turns.take() for _ in range(min(limit, len(self._turns)))]
+        taken = [self._turns.take() for _ in range(min(limit, self._turns.items))]
         self._writers.unpark(count=len(taken))
         self._batches += 1
         now = trio.current_time()
@@ -144,8 +144,8 @@ class Mailbox(Generic[M]):
         """Wait for what is queued in the stages before, and again if any of it came here."""
         until = trio.current_time() + GATHER_S
         here = 0
-        while here < len(self._turns) < most:
-            here = len(self._turns)
+        while here < self._turns.items < most:
+            here = self._turns.items
             queued = [(box, box.accepted) for box in self._stages_before()]
             while any(box.taken < accepted for box, accepted in queued):
                 if trio.current_time() >= until:
@@ -166,7 +166,7 @@ class Mailbox(Generic[M]):
     def statistics(self) -> MailboxStatistics:
         """Return a copy of the counts; reading them changes nothing."""
         return MailboxStatistics(
-            waiting=len(self._turns),
+            waiting=self._turns.items,
             capacity=self._capacity,
             accepted=self.accepted,
             refused=self._refused,

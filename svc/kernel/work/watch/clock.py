@@ -70,21 +70,21 @@ class ServiceClock:
         commits = self._commits()
         if commits != self._noted:  # they are dated by times that were given before, whatever the clock shows now
             self._noted, self._memory[1] = commits, max(self._memory[1], self._given_ms)
-        self._given_ms = self._to_store_ms()
-        return self._given_ms
-
-    def _to_store_ms(self) -> int:
         wall_ms, at_s = self._wall_ms(), self._elapsed_s()
         ahead_ms = wall_ms - (self._memory[0] + 1000 * at_s)
+        self._given_ms = wall_ms if self._is_believed(wall_ms, at_s, ahead_ms) else round(wall_ms - ahead_ms)
+        return self._given_ms
+
+    def _is_believed(self, wall_ms: int, at_s: float, ahead_ms: float) -> bool:
         if ahead_ms > 0:
             if self._ahead_since_s is None or abs(ahead_ms - self._ahead_ms) > LEAD_MS:  # or it has jumped again
                 self._ahead_since_s, self._ahead_ms = at_s, ahead_ms
             if at_s - self._ahead_since_s < BELIEVED_AFTER_S:
-                return wall_ms if ahead_ms <= LEAD_MS else round(wall_ms - ahead_ms)
+                return ahead_ms <= LEAD_MS
         elif self._memory[1] - wall_ms > BEHIND_MS:
-            return round(wall_ms - ahead_ms)
+            return False
         self._believe(wall_ms, at_s)
-        return wall_ms
+        return True
 
     def behind_s(self) -> float:
         """Return the seconds by which the wall clock is behind the last write, if that is too far; else 0."""

@@ -52,7 +52,7 @@ ZONES = {"GB": "Europe/London", "DE": "Europe/Berlin", "FR": "Europe/Paris"}
 HONEST = "honest"
 FAILS = 0.2
 """Share of the attempts of honest people to sign up that the form refuses: a name that is taken, a word too short."""
-MOST_FAILED = 5
+MAX_FAILED = 5
 """Attempts of one sign-up that fail."""
 RETRY_S = 40
 
@@ -270,7 +270,7 @@ class Made:
         """Attempts that failed before the sign-up that was just made, in the same window."""
         last = self.visits.pop()
         failed = 0
-        while failed < MOST_FAILED and self._chance.random() < FAILS:
+        while failed < MAX_FAILED and self._chance.random() < FAILS:
             failed += 1
         for number in range(failed + 1):
             at_s, is_new = last.at_s + number * RETRY_S, last.token_is_new and not number
@@ -529,7 +529,7 @@ def retries(results: Iterable[Result]) -> str:
     of_sign_ups = {one.case.recipe: one for one in results if one.case.action == "sign_up"}
     for recipe, one in of_sign_ups.items():
         shares: list[str] = []
-        for failed in (range(1), range(1, 2), range(2, 3), range(3, MOST_FAILED + 1)):
+        for failed in (range(1), range(1, 2), range(2, 3), range(3, MAX_FAILED + 1)):
             people = sum(one.people[number] for number in failed)
             bothered = sum(one.people_bothered[number] for number in failed)
             shares.append(f"{bothered:,} of {people:,} ({bothered / max(people, 1):.1%})")

@@ -25,6 +25,7 @@ from svc.kernel.store.postgresql.connection.url import StoreUrl
 from tests.support.effort import LONG, effort
 from tests.support.postgresql import MISSING, Cluster, shared_cluster
 from tests.support.run_folder import run_folder
+from tests.support.unchanged import INPUTS, unchanged
 
 ROOT = Path(__file__).parents[1]
 SHARED_DATA = ROOT.parent / "shared" / "data"
@@ -92,6 +93,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     The slow tests of a module stay together, since they share fixtures. What needs PostgreSQL's server is slow.
     """
     left_out = {item for item in items if item.get_closest_marker("long") and not LONG} | _not_drawn(config, items)
+    left_out |= _unchanged(config, items)
     if left_out:
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
@@ -118,6 +120,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         del quick[:headroom]
         left -= len(share) + headroom
     items += quick
+
+
+def _unchanged(config: pytest.Config, items: list[pytest.Item]) -> set[pytest.Item]:
+    """Tests of browsers and libraries of which nothing has changed since they passed, unless somebody names them."""
+    named = [folder for folder in INPUTS if any(folder in argument for argument in config.args)]
+    if LONG or named or not any(item.nodeid.startswith(tuple(INPUTS)) for item in items):
+        return set()
+    return {item for item in items if item.nodeid.partition("/test_")[0] in unchanged()}
+
+
+def pytest_report_header() -> list[str]:
+    """One line for each folder that is left out."""
+    found = () if LONG else sorted(unchanged())
+    return [f"{folder}: nothing that it looks at has changed since it passed; EFFORT=long runs it" for folder in found]
 
 
 def _not_drawn(config: pytest.Config, items: list[pytest.Item]) -> set[pytest.Item]:

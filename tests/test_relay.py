@@ -9,7 +9,7 @@ from uuid import UUID
 
 import trio
 
-from svc.features.events.live import MOST_VIEWERS
+from svc.features.events.live import MAX_VIEWERS
 from svc.kernel.config import Config
 from svc.kernel.store.directory import open_directory
 from svc.kernel.values.partitions import EndpointKey
@@ -77,9 +77,9 @@ async def test_a_viewer_sees_events_of_any_worker_and_its_session_ends_everywher
 async def test_the_viewers_of_an_organization_are_limited_across_all_workers(tmp_path: Path):
     async with two_workers(tmp_path) as (leader, worker):
         for service in (leader, worker):
-            for _ in range(MOST_VIEWERS // 2):
+            for _ in range(MAX_VIEWERS // 2):
                 assert service.live.watch(1, "production", EVERYTHING, b"") is not None
-        await until(lambda: worker.relay.viewers_elsewhere(1) == MOST_VIEWERS // 2)
+        await until(lambda: worker.relay.viewers_elsewhere(1) == MAX_VIEWERS // 2)
         assert worker.live.watch(1, "production", EVERYTHING, b"") is None
         assert worker.live.watch(2, "production", EVERYTHING, b"") is not None
 

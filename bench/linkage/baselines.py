@@ -105,8 +105,8 @@ KEPT_REPORTS = 2
 FORGOTTEN_AFTER_S = 30 * DAY_S
 SWEPT_EVERY = 2000
 """Visits between two rounds of forgetting."""
-MOST_SIMILAR_CHANGES = 2
-MOST_FREE_CHANGES = 1
+MAX_SIMILAR_CHANGES = 2
+MAX_FREE_CHANGES = 1
 LEAST_SIMILARITY = 0.75
 
 
@@ -187,7 +187,7 @@ def allowed_changes(earlier: Seen, later: Seen) -> int | None:
         return None
     free = sum(old != new for old, new in zip(earlier.free, later.free, strict=True))
     changed = [(old, new) for old, new in zip(earlier.similar, later.similar, strict=True) if old != new]
-    if free > MOST_FREE_CHANGES or len(changed) > MOST_SIMILAR_CHANGES:
+    if free > MAX_FREE_CHANGES or len(changed) > MAX_SIMILAR_CHANGES:
         return None
     if any(similarity(old, new) <= LEAST_SIMILARITY for old, new in changed):
         return None

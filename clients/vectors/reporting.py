@@ -12,7 +12,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
-MOST_LANGUAGES = 5
+MAX_LANGUAGES = 5
 HASHED_BELOW_API = 26
 SHORTEST_ID, LONGEST_ID = 16, 64
 FAULTY_ID = "9774d56d682e549c"
@@ -119,7 +119,7 @@ def ios_screen(value: Any) -> Fields:
 def languages(value: Any) -> Fields:
     if not isinstance(value, list) or not value:
         raise NonsenseError
-    return {"languages": [matched(one, _LANGUAGE) for one in value[:MOST_LANGUAGES]]}
+    return {"languages": [matched(one, _LANGUAGE) for one in value[:MAX_LANGUAGES]]}
 
 
 def clock_24(value: Any) -> Fields:

@@ -7,7 +7,7 @@ from django.core.cache import cache
 from django.shortcuts import redirect, render
 from svc_client import Checked, SvcError
 
-MOST_TRIES = 3
+MAX_TRIES = 3
 
 
 def view(request):
@@ -46,7 +46,7 @@ def second_factor(request):
     if request.method != "POST":
         return render(request, "page.html", shown)
     asked["tries"] += 1
-    request.session["second factor"] = asked if asked["tries"] < MOST_TRIES else None
+    request.session["second factor"] = asked if asked["tries"] < MAX_TRIES else None
     if not secrets.compare_digest(request.POST.get("code", "").encode(), asked["code"].encode()):
         return render(request, "page.html", {**shown, "message": "That is not the code."}, status=403)
     del request.session["second factor"]

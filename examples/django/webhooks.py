@@ -13,8 +13,8 @@ from django.views.decorators.http import require_POST
 
 SECRETS = [secret for secret in os.environ.get("SVC_WEBHOOK_SECRETS", "").split(",") if secret]
 """The signing secret of the endpoint; two with a comma between them while you rotate."""
-MOST_SECONDS = 300
-MOST_DIGITS = 12
+MAX_SECONDS = 300
+MAX_DIGITS = 12
 """Of a time: Python raises ValueError for a number of thousands of them."""
 REMEMBERED_SECONDS = 24 * 3600
 
@@ -34,9 +34,9 @@ def view(request):
 def is_authentic(body, headers):
     """Whether one of our secrets signed these bytes at this time."""
     timestamp = headers.get("x-svc-timestamp", "")
-    if not (timestamp.isascii() and timestamp.isdecimal() and len(timestamp) <= MOST_DIGITS):
+    if not (timestamp.isascii() and timestamp.isdecimal() and len(timestamp) <= MAX_DIGITS):
         return False
-    if abs(time.time() - int(timestamp)) > MOST_SECONDS:
+    if abs(time.time() - int(timestamp)) > MAX_SECONDS:
         return False
     given = [part.strip().encode() for part in headers.get("x-svc-signature", "").split(",")]
     for secret in SECRETS:

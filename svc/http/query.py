@@ -18,8 +18,8 @@ from svc.kernel.values.refusals import Refusal, invalid
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-MOST_PARAMETERS = 32
-MOST_DIGITS = 18
+MAX_PARAMETERS = 32
+MAX_DIGITS = 18
 """Of an integer: what has more is beyond every limit here, and is read as the largest number with this many digits."""
 _DIGITS = re.compile(r"[0-9]+")
 
@@ -41,7 +41,7 @@ def read_query(query_string: bytes, kind: type[T] | None) -> T | Refusal | None:
         if not _DIGITS.fullmatch(parameters[name]):  # decisions 7.1; the conversion also takes `1e2` and `1.0`
             return invalid(name, "wrong_type", "query")
         digits = parameters[name].lstrip("0") or "0"  # which the conversion does not take before others
-        parameters[name] = digits if len(digits) <= MOST_DIGITS else "9" * MOST_DIGITS
+        parameters[name] = digits if len(digits) <= MAX_DIGITS else "9" * MAX_DIGITS
     try:
         return msgspec.convert(parameters, kind, strict=False)
     except msgspec.ValidationError as error:
@@ -61,7 +61,7 @@ def _integers(kind: type[msgspec.Struct]) -> frozenset[str]:
 def _parameters(query_string: bytes) -> dict[str, str] | Refusal:
     try:
         text = query_string.decode("ascii")
-        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_PARAMETERS)
+        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMETERS)
     except UnicodeDecodeError:
         return invalid("", "malformed_encoding", "query")
     except ValueError:

@@ -2,7 +2,7 @@
 
 Each worker has a socket DATA/run/worker-N. DATA/run/leader is a link to that of the leader. Sending never waits:
 messages gather for a pass of the loop and leave in one datagram for each receiver. While a receiver takes nothing they
-are held, `MOST_HELD` for each, and then dropped and counted.
+are held, `MAX_HELD` for each, and then dropped and counted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ log = structlog.get_logger()
 
 DIRECTORY: Final = "run"
 LEADER: Final = "keeper"
-MOST_HELD: Final = 4_096
+MAX_HELD: Final = 4_096
 """Messages that wait for one receiver."""
 DATAGRAM_BYTES: Final = 49_152
 """Of one datagram, about, unless a single message is larger."""
@@ -187,7 +187,7 @@ class SocketBus(Bus):
 
     def _hold(self, name: str, packed: bytes) -> None:
         held = self._held.setdefault(name, deque())
-        if len(held) >= MOST_HELD:
+        if len(held) >= MAX_HELD:
             self._dropped += 1
             return
         held.append(packed)

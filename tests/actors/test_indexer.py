@@ -30,7 +30,7 @@ from tests.support.worlds import EPOCH_MS
 
 @pytest.fixture(autouse=True)
 def of_four(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("EVENTS_A_SMALL", 4), ("SMALL_IN_LARGE", 4), ("EVENTS_A_LARGE", 16), ("MOST_IN_LARGE", 32)):
+    for name, value in (("EVENTS_A_SMALL", 4), ("SMALL_IN_LARGE", 4), ("EVENTS_A_LARGE", 16), ("MAX_IN_LARGE", 32)):
         monkeypatch.setattr(indexing, name, value)
 
 

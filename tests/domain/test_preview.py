@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.features.weights.preview import (
-    MOST_EXAMPLES,
+    MAX_EXAMPLES,
     LevelCounts,
     Preview,
     ScoredAs,
@@ -114,7 +114,7 @@ def test_preview_counts_equal_scoring_each_identification_twice(
     assert [move.count for move in found.moves] == sorted(moves.values(), reverse=True)
     differing = Counter(name for one, other in both for name in _differing(one, other))
     assert {effect.signal: effect.count for effect in found.by_signal} == differing
-    assert len(found.examples) == min(moves.total(), MOST_EXAMPLES)
+    assert len(found.examples) == min(moves.total(), MAX_EXAMPLES)
     assert {(each.before.level, each.after.level) for each in found.examples} == set(moves)
     assert sorted(found.examples, key=lambda each: each.occurred_at, reverse=True) == list(found.examples)
 
@@ -172,11 +172,11 @@ def test_unscored_events_stay_unscored_and_unknown_signals_are_not_compared():
 
 def test_examples_include_rare_moves():
     lighter = msgspec.structs.replace(NOW, weights=NOW.weights | {"automation": 0, "tor": 100})
-    many = [("automation",)] * (3 * MOST_EXAMPLES)
+    many = [("automation",)] * (3 * MAX_EXAMPLES)
     found = compared(lighter, *many, ("tor",))
-    assert len(found.examples) == MOST_EXAMPLES
+    assert len(found.examples) == MAX_EXAMPLES
     assert found.examples[-1].after.level == "high"
     assert [(move.before, move.after, move.count) for move in found.moves] == [
-        ("medium", "low", 3 * MOST_EXAMPLES),
+        ("medium", "low", 3 * MAX_EXAMPLES),
         ("low", "high", 1),
     ]

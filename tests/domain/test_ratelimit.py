@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.kernel.limits.ratelimit import (
-    MOST_ADDRESSES,
+    MAX_ADDRESSES,
     Bucket,
     BucketName,
     DividedBuckets,
@@ -85,9 +85,9 @@ def test_no_part_takes_more_than_its_share_and_a_refusal_takes_nothing(requests:
 def test_the_buckets_of_addresses_are_bounded_and_the_oldest_are_evicted():
     buckets = MemoryBuckets()
     limiter = Limiter("identify", LimitShares(address_least_per_s=1), buckets)
-    for host in range(MOST_ADDRESSES + 100):
+    for host in range(MAX_ADDRESSES + 100):
         limiter.take(1, 1_000_000, host, production=True, address=str(host))
-    assert buckets.addresses == MOST_ADDRESSES
+    assert buckets.addresses == MAX_ADDRESSES
 
 
 def test_clock_readings_out_of_order_refill_nothing_twice():

@@ -20,7 +20,7 @@ from svc.identify.model import Agent, ClientHints, Network, Report, RequestFacts
 from svc.identify.report import fpscanner, native, read_report, thumbmark
 from svc.identify.report.fingerprintjs import KNOWN
 from svc.identify.report.plain import READ_HERE
-from svc.identify.report.values import MOST_FIGURES, figures
+from svc.identify.report.values import MAX_FIGURES, figures
 from svc.identify.scoring.signals import CATALOGUE
 from svc.identify.useragent import read_agent
 from svc.kernel.values.environments import PLATFORMS
@@ -290,7 +290,7 @@ def test_very_large_and_deep_reports_are_read(signals: dict[str, Any]):
 
 
 def test_figures_are_the_numbers_of_an_object_of_bounded_size():
-    many = {f"m{number}": number for number in range(MOST_FIGURES)}
+    many = {f"m{number}": number for number in range(MAX_FIGURES)}
     assert figures(many) == many
     assert figures(many | {"one": 1}) is None
     assert figures({"a": 1, "b": "1", "c" * 33: 1, "\ud800": 1, "d": True, "e": 1e16}) == {"a": 1}

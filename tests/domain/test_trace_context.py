@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.kernel.values.trace_context import MOST_STATE, TraceContext, read_trace
+from svc.kernel.values.trace_context import MAX_STATE, TraceContext, read_trace
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 SPAN = "00f067aa0ba902b7"
@@ -116,5 +116,5 @@ def test_a_tracestate_is_passed_on_or_dropped(text: str, sent: str):
 def test_whatever_arrives_what_is_sent_can_be_read_again(state: str, parent: str):
     read(parent, state)
     kept = state_of(state)
-    assert len(kept) <= MOST_STATE
+    assert len(kept) <= MAX_STATE
     assert state_of(kept) == kept

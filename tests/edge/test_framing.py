@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc.http.server.http1 import MOST_CHUNKS, MOST_FIELDS
+from svc.http.server.http1 import MAX_CHUNKS, MAX_FIELDS
 from tests.edge.world import get, post, running_edge
 
 HIDDEN = get("/hidden")
@@ -223,19 +223,19 @@ def test_the_test_shapes_are_many_and_distinct() -> None:
 async def test_tiny_chunks_are_bounded_in_number_and_do_not_block_others() -> None:
     async with running_edge() as world:
         client, other = await world.connect(), await world.connect()
-        enough = framed(CHUNKED, body=b"1\r\nx\r\n" * (MOST_CHUNKS - 1) + END)
+        enough = framed(CHUNKED, body=b"1\r\nx\r\n" * (MAX_CHUNKS - 1) + END)
         await client.send(enough)
         assert (await other.ask(get("/hello"))).status == 200
-        assert (await client.response()).body == b"x" * (MOST_CHUNKS - 1)
+        assert (await client.response()).body == b"x" * (MAX_CHUNKS - 1)
         assert (await client.ask(enough)).status == 200  # counted again
-        assert (await client.ask(framed(CHUNKED, body=b"1\r\nx\r\n" * MOST_CHUNKS + END))).status == 400
+        assert (await client.ask(framed(CHUNKED, body=b"1\r\nx\r\n" * MAX_CHUNKS + END))).status == 400
         await client.ended()
 
 
 async def test_too_many_header_fields_are_refused() -> None:
     async with running_edge() as world:
         client = await world.connect()
-        fields = [b"X: a"] * (MOST_FIELDS - 2)  # the request line and the host are lines, too
+        fields = [b"X: a"] * (MAX_FIELDS - 2)  # the request line and the host are lines, too
         assert (await client.ask(get("/hello", *fields))).status == 200
         assert (await client.ask(get("/hello", *fields, b"X: a"))).status == 431
         await client.ended()

@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.http.server.http1 import MOST_CHUNK_LINE_BYTES, MOST_CHUNKS, MOST_FIELDS, HttpProtocol, Phase
+from svc.http.server.http1 import MAX_CHUNK_LINE_BYTES, MAX_CHUNKS, MAX_FIELDS, HttpProtocol, Phase
 from svc.http.server.messages import BodyPart, EndOfRequest, HttpEvent, MalformedRequest, RequestHead, ResponseError
 from tests.edge.test_framing import AMBIGUOUS, AMBIGUOUS_BODIES, CHUNKED, ENCLOSED, END, SOUND, framed
 from tests.edge.world import get, post
 from tests.fuzz.binary import REQUEST_PIECES, REQUESTS
 from tests.fuzz.target import mutated
 
-MOST_HEAD_BYTES = 1_000
+MAX_HEAD_BYTES = 1_000
 LENGTH_0 = [(b"content-length", b"0")]
 EXPECTING = framed(b"Content-Length: 5", b"Expect: 100-continue")
 
 
 def protocol(*received: bytes) -> HttpProtocol:
-    http = HttpProtocol(MOST_HEAD_BYTES)
+    http = HttpProtocol(MAX_HEAD_BYTES)
     for data in received:
         http.receive_data(data)
     return http
@@ -165,18 +165,18 @@ def test_no_input_raises(packets: list[bytes], begun: bytes):
     ("sent", "status"),
     [
         (get("/", b"X: " + b"x" * 1_000), 431),
-        (get("/", b"X: " + b"x" * 1_000)[:MOST_HEAD_BYTES], None),
-        (get("/", b"X: " + b"x" * 1_000)[: MOST_HEAD_BYTES + 1], 431),
-        (get("/", *[b"a:"] * (MOST_FIELDS - 2)), None),
-        (get("/", *[b"a:"] * (MOST_FIELDS - 1)), 431),
+        (get("/", b"X: " + b"x" * 1_000)[:MAX_HEAD_BYTES], None),
+        (get("/", b"X: " + b"x" * 1_000)[: MAX_HEAD_BYTES + 1], 431),
+        (get("/", *[b"a:"] * (MAX_FIELDS - 2)), None),
+        (get("/", *[b"a:"] * (MAX_FIELDS - 1)), 431),
         (get("/", b"X: a\nb" + b"x" * 1_000), 400),
         (get("/", b"X: " + b"x" * 1_000 + b"a\nb"), 431),
         (framed(CHUNKED, body=b"0\r\nX: " + b"x" * 1_000), 431),
-        (framed(CHUNKED, body=b"0\r\n" + b"a:\r\n" * (MOST_FIELDS + 1) + b"\r\n"), 431),
-        (framed(CHUNKED, body=b"1\r\nx\r\n" * (MOST_CHUNKS - 1) + END), None),
-        (framed(CHUNKED, body=b"1\r\nx\r\n" * MOST_CHUNKS + END), 400),
+        (framed(CHUNKED, body=b"0\r\n" + b"a:\r\n" * (MAX_FIELDS + 1) + b"\r\n"), 431),
+        (framed(CHUNKED, body=b"1\r\nx\r\n" * (MAX_CHUNKS - 1) + END), None),
+        (framed(CHUNKED, body=b"1\r\nx\r\n" * MAX_CHUNKS + END), 400),
         (framed(CHUNKED, body=b"00000005;%b\r\nhello\r\n" % (b"a" * 256)), None),
-        (framed(CHUNKED, body=b"5" + b";" * (MOST_CHUNK_LINE_BYTES - 1)), 400),
+        (framed(CHUNKED, body=b"5" + b";" * (MAX_CHUNK_LINE_BYTES - 1)), 400),
     ],
 )
 def test_an_oversized_request_is_malformed_as_soon_as_that_is_known(sent: bytes, status: int | None):

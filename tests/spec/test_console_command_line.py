@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from svc.kernel.access.sessions import MOST_LINKS
+from svc.kernel.access.sessions import MAX_LINKS
 from tests.spec.commands import Run
 
 TOKEN = re.compile(r"svc_cl_[0-9A-Za-z]{43}_[0-9A-Za-z]{20}")
@@ -47,10 +47,10 @@ def test_a_link_is_in_the_audit_log_without_its_token(run: Run, shop: str):
 
 @pytest.mark.slow
 def test_unused_links_take_only_their_part_of_the_key_limit(run: Run, shop: str):
-    for _ in range(MOST_LINKS + 2):
+    for _ in range(MAX_LINKS + 2):
         assert run("console", "link", shop).status == 0
     keys = run("key", "list", shop, "--json").json["keys"]
-    assert sum(key["status"] == "active" for key in keys) == MOST_LINKS
+    assert sum(key["status"] == "active" for key in keys) == MAX_LINKS
 
 
 @pytest.mark.parametrize(

@@ -80,13 +80,13 @@ async def test_a_file_is_complete_however_its_events_lie_in_the_index(live: Live
 async def test_too_many_events_are_refused_before_the_first_byte(live: Live, monkeypatch: pytest.MonkeyPatch):
     await busy(live)
     console = Console(live)
-    monkeypatch.setattr(export, "MOST_ROWS", 4)
+    monkeypatch.setattr(export, "MAX_ROWS", 4)
     refused = await console.get("/events/export")
     assert_error(refused, 422, "validation_error", ("from", "out_of_range", "query"))
     assert "events would be exported" in refused.json()["error"]["message"]
     assert len(rows_of((await console.get("/events/export", account_id="user-0")).text)) == 3, "counted by the index"
     assert len(rows_of((await console.get("/events/export", signal="headless")).text)) == 1
-    monkeypatch.setattr(export, "MOST_ROWS", 5)
+    monkeypatch.setattr(export, "MAX_ROWS", 5)
     assert len(rows_of((await console.get("/events/export")).text)) == 5
 
 

@@ -147,12 +147,12 @@ async def test_the_newest_events_are_compared_and_the_number_scanned_is_bounded(
     console, (_, public) = Console(live), live.issue()
     ids = [answer["request_id"] for answer in await traffic(live, public)]
     monkeypatch.setattr(slices, "MAX_AT_ONCE", 2)
-    monkeypatch.setattr(preview, "MOST_EVENTS", 3)
+    monkeypatch.setattr(preview, "MAX_EVENTS", 3)
     found = await asked(console, weights={"automation": 0, "headless": 0})
     assert found["events"] == 3
     assert [example["request_id"] for example in found["examples"]] == [ids[4]]
-    monkeypatch.setattr(preview, "MOST_LOOKED_AT", 4)
-    monkeypatch.setattr(preview, "MOST_EVENTS", 10_000)
+    monkeypatch.setattr(preview, "MAX_LOOKED_AT", 4)
+    monkeypatch.setattr(preview, "MAX_EVENTS", 10_000)
     assert (await asked(console))["events"] == 4
 
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from svc.features.erasure.organizations import remove_organization
-from svc.kernel.access.sessions import IDLE_MS, MOST_LINKS, MOST_SESSIONS, SESSION_MS
+from svc.kernel.access.sessions import IDLE_MS, MAX_LINKS, MAX_SESSIONS, SESSION_MS
 from svc.kernel.access.tables import CONSOLE_LINKS, SESSIONS
 from svc.kernel.tenants.queries import keys_of
 from tests.spec.console_browser import API, PROXIED, SESSION, Browser, link, links, rows, sessions, signed_in
@@ -465,10 +465,10 @@ async def test_sessions_of_an_organization_are_limited_and_the_least_recently_us
         await browser.sign_in(key=secret)
         live.clock.now_ms += 60_000
     await first("GET", SESSION)
-    for _ in range(MOST_SESSIONS - 1):
+    for _ in range(MAX_SESSIONS - 1):
         live.clock.now_ms += 1_000
         assert (await Browser(live).sign_in(key=secret)).status_code == 200
-    assert sessions(live) == MOST_SESSIONS
+    assert sessions(live) == MAX_SESSIONS
     await assert_signed_out(second)
     assert (await first("GET", SESSION)).status_code == 200
 
@@ -478,10 +478,10 @@ async def test_unused_links_do_not_accumulate(live: Live):
         with live.found.store.read() as snapshot:
             return sum(key.usable(live.clock.now_ms) for key in keys_of(snapshot, live.organization.number))
 
-    tokens = [link(live, minutes=20) for _ in range(MOST_LINKS + 1)]
-    assert (links(live), active()) == (MOST_LINKS, MOST_LINKS)
+    tokens = [link(live, minutes=20) for _ in range(MAX_LINKS + 1)]
+    assert (links(live), active()) == (MAX_LINKS, MAX_LINKS)
     taken = [(await Browser(live).sign_in(token=token)).status_code for token in tokens]
-    assert taken.count(200) == MOST_LINKS or taken.count(429) > 0
+    assert taken.count(200) == MAX_LINKS or taken.count(429) > 0
     live.clock.now_ms += 30 * 60_000
     link(live)
     assert links(live) == 1

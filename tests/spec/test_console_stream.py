@@ -13,8 +13,8 @@ import pytest
 import trio
 
 from svc.features.events import routes as events
-from svc.features.events.live import EVENTS_HELD, MOST_VIEWERS, LiveHub
-from svc.features.events.stream_routes import HEARTBEAT_S, MOST_RESUMED
+from svc.features.events.live import EVENTS_HELD, MAX_VIEWERS, LiveHub
+from svc.features.events.stream_routes import HEARTBEAT_S, MAX_RESUMED
 from svc.identify.events.listing import EVERYTHING
 from tests.spec.console_browser import API, SESSION, Browser, signed_in
 from tests.spec.people import came_in
@@ -161,13 +161,13 @@ async def test_of_missed_events_the_newest_are_sent_and_the_rest_is_counted(
     monkeypatch.setattr(events, "KEYS_AT_ONCE", 40)  # so that others have their turn in between
     _, key = live.issue(environment="development")
     first = (await visit(live, key)).json()["request_id"]
-    for _ in range(MOST_RESUMED + 3):
+    for _ in range(MAX_RESUMED + 3):
         await visit(live, key)
     async with watching(live, await signed_in(live), "?environment=development", last_event_id=first) as watched:
         with trio.fail_after(30):
-            missed, *shown = await watched.events(1 + MOST_RESUMED)
+            missed, *shown = await watched.events(1 + MAX_RESUMED)
     assert (missed[0], missed[2]) == ("missed", {"count": 3})
-    assert len({found for _, found, _ in shown}) == MOST_RESUMED
+    assert len({found for _, found, _ in shown}) == MAX_RESUMED
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ async def test_a_stream_requires_a_session_or_a_key_and_a_page_of_this_service(l
 async def test_streams_of_an_organization_are_limited(live: Live):
     browser = await signed_in(live)
     number = live.organization.number
-    viewers = [live.service.live.watch(number, "staging", EVERYTHING, b"") for _ in range(MOST_VIEWERS)]
+    viewers = [live.service.live.watch(number, "staging", EVERYTHING, b"") for _ in range(MAX_VIEWERS)]
     response = await browser("GET", STREAM)
     assert "20 live streams" in assert_error(response, 429, "rate_limited")
     assert response.headers["retry-after"] == f"{HEARTBEAT_S:.0f}"
@@ -218,7 +218,7 @@ async def test_streams_of_all_organizations_together_are_limited(live: Live):
     others = [
         live.service.live.watch(number, "staging", EVERYTHING, b"")
         for number in range(1_000, 1_013)
-        for _ in range(MOST_VIEWERS)
+        for _ in range(MAX_VIEWERS)
     ]
     assert others.count(None) == len(others) - 250, "a quarter of 1,000 connections"
     assert "The service has" in assert_error(await browser("GET", STREAM), 429, "rate_limited")

@@ -219,11 +219,11 @@ async def test_links_are_followed_for_two_steps(live: Live, public: str):
 async def test_links_end_at_a_bound_and_say_so(live: Live, public: str, monkeypatch: pytest.MonkeyPatch):
     await shop(live, public)
     await act(live, public, "family", signals=TOO_LITTLE)
-    monkeypatch.setattr(links, "MOST_NODES", 2)
+    monkeypatch.setattr(links, "MAX_NODES", 2)
     seen = await Console(live).seen("/links", account="acc-3")
     assert (len(seen["nodes"]), seen["is_complete"]) == (2, False)
-    monkeypatch.setattr(links, "MOST_NODES", 100)
-    monkeypatch.setattr(links, "MOST_LINKS", 1)
+    monkeypatch.setattr(links, "MAX_NODES", 100)
+    monkeypatch.setattr(links, "MAX_LINKS", 1)
     seen = await Console(live).seen("/links", account="acc-3")
     assert (len(seen["links"]), seen["is_complete"]) == (1, False)
 

@@ -14,7 +14,7 @@ import pytest
 import trio
 
 from svc.features.backup.restore import end_all
-from svc.features.members.sign_in.hasher import MOST_WAITING_PASSWORDS
+from svc.features.members.sign_in.hasher import MAX_WAITING_PASSWORDS
 from svc.features.members.sign_in.one_time_codes import STEP_S, code_at, code_secret
 from svc.features.members.sign_in.passwords import sign_in_key
 from svc.http.callers.limits import ACCOUNT_SIGN_INS
@@ -226,7 +226,7 @@ async def test_a_flood_of_sign_ins_waits_its_turn_and_keeps_nobody_else_waiting(
                 go_on.set()
 
         async with trio.open_nursery() as nursery:
-            for number in range(MOST_WAITING_PASSWORDS + 2):
+            for number in range(MAX_WAITING_PASSWORDS + 2):
                 nursery.start_soon(attempt, number)
     assert most == 1
     assert sorted(set(statuses)) == [401, 503]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from svc.features.erasure.organizations import continue_removal, remove_organization
-from svc.kernel.access.members import INVITATION_MS, MOST_MEMBERS
+from svc.kernel.access.members import INVITATION_MS, MAX_MEMBERS
 from svc.kernel.access.sessions import IDLE_MS, SESSION_MS
 from svc.kernel.access.tables import INVITATIONS, MEMBER_EMAILS, MEMBERS, SESSIONS
 from tests.spec.console_browser import API, SESSION, Browser, rows, sessions, signed_in
@@ -139,7 +139,7 @@ async def test_a_bad_invitation_changes_nothing(live: Live, changed: dict[str, A
 @pytest.mark.slow(0.3)
 async def test_an_organization_has_a_limit_of_members(live: Live):
     admin = await signed_in(live)
-    for _ in range(MOST_MEMBERS):
+    for _ in range(MAX_MEMBERS):
         add_member(live)
     assert_error(await admin("POST", at(live), ADA), 409, "member_limit")
 

@@ -524,7 +524,7 @@ ANSWERS = {
     "no JSON": (200, {}, b"<html>"),
     "a list": (200, {}, b"[]"),
     "deep JSON": (200, {}, b"[" * 100_000),
-    "too much": (200, {}, b'{"a": "' + b"x" * asking.MOST_BYTES + b'"}'),
+    "too much": (200, {}, b'{"a": "' + b"x" * asking.MAX_BYTES + b'"}'),
     "less than it says": (200, {"Content-Length": "100"}, b"{}"),
 }
 
@@ -572,7 +572,7 @@ async def test_a_provider_that_hangs_holds_a_few_attempts_and_no_identification(
             hanging.set()
 
     async with trio.open_nursery() as nursery:
-        for number in range(provider_module.MOST_AT_ONCE + 1):
+        for number in range(provider_module.MAX_AT_ONCE + 1):
             nursery.start_soon(begin, number)
     assert answers[0] == "openid=unavailable"
     assert set(answers[1:]) == {""}

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from svc.features.retention.retention import Progress, sweep
-from svc.features.try_page.routes import MOST_VISITS, TryKeyError
+from svc.features.try_page.routes import MAX_VISITS, TryKeyError
 from svc.http.pages import app as pages
 from svc.identify.records import Event
 from svc.identify.scoring.signals import CATALOGUE
@@ -150,10 +150,10 @@ async def test_an_identification_is_explained_to_the_browser_that_made_it(trying
 
 
 async def test_at_most_two_dozen_visits_are_shown(trying: Trying):
-    for _ in range(MOST_VISITS + 1):
+    for _ in range(MAX_VISITS + 1):
         answer, asked = await trying.visited()
     explained = (await trying.post("/try/event", asked)).json()
-    assert len(explained["visits"]) == MOST_VISITS
+    assert len(explained["visits"]) == MAX_VISITS
     assert explained["visits"][0]["request_id"] == answer["request_id"]
 
 

@@ -44,7 +44,7 @@ from tests.support.effort import effort
 from tests.support.live import report
 from tests.support.outbox import outbox_world
 
-MOST_ROWS = 500
+MAX_ROWS = 500
 
 
 def with_reviews(shop: Shop, count: int, *, notify: bool) -> None:
@@ -95,7 +95,7 @@ def test_the_erasure_of_somebody_with_many_reviews_takes_steps(tmp_path: Path, s
         steps, before, ended = 0, shop.everything(), world.do(begin)
         while True:
             after = shop.everything()
-            assert changed(before, after) <= MOST_ROWS
+            assert changed(before, after) <= MAX_ROWS
             assert world.violations() == []
             steps += 1
             if ended:
@@ -125,7 +125,7 @@ def test_a_step_of_the_erasure_of_a_visitor_has_few_rows_no_matter_who_waits_for
         ended = world.do(partial(erase_visitor, number=shop.number, visitor_id=visitor_id, now_ms=EPOCH_MS))
         while not ended:
             after = shop.everything()
-            assert changed(before, after) <= MOST_ROWS
+            assert changed(before, after) <= MAX_ROWS
             before, ended = after, world.do(partial(continue_erasure, number=shop.number, raw_id=visitor_id.encode()))
         assert shop.rows(EVENTS) == shop.rows(DELIVERIES) == []
 
@@ -207,7 +207,7 @@ class Commits:
 
     def assert_bounded(self) -> None:
         largest = max(self.each, key=Counter.total)
-        assert largest.total() <= MOST_ROWS, largest
+        assert largest.total() <= MAX_ROWS, largest
         self.each.clear()
 
 

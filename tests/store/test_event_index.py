@@ -46,10 +46,10 @@ from tests.support.worlds import EPOCH_MS
 
 SMALLER = {
     "EVENTS_A_SMALL": 4,
-    "MOST_IN_SMALL": 8,
+    "MAX_IN_SMALL": 8,
     "SMALL_IN_LARGE": 4,
     "EVENTS_A_LARGE": 16,
-    "MOST_IN_LARGE": 32,
+    "MAX_IN_LARGE": 32,
     "SCOPES_A_POLL": 2,
 }
 ALWAYS_MS = 2**64 - 1

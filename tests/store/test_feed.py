@@ -89,7 +89,7 @@ class Machine(RuleBasedStateMachine):
             self.patch.setattr(indexing, name, value)
         self.chance = random.Random(seed)
         self.patch.setattr(feed_pages, "KEYS_AT_ONCE", self.chance.choice((3, 20, 250)))
-        self.patch.setattr(feed_pages, "MOST_KEYS", 60)
+        self.patch.setattr(feed_pages, "MAX_KEYS", 60)
         self.folder = TemporaryDirectory()
         self.opened = filled_store(Path(self.folder.name))
         self.store: Store = self.opened.__enter__()

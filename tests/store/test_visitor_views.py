@@ -10,7 +10,7 @@ import pytest
 
 from svc.identify.events.listing import Filters
 from svc.identify.matching import Visitor
-from svc.identify.queries.visitors import MOST_LOOKED_AT, Sighting, find_visitor, visitors, visitors_with
+from svc.identify.queries.visitors import MAX_LOOKED_AT, Sighting, find_visitor, visitors, visitors_with
 from svc.identify.tables.events import EVENT_TAIL, EVENTS
 from svc.identify.tables.visitors import VISITOR_IDS, VISITORS
 from svc.kernel.store.snapshot import Transaction
@@ -59,15 +59,15 @@ def test_visitors_by_tag_or_address_equal_a_scan_of_every_event(tmp_path: Path):
 @pytest.mark.parametrize("filters", [Filters(tag="cart"), Filters(ip_address=ADDRESSES[0])])
 def test_for_a_busy_tag_or_address_the_newest_events_are_read(tmp_path: Path, filters: Filters):
     chance = random.Random(42)
-    count = MOST_LOOKED_AT + 200
+    count = MAX_LOOKED_AT + 200
     given: dict[str, Any] = {"environment": "staging", "tag": "cart", "visitor_id": IDS[0], "ip_address": ADDRESSES[0]}
     made = [(1, uuid(number), event(chance, EPOCH_MS + number, **given)) for number in range(count)]
     with filled_store(tmp_path, *made) as store, store.read() as snapshot:
         counted = Counted(snapshot)
         assert visitors_with(counted, 1, "staging", filters, None, 10) == [
-            Sighting(IDS[0], EPOCH_MS + count - MOST_LOOKED_AT, EPOCH_MS + count - 1, MOST_LOOKED_AT)
+            Sighting(IDS[0], EPOCH_MS + count - MAX_LOOKED_AT, EPOCH_MS + count - 1, MAX_LOOKED_AT)
         ]
-        assert counted.touched == {EVENTS.name: MOST_LOOKED_AT, EVENT_TAIL.name: MOST_LOOKED_AT}
+        assert counted.touched == {EVENTS.name: MAX_LOOKED_AT, EVENT_TAIL.name: MAX_LOOKED_AT}
         assert snapshot.count(EVENTS) == count
 
 

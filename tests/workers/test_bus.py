@@ -121,7 +121,7 @@ async def test_a_burst_waits_for_a_busy_receiver_and_stays_in_order(pair: Pair):
 
 async def test_messages_for_a_stuck_receiver_are_bounded_and_counted(pair: Pair, monkeypatch: pytest.MonkeyPatch):
     sender, _ = pair
-    monkeypatch.setattr(bus_module, "MOST_HELD", 10)
+    monkeypatch.setattr(bus_module, "MAX_HELD", 10)
     for number in range(25):
         sender.to_others(Ended(b"%d" % number))
     assert sender.dropped() == 15

@@ -1,13 +1,13 @@
 /** Uses a page by its keyboard alone. */
 
-const MOST_STEPS = 400;
+const MAX_STEPS = 400;
 
-const MOST_STOPS = 40;
+const MAX_STOPS = 40;
 
 /** Controls that the Tab key reaches from where it is, and of which nobody sees that they have the focus. */
 export async function unseen(page) {
   const found = new Set();
-  for (let stop = 0; stop < MOST_STOPS; stop += 1) {
+  for (let stop = 0; stop < MAX_STOPS; stop += 1) {
     await page.keyboard.press("Tab");
     const name = await page.evaluate(() => {
       const element = document.activeElement;
@@ -45,7 +45,7 @@ export function keyboard(page, outlines) {
     const isSelector = /^[.#[]|^\w+[[.]/.test(name);
     if (back) await page.keyboard.down("Shift");
     try {
-      for (let step = 0; step < MOST_STEPS; step += 1) {
+      for (let step = 0; step < MAX_STEPS; step += 1) {
         await page.keyboard.press("Tab");
         if (await isThere(name, isSelector)) {
           outlines.push(await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle));

@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 from svc_client.errors import WebhookError
 
 TOLERANCE_S = 300
-MOST_DIGITS = 12
+MAX_DIGITS = 12
 """Of a timestamp: Python raises `ValueError` for a number of thousands of them."""
 VERSION = 1
 
@@ -45,7 +45,7 @@ def verify_webhook(
     known = [secrets] if isinstance(secrets, str) else list(secrets)
     sent = {name.lower(): value for name, value in headers.items()}
     timestamp, signature = sent.get("x-svc-timestamp", ""), sent.get("x-svc-signature", "")
-    if not (timestamp.isascii() and timestamp.isdecimal() and len(timestamp) <= MOST_DIGITS):
+    if not (timestamp.isascii() and timestamp.isdecimal() and len(timestamp) <= MAX_DIGITS):
         raise WebhookError("the delivery has no timestamp")
     if abs((time.time() if now is None else now) - int(timestamp)) > TOLERANCE_S:
         raise WebhookError(f"the delivery was signed more than {TOLERANCE_S} seconds from now")

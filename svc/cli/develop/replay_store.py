@@ -17,7 +17,7 @@ from svc.command.changes import apply
 from svc.command.data_directory import opened_directory
 from svc.command.output import CommandError, readable
 from svc.features.lists.jobs import NewEntry, add_entries, create_list
-from svc.features.lists.lists import FIRST_LISTS, LONGEST_NOTE, MOST_AT_ONCE, ListKind, canonical, is_list_name
+from svc.features.lists.lists import FIRST_LISTS, LONGEST_NOTE, MAX_AT_ONCE, ListKind, canonical, is_list_name
 from svc.features.lists.queries import lists_of, named_list
 from svc.features.rules.files import read_ruleset, refused
 from svc.features.rules.jobs import checked_rules, save_rules
@@ -147,8 +147,8 @@ def put_in_force(found: Opened, number: int, tried: Tried) -> None:
     """
     for one in tried.lists:
         entries = one.entries
-        for start in range(0, max(len(entries), 1), MOST_AT_ONCE):
-            some = entries[start : start + MOST_AT_ONCE]
+        for start in range(0, max(len(entries), 1), MAX_AT_ONCE):
+            some = entries[start : start + MAX_AT_ONCE]
             apply(found, partial(_put_list, number=number, of=one, entries=some))
     apply(found, partial(_put_rules, number=number, tried=tried))
 

@@ -20,7 +20,7 @@ from svc.kernel.values.fields import AccountId, PageCursor, Timestamp, VisitorId
 from svc.kernel.values.struct_fields import present
 from svc.kernel.values.timestamps import timestamp
 
-MOST_SHOWN = 100
+MAX_SHOWN = 100
 """Visitors, accounts, addresses and countries of one."""
 
 _FirstSeen = Annotated[Timestamp, about("When it was seen first.")]
@@ -281,13 +281,13 @@ def _common(row: VelocityRow, judged: Judged, found: Sequence[EventMatch]) -> di
 
 
 def _grouped(found: Iterable[EventMatch], value_of: Callable[[Event], str | None]) -> list[tuple[str, list[Event]]]:
-    """(value, events with it) of the `MOST_SHOWN` values that were seen last; events are newest first."""
+    """(value, events with it) of the `MAX_SHOWN` values that were seen last; events are newest first."""
     groups: dict[str, list[Event]] = {}
     for _, event in found:
         value = value_of(event)
         if value is not None:
             groups.setdefault(value, []).append(event)
-    return list(groups.items())[:MOST_SHOWN]
+    return list(groups.items())[:MAX_SHOWN]
 
 
 def _span(used: Sequence[Event]) -> dict[str, str]:

@@ -36,12 +36,12 @@ from svc.kernel.values.ids import is_visitor_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.timestamps import timestamp
 
-MOST_NODES: Final = 100
-MOST_LINKS: Final = 300
+MAX_NODES: Final = 100
+MAX_LINKS: Final = 300
 EVENTS_IN_THE_MIDDLE: Final = 1000
 EVENTS_AROUND: Final = 100
 """The newest of each that is one step away."""
-MOST_FOUND: Final = 10
+MAX_FOUND: Final = 10
 """Of a kind that a search finds."""
 LEAST_LENGTH: Final = 3
 """Of the beginning of an id."""
@@ -74,10 +74,10 @@ class _Links:
         for pair, times in found.items():
             other: tuple[Listed, str]
             other = ("visitor", pair.visitor_id) if of == "account" else ("account", pair.account_id)
-            if other not in self.steps and len(self.steps) >= MOST_NODES:
+            if other not in self.steps and len(self.steps) >= MAX_NODES:
                 self.is_complete = False
                 continue
-            if pair not in self.times and len(self.times) >= MOST_LINKS:
+            if pair not in self.times and len(self.times) >= MAX_LINKS:
                 self.is_complete = False
                 continue
             self.steps.setdefault(other, steps)
@@ -173,7 +173,7 @@ async def search(services: Services, call: Call) -> SearchBody:
     )
     visitors: list[str] = []
     if len(text) >= LEAST_LENGTH and text.isascii() and text.isalnum():
-        visitors = await services.store.query(partial(visitors_like, number=number, beginning=text, limit=MOST_FOUND))
+        visitors = await services.store.query(partial(visitors_like, number=number, beginning=text, limit=MAX_FOUND))
     network = canonical("address", text)
     return SearchBody(
         event=event,
@@ -209,10 +209,10 @@ async def _accounts(services: Services, call: Call, number: int, query: SearchQu
             account_id = match.event.account_id
             if account_id is not None and account_id.startswith(text):
                 found[account_id] = None
-        if len(found) > MOST_FOUND:
+        if len(found) > MAX_FOUND:
             break
         await trio.lowlevel.checkpoint()
-    return list(islice(found, MOST_FOUND + 1))
+    return list(islice(found, MAX_FOUND + 1))
 
 
 async def _has_tag(services: Services, call: Call, number: int, query: SearchQuery) -> bool:

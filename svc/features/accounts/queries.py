@@ -33,9 +33,9 @@ NEWEST = Position(*LAST)
 """Where the first page begins."""
 EVENTS_AT_ONCE = 64
 """Events that one step of a list looks at: about 2 milliseconds."""
-MOST_OF_A_DAY = 100
+MAX_OF_A_DAY = 100
 """Events of a day that are looked at one by one for the highest level; of more, the index is asked for each level."""
-MOST_NEWER = 200
+MAX_NEWER = 200
 """Newer events of one that are looked at for one from a network: with more of them elsewhere, it may be listed twice.
 """
 SUBJECTS_AT_ONCE = 16
@@ -241,7 +241,7 @@ def _was_seen_later(snapshot: Snapshot, sought: Sought, row: VelocityRow, match:
     filters = sought.filters(subject_id)
     newer = (place for scope in sought.scopes for place in Search(snapshot, scope, wanted(filters), here, top))
     found = (_found(snapshot, sought.number, place, filters) for place in newer if place > here)
-    return any(event is not None and sought.is_meant(event) for event in islice(found, MOST_NEWER))
+    return any(event is not None and sought.is_meant(event) for event in islice(found, MAX_NEWER))
 
 
 def highest_level(snapshot: Snapshot, sought: Sought, last: EventMatch) -> Level | None:
@@ -254,10 +254,10 @@ def highest_level(snapshot: Snapshot, sought: Sought, last: EventMatch) -> Level
     oldest = (max(sought.now_ms - DAY_MS, 0), bytes(16))
     of_all = sought.filters(subject_id)
     found_all = [
-        (scope, list(islice(Search(snapshot, scope, wanted(of_all), oldest), MOST_OF_A_DAY + 1)))
+        (scope, list(islice(Search(snapshot, scope, wanted(of_all), oldest), MAX_OF_A_DAY + 1)))
         for scope in sought.scopes
     ]
-    if all(len(places) <= MOST_OF_A_DAY for _, places in found_all):
+    if all(len(places) <= MAX_OF_A_DAY for _, places in found_all):
         return _highest_of(snapshot, sought.number, of_all, [place for _, places in found_all for place in places])
     for level in reversed(LEVELS):
         filters = sought.filters(subject_id)

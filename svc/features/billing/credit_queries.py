@@ -17,7 +17,7 @@ from svc.kernel.tenants.queries import balance, organization
 from svc.kernel.tenants.tables import LEDGER
 from svc.kernel.values.ids import DAY_MS, HOUR_MS, first_id
 
-MOST_LINES = 1000
+MAX_LINES = 1000
 """Of the ledger that are read of an hour: for its first charge, and for what the first of the seven days has before its
 time. Behind as many the hour counts.
 """
@@ -67,8 +67,8 @@ def _first_ms(snapshot: Snapshot, number: int, hour_ms: int, from_ms: int) -> in
 
 
 def _charges(snapshot: Snapshot, number: int, from_ms: int, to_ms: int) -> Iterator[LedgerEntry]:
-    """Of the first `MOST_LINES` lines between two times those that charge anything."""
-    rows = islice(snapshot.scan(LEDGER, number, start=(number, first_id(from_ms))), MOST_LINES)
+    """Of the first `MAX_LINES` lines between two times those that charge anything."""
+    rows = islice(snapshot.scan(LEDGER, number, start=(number, first_id(from_ms))), MAX_LINES)
     beyond = first_id(to_ms)
     lines = (entry for _, entry in takewhile(lambda row: row[0][1] < beyond, rows))
     return (entry for entry in lines if entry.kind == "identification" and entry.amount_micros)

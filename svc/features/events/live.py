@@ -19,7 +19,7 @@ from svc.identify.events.listing import Filters
 from svc.identify.records import Event
 from svc.kernel.values.environments import Environment
 
-MOST_VIEWERS = 20
+MAX_VIEWERS = 20
 """Of one organization."""
 EVENTS_HELD = 256
 """Identifications that wait for one viewer."""
@@ -165,12 +165,12 @@ class LiveHub:
         credential: bytes,
         holds: Callable[[], Awaitable[bool]] = _always,
     ) -> Viewer | None:
-        """Subscribe a new viewer of the organization. Return `None` if the organization has `MOST_VIEWERS`, or the hub
+        """Subscribe a new viewer of the organization. Return `None` if the organization has `MAX_VIEWERS`, or the hub
         is full. `credential`: the digest of the session token or key that it was opened with; `holds`: returns whether
         that is valid now.
         """
         here = sum(len(viewers) for (watched, _), viewers in self._viewers.items() if watched == number)
-        if self.is_full or here + self.elsewhere(number) >= MOST_VIEWERS:
+        if self.is_full or here + self.elsewhere(number) >= MAX_VIEWERS:
             return None
         viewer = Viewer(self, number, environment, filters, credential, holds)
         self._viewers.setdefault((number, environment), []).append(viewer)

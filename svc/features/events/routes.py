@@ -111,7 +111,7 @@ async def find_positions(
     number: int,
     environment: Environment,
     listing: Listing,
-    most_keys: int = events.MOST_KEYS,
+    most_keys: int = events.MAX_KEYS,
 ) -> events.Positions:
     """Return the positions of a listing (see `events.positions`), of the organization with this number: at most
     `listing.limit`, and where to go on, `None` = at the end. `KEYS_AT_ONCE` are looked at between two checkpoints, and

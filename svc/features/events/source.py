@@ -18,7 +18,7 @@ from svc.features.feed.feed import refused_filters
 from svc.identify.events.listing import FILTERS, KINDS, LEVELS, Filters, Listing
 from svc.identify.matching import Visitor
 from svc.identify.model import LABELS, RULE_ACTIONS
-from svc.identify.queries.events import MOST_KEYS, EventMatch, UnreadableEvent, event_page, positions, read_all
+from svc.identify.queries.events import MAX_KEYS, EventMatch, UnreadableEvent, event_page, positions, read_all
 from svc.identify.queries.visitors import Activity, activity, counted_from_ms
 from svc.identify.scoring.signals import CATALOGUE
 from svc.kernel.values.addresses import parse_ip
@@ -226,7 +226,7 @@ def activity_of(store: Readable, number: int, visitor_id: str, record: Visitor |
         listing = Listing(since_ms, now_ms + 1, Filters(visitor_id=visitor_id))
         while True:
             with store.read() as snapshot:
-                older, after = activity(snapshot, number, environment, listing, MOST_KEYS)
+                older, after = activity(snapshot, number, environment, listing, MAX_KEYS)
             found = found.plus(older)
             if after is None:
                 break

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import trio
 
-from svc.features.events.live import MOST_VIEWERS, LiveEvent, LiveHub, Viewer
+from svc.features.events.live import MAX_VIEWERS, LiveEvent, LiveHub, Viewer
 from svc.features.events.routes import find_positions, read_at, read_request_id
 from svc.http.callers.authentication import Caller
 from svc.http.callers.limits import Turn
@@ -38,11 +38,11 @@ HEARTBEAT_S = 10.0
 """How often an idle stream is sent a heartbeat, and how late at most the end of its session or key is noticed. The
 reverse proxies of `ops` give up after 15 s of silence.
 """
-MOST_RESUMED = 200
+MAX_RESUMED = 200
 """Identifications that a viewer that reconnects is sent from the store."""
-MOST_COUNTED = 2_000
-"""Identifications that are looked at for it; those beyond `MOST_RESUMED` are counted as missed."""
-MOST_OPEN = f"The organization has {MOST_VIEWERS} live streams open, and may not have more. Close one."
+MAX_COUNTED = 2_000
+"""Identifications that are looked at for it; those beyond `MAX_RESUMED` are counted as missed."""
+MAX_OPEN = f"The organization has {MAX_VIEWERS} live streams open, and may not have more. Close one."
 PING = b": ping\n\n"
 """A comment, which browsers ignore."""
 
@@ -64,7 +64,7 @@ class Watched(NamedTuple):
 
 async def stream(services: Services, call: Call) -> Outcome | Refusal:
     """`GET /console/api/stream`: identifications as they are committed, until the client leaves, its session or key
-    ends, or the service drains. `429 rate_limited` beyond `MOST_VIEWERS`, or where the hub is full; `422` for filters
+    ends, or the service drains. `429 rate_limited` beyond `MAX_VIEWERS`, or where the hub is full; `422` for filters
     as of the list of events, and for a `Last-Event-ID` that is not a request id.
     """
     query: StreamQuery = call.query
@@ -81,7 +81,7 @@ async def stream(services: Services, call: Call) -> Outcome | Refusal:
     credential = caller.digest if caller.session is None else caller.session.digest
     viewer = services.part(LiveHub).watch(*watched, credential=credential, holds=holds)
     if viewer is None:
-        full = "The service has as many live streams open as it may." if services.part(LiveHub).is_full else MOST_OPEN
+        full = "The service has as many live streams open as it may." if services.part(LiveHub).is_full else MAX_OPEN
         return Refusal("rate_limited", retry_after_s=int(HEARTBEAT_S), explanation=full)
     resumed = None if last is None else partial(_resumed, services, call.turn, watched, last, call.at_ms)
     parts = parts_of(viewer, resumed, partial(_still_holds, services, caller))
@@ -131,7 +131,7 @@ async def _resumed(services: Services, turn: Turn, watched: Watched, last: UUID,
     out.
     """
     positions = await _positions_after(services, turn, watched, last, now_ms)
-    newest, others = positions[:MOST_RESUMED], positions[MOST_RESUMED:]
+    newest, others = positions[:MAX_RESUMED], positions[MAX_RESUMED:]
     found = await in_parts(newest[::-1], partial(read_at, services, watched.filters))
     return [*([len(others)] if others else []), *(LiveEvent(request_id, event) for request_id, event in found)]
 
@@ -139,14 +139,14 @@ async def _resumed(services: Services, turn: Turn, watched: Watched, last: UUID,
 async def _positions_after(
     services: Services, turn: Turn, watched: Watched, last: UUID, now_ms: int
 ) -> list[EventPosition]:
-    """The index rows of the newest events after this one, newest first: of `MOST_COUNTED` that are looked at, those
+    """The index rows of the newest events after this one, newest first: of `MAX_COUNTED` that are looked at, those
     that fit. Where the store does not have it any more, its id says when it was.
     """
     known = await services.store.query(partial(records.event, number=watched.number, request_id=last))
     arrival_ms = int.from_bytes(last.bytes[:6]) if known is None else known.occurred_at_ms
     from_ms = max(arrival_ms, now_ms - services.event_retention_ms)
-    listing = Listing(from_ms, max(from_ms, now_ms) + 1, watched.filters, limit=MOST_COUNTED)
-    found = await find_positions(services, turn, watched.number, watched.environment, listing, MOST_COUNTED)
+    listing = Listing(from_ms, max(from_ms, now_ms) + 1, watched.filters, limit=MAX_COUNTED)
+    found = await find_positions(services, turn, watched.number, watched.environment, listing, MAX_COUNTED)
     return [match for match in found.rows if match.position > Position(arrival_ms, last.bytes)]
 
 
@@ -188,8 +188,8 @@ ROUTES: tuple[Route, ...] = (
             "Server-sent events (`text/event-stream`). `event: identification` has a row of `listEvents` as its data "
             'and the request id as its `id`; `event: missed` has `{"count": n}`, for a viewer that reads too slowly. A '
             "comment follows 15 seconds without either. With `Last-Event-ID` it begins with what came since, the "
-            f"newest {MOST_RESUMED} at most, and the count of up to {MOST_COUNTED - MOST_RESUMED} more. An "
-            f"organization has {MOST_VIEWERS} streams at most, and all of them together a quarter of the connections "
+            f"newest {MAX_RESUMED} at most, and the count of up to {MAX_COUNTED - MAX_RESUMED} more. An "
+            f"organization has {MAX_VIEWERS} streams at most, and all of them together a quarter of the connections "
             "that the service takes (`max_connections`). The stream ends with its session or key, at most 15 seconds "
             "later, and when the service stops."
         ),

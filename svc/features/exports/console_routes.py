@@ -42,7 +42,7 @@ from svc.kernel.values.refusals import Detail, Refusal
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.values.timestamps import timestamp
 
-MOST_ROWS = 1_000_000
+MAX_ROWS = 1_000_000
 POSITIONS_AT_ONCE = 500
 """Of the index: about two milliseconds."""
 ENTRIES_AT_ONCE = 200
@@ -63,12 +63,12 @@ FORMATS = {
     "jsonl": Format("application/x-ndjson", json_row, unreadable_json_row, b""),
 }
 ENTRY_COLUMNS = ("value", "note", "expires_at")
-TOO_MANY = f"More than {MOST_ROWS:,} events would be exported. Narrow the window, or add a filter."
+TOO_MANY = f"More than {MAX_ROWS:,} events would be exported. Narrow the window, or add a filter."
 
 
 async def export_events(services: Services, call: Call) -> Outcome | Refusal:
     """`GET /console/api/events/export`: the events of a list as a file, newest first. `422 invalid_window`, and `422
-    validation_error` where there are more than `MOST_ROWS`.
+    validation_error` where there are more than `MAX_ROWS`.
     """
     query: ExportEventsQuery = call.query
     number = call.organization.number
@@ -88,21 +88,21 @@ async def export_events(services: Services, call: Call) -> Outcome | Refusal:
 
 
 async def _is_too_long(services: Services, turn: Turn, number: int, environment: Environment, listing: Listing) -> bool:
-    """Whether there are more than `MOST_ROWS` events. The index is asked only where the counters do not say."""
+    """Whether there are more than `MAX_ROWS` events. The index is asked only where the counters do not say."""
     days: list[HourCounts] = []
     for day_ms in range(listing.from_ms, listing.to_ms, DAY_MS):
         until_ms = min(day_ms + DAY_MS, listing.to_ms)
         read = partial(hours, number=number, environment=environment, from_ms=day_ms, to_ms=until_ms)
         days.append(sum_of(counts for _, counts in await services.store.query(read)))
         await trio.lowlevel.checkpoint()
-    if _at_most(sum_of(days), listing.filters) <= MOST_ROWS:
+    if _at_most(sum_of(days), listing.filters) <= MAX_ROWS:
         return False
     found = 0
     pages = _places(services, number, environment, listing)
     async with turn.held(), aclosing(pages):
         async for places in pages:
             found += len(places)
-            if found > MOST_ROWS:
+            if found > MAX_ROWS:
                 return True
     return False
 
@@ -219,7 +219,7 @@ ROUTES: tuple[Route, ...] = (
         description=(
             "As the list of events, with the same window and filters, newest first, as a file. In CSV, lists are "
             "joined by spaces, and a cell that begins with = + - @ gets an apostrophe in front, so that no spreadsheet "
-            f"evaluates it. More than {MOST_ROWS:,} events are refused before the first byte. A file that ends without "
+            f"evaluates it. More than {MAX_ROWS:,} events are refused before the first byte. A file that ends without "
             "the end of its response is not whole."
         ),
         handler=export_events,

@@ -16,12 +16,12 @@ from svc.features.feed.feed import Feed
 from svc.features.feed.queries import FeedPosition, FeedPositions
 from svc.identify.events.listing import Position
 from svc.identify.index.queries import Scope
-from svc.identify.queries.events import MOST_KEYS
+from svc.identify.queries.events import MAX_KEYS
 from svc.kernel.store.store import Store
 
 R = TypeVar("R")
 
-MOST_READS = 20
+MAX_READS = 20
 """Of a page, until it is full: among late events many places are of others."""
 KEYS_AT_ONCE = 250
 """Keys of the index that are looked at before others have their turn: about 2 milliseconds."""
@@ -66,7 +66,7 @@ class FeedPages:
             places, behind, has_more = await self._places(left, now_ms)
             found += await read(places)
             reads += 1
-            if not has_more or len(places) < left.limit or len(found) == feed.limit or reads == MOST_READS:
+            if not has_more or len(places) < left.limit or len(found) == feed.limit or reads == MAX_READS:
                 return FeedPage(found, behind, has_more)
             left = left._replace(after=behind, limit=feed.limit - len(found))
 
@@ -94,7 +94,7 @@ class FeedPages:
         if resume is None or len(rows) == limit:
             return FeedPositions(rows, resume)
         async with self._in_turn():
-            for _ in range(KEYS_AT_ONCE, MOST_KEYS, KEYS_AT_ONCE):
+            for _ in range(KEYS_AT_ONCE, MAX_KEYS, KEYS_AT_ONCE):
                 await trio.lowlevel.checkpoint()
                 more, resume = await self._find_some(feed, resume, to_ms, limit - len(rows))
                 rows += more

@@ -18,7 +18,7 @@ from svc.features.feed.feed import Ahead
 from svc.identify.events.listing import Filters, Position
 from svc.identify.index.queries import LAST, Scope, Search, SearchForward, just_above, wanted
 from svc.identify.queries import events
-from svc.identify.queries.events import MOST_KEYS, EventMatch, EventPosition, UnreadableEvent
+from svc.identify.queries.events import MAX_KEYS, EventMatch, EventPosition, UnreadableEvent
 from svc.identify.tables.events import FEED_CLOSED, LATE_EVENTS
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.ids import made_at_ms
@@ -75,7 +75,7 @@ def positions(
     after: Position,
     to_ms: int,
     limit: int,
-    most_keys: int = MOST_KEYS,
+    most_keys: int = MAX_KEYS,
 ) -> FeedPositions:
     """Return up to `limit` feed positions after `after` and up to `to_ms` (Unix ms, inclusive), oldest first, and where
     to resume. Late events are not filtered, and on-time results include them once more at their arrival: `read` filters

@@ -83,7 +83,7 @@ def read_prefix(table: Table[Any], text: str) -> bytes:
 
 
 ROWS_A_READ = 100
-MOST_CORRUPT = 10_000
+MAX_CORRUPT = 10_000
 """Rows in a row that fail their check, before it is said that the table cannot be read."""
 REFUSAL_NOTIFIED_MS = 120_000
 """The event about refusals is made at once or when the minute has ended; twice as long is searched."""
@@ -124,7 +124,7 @@ def _some(store: ReadOnlyStore, table: Table[Any], stem: bytes, start: bytes) ->
                 found.append(row)
                 if row.problem is None and key >= start and len(found) >= ROWS_A_READ:
                     return found, key + b"\0"
-                if len(found) >= MOST_CORRUPT:
+                if len(found) >= MAX_CORRUPT:
                     raise CorruptionError(
                         f"{table.name} has no sound row for long after {show_key_bytes(table, start)}"
                     )

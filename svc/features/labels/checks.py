@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
-from svc.features.labels.jobs import MOST_IN_SEGMENT
+from svc.features.labels.jobs import MAX_IN_SEGMENT
 from svc.features.labels.outcomes import Outcome, OutcomeSegment
 from svc.features.labels.performance import DayOutcomes, LabelCounts
 from svc.features.labels.queries import stored_outcome
@@ -85,7 +85,7 @@ def _segment_fault(number: int, newest: bytes, segment: OutcomeSegment) -> Itera
     ids = [outcome.request_id for outcome in segment.outcomes]
     is_in_order = all(one < other for one, other in pairwise(ids)) and ids[-1:] == [newest]
     is_of_one_day = len({made_at_ms(each) // DAY_MS for each in ids}) == 1
-    if not is_in_order or not is_of_one_day or len(ids) > MOST_IN_SEGMENT:
+    if not is_in_order or not is_of_one_day or len(ids) > MAX_IN_SEGMENT:
         yield f"the outcomes of organization {number} up to {UUID(bytes=newest)} are not a segment of one day in order"
 
 

@@ -40,7 +40,7 @@ from svc.kernel.values.environments import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import DAY_MS, first_id, made_at_ms
 from svc.kernel.values.refusals import Refusal, invalid
 
-MOST_IN_SEGMENT = 512
+MAX_IN_SEGMENT = 512
 
 
 class Labeled(NamedTuple):
@@ -136,7 +136,7 @@ def archive(transaction: Transaction, number: int, request_ids: Sequence[bytes])
         segment = None if newest is None else transaction.get(OUTCOMES, number, newest)
         if newest is not None:
             transaction.delete(OUTCOMES, number, newest)
-        for each in merged(segment, added, MOST_IN_SEGMENT):
+        for each in merged(segment, added, MAX_IN_SEGMENT):
             transaction.put(OUTCOMES, (number, each.newest), each)
     _count_archived(transaction, number, outcomes, 1)
 

@@ -24,9 +24,9 @@ P = TypeVar("P")
 
 DAYS_OF_STRETCH = 16
 """Whose rows are read in one step: a millisecond."""
-MOST_DAYS = 512
+MAX_DAYS = 512
 """Whose sums are kept in memory, each with the bytes of its 25 rows: some megabytes."""
-MOST_STRETCHES = 128
+MAX_STRETCHES = 128
 HOURS_OF_DAY = DAY_MS // HOUR_MS
 
 StoredRow = tuple[bytes, bytes]
@@ -82,8 +82,8 @@ class PerformanceSums:
     """A cache of the sums that were computed last."""
 
     def __init__(self) -> None:
-        self._days: _Latest[tuple[int, Environment, int], DayRows] = _Latest(MOST_DAYS)
-        self._stretches: _Latest[Stretch, tuple[Performance, ...]] = _Latest(MOST_STRETCHES)
+        self._days: _Latest[tuple[int, Environment, int], DayRows] = _Latest(MAX_DAYS)
+        self._stretches: _Latest[Stretch, tuple[Performance, ...]] = _Latest(MAX_STRETCHES)
 
     def of_day(self, stretch: Stretch, day: int, rows: DayRows) -> Performance:
         """Return the sum of the rows of a day. Raises `CorruptionError`."""

@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.features.lists.lists import LONGEST_NOTE, LONGEST_TAG, MOST_AT_ONCE, NAME_FORM, ListEntry, ListKind, StoredList
+from svc.features.lists.lists import LONGEST_NOTE, LONGEST_TAG, MAX_AT_ONCE, NAME_FORM, ListEntry, ListKind, StoredList
 from svc.features.organizations.bodies import MemberId
 from svc.http.schema import Limit
 from svc.kernel.values.fields import A_LIST_ID, Cursor, PageCursor, Time, Timestamp, about
@@ -109,7 +109,7 @@ class AddEntriesBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     entries: Annotated[
         tuple[NewEntryBody, ...],
-        Meta(max_length=MOST_AT_ONCE),
+        Meta(max_length=MAX_AT_ONCE),
         about("At most 1,000. A value that is in the list gets a new note and expiry."),
     ]
 
@@ -126,7 +126,7 @@ class RemoveEntriesBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     values: Annotated[
         tuple[Value, ...],
-        Meta(max_length=MOST_AT_ONCE),
+        Meta(max_length=MAX_AT_ONCE),
         about("At most 1,000. One that is not in the list is passed over.", ["user-8271"]),
     ]
 

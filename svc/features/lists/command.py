@@ -32,7 +32,7 @@ from svc.features.lists.jobs import ENTRIES_A_STEP, Added, NewEntry
 from svc.features.lists.lists import (
     LIST_KINDS,
     LONGEST_NOTE,
-    MOST_ENTRIES,
+    MAX_ENTRIES,
     ListEntry,
     ListKind,
     StoredList,
@@ -223,7 +223,7 @@ def _import(found: Opened, world: World, number: int, known: StoredList, entries
     if not _has_room(found, number, len(values), now_ms):
         values.difference_update(entry.value for entry in _entries(found, number, known, now_ms))
         if not _has_room(found, number, len(values), now_ms):
-            raise CommandError(f"an organization has at most {MOST_ENTRIES:,} entries in its lists; nothing was added")
+            raise CommandError(f"an organization has at most {MAX_ENTRIES:,} entries in its lists; nothing was added")
     added = replaced = 0
     for start in range(0, max(len(entries), 1), ENTRIES_A_STEP):
         some = entries[start : start + ENTRIES_A_STEP]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from svc.features.lists.lists import MOST_ENTRIES, MOST_LISTS, ListEntry, ListKind, StoredList, entry_key
+from svc.features.lists.lists import MAX_ENTRIES, MAX_LISTS, ListEntry, ListKind, StoredList, entry_key
 from svc.features.lists.queries import (
     all_lists,
     expired_keys,
@@ -54,12 +54,12 @@ class Added(NamedTuple):
 def create_list(
     transaction: Transaction, number: int, list_id: str, name: str, kind: ListKind, now_ms: int
 ) -> StoredList | Refusal:
-    """Create an empty list. Refusals: `409 list_exists` if the name is taken, `409 list_limit` beyond `MOST_LISTS`.
+    """Create an empty list. Refusals: `409 list_exists` if the name is taken, `409 list_limit` beyond `MAX_LISTS`.
     Raises `CorruptionError` if a list is hidden, since it may have this name.
     """
     if named_list(transaction, number, name) is not None:
         return Refusal("list_exists")
-    if len(all_lists(transaction, number)) >= MOST_LISTS:
+    if len(all_lists(transaction, number)) >= MAX_LISTS:
         return Refusal("list_limit")
     made = StoredList(id=list_id, name=name, kind=kind, created_at_ms=now_ms, updated_at_ms=now_ms)
     _keep(transaction, number, made)
@@ -131,7 +131,7 @@ def add_entries(
 ) -> Added | Refusal:
     """Add entries. An entry whose value is in the list already is replaced, but keeps its time of creation and author.
     `by`: the id of the member who adds them. Refusals: `404 not_found`; `409 list_limit`, without adding any, if more
-    than `MOST_ENTRIES` would not have expired.
+    than `MAX_ENTRIES` would not have expired.
     """
     found = find_list(transaction, number, list_id)
     if found is None:
@@ -166,7 +166,7 @@ def has_room(snapshot: Snapshot, number: int, added: int, now_ms: int) -> bool:
     decides.
     """
     stored = sum(found.entries for found in lists_of(snapshot, number).values())
-    return stored + added <= MOST_ENTRIES or living_entries(snapshot, number, now_ms) + added <= MOST_ENTRIES
+    return stored + added <= MAX_ENTRIES or living_entries(snapshot, number, now_ms) + added <= MAX_ENTRIES
 
 
 def remove_entries(

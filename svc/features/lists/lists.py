@@ -35,11 +35,11 @@ FIRST_LISTS: Final[dict[str, ListKind]] = {
 }
 """Name -> kind of the lists that every organization has (decisions 12.2)."""
 
-MOST_LISTS = 100
+MAX_LISTS = 100
 """Of an organization, the six included."""
-MOST_ENTRIES = 100_000
+MAX_ENTRIES = 100_000
 """Living ones of an organization, in all its lists."""
-MOST_AT_ONCE = 1_000
+MAX_AT_ONCE = 1_000
 """Entries or values of one request."""
 LONGEST_NOTE = 500
 LONGEST_TAG = 1024

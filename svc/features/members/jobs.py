@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from svc.features.members.queries import find_member, member_with, members_of, other_active_admins
-from svc.kernel.access.members import MOST_MEMBERS, Invitation, Member, MemberStatus, email_digest
+from svc.kernel.access.members import MAX_MEMBERS, Invitation, Member, MemberStatus, email_digest
 from svc.kernel.access.roles import Role
 from svc.kernel.access.session_jobs import end_sessions_of, find_invitation
 from svc.kernel.access.tables import INVITATIONS, MEMBER_EMAILS, MEMBERS
@@ -25,11 +25,11 @@ class MemberChange(NamedTuple):
 
 def add_member(transaction: Transaction, number: int, member: Member) -> Member | Refusal:
     """Store a new member. `409 member_exists` for an address that a member has, `409 member_limit` beyond
-    `MOST_MEMBERS`.
+    `MAX_MEMBERS`.
     """
     if member_with(transaction, number, member.email) is not None:
         return Refusal("member_exists")
-    if len(members_of(transaction, number)) >= MOST_MEMBERS:
+    if len(members_of(transaction, number)) >= MAX_MEMBERS:
         return Refusal("member_limit")
     transaction.put(MEMBERS, (number, member.id), member)
     transaction.put(MEMBER_EMAILS, (email_digest(member.email), number), member.id.encode())

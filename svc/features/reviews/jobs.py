@@ -23,7 +23,7 @@ from svc.features.reviews.queries import (
     subject_stem,
 )
 from svc.features.reviews.reviews import (
-    MOST_NOTES,
+    MAX_NOTES,
     REVIEW_MS,
     Note,
     Review,
@@ -244,9 +244,9 @@ def add_note(
     author: str | None = None,
 ) -> Note | Refusal:
     """Write a note about a visitor or an account; the caller has checked that it exists. Refuses with `409 note_limit`
-    beyond `MOST_NOTES`.
+    beyond `MAX_NOTES`.
     """
-    if count_notes(transaction, number, subject, subject_id) >= MOST_NOTES:
+    if count_notes(transaction, number, subject, subject_id) >= MAX_NOTES:
         return Refusal("note_limit")
     note = Note(id=ordered_id("note", now_ms, entropy), text=text, created_at_ms=now_ms, author=author)
     raw_id = raw_ordered_id(note.id)

@@ -27,7 +27,7 @@ NOTE_MS: Final = 400 * DAY_MS
 """How long a note is kept."""
 LONGEST_NOTE: Final = 2000
 """Characters, also of the note of a review."""
-MOST_NOTES: Final = 100
+MAX_NOTES: Final = 100
 """Of a visitor or an account."""
 
 MEMBER_ID_FORM: Final = r"^mem_[0-9A-Za-z]{20}$(?!\n)"

@@ -14,7 +14,7 @@ from svc.features.rules.language.conditions import OVER_BUDGET, Condition, compi
 from svc.features.rules.language.cost import BUDGET, FILTER_BUDGET, UNITS_A_MS, fetched_units, in_ms
 from svc.features.rules.language.language import MAX_LENGTH, ConditionError
 from svc.features.rules.language.literals import warnings
-from svc.features.rules.ruleset import MAX_NAME, MOST_RULES, Rule
+from svc.features.rules.ruleset import MAX_NAME, MAX_RULES, Rule
 from svc.identify.velocity.counts import EnvironmentKind
 from svc.kernel.values.refusals import Detail, Issue, Refusal
 
@@ -31,7 +31,7 @@ def check_rules(rules: Sequence[tuple[str | None, Rule]], ids: Collection[str], 
     """Check rules before they are saved; each comes with the id that the client sent, or `None` for a new rule. `ids`
     are those of the rules in force. Return a `validation_error` that lists every fault, or `None` if all are valid.
     """
-    if len(rules) > MOST_RULES:
+    if len(rules) > MAX_RULES:
         return Refusal("validation_error", (Detail("rules", "too_long", "body"),))
     faults: list[Detail] = []
     explained: list[str] = []

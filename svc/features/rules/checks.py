@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from svc.features.lists.queries import list_names
-from svc.features.rules.jobs import MOST_REVISIONS
+from svc.features.rules.jobs import MAX_REVISIONS
 from svc.features.rules.ruleset import FIRST
 from svc.features.rules.tables import RULESET_HISTORY, RULESETS
 from svc.identify.velocity.counts import KINDS
@@ -32,7 +32,7 @@ def ruleset_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 def _kept(revision: int) -> list[int]:
     """The revisions before this one that are kept: the first, and the latest."""
-    return sorted({FIRST.revision, *range(max(FIRST.revision, revision - MOST_REVISIONS), revision)})
+    return sorted({FIRST.revision, *range(max(FIRST.revision, revision - MAX_REVISIONS), revision)})
 
 
 RULES = {"rulesets": ruleset_faults}

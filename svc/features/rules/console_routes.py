@@ -37,7 +37,7 @@ from svc.features.rules.routes import (
     compile_rules,
     given_rules,
 )
-from svc.features.rules.ruleset import MOST_RULES, Ruleset
+from svc.features.rules.ruleset import MAX_RULES, Ruleset
 from svc.http.route import Call, Route, Services, console_route
 from svc.identify.events.event_row import DecisionBody, decision_body
 from svc.identify.queries.events import readable_event
@@ -50,9 +50,9 @@ from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.values.timestamps import timestamp
 
-MOST_EXPLAINED = 10
+MAX_EXPLAINED = 10
 """Rules of one response that are explained beside the one that decided."""
-MOST_REVISIONS = 20
+MAX_REVISIONS = 20
 """Of one page: each may have a hundred rules."""
 
 
@@ -156,7 +156,7 @@ class RevisionsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         Literal["live", "test"], about("`live` is production, `test` staging and development.", "live")
     ] = "live"
     before: Annotated[int, Meta(ge=0), about("Only revisions below this one.", 3)] | UnsetType = UNSET
-    limit: Annotated[int, Meta(ge=1, le=MOST_REVISIONS), about("How many, at most.", 10)] = 10
+    limit: Annotated[int, Meta(ge=1, le=MAX_REVISIONS), about("How many, at most.", 10)] = 10
 
 
 class VariableBody(msgspec.Struct, frozen=True):
@@ -211,7 +211,7 @@ def _explained(snapshot: Snapshot, number: int, event: Event, wanted: str | None
     decision = decision_body(event.verdict.decision)
     if ruleset is None:
         return EventRulesBody(is_in_force=False, decision=decision, rules=())
-    found = explained(snapshot, number, ruleset, event, wanted, MOST_EXPLAINED)
+    found = explained(snapshot, number, ruleset, event, wanted, MAX_EXPLAINED)
     return EventRulesBody(
         revision=ruleset.revision,
         saved_at=_saved_at(ruleset),
@@ -298,7 +298,7 @@ async def check_rules(services: Services, call: Call) -> Refusal | None:
     query: RulesQuery = call.query
     body: PreviewBody = call.body
     number = call.organization.number
-    rules = given_rules(body.rules)[: MOST_RULES + 1]
+    rules = given_rules(body.rules)[: MAX_RULES + 1]
     refusal = await compile_rules(services, number, [rule for _, rule in rules], call.at_ms)
     return refusal or await services.store.query(
         partial(checked_rules, number=number, kind=query.environment, rules=rules)
@@ -320,7 +320,7 @@ ROUTES: tuple[Route, ...] = (
         description=(
             "What each rule of the ruleset that was in force then makes of the event, with the lists as they are now: "
             "the one that decided, and those that would have matched after it, in shadow mode or turned off. Terms "
-            f"are shown for the rule that decided, up to {MOST_EXPLAINED} others that match, and `rule_id`."
+            f"are shown for the rule that decided, up to {MAX_EXPLAINED} others that match, and `rule_id`."
         ),
         handler=explain_event,
         query=EventRulesQuery,

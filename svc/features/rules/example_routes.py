@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from svc.features.events.routes import read_request_id
 from svc.features.rules.routes import EXAMPLES
-from svc.features.rules.ruleset import MOST_RULES
+from svc.features.rules.ruleset import MAX_RULES
 from svc.http.route import Call, Route, Services, console_route
 from svc.http.rows import in_parts
 from svc.identify.model import Level
@@ -22,7 +22,7 @@ from svc.kernel.values.fields import SUSPECT_SCORE, AccountId, Action, RequestId
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import body_of
 
-MAX_EXAMPLES = MOST_RULES * EXAMPLES
+MAX_EXAMPLES = MAX_RULES * EXAMPLES
 
 
 class ExamplesBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

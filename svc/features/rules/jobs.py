@@ -50,7 +50,7 @@ from svc.kernel.values.refusals import Issue, Refusal
 Q = TypeVar("Q")
 A = TypeVar("A")
 
-MOST_REVISIONS = 100
+MAX_REVISIONS = 100
 """Of a ruleset that are kept."""
 
 
@@ -240,8 +240,8 @@ def save_rules(
     saved = Ruleset(revision=revision + 1, rules=tuple(rules), saved_at_ms=now_ms, saved_by=saved_by)
     place = KINDS.index(kind)
     transaction.put(RULESET_HISTORY, (number, place, before.revision), before)
-    if before.revision > MOST_REVISIONS:  # the first one stays: it tells that others were saved
-        transaction.delete(RULESET_HISTORY, number, place, before.revision - MOST_REVISIONS)
+    if before.revision > MAX_REVISIONS:  # the first one stays: it tells that others were saved
+        transaction.delete(RULESET_HISTORY, number, place, before.revision - MAX_REVISIONS)
     transaction.put(RULESETS, (number, place), saved)
     note_deciding(transaction, number)
     return saved

@@ -23,7 +23,7 @@ from svc.features.lists.standing import ruleset_warnings
 from svc.features.rules.checking import condition_warnings
 from svc.features.rules.jobs import SAVED_SINCE, checked_rules, decide_by, ruleset_in_force, save_rules
 from svc.features.rules.language.conditions import compile_once, is_valid
-from svc.features.rules.ruleset import MOST_RULES, Decided, Prepared, Rule, RuleMode, Ruleset, prepared
+from svc.features.rules.ruleset import MAX_RULES, Decided, Prepared, Rule, RuleMode, Ruleset, prepared
 from svc.http.callers.limits import EVENT_WORK, condition_work
 from svc.http.change import caller_of, change
 from svc.http.route import ORGANIZATION, Call, Route, Services
@@ -181,7 +181,7 @@ async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
         return Refusal("revision_conflict", explanation=SAVED_SINCE)
     rules = [
         (sent(rule.id), _rule(rule, sent(rule.id) or "rul_" + twenty_characters(services.world.entropy)))
-        for rule in body.rules[: MOST_RULES + 1]
+        for rule in body.rules[: MAX_RULES + 1]
     ]
     kept = [rule for _, rule in rules]
     refusal = await compile_rules(services, number, kept, call.at_ms)
@@ -205,7 +205,7 @@ async def compile_rules(services: Services, number: int, rules: Sequence[Rule], 
     """Compile the conditions of an organization's rules, before a transaction or a read asks for them: others go on in
     between. `429 rate_limited` after much work.
     """
-    if len(rules) > MOST_RULES:
+    if len(rules) > MAX_RULES:
         return None  # refused for that
     refusal = services.limits.work_refusal(number, condition_work(rule.condition for rule in rules), at_ms)
     if refusal is not None:
@@ -225,7 +225,7 @@ async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusa
     query: RulesQuery = call.query
     body: PreviewBody = call.body
     number, kind = call.organization.number, query.environment
-    given = given_rules(body.rules)[: MOST_RULES + 1]
+    given = given_rules(body.rules)[: MAX_RULES + 1]
     rules = [rule for _, rule in given]
     refusal = await compile_rules(services, number, rules, call.at_ms)
     refusal = refusal or await services.store.query(partial(checked_rules, number=number, kind=kind, rules=given))

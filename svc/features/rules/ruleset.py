@@ -16,7 +16,7 @@ from svc.identify.records import Event
 from svc.identify.velocity.counts import OTHERS, SUBJECTS, WINDOWS, Counts, Subject
 
 RuleMode = Literal["active", "shadow", "off"]
-MOST_RULES: Final = 100
+MAX_RULES: Final = 100
 """Of an organization and kind of environment."""
 MAX_NAME: Final = 80
 """Characters."""

@@ -29,7 +29,7 @@ RULESET_HISTORY = Table(
     "ruleset_history",
     Key(organization=U32, kind=index_of(_KINDS), revision=U32),
     Record(Ruleset),
-    Until("`MOST_REVISIONS` later ones were saved (`features/rules/jobs.py`)"),
+    Until("`MAX_REVISIONS` later ones were saved (`features/rules/jobs.py`)"),
     NotPersonal("conditions are the customer's own text"),
     invariants=("rulesets",),
 )

@@ -34,9 +34,9 @@ from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.fields import RequestId, about
 from svc.kernel.values.refusals import Refusal, invalid
 
-MOST_VISITS = 24
+MAX_VISITS = 24
 """Shown on the page."""
-MOST_LOOKED_AT = 200
+MAX_LOOKED_AT = 200
 """Events of the visitor, of which those are shown that this browser made; a visitor with more is not erased here."""
 KNOWN_ELSEWHERE = (
     "The organization has identified this browser outside development too, and this page erases development data "
@@ -117,8 +117,8 @@ async def explain(services: Services, call: Call) -> TryAnswer | Refusal:
     if isinstance(event, Refusal):
         return event
     caller = caller_of(call)
-    found = await visits(services, caller, event.visitor_id, MOST_LOOKED_AT, call.at_ms)
-    shown = _own_visits(found, event.request_id, caller.key.id)[:MOST_VISITS]
+    found = await visits(services, caller, event.visitor_id, MAX_LOOKED_AT, call.at_ms)
+    shown = _own_visits(found, event.request_id, caller.key.id)[:MAX_VISITS]
     return TryAnswer(event, tuple(event_row(one, request_id) for request_id, one in shown))
 
 
@@ -150,12 +150,12 @@ async def forget(services: Services, call: Call) -> Refusal | None:
     number, raw_id = caller.organization.number, event.visitor_id.encode()
 
     def unless(snapshot: Snapshot) -> Refusal | None:
-        ids = islice(events_of(snapshot, number, raw_id, ("development",)), MOST_LOOKED_AT + 1)
+        ids = islice(events_of(snapshot, number, raw_id, ("development",)), MAX_LOOKED_AT + 1)
         found = {each: made for each in ids if (made := snapshot.get(EVENTS, number, each)) is not None}
         own = found.get(UUID(event.request_id).bytes)
         if own is None or not _is_by_token(own):
             return Refusal("insufficient_role", explanation=KNOWN_BY_LIKENESS)
-        if len(found) > MOST_LOOKED_AT or any(made.key_id != caller.key.id for made in found.values()):
+        if len(found) > MAX_LOOKED_AT or any(made.key_id != caller.key.id for made in found.values()):
             return Refusal("insufficient_role", explanation=KNOWN_TO_OTHER_KEYS)
         if has_events(snapshot, number, raw_id, ("production", "staging")):
             return Refusal("insufficient_role", explanation=KNOWN_ELSEWHERE)

@@ -27,9 +27,9 @@ from svc.kernel.values.timestamps import timestamp
 L = TypeVar("L", bound=str)
 E = TypeVar("E")
 
-MOST_EVENTS = 10_000
+MAX_EVENTS = 10_000
 """Events that a preview compares: the newest ones."""
-MOST_EXAMPLES = 20
+MAX_EXAMPLES = 20
 
 SuspectLevel = Annotated[Level, about("Suspect level.", "medium", form=open_to(*get_args(Level)))]
 WeightBefore = Annotated[int, about("What it adds to a score now.", 40)]
@@ -181,7 +181,7 @@ class Preview:
         if before.level == after.level:
             return
         examples = self._examples.setdefault((before.level, after.level), [])
-        if len(examples) < MOST_EXAMPLES:
+        if len(examples) < MAX_EXAMPLES:
             examples.append(
                 LevelExample(
                     request_id=str(request_id),
@@ -214,7 +214,7 @@ class Preview:
             by_signal=self._by_signal(),
             examples=tuple(
                 sorted(
-                    some_of_each((self._examples[levels] for levels, _ in most_frequent_first(moves)), MOST_EXAMPLES),
+                    some_of_each((self._examples[levels] for levels, _ in most_frequent_first(moves)), MAX_EXAMPLES),
                     key=lambda example: (example.occurred_at, example.request_id),
                     reverse=True,
                 )

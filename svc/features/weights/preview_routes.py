@@ -18,7 +18,7 @@ from msgspec import UNSET, UnsetType
 from svc.features.events.routes import newest_positions
 from svc.features.organizations.bodies import WeightsFields
 from svc.features.weights.jobs import changed_weights
-from svc.features.weights.preview import MOST_EVENTS, Preview, WeightsPreview
+from svc.features.weights.preview import MAX_EVENTS, Preview, WeightsPreview
 from svc.features.weights.routes import weights_change
 from svc.http.callers.limits import EVENT_WORK
 from svc.http.route import Call, Route, Services, console_route
@@ -40,7 +40,7 @@ from svc.kernel.values.struct_fields import sent
 log = structlog.get_logger()
 
 """About two milliseconds with documents as large as those of browsers."""
-MOST_LOOKED_AT = 50_000
+MAX_LOOKED_AT = 50_000
 """Events among which those of the scope and platform are looked for."""
 
 
@@ -98,8 +98,8 @@ async def preview_weights(services: Services, call: Call) -> WeightsPreview | Re
 
 async def _compared(services: Services, scope: _Scope, now_ms: int) -> WeightsPreview:
     preview = Preview(scope.platform, scope.before, scope.after)
-    newest = await newest_positions(services, scope.organization, [scope.environment], now_ms, most=MOST_LOOKED_AT)
-    services.limits.work_refusal(scope.organization, EVENT_WORK * min(len(newest), MOST_EVENTS), now_ms)
+    newest = await newest_positions(services, scope.organization, [scope.environment], now_ms, most=MAX_LOOKED_AT)
+    services.limits.work_refusal(scope.organization, EVENT_WORK * min(len(newest), MAX_EVENTS), now_ms)
     compared = 0
     async with aclosing(in_slices(services.world, services.store, newest, partial(_matching, scope))) as slices:
         async for found in slices:
@@ -107,7 +107,7 @@ async def _compared(services: Services, scope: _Scope, now_ms: int) -> WeightsPr
                 if each is not None:
                     preview.note(*each)
                     compared += 1
-                if compared == MOST_EVENTS:
+                if compared == MAX_EVENTS:
                     return preview.summary()
     return preview.summary()
 

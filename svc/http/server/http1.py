@@ -25,15 +25,15 @@ from svc.http.server.messages import (
 
 CRLF = b"\r\n"
 FIRST_PRINTABLE = 0x21
-MOST_FIELDS = 128
+MAX_FIELDS = 128
 """Lines of a head, the request line among them."""
-MOST_CHUNKS = 4_096
+MAX_CHUNKS = 4_096
 """In one body. Each costs some microseconds to read, so that tiny ones are a way to keep a server busy."""
-MOST_CHUNK_LINE_BYTES = 8 + 1 + 256 + 2
+MAX_CHUNK_LINE_BYTES = 8 + 1 + 256 + 2
 
 _TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _FIELD = rb"%b:[\t\x20-\x7e\x80-\xff]*\r\n" % _TOKEN
-_HEAD = re.compile(rb'(%b) (/[!"$-~]*) HTTP/(1\.[01])\r\n((?:%b){0,%d})\r\n' % (_TOKEN, _FIELD, MOST_FIELDS - 1))
+_HEAD = re.compile(rb'(%b) (/[!"$-~]*) HTTP/(1\.[01])\r\n((?:%b){0,%d})\r\n' % (_TOKEN, _FIELD, MAX_FIELDS - 1))
 _FIELDS = re.compile(rb"(?:%b)*" % _FIELD)
 _LENGTH = re.compile(rb"[0-9]{1,20}")
 _HOST = re.compile(rb"[\w.~!$&'()*+,;=%:\[\]-]*", re.ASCII)
@@ -339,7 +339,7 @@ class HttpProtocol:
         if end < 0:
             self._searched = max(0, arrived - 3)
             return
-        if data.count(CRLF, 0, arrived) - 1 > MOST_FIELDS:
+        if data.count(CRLF, 0, arrived) - 1 > MAX_FIELDS:
             raise _MalformedError(431)
         if self._part is _AT_HEAD:
             raise _MalformedError
@@ -349,12 +349,12 @@ class HttpProtocol:
         start = len(CRLF) if self._chunks else 0
         if not CRLF.startswith(self._input[:start]):
             raise _MalformedError  # a chunk is longer than it says
-        end = self._input.find(b"\n", start, start + MOST_CHUNK_LINE_BYTES) + 1
-        if not end and len(self._input) < start + MOST_CHUNK_LINE_BYTES:
+        end = self._input.find(b"\n", start, start + MAX_CHUNK_LINE_BYTES) + 1
+        if not end and len(self._input) < start + MAX_CHUNK_LINE_BYTES:
             return False
         line = _CHUNK_LINE.match(self._input, start)
         self._chunks += 1
-        if line is None or self._chunks > MOST_CHUNKS:
+        if line is None or self._chunks > MAX_CHUNKS:
             raise _MalformedError
         self._remaining = int(line[1], 16)
         self._part = _AT_CHUNK_DATA if self._remaining else _AT_TRAILERS

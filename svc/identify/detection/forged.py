@@ -24,7 +24,7 @@ SIGNAL: Final = "forged_report"
 
 FIRST_WITH_FETCH_METADATA: Final = {"chromium": 80, "gecko": 90, "webkit": 1604}
 """Major version of Chromium and Firefox; of Safari, or of its system, major times 100 plus minor."""
-MOST_WRONG_CLOCK_MS: Final = 400 * 86_400_000
+MAX_WRONG_CLOCK_MS: Final = 400 * 86_400_000
 """How far the clock of a device can be off where a page was loaded over TLS: certificates are valid for 398 days at
 most (CA/Browser Forum, Baseline Requirements, 6.3.2), and the page of a device at another time does not load."""
 SAME_MOMENT_MS: Final = 60_000
@@ -66,7 +66,7 @@ def detect_forged(
 
 
 def _is_of_another_time(collected_at_ms: int | None, at_ms: int | None) -> bool:
-    return None not in (collected_at_ms, at_ms) and abs((at_ms or 0) - (collected_at_ms or 0)) > MOST_WRONG_CLOCK_MS
+    return None not in (collected_at_ms, at_ms) and abs((at_ms or 0) - (collected_at_ms or 0)) > MAX_WRONG_CLOCK_MS
 
 
 def _look_at_languages(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findings) -> None:

@@ -24,7 +24,7 @@ from svc.identify.events.listing import Position
 SLOT_BYTES = 24
 GONE = bytes(SLOT_BYTES)
 """The slot of an erased event before which there is none. No event is at that position."""
-MOST_EVENTS = 1 << 16
+MAX_EVENTS = 1 << 16
 """An index in a segment is a number of 16 bits."""
 _SLOT = struct.Struct(">Q16s")
 _COUNT = struct.Struct("<I")

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 TAKEN_AT_ONCE: Final = 32
 """Numbers that a worker takes with one first visit, where there are others."""
-MOST_HELD: Final = 65_536
+MAX_HELD: Final = 65_536
 """Numbers in hand, of all organizations together: about 5 MB."""
 
 
@@ -36,7 +36,7 @@ class VisitorNumbers:
     those that are lost, by a crash or for want of capacity here, are given to nobody.
     """
 
-    def __init__(self, at_once: int = 1, most: int = MOST_HELD) -> None:
+    def __init__(self, at_once: int = 1, most: int = MAX_HELD) -> None:
         """`at_once` numbers are taken together: 1 for a worker that is alone, which then never has one in hand."""
         self._at_once = at_once
         self._most = most

@@ -40,11 +40,11 @@ from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import QUIET, Steps, counted
 
 EVENTS_A_SMALL = 64
-MOST_IN_SMALL = 256
+MAX_IN_SMALL = 256
 """Beyond, as late events come in, it is cut."""
 SMALL_IN_LARGE = 64
 EVENTS_A_LARGE = EVENTS_A_SMALL * SMALL_IN_LARGE
-MOST_IN_LARGE = 2 * EVENTS_A_LARGE
+MAX_IN_LARGE = 2 * EVENTS_A_LARGE
 SCOPES_A_POLL = 16
 """Organizations and environments that are read in one poll."""
 _BEYOND = (2**32 - 1,)
@@ -178,7 +178,7 @@ def _take_in(transaction: Transaction, scope: Scope, events: Positions, run: Run
 def write_cut(transaction: Transaction, scope: Scope, run: Run, upper: Position, part: int) -> None:
     """Write a segment, or several where it has grown too large; `upper` is the position in the key of the newest."""
     large = part == SLOTS
-    most = EVENTS_A_LARGE if large and len(run) > MOST_IN_LARGE else MOST_IN_LARGE if large else MOST_IN_SMALL
+    most = EVENTS_A_LARGE if large and len(run) > MAX_IN_LARGE else MAX_IN_LARGE if large else MAX_IN_SMALL
     *before, last = cut(run, most) or [run]
     for each in before:
         slots = Slots(each.slots)

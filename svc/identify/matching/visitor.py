@@ -42,7 +42,7 @@ EXACT_HASHES: Final = 4
 NOWHERE: Final = (0, 0)
 """In the list of networks: a visit from an address that tells nothing of where the device is."""
 _Item = TypeVar("_Item")
-_MOST_VISITS: Final = 0xFFFF
+_MAX_VISITS: Final = 0xFFFF
 _FIXED: Final = struct.Struct(f"<B20sIIIIHHHHIBQQ{ATTRIBUTE_COUNT}I4B")
 _FORMER: Final = struct.Struct("<BI")
 
@@ -222,8 +222,8 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             tokens = of_tokens.replaced(tokens, of_tokens.joining(features, now_ms // 1000, of_tokens.IN_DOUBT))
         return msgspec.structs.replace(
             self,
-            visits=min(self.visits + 1, _MOST_VISITS),
-            visits_without_token=min(self.visits_without_token + _without_token(features), _MOST_VISITS),
+            visits=min(self.visits + 1, _MAX_VISITS),
+            visits_without_token=min(self.visits_without_token + _without_token(features), _MAX_VISITS),
             tokens=tokens,
             exact_hashes=_first(features.exact, self.exact_hashes, EXACT_HASHES) if remembered else self.exact_hashes,
         )
@@ -254,8 +254,8 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             rest_sketch=features.rest_sketch or self.rest_sketch,
             first_seen_s=self.first_seen_s,
             last_seen_s=max(self.last_seen_s, now_ms // 1000),
-            visits=min(self.visits + 1, _MOST_VISITS),
-            visits_without_token=min(self.visits_without_token + _without_token(features), _MOST_VISITS),
+            visits=min(self.visits + 1, _MAX_VISITS),
+            visits_without_token=min(self.visits_without_token + _without_token(features), _MAX_VISITS),
             parent=self.parent,
             parent_probability=self.parent_probability,
             former=former,

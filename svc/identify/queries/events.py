@@ -25,7 +25,7 @@ from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.environments import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import HOUR_MS, made_at_ms
 
-MOST_KEYS = 20_000
+MAX_KEYS = 20_000
 """Keys that a page looks at, where a segment counts as several."""
 
 
@@ -117,7 +117,7 @@ def event_page(snapshot: Snapshot, number: int, environment: Environment, listin
 
 
 def positions(
-    snapshot: Snapshot, number: int, environment: Environment, listing: Listing, most_keys: int = MOST_KEYS
+    snapshot: Snapshot, number: int, environment: Environment, listing: Listing, most_keys: int = MAX_KEYS
 ) -> Positions:
     """Return the positions of the events of a page, in its order; pass them to `read`, a few at a time if need be. Read
     no event.

@@ -24,9 +24,9 @@ from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.environments import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import is_visitor_id
 
-MOST_LOOKED_AT = 500
+MAX_LOOKED_AT = 500
 """Newest events of a tag or an address among which its visitors are looked for."""
-MOST_COUNTED = 2000
+MAX_COUNTED = 2000
 """Events that `activity` counts at once."""
 CLOCK_MARGIN_MS = 24 * 3600 * 1000
 """An event may have arrived before its visitor was first seen, if the clock was set back meanwhile: by at most this
@@ -41,7 +41,7 @@ class Sighting(NamedTuple):
     first_seen_ms: int
     last_seen_ms: int
     events: int
-    """At most `MOST_LOOKED_AT`."""
+    """At most `MAX_LOOKED_AT`."""
 
 
 def find_visitor(snapshot: Snapshot, number: int, visitor_id: str) -> Visitor | None:
@@ -98,14 +98,14 @@ def visitors_with(
     snapshot: Snapshot, number: int, environment: Environment, filters: Filters, after: str | None, limit: int
 ) -> list[Sighting]:
     """Return at most `limit` visitors that were seen with a tag or at an address, in the order of their ids; with
-    `after`, only those after this id. Only the `MOST_LOOKED_AT` newest events with the tag or address are considered,
+    `after`, only those after this id. Only the `MAX_LOOKED_AT` newest events with the tag or address are considered,
     for the counts too. Raises `ValueError` unless `filters` asks for exactly one of the two.
     """
     if (filters.tag is None) == (filters.ip_address is None):
         raise ValueError("either a tag or an address")
     search = Search(snapshot, Scope(number, ENVIRONMENTS.index(environment)), wanted(filters))
     seen: defaultdict[str, list[int]] = defaultdict(list)
-    for _, request_id in islice(search, MOST_LOOKED_AT):
+    for _, request_id in islice(search, MAX_LOOKED_AT):
         event = event_if_readable(snapshot, number, request_id)
         if event is not None and filters.matches(event):
             seen[event.verdict.visitor_id].append(event.occurred_at_ms)
@@ -151,11 +151,11 @@ def activity(
     scope = Scope(number, ENVIRONMENTS.index(environment))
     beyond = listing.after or Position(listing.to_ms, bytes(16))
     search = Search(snapshot, scope, wanted(listing.filters), (listing.from_ms, bytes(16)), beyond, most_keys)
-    found = list(islice(search, MOST_COUNTED))
+    found = list(islice(search, MAX_COUNTED))
     if not found:
         return Activity(), search.ended_at
     counted = Activity(len(found), found[-1].arrival_ms, found[0].arrival_ms)
-    return counted, found[-1] if len(found) == MOST_COUNTED else search.ended_at
+    return counted, found[-1] if len(found) == MAX_COUNTED else search.ended_at
 
 
 class Neighbors(NamedTuple):

@@ -43,7 +43,7 @@ QUERIES = {
 POINTERS = frozenset({"pointer", "any-pointer", "hover", "any-hover"})
 SMALLEST_CONSTANT = 1e-9
 """Integrals that should be nothing are left with rounding noise, which differs between releases."""
-MOST_CONSTANTS = 64
+MAX_CONSTANTS = 64
 
 _DIGITS = re.compile(r"\d{1,9}(?:\.\d{1,9})?", re.ASCII)
 _RESOLUTION = re.compile(r"(\d{1,6})x(\d{1,6})", re.ASCII)
@@ -171,7 +171,7 @@ def _engine(constants: Any, product: Any, cookies: Any) -> str | None:
     """Object of numbers, of which 64 are looked at; text of at most 32 characters; boolean. Hashed together."""
     maths = {
         name: f"{found if abs(found) >= SMALLEST_CONSTANT else 0:.10g}"
-        for name, value in islice(members(constants).items(), MOST_CONSTANTS)
+        for name, value in islice(members(constants).items(), MAX_CONSTANTS)
         if (found := number(value)) is not None and len(name) <= 32
     }
     if not maths and product is None:

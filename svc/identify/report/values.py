@@ -19,7 +19,7 @@ from svc.kernel.values.timestamps import unix_ms
 
 MAX_LIST = 512
 """Entries of one list that are looked at. The longest honest one, of fonts, has some 300."""
-MOST_FIGURES = 64
+MAX_FIGURES = 64
 """Members of an object of numbers. FingerprintJS sends some 25 of `Math`."""
 LONGEST_NAME = 32
 """Characters of a name among them."""
@@ -143,7 +143,7 @@ def members(value: Any) -> dict[str, Any]:
 def figures(value: Any) -> dict[str, float] | None:
     """Object of at most 64 numbers by name, such as results of `Math`; a larger one counts as missing."""
     said = members(value)
-    if len(said) > MOST_FIGURES:
+    if len(said) > MAX_FIGURES:
         return None
     return {
         name: value

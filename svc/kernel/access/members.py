@@ -20,7 +20,7 @@ from svc.kernel.values.ids import DAY_MS
 
 MEMBER_PREFIX = "mem_"
 INVITATION_MS = 7 * DAY_MS
-MOST_MEMBERS = 500
+MAX_MEMBERS = 500
 """Of one organization."""
 LONGEST_EMAIL = 254
 LONGEST_MEMBER_NAME = 100

@@ -13,7 +13,7 @@ import msgspec
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.access.key_jobs import revoke_key
 from svc.kernel.access.members import Invitation, Member, standing_key
-from svc.kernel.access.sessions import MOST_LINKS, MOST_SESSIONS, ConsoleLink, Session
+from svc.kernel.access.sessions import MAX_LINKS, MAX_SESSIONS, ConsoleLink, Session
 from svc.kernel.access.tables import CONSOLE_LINKS, INVITATIONS, KEY_IDS, MEMBERS, SESSIONS
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
@@ -96,9 +96,9 @@ def key_digest(snapshot: Snapshot, key: ApiKey) -> bytes:
 
 
 def begin_session(transaction: Transaction, number: int, digest: bytes, session: Session) -> None:
-    """Store a new session. If the organization already has `MOST_SESSIONS`, end the least recently used one."""
+    """Store a new session. If the organization already has `MAX_SESSIONS`, end the least recently used one."""
     sessions = [(known.last_used_at_ms, found) for (_, found), known in transaction.scan(SESSIONS, number)]
-    if len(sessions) >= MOST_SESSIONS:
+    if len(sessions) >= MAX_SESSIONS:
         _, oldest = min(sessions)
         end_session(transaction, number, oldest, session.created_at_ms)
     transaction.put(SESSIONS, (number, digest), session)
@@ -157,12 +157,12 @@ def end_sessions_of(
 
 
 def put_link(transaction: Transaction, number: int, digest: bytes, link: ConsoleLink, now_ms: int) -> None:
-    """Store a new link. Delete expired links first and, if the organization still has `MOST_LINKS`, the one that
+    """Store a new link. Delete expired links first and, if the organization still has `MAX_LINKS`, the one that
     expires first; each with the key that was made for it alone.
     """
     links = sorted((known.expires_at_ms, found) for (_, found), known in transaction.scan(CONSOLE_LINKS, number))
     for index, (expires_at_ms, found) in enumerate(links):
-        if expires_at_ms <= now_ms or len(links) - index >= MOST_LINKS:
+        if expires_at_ms <= now_ms or len(links) - index >= MAX_LINKS:
             end(transaction, CONSOLE_LINKS, number, found, now_ms)
     transaction.put(CONSOLE_LINKS, (number, digest), link)
 

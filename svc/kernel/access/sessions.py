@@ -23,9 +23,9 @@ IDLE_MS = 30 * 60 * 1000
 """From the last request, or the last moment of an open live screen, until the session ends."""
 NOTED_EVERY_MS = 60_000
 """A session's last use is written at most this often."""
-MOST_SESSIONS = 200
+MAX_SESSIONS = 200
 """Of one organization. One more ends the one that was used least recently."""
-MOST_LINKS = 20
+MAX_LINKS = 20
 """Of one organization that are not used yet. One more ends the one that expires first."""
 LONGEST_LINK_MINUTES = 24 * 60
 

@@ -196,7 +196,7 @@ def seconds_to_midnight(at_ms: int) -> int:
     return -(-(DAY_MS - at_ms % DAY_MS) // 1000)
 
 
-MOST_ACTIVE_KEYS = 200
+MAX_ACTIVE_KEYS = 200
 """Keys of an organization that are neither revoked nor expired, of all kinds together."""
 
 
@@ -254,6 +254,6 @@ class ActiveKeys(msgspec.Struct, frozen=True, array_like=True):
 
 def may_issue(active: int, issued_today: int, keys_per_day: int) -> Literal["active_keys", "keys_per_day"] | None:
     """Return which limit forbids issuing a key now (decisions 2.5); `None` = it may be issued."""
-    if active >= MOST_ACTIVE_KEYS:
+    if active >= MAX_ACTIVE_KEYS:
         return "active_keys"
     return "keys_per_day" if issued_today >= keys_per_day else None

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, Protocol
 from svc.kernel.limits.eviction import site_prefix
 
 DEFAULT_LIMIT_PER_S = 100
-MOST_ADDRESSES = 16_384
+MAX_ADDRESSES = 16_384
 """Addresses whose buckets are kept. A bucket is full again after a second without use, so one that is evicted later
 than that is not missed."""
 SITE_ADDRESSES = 2
@@ -120,7 +120,7 @@ class MemoryBuckets:
 
     @property
     def addresses(self) -> int:
-        """Addresses whose buckets are kept now; `MOST_ADDRESSES` at most."""
+        """Addresses whose buckets are kept now; `MAX_ADDRESSES` at most."""
         return len(self._addresses)
 
     def take(self, wanted: Mapping[BucketName, int], now_ms: int, tokens: int = 1) -> list[Taken]:
@@ -131,7 +131,7 @@ class MemoryBuckets:
             kept[name] = one.bucket
             if isinstance(kept, OrderedDict):
                 kept.move_to_end(name)
-                while len(kept) > MOST_ADDRESSES:
+                while len(kept) > MAX_ADDRESSES:
                     kept.popitem(last=False)
         return each
 

@@ -16,8 +16,8 @@ _MEMBER = re.compile(
     r"([a-z0-9][a-z0-9_\-*/@]{0,255})=([\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e])"
 )
 """A list member (3.3.1.3): a key, and a value without comma and `=` that ends in no space."""
-MOST_MEMBERS = 32
-MOST_STATE = 512
+MAX_MEMBERS = 32
+MAX_STATE = 512
 """Characters of `tracestate` that are passed on (3.3.1.5 asks for no fewer): of a longer one, entries go."""
 LONG_MEMBER = 128
 """Entries of more characters go first (3.3.1.5)."""
@@ -85,9 +85,9 @@ def _read_state(text: str) -> str:
     members = [member for member in (part.strip(" \t") for part in text.split(",")) if member]
     found = [_MEMBER.fullmatch(member) for member in members]
     keys = {match[1] for match in found if match is not None}
-    if len(members) > MOST_MEMBERS or len(keys) < len(members):
+    if len(members) > MAX_MEMBERS or len(keys) < len(members):
         return ""
-    while len(",".join(members)) > MOST_STATE:
+    while len(",".join(members)) > MAX_STATE:
         long = [member for member in members if len(member) > LONG_MEMBER]
         members.remove(long[-1] if long else members[-1])
     return ",".join(members)

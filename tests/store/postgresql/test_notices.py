@@ -8,7 +8,7 @@ from trio.testing import MockClock
 
 from svc.kernel.store.postgresql.cluster import notices
 from svc.kernel.store.postgresql.cluster.nodes import Connect
-from svc.kernel.store.postgresql.cluster.notices import GATHER_S, MOST_HELD, NOTICE_BYTES, POLL_INTERVAL_S, Notices
+from svc.kernel.store.postgresql.cluster.notices import GATHER_S, MAX_HELD, NOTICE_BYTES, POLL_INTERVAL_S, Notices
 from svc.kernel.store.postgresql.connection.errors import SqlError
 from svc.kernel.store.postgresql.connection.url import StoreUrl, store_url
 from svc.kernel.store.postgresql.connection.wire import Timeouts, Wire
@@ -134,11 +134,11 @@ async def test_a_database_without_notices_is_polled_every_second(autojump_clock:
 
 async def test_notices_sent_without_a_connection_are_dropped_and_do_not_accumulate(autojump_clock: MockClock):
     node = Heard(failing)
-    for _ in range(MOST_HELD + 10):
+    for _ in range(MAX_HELD + 10):
         node.notices.send("ours", b"x")
     with trio.move_on_after(2):
         await node.run()
-    assert node.notices.statistics().dropped == MOST_HELD + 10
+    assert node.notices.statistics().dropped == MAX_HELD + 10
 
 
 async def test_silence_while_other_nodes_live_is_treated_as_missing_notices(

@@ -46,7 +46,7 @@ async function failure(response: Response): Promise<ApiError> {
 /** What is at `/console` itself. */
 const SIGNING_IN = ["session", "invitations", "sign-in"];
 
-const MOST_TRIES = 5;
+const MAX_TRIES = 5;
 const LONGEST_WAIT = 5;
 const pass = (seconds: number) => new Promise((done) => setTimeout(done, 1000 * seconds));
 
@@ -83,7 +83,7 @@ export class Api {
         return await this.request(method, path, options);
       } catch (error) {
         const isBrief = error instanceof ApiError && error.status === 429 && error.retryAfter <= LONGEST_WAIT && !SIGNING_IN.includes(path);
-        if (!isBrief || tries === MOST_TRIES) throw error;
+        if (!isBrief || tries === MAX_TRIES) throw error;
         await this.wait(Math.max(1, error.retryAfter));
       }
     }

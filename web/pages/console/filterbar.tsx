@@ -75,7 +75,7 @@ function OfRule({ id, isShadow }: { id: string; isShadow: boolean }) {
 }
 
 /** More filters than these are folded up, but for the first ones. */
-const MOST_AT_ONCE = 7;
+const MAX_AT_ONCE = 7;
 
 /** Filters by these names; of those that are `single`, one at a time. */
 export function FilterBar({ names, windowed, single, children, labels = {} }: { names: readonly string[]; windowed?: boolean; single?: boolean; children?: Content; labels?: Record<string, string> }) {
@@ -83,7 +83,7 @@ export function FilterBar({ names, windowed, single, children, labels = {} }: { 
   const changed = useQuery();
   const change = (changes: Record<string, string | undefined>) =>
     changed(single ? { ...Object.fromEntries(names.map((name) => [name, undefined])), ...changes } : changes);
-  const first = names.length > MOST_AT_ONCE ? names.slice(0, MOST_AT_ONCE - 2) : names;
+  const first = names.length > MAX_AT_ONCE ? names.slice(0, MAX_AT_ONCE - 2) : names;
   const rest = names.slice(first.length);
   const options: Record<string, string[]> = { level: LEVELS, decision: DECISIONS, label: LABELS, kind: KINDS, signal: Object.keys(texts.signals).sort() };
   const one = (name: string) => (

@@ -17,7 +17,7 @@ export interface Edge {
 }
 
 /** More nodes than these are a table. */
-export const MOST_NODES = 50;
+export const MAX_NODES = 50;
 /** How much wider than high: labels stand side by side. */
 const WIDE = 1.8;
 /** Of nodes of the second step, as long as there is room: radians. */

@@ -1,7 +1,7 @@
 /** What links accounts and visitors, in two steps: as a small graph, and as a table that says the same. */
 /** @jsxImportSource preact */
 import { hueOf } from "../parts/identity.js";
-import { keyOf, layout, MOST_NODES } from "./graph.js";
+import { keyOf, layout, MAX_NODES } from "./graph.js";
 import { count, many } from "./format.js";
 import { useConsole, useLink, useLoad } from "./state.js";
 import { AccountLink, Card, type Column, Show, Table, Time, VisitorLink } from "./ui.js";
@@ -25,7 +25,7 @@ export function Links(middle: { visitor: string } | { account: string }) {
         ? <p class="quiet">{isVisitor ? "No event of this visitor names an account." : "No visitor that can be recognized acted for this account."}</p>
         : <>
             <p class="quiet">{summary(found, isVisitor)}{!found.is_complete && " There are more than are shown here."}</p>
-            {found.is_complete && found.nodes.length <= MOST_NODES && <Graph found={found} />}
+            {found.is_complete && found.nodes.length <= MAX_NODES && <Graph found={found} />}
             <Table name="Links" columns={COLUMNS} rows={found.links} keyOf={(row) => `${row.visitor_id} ${row.account_id}`} />
           </>
       }</Show>

@@ -13,7 +13,7 @@ import { type Column, Problem, Table } from "./ui.js";
 import type { EventRow } from "./wire.js";
 
 const FirstRun = lazy<{ waits: boolean }>(async () => (await import("./firstrun.js")).FirstRun);
-const MOST_ROWS = 200;
+const MAX_ROWS = 200;
 const BEFORE = 20;
 const DRAW_MS = 200;
 const SPEAK_MS = 10_000;
@@ -50,7 +50,7 @@ function useStream(isPaused: boolean) {
     const control = new AbortController();
     const sent = JSON.parse(asked) as Record<string, string>;
     const hold = (row: Row) => {
-      waiting.current = [row, ...waiting.current].slice(0, MOST_ROWS);
+      waiting.current = [row, ...waiting.current].slice(0, MAX_ROWS);
     };
     const begin = async () => {
       if (last.current === "") {
@@ -79,7 +79,7 @@ function useStream(isPaused: boolean) {
       if (isPaused || waiting.current.length === 0) return;
       const fresh = waiting.current;
       waiting.current = [];
-      setRows((before) => [...fresh, ...before].slice(0, MOST_ROWS));
+      setRows((before) => [...fresh, ...before].slice(0, MAX_ROWS));
     };
     draw();
     const timer = setInterval(draw, DRAW_MS);
@@ -119,7 +119,7 @@ export function Live() {
       <FilterBar names={["level", "decision", "signal", "account_id", "action", "country", "tag"]}><SavedViews /></FilterBar>
       {error === undefined && <div class="bar-of-state">
         <p class={`state ${isHidden ? "connecting" : isPaused ? "paused" : state.is}`}><span role="status">{described(state, isPaused)}</span>
-          {isPaused && ` ${many(waits, "identification")} waiting${waits === MOST_ROWS ? " or more" : ""}.`}</p>
+          {isPaused && ` ${many(waits, "identification")} waiting${waits === MAX_ROWS ? " or more" : ""}.`}</p>
         <button type="button" onClick={() => setPaused(!isPaused)}>{isPaused ? "Resume" : "Pause"}</button>
       </div>}
       {state.is === "waiting" && <p class="quiet">{state.why} Trying again in {state.seconds} s.</p>}

@@ -12,7 +12,7 @@ import type { Billing, Counts, Networks, Statistics } from "./wire.js";
 
 const RANGES = ["24h", "7d", "30d"];
 const STEP_S = { hour: 3600, day: 86_400 };
-const MOST_BARS = 10;
+const MAX_BARS = 10;
 
 export function Overview() {
   const { api, environment, place: { query } } = useConsole();
@@ -87,7 +87,7 @@ export function growth(now: number, before: number | undefined): string {
   return change === 0 ? "as before" : `${change > 0 ? "+" : "−"}${count(Math.abs(change))} %`;
 }
 
-const MOST_NETWORKS = 10;
+const MAX_NETWORKS = 10;
 
 function Shown({ statistics, before, networks }: { statistics: Statistics; before: Statistics | undefined; networks: Networks }) {
   const { environment, place: { query } } = useConsole();
@@ -117,13 +117,13 @@ function Shown({ statistics, before, networks }: { statistics: Statistics; befor
       {totals.countries.length > 0 && <Card title="Map"><WorldMap counts={totals.countries} /></Card>}
       <div class="pair">
         <Card title="Top signals">
-          <Bars name="Signals" of={all} rows={totals.signals.slice(0, MOST_BARS).map((one) => ({ key: one.signal, label: <a href={link("events", "", { signal: one.signal, window })}><Name of={one.signal} /></a>, count: one.count }))} />
+          <Bars name="Signals" of={all} rows={totals.signals.slice(0, MAX_BARS).map((one) => ({ key: one.signal, label: <a href={link("events", "", { signal: one.signal, window })}><Name of={one.signal} /></a>, count: one.count }))} />
         </Card>
         <Card title="Countries">
-          <Bars name="Countries" of={all} empty="No country is known. The operator of this service installs network data for that." rows={[...totals.countries].sort((one, other) => other.count - one.count).slice(0, MOST_BARS).map((one) => ({ key: one.country_code, label: <a href={link("events", "", { country: one.country_code, window })}>{country(one.country_code)}</a>, count: one.count }))} />
+          <Bars name="Countries" of={all} empty="No country is known. The operator of this service installs network data for that." rows={[...totals.countries].sort((one, other) => other.count - one.count).slice(0, MAX_BARS).map((one) => ({ key: one.country_code, label: <a href={link("events", "", { country: one.country_code, window })}>{country(one.country_code)}</a>, count: one.count }))} />
         </Card>
         <Card title="Networks">
-          <Bars name="Networks" of={networks.events} empty="No network is known. The operator of this service installs network data for that." rows={networks.networks.slice(0, MOST_NETWORKS).map((one) => ({ key: one.asn, label: <a href={link("events", "", { asn: one.asn, window })}>{one.asn_name ?? `AS${one.asn}`}</a>, count: one.events }))} />
+          <Bars name="Networks" of={networks.events} empty="No network is known. The operator of this service installs network data for that." rows={networks.networks.slice(0, MAX_NETWORKS).map((one) => ({ key: one.asn, label: <a href={link("events", "", { asn: one.asn, window })}>{one.asn_name ?? `AS${one.asn}`}</a>, count: one.events }))} />
           {!networks.is_complete && <p class="quiet">Of the newest {count(networks.events)} identifications.</p>}
         </Card>
         <Card title="Scores"><Bars name="Scores" of={all} rows={histogram(totals.scores)} /></Card>

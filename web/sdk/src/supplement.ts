@@ -3,7 +3,7 @@ import { pause } from "./deadline.js";
 
 const SOURCE_MS = 2000;
 const IDLE_MS = 3000;
-const MOST_VOICES = 64;
+const MAX_VOICES = 64;
 const PERMISSIONS = [
   "camera",
   "clipboard-read",
@@ -69,7 +69,7 @@ async function voices(): Promise<string[] | undefined> {
   const named = speechSynthesis
     .getVoices()
     .map((voice) => `${voice.name} (${voice.lang}${voice.localService ? "" : ", remote"})`);
-  return named.slice(0, MOST_VOICES);
+  return named.slice(0, MAX_VOICES);
 }
 
 async function media(): Promise<Record<string, number>> {

@@ -12,7 +12,7 @@ import trio
 
 LIMIT_S = 5.0
 """For one request: name, connection, TLS and the whole response."""
-MOST_BYTES = 256 * 1024
+MAX_BYTES = 256 * 1024
 """Of a response's body."""
 
 
@@ -68,8 +68,8 @@ async def _exchange(
         with trio.CancelScope() as reading:  # leaving the loop would leave the generators of httpcore unfinished
             async for block in response.aiter_stream():
                 body += block
-                if len(body) > MOST_BYTES:
+                if len(body) > MAX_BYTES:
                     reading.cancel()
-    if len(body) > MOST_BYTES:
-        raise ProviderError(f"the response to {method} has more than {MOST_BYTES:,} bytes")
+    if len(body) > MAX_BYTES:
+        raise ProviderError(f"the response to {method} has more than {MAX_BYTES:,} bytes")
     return response.status, bytes(body)

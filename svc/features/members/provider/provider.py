@@ -35,7 +35,7 @@ KEPT_S = 3600.0
 """What the provider says of itself, and its keys; keys are asked for again where one is missing."""
 KEYS_AGAIN_S = 60.0
 """At most this often."""
-MOST_AT_ONCE = 8
+MAX_AT_ONCE = 8
 """Attempts of one worker that wait for the provider. Others are told to try again."""
 
 
@@ -71,7 +71,7 @@ class OpenIdProvider:
         self._tls = tls
         self._endpoints: tuple[float, _Endpoints] | None = None
         self._keys: tuple[float, KeySet] | None = None
-        self._limit = trio.CapacityLimiter(MOST_AT_ONCE)
+        self._limit = trio.CapacityLimiter(MAX_AT_ONCE)
 
     async def authorization_url(self, attempt: Attempt) -> str | NoIdentity:
         """See `Provider`."""

@@ -24,11 +24,11 @@ class PasswordHasher:
 
     async def hash(self, email: str, password: str) -> bytes | Refusal:
         """Return the `password_hash` of these arguments, or `503 service_unavailable` if too many callers wait."""
-        if self._turn.statistics().tasks_waiting >= MOST_WAITING_PASSWORDS:
+        if self._turn.statistics().tasks_waiting >= MAX_WAITING_PASSWORDS:
             return Refusal("service_unavailable", retry_after_s=RETRY_AFTER_S, reason="too many sign-ins at once")
         async with self._turn:
             return await self._run_sync(partial(password_hash, self.key, email, password))
 
 
-MOST_WAITING_PASSWORDS = 32
+MAX_WAITING_PASSWORDS = 32
 """Passwords that wait to be hashed in one worker: about two seconds."""

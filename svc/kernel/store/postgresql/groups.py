@@ -59,7 +59,7 @@ from svc.kernel.store.snapshot import Snapshot
 
 T = TypeVar("T")
 
-MOST_FETCHES = 100
+MAX_FETCHES = 100
 """Round trips in which a group, or a query, fetches; beyond that it reads without an end."""
 _IMMUTABLE_HELD = 4096
 FEW = 4
@@ -271,7 +271,7 @@ class Transactions:
             _advance(steps)
             if rows.is_missing:
                 await self._fetch(wire, rows)
-        for _ in range(MOST_FETCHES):
+        for _ in range(MAX_FETCHES):
             changed = rows.begin_reading()
             try:
                 settled = group.run(rows, changed, must_wait)
@@ -280,7 +280,7 @@ class Transactions:
             if settled is not None and not rows.is_missing:
                 return settled
             await self._fetch(wire, rows)
-        raise EngineError(f"a group of jobs has fetched {MOST_FETCHES} times, and asks for more")
+        raise EngineError(f"a group of jobs has fetched {MAX_FETCHES} times, and asks for more")
 
     async def _fetch(self, wire: Wire, rows: Rows) -> None:
         rows.take(await self._exchange(wire, rows.fetches()))

@@ -28,7 +28,7 @@ from svc.kernel.store.schema.schema import installed
 FIRST_PAGE = 64
 """Rows of a range that are fetched at first; `GROWTH` times as many when that was not enough."""
 GROWTH = 4
-MOST_MISSING = 4096
+MAX_MISSING = 4096
 """Rows that a run may ask for before it is ended: what it does further rests on guesses."""
 
 EVERY = -1
@@ -48,7 +48,7 @@ _OTHER_VERSION = bytes(4)
 
 
 class TooMuchMissingError(BaseException):
-    """Ends a run that has asked for `MOST_MISSING` rows that were not fetched. It is not an `Exception`, so that the
+    """Ends a run that has asked for `MAX_MISSING` rows that were not fetched. It is not an `Exception`, so that the
     code that runs does not handle it.
     """
 
@@ -318,7 +318,7 @@ class Rows:
 
     def _one_more(self) -> None:
         self._missing += 1
-        if self._missing > MOST_MISSING:
+        if self._missing > MAX_MISSING:
             raise TooMuchMissingError
 
 

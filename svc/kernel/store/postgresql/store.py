@@ -38,7 +38,7 @@ from svc.kernel.store.postgresql.connection.values import integer
 from svc.kernel.store.postgresql.connection.wire import Pool, Result, Statement, Timeouts, Wire
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from svc.kernel.store.postgresql.groups import (
-    MOST_FETCHES,
+    MAX_FETCHES,
     GroupAttempt,
     Part,
     Transactions,
@@ -140,7 +140,7 @@ class PostgresqlStore(Store):
         """See `Store.query`. Each round trip fetches, from one state, all rows that the function is known to read."""
         self._counts.queries += 1
         rows = Rows(self._recent_row if recent else self._transactions.immutable.get)
-        for _ in range(MOST_FETCHES):
+        for _ in range(MAX_FETCHES):
             try:
                 found = read(Snapshot(rows))
             except TooMuchMissingError:
@@ -156,7 +156,7 @@ class PostgresqlStore(Store):
             rows = rows.again()
             with self.health.attempt():
                 rows.take(await self._patiently(partial(self._fetched, rows)))
-        raise EngineError(f"a query has fetched {MOST_FETCHES} times, and asks for more")
+        raise EngineError(f"a query has fetched {MAX_FETCHES} times, and asks for more")
 
     async def write(
         self, writes: Sequence[Write[T]], *, may_use_reserve: bool = False, urgent: bool = False

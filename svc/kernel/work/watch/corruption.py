@@ -15,7 +15,7 @@ from svc.kernel.store.schema.codec import CorruptionError
 log = structlog.get_logger()
 
 
-MOST_LOGGED = 10_000
+MAX_LOGGED = 10_000
 """Faults that are remembered; of a store with more, some are logged again."""
 
 
@@ -31,6 +31,6 @@ class CorruptRows:
         """Count a corrupt row that was met while `doing` something for an organization; log it the first time."""
         self.found[doing] += 1
         if str(error) not in self._logged:
-            if len(self._logged) < MOST_LOGGED:
+            if len(self._logged) < MAX_LOGGED:
                 self._logged.add(str(error))
             log.error("corrupt row", doing=doing, organization=organization, because=error.line)

@@ -16,7 +16,7 @@ import { REASONS } from "./label.js";
 import { nameOf, type Person, takers, usePeople } from "./people.js";
 import { actOf, after, byRule, isWanted } from "./queue.js";
 
-const MOST_LOADED = 1000;
+const MAX_LOADED = 1000;
 const AT_ONCE = 200;
 
 export function Reviews() {
@@ -45,7 +45,7 @@ function useQueue() {
       const page: Page & { reviews: Review[] } = await api.manage("GET", "reviews", undefined, { state: "open", limit: AT_ONCE, cursor });
       found.push(...page.reviews);
       cursor = page.next_cursor;
-    } while (cursor !== undefined && found.length < MOST_LOADED);
+    } while (cursor !== undefined && found.length < MAX_LOADED);
     return { reviews: found.filter((review) => review.environment === environment).reverse(), isWhole: cursor === undefined };
   }, [environment]);
 }

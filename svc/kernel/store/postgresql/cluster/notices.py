@@ -39,7 +39,7 @@ PAYLOAD_BYTES = 7_999
 """The longest payload that PostgreSQL takes."""
 NOTICE_BYTES = PAYLOAD_BYTES * 3 // 4 - 2
 """Of the content of one notice: a payload is text, base64."""
-MOST_HELD = 4_096
+MAX_HELD = 4_096
 """Notices that wait to be sent."""
 NOTICE_TIMEOUTS = Timeouts(statement_s=5.0, lock_s=5.0, idle_s=10.0, answer_s=10.0)
 
@@ -89,7 +89,7 @@ class Notices:
         """Queue a notice to be sent soon; never waits. A notice that is too long, or exceeds the queue, is dropped and
         counted.
         """
-        if len(content) > NOTICE_BYTES or len(self._held) >= MOST_HELD:
+        if len(content) > NOTICE_BYTES or len(self._held) >= MAX_HELD:
             self._dropped += 1
             return
         self._held.append((channel, content))

@@ -49,7 +49,7 @@ class SvcRequest @JvmOverloads constructor(
         accountId != null && (length(accountId) !in 1..256 || isCut(accountId) || accountId.any { it.isISOControl() }) ->
             "accountId is 1 to 256 characters without control characters."
         action != null && !ACTION.matches(action) -> "action is a name such as log_in: [a-z][a-z0-9_.-]{0,63}."
-        timeoutMs != null && timeoutMs !in 1..MOST_MS -> "timeoutMs is a number of milliseconds above 0."
+        timeoutMs != null && timeoutMs !in 1..MAX_MS -> "timeoutMs is a number of milliseconds above 0."
         else -> null
     }
 
@@ -65,7 +65,7 @@ class SvcRequest @JvmOverloads constructor(
     }
 
     internal companion object {
-        const val MOST_MS = Int.MAX_VALUE.toLong()
+        const val MAX_MS = Int.MAX_VALUE.toLong()
         val ACTION = Regex("[a-z][a-z0-9_.-]{0,63}")
     }
 }
@@ -212,8 +212,8 @@ class SvcOptions private constructor(builder: Builder) {
                 "apiKey is a key for servers, and everybody can read it in an app: revoke it, and use a public key (svc_pk_...)."
             !apiKey.startsWith("svc_pk_") || apiKey.any { it !in '!'..'~' } ->
                 "apiKey must be a public key, svc_pk_..., as `svc key issue ORG --kind public --platform android` prints it."
-            timeoutMs !in 1..SvcRequest.MOST_MS -> "timeoutMs is a number of milliseconds above 0."
-            collectMs !in 1..SvcRequest.MOST_MS -> "collectMs is a number of milliseconds above 0."
+            timeoutMs !in 1..SvcRequest.MAX_MS -> "timeoutMs is a number of milliseconds above 0."
+            collectMs !in 1..SvcRequest.MAX_MS -> "collectMs is a number of milliseconds above 0."
             pins.isNotEmpty() && (pins.size < 2 || pins.any { !PIN.matches(it) }) ->
                 "pins are two or more SHA-256 of public keys in base64: with one, a new key of the service stops your app."
             else -> endpoints.mapNotNull { faultOf(it) }.firstOrNull()

@@ -84,14 +84,14 @@ class UrlConnectionHttp(private val pins: Set<String>) : Http {
     private fun isCut(headers: Map<String, String>, size: Int): Boolean {
         val told = headers["content-length"]?.toIntOrNull()
         // Where the system unpacked the body itself, the length is that of the packed one, and gone.
-        if (told != null && "content-encoding" !in headers) return size < minOf(told, MOST_BYTES)
+        if (told != null && "content-encoding" !in headers) return size < minOf(told, MAX_BYTES)
         return told == null && size == 0 && "transfer-encoding" !in headers
     }
 
     private fun read(stream: InputStream): ByteArray {
         val found = ByteArrayOutputStream()
         val part = ByteArray(8_192)
-        while (found.size() < MOST_BYTES) {
+        while (found.size() < MAX_BYTES) {
             val count = stream.read(part)
             if (count < 0) break
             found.write(part, 0, count)
@@ -100,6 +100,6 @@ class UrlConnectionHttp(private val pins: Set<String>) : Http {
     }
 
     private companion object {
-        const val MOST_BYTES = 1 shl 20
+        const val MAX_BYTES = 1 shl 20
     }
 }

@@ -77,7 +77,7 @@ class Queue(private val store: Store) {
     /** Drops what is too large or expired; the oldest makes place. `id` tells reports of one moment apart. */
     fun add(nowMs: Long, expiresAtMs: Long, id: String, path: String, body: String) {
         expire(nowMs)
-        if (expiresAtMs <= nowMs || body.toByteArray(Charsets.UTF_8).size > MOST_BYTES) return
+        if (expiresAtMs <= nowMs || body.toByteArray(Charsets.UTF_8).size > MAX_BYTES) return
         val text = Json.canonical(mapOf("path" to path, "body" to body))
         store.write("$PREFIX${expiresAtMs.toString().padStart(15, '0')}-$id", text)
         for (name in queued().dropLast(LENGTH)) store.delete(name)
@@ -115,15 +115,15 @@ class Queue(private val store: Store) {
     companion object {
         const val PREFIX = "deferred-"
         const val LENGTH = 5
-        const val MOST_BYTES = 65_536
+        const val MAX_BYTES = 65_536
     }
 }
 
 /** `signals.attestation` of Android (`attestation.json`). */
 object Attestation {
     private const val CHALLENGE_BYTES = 32
-    private const val MOST_CERTIFICATES = 10
-    private const val MOST_BYTES = 10_000
+    private const val MAX_CERTIFICATES = 10
+    private const val MAX_BYTES = 10_000
     val NONE: Map<String, Any?> = mapOf("format" to "none")
 
     fun challengeBytes(challenge: Any?): ByteArray? =
@@ -131,7 +131,7 @@ object Attestation {
 
     /** `chain`: DER, the leaf first; `null` where the key store failed. */
     fun claim(challenge: Any?, chain: List<ByteArray>?): Map<String, Any?> {
-        val fits = !chain.isNullOrEmpty() && chain.size <= MOST_CERTIFICATES && chain.all { it.size in 1..MOST_BYTES }
+        val fits = !chain.isNullOrEmpty() && chain.size <= MAX_CERTIFICATES && chain.all { it.size in 1..MAX_BYTES }
         if (challengeBytes(challenge) == null || !fits) return NONE
         val certificates = chain!!.map { Texts.base64(it) }
         return mapOf("format" to "android-key", "challenge" to challenge, "certificate_chain" to certificates)

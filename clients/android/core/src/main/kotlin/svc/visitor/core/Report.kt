@@ -2,7 +2,7 @@ package svc.visitor.core
 
 /** The report of an Android phone (`report.json`): raw values of sources in, `signals` out. The schema is closed. */
 object Report {
-    private const val MOST_LANGUAGES = 5
+    private const val MAX_LANGUAGES = 5
     private const val HASHED_BELOW_API = 26
     private const val FAULTY_ID = "9774d56d682e549c"
     private val NIGHT_MODES = listOf("auto", "no", "yes", "custom")
@@ -171,6 +171,6 @@ object Report {
     private fun languages(value: Any): List<String> {
         val found = value as? List<*> ?: throw Nonsense()
         if (found.isEmpty()) throw Nonsense()
-        return found.take(MOST_LANGUAGES).map { matched(it, LANGUAGE) }
+        return found.take(MAX_LANGUAGES).map { matched(it, LANGUAGE) }
     }
 }

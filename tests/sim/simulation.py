@@ -145,7 +145,7 @@ class Simulation:
                 self.violations += violations(snapshot)
                 return
             for number in changed:
-                for rule in RULES:
+                for rule in RULES.values():
                     self.violations += rule(snapshot, number)
 
     def hear(self, logged: str, error: BaseException | None) -> None:

@@ -22,7 +22,7 @@ def witnessed(store: Path) -> int:
 
 
 async def identified(directory: Path, key: str, count: int) -> Served:
-    """A service that was ended after it stored so many identifications and its witness said so."""
+    """Run a service until it has stored so many identifications and its witness has the last commit, and end it."""
     server = await trio.to_thread.run_sync(Served, directory)
     for _ in range(count):
         assert await identify(server.port, key) == 200

@@ -262,7 +262,7 @@ def test_a_store_that_ends_before_what_its_follower_copied_is_named(world: Backe
         assert f"the store ends with batch {end.sequence}, and batch {end.sequence + 1} was copied" in found
         former = msgspec.structs.replace(following, timeline=bytes(16))
         copied_up_to.write(world.folder, msgspec.structs.replace(copied, timeline=bytes(16).hex(), sequence=10**6))
-        assert copied_up_to.beyond(former, store.read) is None, "it is followed anew by now"
+        assert copied_up_to.beyond(former, store.read) is None, "another follower has begun since"
         (world.folder / f"copied-{copied.timeline}.json").unlink()
         assert copied_up_to.beyond(following, store.read) is None
 

@@ -6,9 +6,9 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from svc.features import schema
 from svc.features.schema import SCHEMA
-from svc.kernel.store.schema import schema as schemas
-from svc.kernel.store.schema.schema import Migration, Schema
+from svc.kernel.store.schema.schema import Migration, Schema, installed
 from svc.kernel.store.schema.table import Table
 
 
@@ -17,9 +17,10 @@ def program_with(
     *, tables: Sequence[Table[Any]] = SCHEMA.tables, migrations: Sequence[Migration] = SCHEMA.migrations
 ) -> Generator[Schema]:
     """In the block, stores are opened as by a program with these tables and versions."""
-    changed = Schema(tuple(tables), tuple(migrations), SCHEMA.former_tables, SCHEMA.sql_rows)
-    before, schemas._installed = schemas._installed, changed
+    schema.SCHEMA = Schema(tuple(tables), tuple(migrations), SCHEMA.former_tables, SCHEMA.sql_rows)
+    installed.cache_clear()
     try:
-        yield changed
+        yield schema.SCHEMA
     finally:
-        schemas._installed = before
+        schema.SCHEMA = SCHEMA
+        installed.cache_clear()

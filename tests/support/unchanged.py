@@ -25,7 +25,7 @@ INPUTS: dict[str, tuple[str, ...]] = {
     "tests/web": ("web/**/*", "tests/web/**/*", "tools/web.py", "docs/openapi.json", *_OF_THE_SERVICE),
     "tests/clients": ("clients/**/*", "examples/**/*", "tests/clients/**/*", "docs/openapi.json", *_OF_THE_SERVICE),
 }
-"""Folder -> patterns of what its tests look at. What a route returns is held by the contract, whoever asks."""
+"""Folder -> patterns of the files that its tests depend on. The tests of the contract check what a route returns."""
 OUTPUTS = ("__pycache__", "node_modules", "dist", "target", "build", ".gradle", ".build", "web_static")
 
 

@@ -1,11 +1,8 @@
-"""The tables of erasures that are under way: of visitors, of accounts, and of their ids in notes.
-
-What may live here: declarations as in `tables`, which has them too; import them from there.
-"""
+"""The tables of erasures that are under way: of visitors, of accounts, and of their ids in notes."""
 
 from __future__ import annotations
 
-from svc.identify.model import SUBJECTS as _SUBJECTS
+from svc.identify.model import SUBJECTS
 from svc.identify.records import (
     TextErasure,
 )
@@ -25,7 +22,7 @@ from svc.kernel.store.schema.table import (
 
 TEXT_ERASURES = Table(
     "text_erasures",
-    Key(organization=U32, subject=index_of(_SUBJECTS), id=U64),
+    Key(organization=U32, subject=index_of(SUBJECTS), id=U64),
     Record(TextErasure),
     Until("the id is in no note any more"),
     NotPersonal("an erasure under way; its last step deletes the row"),

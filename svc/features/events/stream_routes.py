@@ -42,7 +42,7 @@ MAX_RESUMED = 200
 """Identifications that a viewer that reconnects is sent from the store."""
 MAX_COUNTED = 2_000
 """Identifications that are looked at for it; those beyond `MAX_RESUMED` are counted as missed."""
-MAX_OPEN = f"The organization has {MAX_VIEWERS} live streams open, and may not have more. Close one."
+TOO_MANY_STREAMS = f"The organization has {MAX_VIEWERS} live streams open, and may not have more. Close one."
 PING = b": ping\n\n"
 """A comment, which browsers ignore."""
 
@@ -81,7 +81,11 @@ async def stream(services: Services, call: Call) -> Outcome | Refusal:
     credential = caller.digest if caller.session is None else caller.session.digest
     viewer = services.part(LiveHub).watch(*watched, credential=credential, holds=holds)
     if viewer is None:
-        full = "The service has as many live streams open as it may." if services.part(LiveHub).is_full else MAX_OPEN
+        full = (
+            "The service has as many live streams open as it may."
+            if services.part(LiveHub).is_full
+            else TOO_MANY_STREAMS
+        )
         return Refusal("rate_limited", retry_after_s=int(HEARTBEAT_S), explanation=full)
     resumed = None if last is None else partial(_resumed, services, call.turn, watched, last, call.at_ms)
     parts = parts_of(viewer, resumed, partial(_still_holds, services, caller))

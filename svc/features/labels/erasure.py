@@ -16,9 +16,10 @@ def _has_number(snapshot: Snapshot, number: int, subject: Subject, subject_id: s
 
 
 def _forget_account(transaction: Transaction, number: int, subject: Subject, subject_id: str) -> bool:
-    if subject == "account":
+    is_known = _has_number(transaction, number, subject, subject_id)
+    if is_known:
         forget_account_number(transaction, number, account_digest(number, subject_id))
-    return False
+    return is_known
 
 
 def _forget_visitor(transaction: Transaction, number: int, visitor_number: int) -> None:

@@ -1,7 +1,4 @@
-"""The tables of labels: outcomes with their counts, labels of visitors and accounts, reviews and notes.
-
-What may live here: declarations as in `tables`, which has them too; import them from there.
-"""
+"""The tables of labels: outcomes with their counts, and labels of visitors and accounts."""
 
 from __future__ import annotations
 
@@ -9,8 +6,8 @@ import msgspec
 
 from svc.features.labels.outcomes import OUTCOME_MS, OutcomeSegment
 from svc.features.labels.performance import DayOutcomes, LabelCounts
-from svc.identify.model import SUBJECTS as _SUBJECTS
-from svc.identify.velocity.counts import KINDS as _KINDS
+from svc.identify.model import SUBJECTS
+from svc.identify.velocity.counts import KINDS
 from svc.kernel.store.schema.codec import Key, Layout, Record, Signed
 from svc.kernel.store.schema.key_parts import (
     DAY,
@@ -28,7 +25,7 @@ from svc.kernel.store.schema.table import (
     Table,
     With,
 )
-from svc.kernel.values.environments import ENVIRONMENTS as _ENVIRONMENTS
+from svc.kernel.values.environments import ENVIRONMENTS
 
 
 class NumberedAccount(msgspec.Struct, frozen=True, array_like=True):
@@ -51,7 +48,7 @@ OUTCOMES = Table(
 """Outcomes of events that are deleted: up to 512 of one UTC day in a row, by the request id of its newest (ADR 119)."""
 OUTCOME_DAYS = Table(
     "outcome_days",
-    Key(organization=U32, environment=index_of(_ENVIRONMENTS), day=DAY),
+    Key(organization=U32, environment=index_of(ENVIRONMENTS), day=DAY),
     Layout(DayOutcomes.pack, DayOutcomes.unpack),
     With("outcomes"),
     NotPersonal("counts of a day, which stay when a visitor is erased (decisions 14.1)"),
@@ -82,7 +79,7 @@ ACCOUNT_NUMBER_COUNTS = Table(
 """The highest number that was given to an account. None is given twice."""
 SUBJECT_LABELS = Table(
     "subject_labels",
-    Key(organization=U32, kind=index_of(_KINDS), subject=index_of(_SUBJECTS), id=U32),
+    Key(organization=U32, kind=index_of(KINDS), subject=index_of(SUBJECTS), id=U32),
     Record(LabelCounts),
     With("outcomes"),
     ErasedBy("forget_labels"),

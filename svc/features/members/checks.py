@@ -1,4 +1,4 @@
-"""The rules of what an organization keeps of itself: its members, and the lists and rules that it decides by."""
+"""What must be true of the members of organizations, and of what their addresses lead to."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc.features.reviews.reviews import NOTE_MS, Note, Review
-from svc.identify.model import SUBJECTS as _SUBJECTS
+from svc.identify.model import SUBJECTS
 from svc.kernel.store.schema.codec import Key, Opaque, Record
 from svc.kernel.store.schema.key_parts import (
     DIGEST_16,
@@ -49,7 +49,7 @@ OPEN_CASES = Table(
 """By the digest of visitor and account (`Review.case`): 20 bytes of the id of the review that is open."""
 SUBJECT_REVIEWS = Table(
     "subject_reviews",
-    Key(organization=U32, subject=index_of(_SUBJECTS), id=U64, review=ORDERED_ID),
+    Key(organization=U32, subject=index_of(SUBJECTS), id=U64, review=ORDERED_ID),
     Opaque(),
     With("reviews"),
     ErasedBy("forget_reviews"),
@@ -58,7 +58,7 @@ SUBJECT_REVIEWS = Table(
 """By the digest of a visitor's or an account's id: its reviews."""
 NOTES = Table(
     "subject_notes",
-    Key(organization=U32, subject=index_of(_SUBJECTS), id=U64, note=ORDERED_ID),
+    Key(organization=U32, subject=index_of(SUBJECTS), id=U64, note=ORDERED_ID),
     Record(Note),
     Aged(NOTE_MS, since="created_at_ms"),
     ErasedByKey("subject"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc.features.rules.ruleset import Ruleset
-from svc.identify.velocity.counts import KINDS as _KINDS
+from svc.identify.velocity.counts import KINDS
 from svc.kernel.store.schema.codec import Key, Record
 from svc.kernel.store.schema.key_parts import (
     U32,
@@ -18,7 +18,7 @@ from svc.kernel.store.schema.table import (
 
 RULESETS = Table(
     "rulesets",
-    Key(organization=U32, kind=index_of(_KINDS)),
+    Key(organization=U32, kind=index_of(KINDS)),
     Record(Ruleset, remembered=256),
     WITH_ORGANIZATION,
     NotPersonal("conditions are the customer's own text"),
@@ -27,7 +27,7 @@ RULESETS = Table(
 """In force, of live or of test environments; no row = that of the start."""
 RULESET_HISTORY = Table(
     "ruleset_history",
-    Key(organization=U32, kind=index_of(_KINDS), revision=U32),
+    Key(organization=U32, kind=index_of(KINDS), revision=U32),
     Record(Ruleset),
     Until("`MAX_REVISIONS` later ones were saved (`features/rules/jobs.py`)"),
     NotPersonal("conditions are the customer's own text"),

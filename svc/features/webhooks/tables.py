@@ -1,7 +1,4 @@
-"""The tables of the outbox: endpoints, events, deliveries, and the log of attempts.
-
-What may live here: declarations as in `tables`, which has them too; import them from there.
-"""
+"""The tables of the outbox: endpoints, events, deliveries, and the log of attempts."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from svc.identify.velocity.counts import KINDS, LONGEST_S, SUBJECTS, VelocityRow
-from svc.identify.velocity.counts import KINDS as _KINDS
 from svc.identify.velocity.record import AccountRecord
 from svc.identify.velocity.recount import Recount
 from svc.kernel.store.schema.codec import Key, Layout, Opaque, Record
@@ -36,7 +35,7 @@ days carries over what is left of the period before, whose row counts no more fr
 """
 ACCOUNTS = Table(
     "accounts",
-    Key(organization=U32, kind=index_of(_KINDS), account=U64),
+    Key(organization=U32, kind=index_of(KINDS), account=U64),
     Record(AccountRecord),
     Swept("unseen for `visitor_retention_days`"),
     ErasedBy("leave_accounts"),

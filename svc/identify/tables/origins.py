@@ -1,11 +1,8 @@
-"""The table of what is remembered of origins.
-
-What may live here: declarations as in `tables`, which has them too; import them from there.
-"""
+"""The table of what is remembered of origins."""
 
 from __future__ import annotations
 
-from svc.identify.history.origins import OriginHistory as _OriginHistory
+from svc.identify.history.origins import OriginHistory
 from svc.kernel.store.schema.codec import Key, Record
 from svc.kernel.store.schema.key_parts import (
     U32,
@@ -19,7 +16,7 @@ from svc.kernel.store.schema.table import (
 ORIGIN_HISTORY = Table(
     "origin_history",
     Key(organization=U32, origin=U32),
-    Record(_OriginHistory),
+    Record(OriginHistory),
     WITH_ORGANIZATION,
     NOT_PERSONAL,
 )

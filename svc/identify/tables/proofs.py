@@ -1,11 +1,8 @@
-"""The tables of keys and proofs of browsers.
-
-What may live here: declarations as in `tables`, which has them too; import them from there.
-"""
+"""The tables of keys and proofs of browsers."""
 
 from __future__ import annotations
 
-from svc.identify.history.evidence import REPLAY_MEMORY_S as _REMEMBERED_S
+from svc.identify.history.evidence import REPLAY_MEMORY_S
 from svc.identify.keys.browser_keys import KEPT_MS, BrowserKey
 from svc.kernel.store.schema.codec import Key, Record, Signed
 from svc.kernel.store.schema.key_parts import (
@@ -31,7 +28,7 @@ BROWSER_KEYS = Table(
 """By the hash of the public key that signs the reports of a browser (`Features.key`): the tokens that came with it."""
 ORIGIN_PROOFS = Table(
     "origin_proofs",
-    Key(organization=U32, period=period(1000 * _REMEMBERED_S), origin=U32),
+    Key(organization=U32, period=period(1000 * REPLAY_MEMORY_S), origin=U32),
     Signed("outcomes"),
     LastTwoPeriods(),
     NOT_PERSONAL,

@@ -86,15 +86,7 @@ class Schema:
         return tuple(table.name for table in self.tables if table.counted)
 
 
+@cache
 def installed() -> Schema:
     """Return the schema of this program."""
-    return _installed or _found()
-
-
-_installed: Schema | None = None
-"""That of another program, in tests."""
-
-
-@cache
-def _found() -> Schema:
     return cast("Schema", import_module(OF_THE_PROGRAM).SCHEMA)

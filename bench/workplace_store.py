@@ -41,9 +41,9 @@ from svc.identify.records import Document, Event
 from svc.identify.tables.events import DOCUMENTS, EVENTS
 from svc.kernel.access.members import Member
 from svc.kernel.access.roles import Role
+from svc.kernel.net.addresses import Address, read_address
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.values.addresses import Address, read_address
 from svc.kernel.values.environments import ENVIRONMENTS
 from svc.kernel.values.ids import DAY_MS
 from svc.world import World, twenty_characters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -120,6 +121,7 @@ KIND_OF = {
     "svc.http": "routes",
     "svc.http.schema": "bodies",
     "svc.kernel.limits": "pure",
+    "svc.kernel.net": "pure",
     "svc.kernel.store": "store",
     "svc.kernel.tenants": "pure",
     "svc.kernel.values": "pure",
@@ -146,6 +148,7 @@ DOMAIN_MAY_IMPORT = {
 
 MAX_MODULE_LINES = 450
 MAX_FUNCTION_LINES = 70
+MAX_MODULES_OF_A_FOLDER = 15
 
 
 @cache
@@ -372,6 +375,11 @@ def test_modules_and_functions_are_small_and_have_docstrings():
                 if length > MAX_FUNCTION_LINES:
                     faults.append(f"{path}:{node.lineno}: {node.name} has {length} lines")
     assert not faults
+
+
+def test_no_folder_has_more_modules_than_a_reader_looks_through():
+    modules = (path.parent for path in MODULES if path.name != "__init__.py")
+    assert [(str(folder), count) for folder, count in Counter(modules).items() if count > MAX_MODULES_OF_A_FOLDER] == []
 
 
 def test_no_module_has_a_meaningless_name():

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from svc.features.tables import TABLES
-from svc.kernel.store.directory import DirectoryError, open_directory
-from svc.kernel.store.serve_lock import NAME, DirectoryInUseError, sole_process
+from svc.kernel.store.directory import open_directory
+from svc.kernel.store.files.serve_lock import NAME, DirectoryInUseError, sole_process
+from svc.kernel.values.errors import DirectoryError
 from svc.world import World
 from tests.support.process import PROGRAM, Served, run
 

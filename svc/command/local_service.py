@@ -15,7 +15,7 @@ import msgspec
 
 from svc.command.output import CommandError
 from svc.kernel.config import Config
-from svc.kernel.store.serve_lock import is_held_by
+from svc.kernel.store.files.serve_lock import is_held_by
 
 KEYS_FILE = "dev-keys.json"
 """In the data directory."""

@@ -38,12 +38,12 @@ from svc.http.server.messages import Application, Body, Headers, Reply, Request
 from svc.http.traffic import PREFLIGHT, RequestContext, Traffic
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.limits.eviction import client_prefix
+from svc.kernel.net.trace_context import read_trace
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.refused_requests import NOTIFIABLE, RefusedRequest
-from svc.kernel.values.trace_context import read_trace
 
 log = structlog.get_logger()
 

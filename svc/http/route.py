@@ -23,12 +23,12 @@ from svc.kernel.access.credentials import KeyKind
 from svc.kernel.access.roles import Permission
 from svc.kernel.limits.quotas import Quotas
 from svc.kernel.limits.ratelimit import Use
+from svc.kernel.net.trace_context import TraceContext
 from svc.kernel.store.store import Store
 from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.refused_requests import RefusedRequest
-from svc.kernel.values.trace_context import TraceContext
 from svc.kernel.work.watch.corruption import CorruptRows
 from svc.kernel.work.watch.store import StoreWatch
 from svc.world import World

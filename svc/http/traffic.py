@@ -18,9 +18,9 @@ import trio
 from svc.http.callers.authentication import Caller
 from svc.http.schema import IdentifyAnswer
 from svc.http.server.messages import Request
+from svc.kernel.net.trace_context import TraceContext, span_of, trace_fields
 from svc.kernel.values.histogram import REQUEST_S, Histogram, HistogramStatistics
 from svc.kernel.values.refusals import Refusal
-from svc.kernel.values.trace_context import TraceContext, span_of, trace_fields
 
 log = structlog.get_logger()
 

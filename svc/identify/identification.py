@@ -38,10 +38,10 @@ from svc.identify.records import REPLAYED_MS, Document, Event
 from svc.identify.report import read_report
 from svc.identify.scoring.score import Score, group_triggers
 from svc.identify.useragent import read_agent
+from svc.kernel.net.trace_context import TraceContext, trace_fields
 from svc.kernel.tenants.billing import price_micros
 from svc.kernel.values.environments import Environment, Platform
 from svc.kernel.values.refusals import Refusal
-from svc.kernel.values.trace_context import TraceContext, trace_fields
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,9 +22,9 @@ from svc.identify.network.facts import Range
 from svc.identify.tables.events import EVENTS
 from svc.identify.tables.visitors import VISITOR_COUNTS, VISITORS
 from svc.kernel.limits.ratelimit import LimitShares
+from svc.kernel.net.addresses import Address
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.engine import EngineError, StoreFullError
-from svc.kernel.values.addresses import Address
 from svc.kernel.work.mailbox import SLICE_S, Mailbox, OverloadedError, Reply
 from svc.world import World
 from tests.support.live import PUBLIC_ADDRESS, report

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.kernel.values.addresses import client_address, is_public, parse_ip
+from svc.kernel.net.addresses import client_address, is_public, parse_ip
 
 TRUSTED = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
 

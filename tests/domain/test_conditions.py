@@ -16,7 +16,7 @@ from svc.features.rules.language.conditions import compiled, known
 from svc.features.rules.language.cost import BUDGET
 from svc.features.rules.language.evaluation import Evaluation, Values
 from svc.features.rules.language.language import MAX_LENGTH, VARIABLES, ConditionError, declared
-from svc.kernel.values.addresses import read_address
+from svc.kernel.net.addresses import read_address
 from tests.support.effort import LONG
 
 WINDOWS = {"1h": 1, "24h": 2, "30d": 7}

@@ -11,7 +11,7 @@ from svc.identify.network.facts import (
     kind_of_network,
     read_network,
 )
-from svc.kernel.values.addresses import Address
+from svc.kernel.net.addresses import Address
 
 
 class Finding:

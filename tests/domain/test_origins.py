@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.kernel.values.origins import normalize_origin, normalize_pattern, origin_allowed
+from svc.kernel.net.origins import normalize_origin, normalize_pattern, origin_allowed
 
 
 @pytest.mark.parametrize(

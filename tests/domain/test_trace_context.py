@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.kernel.values.trace_context import MAX_STATE, TraceContext, read_trace
+from svc.kernel.net.trace_context import MAX_STATE, TraceContext, read_trace
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 SPAN = "00f067aa0ba902b7"

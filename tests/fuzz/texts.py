@@ -22,9 +22,9 @@ from svc.identify.model import Agent, ClientHints, Report, RequestFacts
 from svc.identify.records import RETENTION_MS
 from svc.identify.useragent import read_agent, read_hints
 from svc.kernel.access.credentials import Credential, issue_secret, parse
-from svc.kernel.values.addresses import client_address, is_trusted, parse_ip
+from svc.kernel.net.addresses import client_address, is_trusted, parse_ip
+from svc.kernel.net.origins import MAX_LENGTH, normalize_origin, normalize_pattern, origin_allowed
 from svc.kernel.values.cursor import read_cursor, write_cursor
-from svc.kernel.values.origins import MAX_LENGTH, normalize_origin, normalize_pattern, origin_allowed
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.timestamps import read_timestamp, timestamp
 from tests.fuzz.target import AWKWARD_TEXT, Target, mutated, mutated_text

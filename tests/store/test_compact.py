@@ -14,13 +14,14 @@ from svc.features.upgrade import compact as compacting
 from svc.features.upgrade.compact import PARTIAL, Compacted, compact
 from svc.identify.tables.events import DOCUMENTS
 from svc.identify.tables.visitors import STATISTICS
-from svc.kernel.store.directory import DirectoryError, open_directory
+from svc.kernel.store.directory import open_directory
 from svc.kernel.store.engine import CheckDepth
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.steps import QUIET, Steps
 from svc.kernel.store.store import Store
 from svc.kernel.tenants.tables import BALANCES
+from svc.kernel.values.errors import DirectoryError
 from svc.world import World
 from tests.spec.automation import Automation
 from tests.spec.test_erasure import identified, marked, tell_later

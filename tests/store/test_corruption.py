@@ -22,7 +22,6 @@ from bench.rot import PAGE, structure
 from svc.features.tables import TABLES
 from svc.features.upgrade.migrations import MIGRATIONS
 from svc.identify.tables.visitors import STATISTICS, VISITOR_IDS
-from svc.kernel.store.directory import DirectoryError
 from svc.kernel.store.engine import CheckDepth, EngineError
 from svc.kernel.store.group import Write
 from svc.kernel.store.lmdb.meta_pages import check_meta_pages
@@ -34,6 +33,7 @@ from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
 from svc.kernel.store.tables import META
 from svc.kernel.tenants.tables import BALANCES
+from svc.kernel.values.errors import DirectoryError
 from tests.support.process import run
 from tests.support.worlds import inline
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from svc.kernel.store.directory import DirectoryError, Opened, open_directory, risky_modes
+from svc.kernel.store.directory import Opened, open_directory, risky_modes
+from svc.kernel.values.errors import DirectoryError
 from svc.world import World
 
 PEPPER = b"p" * 32

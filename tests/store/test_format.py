@@ -31,11 +31,11 @@ from svc.identify.tables.accounts import VELOCITY
 from svc.identify.tables.visitors import BLOCKS, VISITORS
 from svc.identify.velocity.counts import VelocityRow
 from svc.kernel.access.tables import KEYS
-from svc.kernel.store import held_files as files
 from svc.kernel.store.engine import KeyRange
+from svc.kernel.store.files import held_files as files
+from svc.kernel.store.files.serve_lock import sole_process
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.reading import read_only
-from svc.kernel.store.serve_lock import sole_process
 from svc.kernel.store.tables import META
 from svc.world import World
 from tests.domain.matching_world import START_MS, features_of

@@ -23,7 +23,7 @@ from svc.features.upgrade.upgrade import FOLDER, Upgraded, upgrade
 from svc.identify.matching import Statistics, StatisticsUpdate
 from svc.identify.queries.learned import PRODUCTION, load_class, load_statistics
 from svc.identify.tables.visitors import STATISTICS
-from svc.kernel.store.directory import DirectoryError, open_directory
+from svc.kernel.store.directory import open_directory
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.schema.codec import Opaque
 from svc.kernel.store.schema.schema import Migration
@@ -33,6 +33,7 @@ from svc.kernel.store.store import StoreFullError
 from svc.kernel.store.tables import META
 from svc.kernel.store.versions import NewerStoreError, OlderStoreError
 from svc.kernel.tenants.tables import BALANCES
+from svc.kernel.values.errors import DirectoryError
 from svc.world import World
 from tests.domain.matching_world import features_of
 from tests.store.release import RELEASED, unpack

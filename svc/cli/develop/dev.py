@@ -28,10 +28,10 @@ from svc.features.organizations.command import create_organization
 from svc.features.webhooks.commands.forwarding import FOLDER
 from svc.features.webhooks.commands.loopback_certificate import loopback_certificate
 from svc.kernel.config import Config, ConfigError
+from svc.kernel.net.addresses import read_bind
 from svc.kernel.store.directory import Opened
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.organization import Organization
-from svc.kernel.values.addresses import read_bind
 from svc.kernel.values.fields import A_REPORT
 from svc.serve.service import Service
 from svc.serve.serving import run_until_signaled, sockets_for

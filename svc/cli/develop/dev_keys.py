@@ -17,8 +17,8 @@ from svc.command.output import CommandError
 from svc.features.keys.command import issue_key, key_of_secret, read_origins, revoke_key
 from svc.kernel.access import key_jobs as keys
 from svc.kernel.access.credentials import ApiKey
-from svc.kernel.store import durable_files
 from svc.kernel.store.directory import Opened
+from svc.kernel.store.files import durable_files
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.organization import Organization

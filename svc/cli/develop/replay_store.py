@@ -27,9 +27,9 @@ from svc.identify.scoring.weights import StoredWeights
 from svc.identify.tables.weights import WEIGHTS
 from svc.identify.velocity.counts import KINDS
 from svc.kernel.config import Config
-from svc.kernel.store import held_files as files
 from svc.kernel.store.directory import Opened, open_directory
-from svc.kernel.store.serve_lock import sole_process
+from svc.kernel.store.files import held_files as files
+from svc.kernel.store.files.serve_lock import sole_process
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.environments import Platform
 from svc.kernel.values.refusals import Refusal

@@ -33,6 +33,7 @@ from svc.features.organizations.command import create_organization
 from svc.http.server.listening import open_sockets
 from svc.http.server.server import open_listeners
 from svc.kernel.config import Config, ConfigError
+from svc.kernel.net.addresses import read_bind
 from svc.kernel.store.directory import (
     AFTER_LOSS,
     STORE_LOST,
@@ -47,12 +48,11 @@ from svc.kernel.store.directory import (
     risky_modes,
 )
 from svc.kernel.store.engine import EngineError
+from svc.kernel.store.files.serve_lock import holder_of
 from svc.kernel.store.lmdb import witness
 from svc.kernel.store.reading import OlderFileError
 from svc.kernel.store.schema.codec import CorruptionError
-from svc.kernel.store.serve_lock import holder_of
 from svc.kernel.store.tables import META
-from svc.kernel.values.addresses import read_bind
 from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.timestamps import utc
 from svc.serve.service import Service

@@ -25,7 +25,7 @@ from svc.http.waiting import Obstructed, can_serve
 from svc.identify.useragent import load_patterns
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.limits.ratelimit import DividedBuckets, MemoryBuckets
-from svc.kernel.store.directory import DirectoryError, Opened, is_initialized
+from svc.kernel.store.directory import Opened, is_initialized
 from svc.kernel.store.engine import EngineError, UnavailableError
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.postgresql.cluster.clock import NEXT_STEP, ClockOffset, offset_now_s
@@ -41,7 +41,7 @@ from svc.kernel.store.postgresql.rehearsal import rehearse_now
 from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.kernel.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
 from svc.kernel.store.versions import NewerStoreError
-from svc.kernel.values.errors import OperatorError
+from svc.kernel.values.errors import DirectoryError, OperatorError
 from svc.kernel.work.leader import Leadership
 from svc.kernel.work.watch.clock import BEHIND_MS
 from svc.serve.metrics.nodes import NodeSources

@@ -25,8 +25,8 @@ from svc.http.waiting import Obstructed, can_serve
 from svc.identify.network_data.watch import NetworkWatch
 from svc.identify.useragent import load_patterns
 from svc.kernel.config import Config
-from svc.kernel.store import held_files as files
 from svc.kernel.store.directory import last_write_ms
+from svc.kernel.store.files import held_files as files
 from svc.kernel.store.installation import clock_confirmation
 from svc.kernel.store.lmdb import witness
 from svc.kernel.store.lmdb.holders import state_of

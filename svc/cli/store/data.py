@@ -27,7 +27,7 @@ from svc.identify.network_data.kept import locked_folder
 from svc.identify.network_data.lookup import BuiltInRanges, NetworkData, is_stale
 from svc.identify.network_data.sources import SOURCES
 from svc.kernel.config import Config
-from svc.kernel.values.addresses import read_address
+from svc.kernel.net.addresses import read_address
 from svc.kernel.values.timestamps import utc
 from svc.world import World
 

@@ -26,12 +26,13 @@ from svc.kernel.access import key_jobs as keys
 from svc.kernel.access.credentials import ApiKey, digest
 from svc.kernel.config import ConfigError
 from svc.kernel.limits.ratelimit import DEFAULT_LIMIT_PER_S
-from svc.kernel.store import durable_files
-from svc.kernel.store.directory import DirectoryError, Opened
+from svc.kernel.store.directory import Opened
+from svc.kernel.store.files import durable_files
 from svc.kernel.store.installation import claim_region
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.tables import META
 from svc.kernel.tenants.organization import Organization
+from svc.kernel.values.errors import DirectoryError
 from svc.kernel.values.struct_fields import named
 from svc.world import World
 

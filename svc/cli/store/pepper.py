@@ -13,13 +13,14 @@ from svc.command.help import CommandGroup, examples
 from svc.command.output import CommandError, data_option, json_option, settings, show
 from svc.kernel.access.key_jobs import revoke_all_keys
 from svc.kernel.config import Config
-from svc.kernel.store.directory import DirectoryError, Opened, is_initialized, refuse_without_data
+from svc.kernel.store.directory import Opened, is_initialized, refuse_without_data
 from svc.kernel.store.engine import EngineError
+from svc.kernel.store.files.serve_lock import sole_process
 from svc.kernel.store.installation import put_new_pepper
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.postgresql.connection.url import StoreUrl
-from svc.kernel.store.serve_lock import sole_process
 from svc.kernel.tenants import queries as lookups
+from svc.kernel.values.errors import DirectoryError
 from svc.world import World
 
 

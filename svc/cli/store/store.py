@@ -23,10 +23,10 @@ from svc.identify.indexing.jobs import rebuild
 from svc.kernel.config import Config
 from svc.kernel.store.directory import refuse_without_data
 from svc.kernel.store.engine import Engine
+from svc.kernel.store.files.serve_lock import sole_process
 from svc.kernel.store.opening import engine_at
 from svc.kernel.store.postgresql.connection.url import StoreUrl, is_store_url
 from svc.kernel.store.reading import read_only, read_only_database
-from svc.kernel.store.serve_lock import sole_process
 from svc.world import World, elapsed_s
 
 

@@ -21,9 +21,9 @@ from svc.identify.queries.velocity import row_of, shown_row
 from svc.identify.records import Event
 from svc.identify.tables.visitors import ERASURES, VISITOR_IDS
 from svc.identify.velocity.counts import EnvironmentKind, VelocityRow, account_digest, country_digest, kind_of
+from svc.kernel.net.addresses import is_within
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.addresses import is_within
 from svc.kernel.values.environments import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import DAY_MS
 

@@ -21,7 +21,7 @@ from svc.identify.model import LABELS, RULE_ACTIONS
 from svc.identify.queries.events import MAX_KEYS, EventMatch, UnreadableEvent, event_page, positions, read_all
 from svc.identify.queries.visitors import Activity, activity, counted_from_ms
 from svc.identify.scoring.signals import CATALOGUE
-from svc.kernel.values.addresses import parse_ip
+from svc.kernel.net.addresses import parse_ip
 from svc.kernel.values.environments import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import is_visitor_id
 from svc.world import World

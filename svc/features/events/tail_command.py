@@ -27,8 +27,8 @@ from svc.features.feed.pages import FeedPage, FeedPages
 from svc.identify.events.listing import CursorScope, Position
 from svc.identify.index.queries import Scope
 from svc.identify.queries.events import EventMatch, UnreadableEvent, listed_row
-from svc.kernel.store import durable_files
 from svc.kernel.store.directory import Opened
+from svc.kernel.store.files import durable_files
 from svc.kernel.store.store import Store
 from svc.kernel.values.cursor import cursors_key
 from svc.kernel.values.environments import ENVIRONMENTS

@@ -28,7 +28,7 @@ from svc.features.feed.jobs import close
 from svc.identify.events.listing import Filters, Position
 from svc.identify.index.queries import Scope
 from svc.identify.queries.events import EventMatch, UnreadableEvent
-from svc.kernel.store import durable_files
+from svc.kernel.store.files import durable_files
 from svc.kernel.store.store import Store
 from svc.kernel.values.environments import ENVIRONMENTS
 from svc.kernel.values.timestamps import timestamp

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from svc.command.output import CommandError, standard_output
-from svc.kernel.store import durable_files
+from svc.kernel.store.files import durable_files
 
 _PREFIX, _SUFFIX = ".svc-export-", ".partial"
 PARTIAL = f"{_PREFIX}*{_SUFFIX}"

@@ -54,13 +54,13 @@ from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
 from svc.identify.velocity.counts import Velocity
 from svc.kernel.access.key_jobs import note_use
 from svc.kernel.limits.quotas import Holding, Quota, Quotas, may_archive, may_identify, row_bytes, seconds_to_midnight
+from svc.kernel.net.origins import origin_allowed
 from svc.kernel.store.snapshot import Late, Transaction
 from svc.kernel.tenants.billing import LedgerEntry, refused_for_money
 from svc.kernel.tenants.holding_jobs import add, ask
 from svc.kernel.tenants.ledger_jobs import enter
 from svc.kernel.tenants.queries import balance, find_key, is_removed, known_balance, organization, share_in_force
 from svc.kernel.tenants.tables import BALANCES
-from svc.kernel.values.origins import origin_allowed
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal, over_day, over_share
 from svc.kernel.values.struct_fields import record_of

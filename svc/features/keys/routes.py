@@ -36,11 +36,11 @@ from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.http.rows import encoded
 from svc.kernel.access import key_jobs as keys
 from svc.kernel.access.credentials import ApiKey, KeyKind, digest, new_key
+from svc.kernel.net.origins import normalize_pattern
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.cursor import List, read_cursor, write_cursor
 from svc.kernel.values.environments import PLATFORMS, Platform
-from svc.kernel.values.origins import normalize_pattern
 from svc.kernel.values.refusals import Detail, Refusal, invalid
 from svc.kernel.values.struct_fields import body_of
 from svc.kernel.values.timestamps import unix_ms

@@ -17,10 +17,10 @@ from typing import Final, Literal, get_args
 import msgspec
 
 from svc.identify.velocity.names import ACCOUNT_ID
-from svc.kernel.values.addresses import LONGEST_LITERAL, parse_ip, read_address
+from svc.kernel.net.addresses import LONGEST_LITERAL, parse_ip, read_address
+from svc.kernel.net.origins import normalize_origin
 from svc.kernel.values.encodings import base62
 from svc.kernel.values.ids import is_visitor_id
-from svc.kernel.values.origins import normalize_origin
 
 ListKind = Literal["visitor", "account", "address", "country", "asn", "origin", "tag"]
 LIST_KINDS: tuple[ListKind, ...] = get_args(ListKind)

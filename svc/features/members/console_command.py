@@ -18,11 +18,11 @@ from svc.kernel.access.credentials import ApiKey, digest
 from svc.kernel.access.roles import KEY_ROLES, KeyRole
 from svc.kernel.access.session_jobs import put_link
 from svc.kernel.access.sessions import LONGEST_LINK_MINUTES, SESSION_MS, ConsoleLink, new_token
+from svc.kernel.net.origins import is_loopback, normalize_origin
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.installation import claim_region
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.organization import Organization
-from svc.kernel.values.origins import is_loopback, normalize_origin
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 

@@ -21,8 +21,8 @@ from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.kernel.access.credentials import digest
 from svc.kernel.access.members import INVITATION_MS, MEMBER_PREFIX, Member, canonical_email
 from svc.kernel.access.sessions import new_token
+from svc.kernel.net.origins import normalize_origin
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.origins import normalize_origin
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.values.timestamps import timestamp

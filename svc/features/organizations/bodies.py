@@ -19,6 +19,7 @@ from svc.identify.scoring.signals import MAX_WEIGHT, Mode, SignalGroup, default_
 from svc.identify.scoring.weights import LARGEST_THRESHOLD, SMALLEST_THRESHOLD
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.access.roles import KeyRole
+from svc.kernel.net.origins import MAX_ORIGINS
 from svc.kernel.values.environments import Environment, Platform
 from svc.kernel.values.fields import (
     A_KEY_ID,
@@ -34,7 +35,6 @@ from svc.kernel.values.fields import (
     about,
     id_form,
 )
-from svc.kernel.values.origins import MAX_ORIGINS
 from svc.kernel.values.struct_fields import body_of, present
 from svc.kernel.values.timestamps import timestamp
 

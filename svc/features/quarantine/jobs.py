@@ -24,7 +24,7 @@ from svc.identify.model import LABELS
 from svc.identify.queries.events import event_if_readable
 from svc.identify.recording.holdings import report_bytes
 from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS, HOURS, LATE_EVENTS
-from svc.kernel.store import durable_files
+from svc.kernel.store.files import durable_files
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction

@@ -43,11 +43,11 @@ from svc.features.webhooks.records import EventType, webhook_environment
 from svc.identify.model import SUBJECTS, Label, Subject
 from svc.identify.records import Event
 from svc.identify.tables.events import EVENTS
+from svc.kernel.net.trace_context import TraceContext
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal, invalid
-from svc.kernel.values.trace_context import TraceContext
 
 
 class Reviewed(NamedTuple):

@@ -45,9 +45,9 @@ from svc.identify.queries import events, records
 from svc.identify.queries import visitors as visitor_views
 from svc.identify.queries.events import EventMatch
 from svc.identify.queries.visitors import Activity, sum_of
+from svc.kernel.net.addresses import parse_ip
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.addresses import parse_ip
 from svc.kernel.values.cursor import read_cursor, write_cursor
 from svc.kernel.values.environments import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import is_visitor_id

@@ -1,6 +1,6 @@
 """Where a webhook may go: the form of a target URL, and which addresses may be dialed (decisions 8.7).
 
-What may live here: rules about targets. The table of special networks is that of `svc.kernel.values.addresses`; what
+What may live here: rules about targets. The table of special networks is that of `svc.kernel.net.addresses`; what
 an operator may open beside it, and what nobody may, is said here.
 """
 
@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 from urllib.parse import quote
 
-from svc.kernel.values.addresses import Address, is_public, read_address
-from svc.kernel.values.metadata_addresses import METADATA_ADDRESSES, Networks
-from svc.kernel.values.origins import normalize_origin
+from svc.kernel.net.addresses import Address, is_public, read_address
+from svc.kernel.net.metadata_addresses import METADATA_ADDRESSES, Networks
+from svc.kernel.net.origins import normalize_origin
 
 MAX_URL_LENGTH = 2048
 """Characters of a target URL."""

@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple, Protocol, get_args
 
 import msgspec
 
+from svc.kernel.net.trace_context import TraceContext
 from svc.kernel.values.environments import Environment
-from svc.kernel.values.trace_context import TraceContext
 
 EventType = Literal[
     "identification.completed",

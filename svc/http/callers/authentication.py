@@ -29,11 +29,11 @@ from svc.kernel.access.credentials import ApiKey, Credential, KeyKind, beginning
 from svc.kernel.access.members import Member
 from svc.kernel.access.roles import Permission, may
 from svc.kernel.access.sessions import Session
+from svc.kernel.net.addresses import client_address
+from svc.kernel.net.origins import MAX_LENGTH, normalize_origin, origin_allowed
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.organization import Organization
-from svc.kernel.values.addresses import client_address
-from svc.kernel.values.origins import MAX_LENGTH, normalize_origin, origin_allowed
 from svc.kernel.values.refusals import Refusal
 
 MAX_PLATFORM_LENGTH = 64

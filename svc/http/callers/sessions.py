@@ -15,10 +15,10 @@ from svc.http.callers.visitor_facts import HeaderMap
 from svc.kernel.access.credentials import digest
 from svc.kernel.access.session_jobs import find_session, key_digest
 from svc.kernel.access.sessions import organization_of
+from svc.kernel.net.addresses import is_trusted, read_address
+from svc.kernel.net.origins import is_loopback, normalize_origin
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
-from svc.kernel.values.addresses import is_trusted, read_address
-from svc.kernel.values.origins import is_loopback, normalize_origin
 from svc.kernel.values.refusals import Refusal
 
 ConnectionSecurity = Literal["https", "loopback", "insecure"]

@@ -14,8 +14,8 @@ from svc.identify.model import HeaderContext, RequestFacts
 from svc.identify.network.request_headers import read_fetch_metadata
 from svc.identify.useragent import read_hints
 from svc.kernel.access.credentials import ApiKey
-from svc.kernel.values.addresses import client_address, is_public, is_trusted, read_address
-from svc.kernel.values.origins import is_loopback, normalize_origin
+from svc.kernel.net.addresses import client_address, is_public, is_trusted, read_address
+from svc.kernel.net.origins import is_loopback, normalize_origin
 from svc.kernel.values.refusals import Detail, Issue, Refusal
 
 HeaderMap = Mapping[str, str]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import trio
 
-from svc.kernel.values.addresses import read_bind
+from svc.kernel.net.addresses import read_bind
 
 FIRST_DESCRIPTOR = 3
 """Of those that systemd passes (sd_listen_fds(3))."""

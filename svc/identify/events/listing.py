@@ -17,7 +17,7 @@ from svc.identify.model import LABELS, RULE_ACTIONS, Level, VisitorKind
 from svc.identify.records import Event
 from svc.identify.scoring.signals import CATALOGUE
 from svc.identify.velocity.names import ACCOUNT_ID, ACTION
-from svc.kernel.values.addresses import parse_ip
+from svc.kernel.net.addresses import parse_ip
 from svc.kernel.values.cursor import read_cursor, write_cursor
 from svc.kernel.values.environments import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import DAY_MS, is_rule_id, is_visitor_id

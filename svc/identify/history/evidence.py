@@ -23,7 +23,7 @@ from blake3 import blake3
 
 from svc.identify.model import Attribute, Observation
 from svc.identify.network.timezones import country_of_zone
-from svc.kernel.values.addresses import read_address
+from svc.kernel.net.addresses import read_address
 from svc.kernel.values.ids import ordered_digest
 
 if TYPE_CHECKING:

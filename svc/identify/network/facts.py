@@ -18,7 +18,7 @@ import msgspec
 
 from svc.identify.data import read_tables
 from svc.identify.model import Network
-from svc.kernel.values.addresses import Address, is_public, read_address
+from svc.kernel.net.addresses import Address, is_public, read_address
 
 RELAYS = frozenset({"Apple Private Relay"})
 """Providers whose exits are privacy relays: they hide the person and keep the region."""

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from socket import AF_INET, AF_INET6, inet_pton
 
 from svc.identify.network_data import NetworkFileError
-from svc.kernel.values.addresses import Address
+from svc.kernel.net.addresses import Address
 
 MAX_RANGES = 8_000_000
 """Lines with an address that one list may have: about 1 GB while it is read, 64 MB when it is (IPv4)."""

@@ -17,7 +17,7 @@ from svc.identify.network.facts import Known, Range
 from svc.identify.network_data.folder import AsList, FilesInUse, ListFile
 from svc.identify.network_data.lists import crowded_networks
 from svc.identify.network_data.mmdb import Database
-from svc.kernel.values.addresses import Address
+from svc.kernel.net.addresses import Address
 
 SOURCE = "built-in ranges"
 _RESERVED_OR_UNKNOWN = ("reserved", "unknown")

@@ -20,7 +20,7 @@ import maxminddb
 from svc.identify.data import read_tables
 from svc.identify.network.facts import AutonomousSystem, Country
 from svc.identify.network_data import NetworkFileError
-from svc.kernel.values.addresses import Address
+from svc.kernel.net.addresses import Address
 
 COUNTRY_NAMES = read_tables("countries", dict[str, str])
 """ISO 3166-1 alpha-2 code -> short English name."""

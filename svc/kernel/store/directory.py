@@ -21,8 +21,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from svc.kernel.store import durable_files
 from svc.kernel.store.engine import EngineError, OpenEngine
+from svc.kernel.store.files import durable_files
 from svc.kernel.store.installation import PEPPER_BYTES, pepper_mark
 from svc.kernel.store.lmdb.environment import DEFAULT_MAP_BYTES
 from svc.kernel.store.opening import engine_at, open_store, version_of
@@ -30,7 +30,7 @@ from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
 from svc.kernel.store.tables import META
-from svc.kernel.values.errors import OperatorError
+from svc.kernel.values.errors import DirectoryError
 from svc.world import RunSync, wall_clock_ms
 
 NO_STORE = "{} holds no store of this service; `svc org create` makes one, and `svc store move` fills one"
@@ -43,10 +43,6 @@ AFTER_LOSS = (
 )
 _WRITABLE = "{0} can be written by everybody, who could put other data or another pepper in its place: chmod o-w {0}"
 _PEPPER_MISSING = "the pepper {} is missing, so no key could be checked: put it back, or name it with SVC_PEPPER_FILE"
-
-
-class DirectoryError(OperatorError):
-    """The directory cannot be used; the message says what to do."""
 
 
 class NotInitializedError(DirectoryError):

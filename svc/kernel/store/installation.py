@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from svc.kernel.access.tables import KEYS
-from svc.kernel.store import durable_files
+from svc.kernel.store.files import durable_files
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.store import Store
 from svc.kernel.store.tables import META

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from svc.kernel.store.directory import NO_STORE, DirectoryError
+from svc.kernel.store.directory import NO_STORE
 from svc.kernel.store.engine import CheckDepth, Engine, EngineError, MissingTableError
 from svc.kernel.store.lmdb.engine import FileSize, LmdbEngine, ReaderSlot
 from svc.kernel.store.opening import engine_at, version_of
@@ -21,6 +21,7 @@ from svc.kernel.store.schema.schema import installed
 from svc.kernel.store.steps import Steps
 from svc.kernel.store.store import ReadTransaction
 from svc.kernel.store.versions import NewerStoreError
+from svc.kernel.values.errors import DirectoryError
 
 
 class OlderFileError(DirectoryError):

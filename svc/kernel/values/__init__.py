@@ -1,1 +1,1 @@
-"""Small values and their spelling: ids, times, addresses, texts, errors. Pure."""
+"""Small values and their spelling: ids, times, texts, errors. Pure."""

@@ -23,3 +23,7 @@ class OperatorError(Exception):
     def line(self) -> str:
         """The text that the command line prints after `svc: `; `str()` unless a subclass adds what to do."""
         return str(self)
+
+
+class DirectoryError(OperatorError):
+    """The directory cannot be used; the message says what to do."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from svc.kernel.net.trace_context import TraceContext
 from svc.kernel.values.environments import Environment
-from svc.kernel.values.trace_context import TraceContext
 
 NOTIFIABLE = frozenset({401, 402, 413, 422, 429})
 """Statuses of refusals that make an event, where the key was recognized."""

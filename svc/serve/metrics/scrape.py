@@ -11,7 +11,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from svc.http.server.messages import Reply, Request
-from svc.kernel.values.addresses import parse_ip, read_bind
+from svc.kernel.net.addresses import parse_ip, read_bind
 from svc.serve.metrics.exposition import Format, negotiated
 
 PATH = b"/metrics"

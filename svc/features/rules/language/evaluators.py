@@ -28,7 +28,7 @@ from svc.features.rules.language.values import (
     read_time_zone,
     read_timestamp,
 )
-from svc.kernel.values.addresses import read_address
+from svc.kernel.net.addresses import read_address
 
 
 def evaluator(tree: Node) -> Evaluator:

@@ -21,10 +21,10 @@ from svc.identify.network.timezones import country_codes
 from svc.identify.scoring.signals import CATALOGUE
 from svc.identify.velocity.counts import MOST, OTHERS, SUBJECTS, WINDOWS, EnvironmentKind
 from svc.identify.velocity.names import ACCOUNT_ID, ACTION
-from svc.kernel.values.addresses import parse_ip
+from svc.kernel.net.addresses import parse_ip
+from svc.kernel.net.origins import normalize_origin
 from svc.kernel.values.environments import ENVIRONMENTS, Platform
 from svc.kernel.values.ids import is_visitor_id
-from svc.kernel.values.origins import normalize_origin
 
 
 class Fault(NamedTuple):

@@ -13,9 +13,9 @@ from uuid import UUID
 import msgspec
 
 from svc.features.webhooks.records import EventType, WebhookEnvironment, WebhookEvent
+from svc.kernel.net.trace_context import TraceContext
 from svc.kernel.values.fields import about
 from svc.kernel.values.timestamps import timestamp
-from svc.kernel.values.trace_context import TraceContext
 
 VERSION = 1
 

@@ -63,11 +63,11 @@ from svc.features.webhooks.tables import (
     WEBHOOK_EVENTS,
 )
 from svc.identify.records import Event
+from svc.kernel.net.trace_context import TraceContext
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import organization as find_organization
 from svc.kernel.values.partitions import EndpointKey
-from svc.kernel.values.trace_context import TraceContext
 
 if TYPE_CHECKING:
     from svc.identify.identification import Submission

@@ -48,6 +48,7 @@ from svc.features.webhooks.tables import (
     REMOVED_ENDPOINTS,
     WEBHOOK_EVENTS,
 )
+from svc.kernel.net.trace_context import TraceContext
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import organization as find_organization
@@ -55,7 +56,6 @@ from svc.kernel.values.ids import made_at_ms
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import sent
-from svc.kernel.values.trace_context import TraceContext
 
 MAX_OVERLAP_HOURS = 168
 

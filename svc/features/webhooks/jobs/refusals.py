@@ -8,10 +8,10 @@ from svc.features.webhooks.jobs.deliveries import enqueue
 from svc.features.webhooks.records import webhook_environment
 from svc.features.webhooks.refused import Noted, note, notify
 from svc.features.webhooks.tables import REFUSALS
+from svc.kernel.net.trace_context import TraceContext
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refused_requests import RefusedRequest
-from svc.kernel.values.trace_context import TraceContext
 
 
 class Notified(NamedTuple):

@@ -22,7 +22,7 @@ import trio
 
 from svc.features.webhooks.addresses import Target
 from svc.features.webhooks.queues import ENDPOINT_SLOTS
-from svc.kernel.values.addresses import Address
+from svc.kernel.net.addresses import Address
 
 _NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _HEAD = re.compile(rf"POST /[!-~]* HTTP/1\.1\r\n(?:{_NAME}: [!-~](?:[ -~]*[!-~])?\r\n)+\r\n")

@@ -12,7 +12,7 @@ from functools import partial
 
 import trio
 
-from svc.kernel.values.addresses import read_address
+from svc.kernel.net.addresses import read_address
 
 LOOKUP_LIMIT_S = 3
 """For one name."""

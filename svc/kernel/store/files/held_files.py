@@ -12,7 +12,7 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from svc.kernel.store.directory import DirectoryError
+from svc.kernel.values.errors import DirectoryError
 
 BLOCK_BYTES = 4 << 20
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
-from svc.kernel.values.addresses import Address
+from svc.kernel.net.addresses import Address
 
 METADATA = {
     "169.254.169.254": "AWS, Google Cloud, Azure and others",

@@ -48,11 +48,8 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True):
     """A browser on Chromium that adds noise to images by itself."""
     ported_webkit: bool = False
     """WebKit on a system that is not Apple's, such as WebKitGTK: it shares Apple's disguises, not its constants."""
-
-    @property
-    def desktop(self) -> bool:
-        """Whether it names a system and neither iOS nor Android; an iPad that asks for desktop pages counts as one."""
-        return self.system is not None and not (self.ios or self.android)
+    desktop: bool = False
+    """It names a system and neither iOS nor Android; an iPad that asks for desktop pages counts as one."""
 
 
 def read_claimed(user_agent: str | None) -> Claimed:
@@ -77,6 +74,7 @@ def _read(text: str) -> Claimed:
         pure_chrome=_PURE_CHROME.search(text) is not None,
         adds_noise=any(name in text for name in _ADDS_NOISE),
         ported_webkit="AppleWebKit/" in text and found is None and system != "apple",
+        desktop=system is not None and not (ios or android),
     )
 
 

@@ -149,10 +149,13 @@ def write_changes(writer: Writer, changes: Changes) -> None:
     `EngineError`.
     """
     for table, rows in changes.items():
-        keys = sorted(rows)
-        writer.put_many(table, [(key, raw) for key in keys if (raw := rows[key]) is not None])
-        for key in keys:
-            if rows[key] is None:
+        in_order = sorted(rows.items())
+        if None in rows.values():
+            writer.put_many(table, [(key, raw) for key, raw in in_order if raw is not None])
+        else:
+            writer.put_many(table, in_order)  # pyright: ignore[reportArgumentType]  none of them is None
+        for key, raw in in_order:
+            if raw is None:
                 writer.delete(table, key)
 
 

@@ -218,7 +218,11 @@ class Recording(Overlay):
         """See `Reader.get`. Reading a row that was updated records a read of the row below."""
         own = self.changes.get(table)
         if own is None or key not in own:
-            return self._get_below(table, key)
+            row_key = table, key
+            raw = self._reads.get(row_key, _UNKNOWN)
+            if raw is _UNKNOWN:
+                raw = self._reads[row_key] = self.below.get(table, key)
+            return raw
         made = self._updates.get((table, key))
         if made is not None:
             self._reads[table, key] = made.before
@@ -236,10 +240,9 @@ class Recording(Overlay):
 
     def _get_below(self, table: str, key: bytes) -> Raw:
         row_key = table, key
-        raw = self._reads.get(row_key, _UNKNOWN)
-        if raw is _UNKNOWN:
-            raw = self._reads[row_key] = self.below.get(table, key)
-        return raw
+        if row_key not in self._reads:
+            self._reads[row_key] = self.below.get(table, key)
+        return self._reads[row_key]
 
     def _range_below(self, asked: KeyRange) -> Iterator[tuple[bytes, bytes]]:
         found = _Range(asked, [], [])

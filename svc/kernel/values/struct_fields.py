@@ -26,7 +26,7 @@ def body_of(body: type[B], *records: msgspec.Struct, **others: Any) -> B:
     out if the field is optional, else `null`. Raises `TypeError` if a required field is missing.
     """
     fields = {
-        name: None if value is None else shape(value)
+        name: value if shape is None or value is None else shape(value)
         for record in records
         for name, read, shape, nothing in _plan(body, type(record))
         if name not in others and ((value := read(record)) is not None or nothing is not UNSET)
@@ -73,12 +73,12 @@ def sent(value: T | UnsetType) -> T | None:
 @cache
 def _plan(
     body: type[msgspec.Struct], record: type[msgspec.Struct]
-) -> tuple[tuple[str, Callable[[Any], Any], Callable[[Any], Any], Any], ...]:
-    """(field of the body, how it is read, how it is written, its default) of each that the record has."""
+) -> tuple[tuple[str, Callable[[Any], Any], Callable[[Any], Any] | None, Any], ...]:
+    """(field of the body, how it is read, how it is written or `None`, its default) of each that the record has."""
     known = _known(record)
     return tuple(
         (
-            (field.name, attrgetter(field.name), _as_it_is, field.default)
+            (field.name, attrgetter(field.name), None, field.default)
             if field.name in known
             else (field.name, attrgetter(f"{field.name}_ms"), timestamp, field.default)
         )
@@ -101,7 +101,3 @@ def _shared(
 
 def _known(record: type[msgspec.Struct]) -> set[str]:
     return {*record.__struct_fields__, *(name for name, value in vars(record).items() if isinstance(value, property))}
-
-
-def _as_it_is(value: Any) -> Any:
-    return value

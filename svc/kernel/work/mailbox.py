@@ -120,13 +120,15 @@ class Mailbox(Generic[M]):
             self._running_since = trio.current_time()
         if self.source is not None:
             await self._gather(min(limit, self._capacity))
-        taken = [self._turns.take() for _ in range(min(limit, self._turns.items))]
+        taken: list[M] = []
+        now = trio.current_time()
+        for _ in range(min(limit, self._turns.items)):
+            handed_over_at, message = self._turns.take()
+            self._waits_s.observe(now - handed_over_at)
+            taken.append(message)
         self._writers.unpark(count=len(taken))
         self._batches += 1
-        now = trio.current_time()
-        for handed_over_at, _ in taken:
-            self._waits_s.observe(now - handed_over_at)
-        return [message for _, message in taken]
+        return taken
 
     def close(self) -> None:
         """Accept no more messages; those in the mailbox are still read. Wake every task that waits in `put`

@@ -166,7 +166,10 @@ class Table(Generic[V]):
 
     def decode(self, key: bytes, raw: bytes) -> V:
         """Return the value that was stored under the packed key. Raises `CorruptionError`."""
-        return self.value.decode(self.verify_checksum(key, raw))
+        body = raw[4:]
+        if crc32(body, crc32(key, self._seed)).to_bytes(4) != raw[:4]:  # not called: each read of a row comes here
+            raise self._corrupt(key)
+        return self.value.decode(body)
 
     def verify_checksum(self, key: bytes, raw: bytes) -> bytes:
         """Return the value's bytes without the checksum. Raises `CorruptionError` if they or the key are not what was
@@ -174,8 +177,11 @@ class Table(Generic[V]):
         """
         body = raw[4:]
         if crc32(body, crc32(key, self._seed)).to_bytes(4) != raw[:4]:
-            raise CorruptionError(f"a row of {self.name} fails its check: {key.hex()}")
+            raise self._corrupt(key)
         return body
+
+    def _corrupt(self, key: bytes) -> CorruptionError:
+        return CorruptionError(f"a row of {self.name} fails its check: {key.hex()}")
 
     @cached_property
     def _seed(self) -> int:

@@ -41,6 +41,7 @@ from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.support.live import ORIGIN, Live, live_service, report
 from tests.support.ports import free_port
 from tests.support.process import read_until
+from tools import import_graph
 from tools.reference import PAGES, PLACES
 from tools.report_fields import field_rows
 from tools.words import LIMIT, sections, words
@@ -85,6 +86,11 @@ def prose(path: Path) -> str:
 def test_a_generated_page_is_up_to_date(name: str):
     written = (ROOT / PLACES[name]).read_text()
     assert written == PAGES[name](), "it is out of date: make reference"
+
+
+def test_the_picture_of_imports_is_up_to_date():
+    drawn = import_graph.picture(import_graph.arrows(import_graph.of_checkout()))
+    assert drawn in blocks("internals/README.md", "mermaid")
 
 
 def test_the_example_settings_file_is_valid_and_has_every_setting(tmp_path: Path):

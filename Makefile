@@ -103,7 +103,7 @@ accuracy: venv
 # Looks at the captures, user agents and addresses of the shared data beside the project. NETWORK=DIR to measure the
 # databases in a folder, too.
 detection: venv
-	$(BIN)/python -m bench.detection --data ../shared/data $(if $(NETWORK),--network $(NETWORK))
+	$(BIN)/python -m bench.detection $(if $(NETWORK),--network $(NETWORK))
 
 # What of the documentation is generated from the program. A test tells when it is out of date.
 reference: web

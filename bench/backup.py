@@ -1,21 +1,17 @@
-"""What backups cost, and what is lost without them: following, per identification; snapshot, check and restore of a
-large store; and how much of what was answered goes with a node, of which nothing is left but a followed backup.
+"""What backups cost, and what is lost without them.
 
-Following: one service answers 32 keep-alive clients, in turn without and with a follower; CPU of the service and of
-the follower per request. Sizes: a store of valid rows is made until its file is so large; then `svc backup`, `svc
-check` and `svc restore` run as processes of their own, and how long they take and their memory is printed. Last,
-how much the file of a busy service grows while a snapshot of it is copied.
+`sizes`: a store of valid rows is made until its file is so large; then `svc backup`, `svc check` and `svc restore` run
+as processes of their own, and how long they take and their memory is printed. `loss`: how much of what was answered
+goes with a node, of which nothing is left but a followed backup.
 
-    python -m bench.backup follow [--seconds 6] [--rounds 3]
-    python -m bench.backup sizes [--gib 1] [--directory DIR]
-    python -m bench.backup loss [--kills 30] [--seed 1]
+    python -m bench.backup sizes [--gib 1.0] [--directory DIR]
+    python -m bench.backup loss [--kills 30] [--seed 1] [--directory DIR]
 
 `sizes` takes about four times --gib of the disk of DIR (the temporary directory), and gives it back.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -33,9 +29,8 @@ from typing import Any, NamedTuple
 import trio
 
 from bench.events import A_COMMIT, DAY_MS, DAYS, REPORTS, WEIGHTS, event, record
-from bench.identify import Server, prepare, report_body
-from bench.load import CLIENTS, Measured, requests, run
 from bench.reports import device_report
+from bench.usage import read_options
 from svc.features.organizations.command import create_organization
 from svc.identify.events.archive import deflate
 from svc.identify.matching import Visitor
@@ -53,8 +48,6 @@ from tests.support.drill import Drill, Loss, TimedJournal, lose_the_node
 from tests.support.process import PROGRAM
 
 EVENTS_A_VISITOR = 10
-LOAD_S = 12.0
-"""Of load around one snapshot, to see the file grow."""
 
 
 class Used(NamedTuple):
@@ -68,78 +61,12 @@ class Used(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("what", choices=("follow", "sizes", "loss"))
-    parser.add_argument("--seconds", type=float, default=6, help="of each measurement of `follow`")
-    parser.add_argument("--rounds", type=int, default=3, help="pairs of measurements")
-    parser.add_argument("--gib", type=float, default=1, help="size of the store of `sizes`")
-    parser.add_argument("--kills", type=int, default=30, help="of service and follower, of `loss`")
-    parser.add_argument("--seed", type=int, default=1, help="of the moments of `loss`")
-    parser.add_argument("--directory", type=Path, default=Path(tempfile.gettempdir()))
-    options = parser.parse_args()
+    options = read_options(__doc__)
     with tempfile.TemporaryDirectory(prefix="svc-bench-", dir=options.directory) as directory:
-        if options.what == "follow":
-            follow(Path(directory), options.seconds, options.rounds)
-        elif options.what == "sizes":
+        if options.what == "sizes":
             sizes(Path(directory), options.gib)
         else:
             trio.run(loss, Path(directory), options.kills, options.seed)
-
-
-def follow(directory: Path, seconds: float, rounds: int) -> None:
-    """The same load on the same service, without and with a follower in turn."""
-    data, destination = directory / "data", directory / "backup"
-    api_key = prepare(str(data))
-    bodies = [report_body(number, token=True) for number in range(2000)]
-    service = Server.serving(data, "--metrics-bind", "")
-    rows: list[tuple[float, float, float]] = []
-    print(f"{CLIENTS} clients, {rounds} rounds of {seconds:g} s each\n")
-    print(f"{'':14}{'req/s':>8}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'follower us':>13}")
-    for number in range(rounds + 1):
-        alone, alone_us, _ = _measured(service, None, api_key, bodies, seconds if number else 2, number)
-        follower = Server(*PROGRAM, "backup", str(destination), "--follow", "--data", str(data))
-        _wait_for_snapshot(destination, number)
-        followed, followed_us, follower_us = _measured(
-            service, follower, api_key, bodies, seconds if number else 2, number
-        )
-        follower.stop()
-        _svc("backup", "--unfollow", "--data", str(data))
-        if number:  # the first round warms caches up
-            _line("alone", alone, alone_us, 0)
-            _line("followed", followed, followed_us, follower_us)
-            rows.append((followed_us / alone_us, followed_us - alone_us, follower_us))
-    service.stop()
-    ratio, more, beside = (statistics.median(column) for column in zip(*rows, strict=True))
-    written = sum(path.stat().st_size for path in destination.glob("*.log"))
-    print(
-        f"\nfollowed, the service uses {ratio:.3f} x the CPU per request: {more:+.0f} us; the follower {beside:.0f} us"
-    )
-    print(f"{written / 1e6:.0f} MB of segments")
-
-
-def _measured(
-    service: Server, follower: Server | None, api_key: str, bodies: list[bytes], seconds: float, seed: int
-) -> tuple[Measured, float, float]:
-    """(load, CPU of the service per request in us, that of the follower)"""
-    before, before_follower = sum(service.cpu()), 0.0 if follower is None else sum(follower.cpu())
-    measured = run(service.port, requests(api_key, bodies, random.randrange(2**32) + seed), seconds)
-    used = 1e6 * (sum(service.cpu()) - before) / measured.requests
-    beside = 0.0 if follower is None else 1e6 * (sum(follower.cpu()) - before_follower) / measured.requests
-    return measured, used, beside
-
-
-def _line(name: str, measured: Measured, cpu_us: float, follower_us: float) -> None:
-    rate = measured.requests / measured.seconds
-    print(f"{name:14}{rate:8.0f}{measured.p50_ms:9.2f}{measured.p99_ms:9.2f}{cpu_us:9.0f}{follower_us:13.0f}")
-
-
-def _wait_for_snapshot(destination: Path, known: int) -> None:
-    """A follower begins when it has made the next snapshot."""
-    deadline = time.monotonic() + 60
-    while len(list(destination.glob("snapshot-*"))) <= known:
-        if time.monotonic() > deadline:
-            raise SystemExit("the follower made no snapshot within a minute")
-        time.sleep(0.05)
 
 
 def sizes(directory: Path, gib: float) -> None:
@@ -160,8 +87,6 @@ def sizes(directory: Path, gib: float) -> None:
     shutil.rmtree(directory / "restored")
     shutil.rmtree(destination)
     _timed("backup --verify full", "backup", str(destination), "--verify", "full", "--data", str(data))
-    shutil.rmtree(destination)
-    _growth(data, destination)
 
 
 async def loss(directory: Path, kills: int, seed: int) -> None:
@@ -237,28 +162,6 @@ def _visitor(visitor_id: str, at_ms: int) -> Visitor:
     )
 
 
-def _growth(data: Path, destination: Path) -> None:
-    """Load a service on the large store for a while, twice: alone, then with a snapshot begun in the middle."""
-    api_key = prepare(str(data))
-    bodies = [report_body(number, token=True) for number in range(2000)]
-    service = Server.serving(data, "--metrics-bind", "")
-    file = data / "store" / "data.mdb"
-    print(f"\n{'file of a service under load':30}{'grew MB':>9}{'req/s':>9}{'p99 ms':>9}")
-    run(service.port, requests(api_key, bodies, 1), 2)
-    for name in ("alone", "during a snapshot"):
-        before = file.stat().st_blocks
-        copying: subprocess.Popen[bytes] | None = None
-        if name != "alone":
-            command = [*PROGRAM, "backup", str(destination), "--data", str(data), "--json"]
-            copying = subprocess.Popen(command, stdout=subprocess.PIPE)
-        measured = run(service.port, requests(api_key, bodies, 2), LOAD_S)
-        grown = (file.stat().st_blocks - before) * 512 / 1e6
-        print(f"{name:30}{grown:9.0f}{measured.requests / measured.seconds:9.0f}{measured.p99_ms:9.1f}")
-        if copying is not None:
-            copying.communicate(timeout=3600)
-    service.stop()
-
-
 def _timed(name: str, *arguments: str) -> Used:
     began = time.perf_counter()
     process = subprocess.Popen([*PROGRAM, *arguments, "--json"], stdout=subprocess.PIPE)
@@ -293,10 +196,6 @@ class _Anonymous(threading.Thread):
                 return
             held = next((line for line in lines if line.startswith("RssAnon:")), "RssAnon: 0 kB")
             self.most_mb = max(self.most_mb, int(held.split()[1]) / 1e3)
-
-
-def _svc(*arguments: str) -> None:
-    subprocess.run([*PROGRAM, *arguments, "--json"], check=True, capture_output=True)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,11 @@ A bounded generator fills a store with events of the last 29 days: real records 
 of 2 kB, a tenth as many visitors as events, a few of them busy. Then one client asks a server of its own, over HTTP:
 pages, filters, two filters together. Statistics are summed in this process, from the counters.
 
-    python -m bench.events [--events 10000 100000 1000000] [--requests 400]
+    python -m bench.events [--events 1000000...] [--requests 400]
 """
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import json
 import random
@@ -23,29 +22,26 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
-from bench.identify import ENVIRONMENT, Server
 from bench.measures import quantile
 from bench.reports import device_report
+from bench.serving import ENVIRONMENT, Server
+from bench.usage import read_options
 from svc.features.keys.command import issue_key
 from svc.features.organizations.command import create_organization
-from svc.features.retention.jobs import EVENTS_A_STEP, expired_by_key
 from svc.features.tables import TABLES
 from svc.identify.events.archive import deflate
-from svc.identify.events.hour_counts import sum_of
 from svc.identify.index.queries import Scope
-from svc.identify.indexing.jobs import rebuild_indexes, step
+from svc.identify.indexing.jobs import step
 from svc.identify.model import EventSignal, EventTrigger, Level, Verdict
 from svc.identify.network_data.mmdb import COUNTRY_NAMES
 from svc.identify.queries.events import put_event
-from svc.identify.queries.hours import hours
 from svc.identify.records import Document, Event, WeightsSnapshot
 from svc.identify.scoring.score import default_weights
-from svc.identify.tables.events import DOCUMENTS, EVENTS
+from svc.identify.tables.events import DOCUMENTS
 from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.reading import read_only
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.tenants.tables import ORGANIZATIONS
 from svc.kernel.values.environments import ENVIRONMENTS
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World, twenty_characters
@@ -86,10 +82,7 @@ class AttemptRecord(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--events", type=int, nargs="+", default=[1_000_000], help="sizes of stores, one after another")
-    parser.add_argument("--requests", type=int, default=400, help="of each kind")
-    options = parser.parse_args()
+    options = read_options(__doc__)
     ENVIRONMENT["SVC_READ_RATE"] = "0"
     for count in options.events:
         with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
@@ -106,59 +99,6 @@ def measure(directory: Path, count: int, requests: int) -> None:
         ask(server, made, requests)
     finally:
         server.stop()
-    statistics(directory / "store", requests)
-    sweep(directory)
-    rebuild(directory)
-
-
-def statistics(directory: Path, times: int) -> None:
-    """What the statistics of 30 days take: every hour is read, and all are summed."""
-    taken_ms: list[float] = []
-    hours_read = 0
-    with read_only(directory, live=True) as store:
-        for _ in range(times):
-            began = time.process_time()
-            with store.read() as snapshot:
-                found = hours(snapshot, 1, "production", World.real().now_ms() - 30 * DAY_MS, World.real().now_ms())
-            total = sum_of(counts for _, counts in found)
-            taken_ms.append((time.process_time() - began) * 1000)
-            hours_read = len(found)
-    taken_ms.sort()
-    print(
-        f"statistics of 30 days: {hours_read} hours, {total.identifications:,} events, "
-        f"CPU p50 {quantile(taken_ms, 0.5):.2f} ms, p99 {quantile(taken_ms, 0.99):.2f} ms"
-    )
-
-
-def rebuild(directory: Path) -> None:
-    """What `svc store rebuild-indexes` takes."""
-    world = World.real()
-    found = open_directory(directory, world.run_sync, world.entropy)
-    began, cpu = time.perf_counter(), time.process_time()
-    rebuilt = found.store.change_log(rebuild_indexes)
-    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
-    found.store.close()
-    print(f"rebuild: {rebuilt:,} events in {seconds:.1f} s ({cpu:.1f} s of CPU)\n")
-
-
-def sweep(directory: Path) -> None:
-    """What one batch of the retention sweeper takes, on the disk: some of the oldest, as if days had passed."""
-    world = World.real()
-    found = open_directory(directory, world.run_sync, world.entropy)
-    now_ms = world.now_ms() + 4 * DAY_MS
-    with found.store.read() as snapshot:
-        ((number,), _), *_ = snapshot.scan(ORGANIZATIONS)
-        task = next(task for task in expired_by_key(snapshot, number, now_ms) if task.name == EVENTS.name)
-    taken_ms: list[float] = []
-    start: tuple[Any, ...] | None = task.start
-    while start is not None and len(taken_ms) < BATCHES_SWEPT:
-        began = time.perf_counter()
-        start = found.store.write_one_now(partial(task.step, start)).resume
-        taken_ms.append((time.perf_counter() - began) * 1000)
-    found.store.close()
-    taken_ms.sort()
-    middle, last = quantile(taken_ms, 0.5), quantile(taken_ms, 0.99)
-    print(f"\nsweeper: {len(taken_ms)} batches of {EVENTS_A_STEP} events, p50 {middle:.2f} ms, p99 {last:.2f} ms")
 
 
 def fill(directory: Path, count: int) -> AttemptRecord:
@@ -303,7 +243,7 @@ def ask(server: Server, made: AttemptRecord, requests: int) -> None:
         spent = 0.0
         for number in range(-20, requests):  # the first ones warm caches up
             if number == 0:
-                spent = sum(server.cpu())
+                spent = server.cpu_s()
             path = "/api/v1" + question()
             began = time.perf_counter()
             connection.request("GET", path, headers={"x-api-key": made.secret})
@@ -315,7 +255,7 @@ def ask(server: Server, made: AttemptRecord, requests: int) -> None:
                 refused += response.status != 200
         times.sort()
         p50, p99 = quantile(times, 0.5), quantile(times, 0.99)
-        cpu_ms = 1000 * (sum(server.cpu()) - spent) / requests
+        cpu_ms = 1000 * (server.cpu_s() - spent) / requests
         print(f"{name:22}{p50:8.2f}{p99:8.2f}{cpu_ms:8.2f}{size / requests:10,.0f}{refused:9}")
 
 

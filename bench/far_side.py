@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import trio
 import trustme
 
-from bench.identify import report_body
 from bench.load import requests
+from bench.serving import report_body
 from svc.features.webhooks.transport.resolver import system_lookup
 from tests.support.receivers import HOSTILE, Play, never_reads
 

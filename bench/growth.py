@@ -9,7 +9,6 @@ of every identification and answers. Bytes are whole pages, as the store's file 
 
 from __future__ import annotations
 
-import argparse
 import random
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -23,6 +22,7 @@ import trio
 
 from bench.reports import device_report, submitted
 from bench.retention import EPOCH_MS, Everywhere
+from bench.usage import read_options
 from svc.features.events.change_jobs import supplement
 from svc.features.identification.transaction import Recorded, identify
 from svc.features.organizations.jobs import create_organization
@@ -255,11 +255,7 @@ def lines(sizes: dict[str, int], counts: dict[str, int]) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--identifications", type=int, default=10_000)
-    parser.add_argument("--new", type=float, default=0.1, help="share of the visits that are a device's first")
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+    options = read_options(__doc__)
     with TemporaryDirectory(prefix="svc-bench-") as name:
         growth = Growth(Path(name), options.new, options.seed)
         growth.live(options.identifications)

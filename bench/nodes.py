@@ -4,7 +4,7 @@ It starts a database with fsync, 1 to 3 nodes (`svc serve`) and, for a delay, a 
 and ends them all. Clients send visits of the web SDK over connections that they keep, each its next one when it has its
 response. Every device has visited once before the measurement begins. Each cell has a new database.
 
-    python -m bench.nodes [--quick] [--seconds 6] [--nodes 2] [--organizations 1] [--delay 0.5] [--json FILE]
+    python -m bench.nodes [--quick] [--seconds S] [--devices N] [--nodes N...] [--organizations N...] [--delay MS...]
 
 `--quick` tries the cells with few requests; the others choose some of them, and may be repeated. The delay is the round
 trip to the database, beside what loopback takes; what it came to is measured, and printed.
@@ -33,9 +33,10 @@ import msgspec
 
 from bench.delay import Delay, Late
 from bench.load import Measured, run
-from bench.measures import cpu_s
+from bench.measures import cpu_s, family
 from bench.sdk_visits import SdkVisits
-from bench.workers import Running
+from bench.serving import prepare
+from bench.usage import read_options
 from svc.features.keys.command import issue_key
 from svc.features.organizations.command import create_organization
 from svc.kernel.config import Config
@@ -103,15 +104,6 @@ class Row(msgspec.Struct, frozen=True):
     """Until it had its turn."""
 
 
-class Report(msgspec.Struct, frozen=True):
-    """What `--json` writes."""
-
-    about: str
-    cores: int
-    """Of the machine."""
-    rows: list[Row]
-
-
 class Sizes(NamedTuple):
     """How much is measured."""
 
@@ -161,9 +153,11 @@ class Bench:
         """Start what a cell needs, load it, and end it."""
         with tempfile.TemporaryDirectory(prefix="svc-bench-") as name, ExitStack() as stack:
             if cell.workers:
-                running = Running(Path(name), cell.workers)
-                stack.callback(running.server.kill_all, ())
-                return self._loaded(cell, [running.api_key], [running.server], running.cpu_s, None, 0.0)
+                api_key = prepare(name)
+                server = Served(Path(name), SVC_WORKERS=str(cell.workers), SVC_LOG_REQUESTS="none")
+                stack.callback(server.kill_all, ())
+                server.wait_until_said("serving", cell.workers)
+                return self._loaded(cell, [api_key], [server], lambda: sum(map(cpu_s, family(server.pid))), None, 0.0)
             database = stack.enter_context(self._cluster.database())
             keys = self._organizations(Path(name), self._cluster.url(database), cell.organizations)
             delay = self._delay(cell.delay_ms, database) if cell.delay_ms else None
@@ -231,8 +225,7 @@ class Bench:
 
 def server_cpu_of(cluster: Cluster) -> float:
     """Seconds that the server and its sessions have used, those that have ended included."""
-    children = Path(f"/proc/{cluster.pid}/task/{cluster.pid}/children").read_text().split()
-    return cpu_s(cluster.pid, with_ended=True) + sum(cpu_s(int(child)) for child in children)
+    return cpu_s(cluster.pid, with_ended=True) + sum(map(cpu_s, family(cluster.pid)[1:]))
 
 
 def _row(
@@ -331,36 +324,23 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--seconds", type=float, help="of each cell, 6 without it")
-    parser.add_argument("--devices", type=int, help="2,000 without it")
-    parser.add_argument("--nodes", type=int, action="append", help="only the cells with so many; 0 = LMDB")
-    parser.add_argument("--organizations", type=int, action="append", help="only these")
-    parser.add_argument("--delay", type=float, action="append", metavar="MS", help="only these")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="the rows as JSON, too")
-    options = parser.parse_args()
+    options = read_options(__doc__)
     sizes = QUICK if options.quick else FULL
     sizes = Sizes(options.seconds or sizes.seconds, options.devices or sizes.devices)
     for number in (signal.SIGTERM, signal.SIGALRM):
         signal.signal(number, _end)
     signal.alarm(WITHIN_S)
-    _measure_all(Bench(sizes), _chosen(options), options.json)
+    _measure_all(Bench(sizes), _chosen(options))
 
 
-def _measure_all(bench: Bench, chosen: Sequence[Cell], file: Path | None) -> None:
-    """Prints each row when it is there; what was measured is in the file, also where it ends early."""
-    rows: list[Row] = []
+def _measure_all(bench: Bench, chosen: Sequence[Cell]) -> None:
+    """Prints each row when it is there."""
     try:
-        about = bench.described()
-        print(about, end="\n\n")
+        print(bench.described(), end="\n\n")
         print("| " + " | ".join(COLUMNS) + " |\n" + "|---:" * len(COLUMNS) + "|", flush=True)
         for cell in chosen:
-            rows.append(bench.measure(cell))
-            print("| " + " | ".join(show(rows[-1]) for show in COLUMNS.values()) + " |", flush=True)
-            if file is not None:
-                report = Report(about, os.cpu_count() or 1, rows)
-                file.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1))
+            row = bench.measure(cell)
+            print("| " + " | ".join(show(row) for show in COLUMNS.values()) + " |", flush=True)
     finally:
         bench.close()
     for delay_ms, late in bench.late.items():

@@ -7,8 +7,10 @@ in each store; after each group the index is made as far as the indexer would ma
 take turns, group by group, so that what else the machine does meets all of them. What was written is what this process
 handed to the kernel (`/proc/self/io`), and by table the pages that differ between two commits (`page_changes`).
 
-    python -m bench.pages [--visitors 0 100000 1000000] [--groups 60] [--group 20] [--returning 0.7] \
-        [--scratch DIR] [--json FILE] [--plot docs/images/pages.svg]
+    python -m bench.pages [--visitors 0 100000 1000000] [--events 10] [--groups 60] [--group 20] [--returning 0.7]
+        [--random-ids] [--web-sdk] [--seed 1] [--scratch DIR] [--json FILE] [--plot FILE]
+
+A visitor has `--events`. `--random-ids`: nonces and idempotency keys are no UUIDv7. `--web-sdk`: reports of 20 kB.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from bench.page_changes import PageChanges, Written, trees
 from bench.page_fill import Countries
 from bench.page_plot import Bar, Panel, draw
 from bench.page_visits import Visits
+from bench.usage import read_options
 from svc.identify.identification import assess
 
 TARGET_KB = 50
@@ -228,21 +231,7 @@ def _plot(reports: list[Report], panels: list[str]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--visitors", type=int, nargs="+", default=[0, 100_000, 1_000_000])
-    parser.add_argument("--events", type=int, default=10, help="for each visitor")
-    parser.add_argument("--groups", type=int, default=60)
-    parser.add_argument("--group", type=int, nargs="+", default=[20], help="sizes of a group, one after another")
-    parser.add_argument("--returning", type=float, default=0.7)
-    parser.add_argument("--random-ids", action="store_true", help="nonces and idempotency keys are no UUIDv7")
-    parser.add_argument("--web-sdk", action="store_true", help="reports of 20 kB, as the web SDK sends them")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--scratch", type=Path, default=None, help="a folder on the disk that is meant")
-    parser.add_argument("--json", type=Path, default=None, help="where the figures go")
-    parser.add_argument("--plot", type=Path, default=None, help="where the picture of them goes")
-    parser.add_argument("--panels", nargs="+", choices=PANELS, default=PANELS, help="of the picture")
-    parser.add_argument("--plot-of", type=Path, nargs="*", default=[], help="draw these figures, and measure nothing")
-    options = parser.parse_args()
+    options = read_options(__doc__)
     reports = [
         report for file in options.plot_of for report in msgspec.json.decode(file.read_bytes(), type=list[Report])
     ]

@@ -8,7 +8,6 @@ deferred report, an `Idempotency-Key` or a challenge. The sweeper runs each virt
 
 from __future__ import annotations
 
-import argparse
 import logging
 import random
 import statistics
@@ -24,6 +23,7 @@ import structlog
 import trio
 
 from bench.reports import device_report, submitted
+from bench.usage import read_options
 from svc.features.events.change_jobs import supplement
 from svc.features.identification.transaction import Recorded, identify
 from svc.features.organizations.jobs import create_organization
@@ -171,10 +171,7 @@ def _prepare(transaction: Transaction) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--days", type=int, default=90)
-    parser.add_argument("--visits-an-hour", type=int, default=4)
-    options = parser.parse_args()
+    options = read_options(__doc__)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     with TemporaryDirectory(prefix="svc-bench-") as directory:
         months = Months(Path(directory), visits_an_hour=options.visits_an_hour, durable=True)

@@ -4,12 +4,12 @@ The store is made by `bench.workplace_store` where the folder has none: half an 
 service serves it. Lists are asked over HTTP with a session of the console, one question after the other; screens are
 opened in headless Chromium; a client identifies, in turn without analysts and beside ten who open a screen each second.
 
-    python -m bench.workplace DIRECTORY [--events 1000000] [--only lists,screens,identify]
+    python -m bench.workplace DIRECTORY [--events 1000000] [--requests 20] [--lists NAME...] [--screens NAME...]
+        [--only lists,screens,identify]
 """
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import json
 import random
@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from bench.identify import ENVIRONMENT, Server
 from bench.measures import quantile
 from bench.reports import sdk_report
+from bench.serving import ENVIRONMENT, Server
+from bench.usage import read_options
 from bench.workplace_store import ORIGIN, Workplace
 from svc.features.lists.tables import LISTS
 from svc.identify.tables.events import EVENTS
@@ -73,14 +74,7 @@ class Some(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("directory", type=Path, help="of the store, which stays")
-    parser.add_argument("--events", type=int, default=1_000_000)
-    parser.add_argument("--requests", type=int, default=20, help="of each list")
-    parser.add_argument("--lists", nargs="*", default=[], help="some of them, by their names in the table")
-    parser.add_argument("--screens", nargs="*", default=[], help="some of them")
-    parser.add_argument("--only", default="lists,screens,identify")
-    options = parser.parse_args()
+    options = read_options(__doc__)
     ENVIRONMENT.update(SETTINGS)
     if not (options.directory / "store").exists():
         Workplace(options.directory, options.events, DAYS).build()
@@ -231,7 +225,7 @@ def lists(server: Server, directory: Path, some: Some, requests: int, wanted: li
         spent = 0.0
         for number in range(-3, requests):
             if number == 0:
-                spent = sum(server.cpu())
+                spent = server.cpu_s()
             began = time.perf_counter()
             status, body = session.get(question())
             if number < 0:
@@ -240,7 +234,7 @@ def lists(server: Server, directory: Path, some: Some, requests: int, wanted: li
             assert status == 200, f"{name}: {status} {body[:300]!r}"
             size += len(body)
             further += b'"next_cursor"' in body or b'"is_complete":false' in body
-        cpu_ms = 1000 * (sum(server.cpu()) - spent) / requests
+        cpu_ms = 1000 * (server.cpu_s() - spent) / requests
         times.sort()
         p50, p99 = quantile(times, 0.5), quantile(times, 0.99)
         print(

@@ -222,8 +222,8 @@ def test_every_promise_was_measured_by_a_command_that_exists_at_a_commit_with_a_
         else:
             module = ROOT / Path(*words[2].split("."))
             source = module.with_suffix(".py") if module.with_suffix(".py").exists() else module / "__main__.py"
-            options = [word for word in words[3:] if word.startswith("--")]
-            assert [one for one in options if f'"{one}"' not in source.read_text()] == [], command
+            text, options = source.read_text(), [word for word in words[3:] if word.startswith("--")]
+            assert [one for one in options if f'"{one}"' not in text and f"[{one}" not in text] == [], command
 
 
 def test_the_pages_for_users_are_short_enough_to_read():

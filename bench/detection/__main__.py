@@ -1,6 +1,6 @@
 """Everything that is measured of facts and signals, as tables.
 
-    python -m bench.detection --data ../shared/data [--network DIR]
+    python -m bench.detection [--data ../shared/data] [--network DIR]
 
 Automation on captures of browsers, false alarms on plain ones and on people's fingerprints, user agents, addresses,
 the cost of detection, and reports that mean harm.
@@ -8,25 +8,19 @@ the cost of detection, and reports that mean harm.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
 from bench.detection.automation import captures_table, cost_table, people_table, read_captures
 from bench.detection.hostile import hostile_table
 from bench.detection.network import lists_table, network_table
 from bench.detection.useragents import useragent_table
+from bench.usage import read_options
 
 FOLDERS = ("bots", "browsers", "linkage", "network", "useragents")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.detection", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help=f"folder with {', '.join(FOLDERS)}")
-    parser.add_argument("--network", type=Path, metavar="DIR", help="folder of databases, as DATA/network")
-    options = parser.parse_args(arguments)
+    options = read_options(__doc__, arguments)
     missing = [name for name in FOLDERS if not (options.data / name).is_dir()]
     if missing:
         raise SystemExit(f"no folder {missing[0]} in {options.data}; name the folder with --data")

@@ -1,13 +1,10 @@
 """Automation on real captures: what fires on each automated browser, what on each plain one, and what looking costs.
 
-    python -m bench.detection.automation --data ../shared/data
-
 Everything runs as in production: the adapters, the user agent's reader, detection. Costs are CPU time of this process.
 """
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import time
@@ -169,20 +166,3 @@ def _microseconds(step: Callable[[int], object], places: int) -> float:
         for place in range(places):
             step(place)
     return 1e6 * (time.process_time() - started) / (ROUNDS * places)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with bots/ and browsers/")
-    options = parser.parse_args(arguments)
-    if not (options.data / "bots").is_dir():
-        raise SystemExit(f"no folder bots in {options.data}; name the folder with --data")
-    captures = read_captures(options.data)
-    print(captures_table(captures, "automated").text())
-    print(f"\n{captures_table(captures, 'plain').text()}")
-    print(f"\n{people_table(options.data).text()}")
-    print(f"\n{cost_table(captures).text()}")
-
-
-if __name__ == "__main__":
-    main()

@@ -9,7 +9,6 @@ errors are never shown.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import itertools
 import json
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.linkage.tables import Table
+from bench.usage import read_options
 from svc.identify.model import Agent, Report, RequestFacts
 from svc.identify.useragent import agent as parser_of_agents
 from svc.identify.useragent import read_agent, read_hints
@@ -288,10 +288,7 @@ def _shown(value: float | None) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with useragents/")
-    parser.add_argument("--errors", type=int, default=5, metavar="N", help="groups of errors to show of each measure")
-    options = parser.parse_args(arguments)
+    options = read_options(__doc__, arguments)
     if not (options.data / "useragents").is_dir():
         raise SystemExit(f"no folder useragents in {options.data}; name the folder with --data")
     labeled = read_labeled(options.data)

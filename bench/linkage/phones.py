@@ -14,7 +14,6 @@ does with token and device id.
 
 from __future__ import annotations
 
-import argparse
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from bench.linkage.tables import Table
+from bench.usage import read_options
 from svc.identify.matching import extract
 from svc.identify.model import RequestFacts
 from svc.identify.report import read_report
@@ -461,6 +461,4 @@ def table(measured: list[Figures]) -> Table:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seeds", type=int, default=5)
-    print(table([figures(seed) for seed in range(1, parser.parse_args().seeds + 1)]).text())
+    print(table([figures(seed) for seed in range(1, read_options(__doc__).seeds + 1)]).text())

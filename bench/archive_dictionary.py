@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
 import re
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -91,29 +89,6 @@ def make() -> None:
         adler = zlib.adler32(dictionary)
         (DATA / f"{adler:08x}.dictionary").write_bytes(dictionary)
         print(f"{name} = 0x{adler:08X}  # {len(dictionary)} bytes")
-
-
-def judged() -> dict[str, list[bytes]]:
-    """What -> documents that no dictionary was made of, each with what belongs to the visit."""
-    chance = random.Random(1)
-
-    def visit(report: dict[str, Any]) -> dict[str, Any]:
-        own = {"client_token": chance.randbytes(16).hex(), "nonce": chance.randbytes(16).hex()}
-        return report | own | {"collected_at": 1_790_000_000_000 + chance.randrange(10**9)}
-
-    def timed(report: dict[str, Any]) -> dict[str, Any]:
-        parts = {name: part | {"duration": round(chance.random(), 4)} for name, part in report["components"].items()}
-        return report | {"components": parts}
-
-    web = {key: report for key, report in captured().items() if key not in MADE_OF}
-    kinds: dict[str, Callable[[str, str], bool]] = {
-        "web, the same engine": lambda name, major: bool(major) and name not in ("office", "office-twin"),
-        "web, driven": lambda name, major: not major and "firefox" not in name,
-    }
-    found = {kind: [visit(one) for key, one in web.items() if wanted(*key)] for kind, wanted in kinds.items()}
-    found["web, with durations"] = [timed(one) for one in found["web, the same engine"]]
-    found["made-up"] = [visit(device_report(number)) for number in range(200)]
-    return {kind: [_json(report) for report in reports] for kind, reports in found.items()}
 
 
 if __name__ == "__main__":

@@ -93,13 +93,7 @@ PARTS = (
     Part("webhook event", (WEBHOOK_EVENTS,), "delivery", 30),
     Part(
         "delivery and attempt",
-        (
-            DELIVERIES,
-            ATTEMPTS,
-            ATTEMPTS_BY_ENVIRONMENT,
-            ATTEMPTS_BY_EVENT,
-            ATTEMPT_COUNTS,
-        ),
+        (DELIVERIES, ATTEMPTS, ATTEMPTS_BY_ENVIRONMENT, ATTEMPTS_BY_EVENT, ATTEMPT_COUNTS),
         "delivery",
         30,
     ),
@@ -263,9 +257,7 @@ def main() -> None:
         growth.found.store.close()
         sizes = table_bytes(Path(name))
     print(f"{growth.counts}; {used / 1e6:.1f} MB used, {sum(sizes.values()) / 1e6:.1f} MB in tables")
-    status = Path("/proc/self/status").read_text()
-    anonymous_kib = int(status.partition("RssAnon:")[2].split()[0])
-    print(f"memory of this process, without the file's pages: {anonymous_kib / 1024:.0f} MiB\n")
+    print()
     print("\n".join(lines(sizes, growth.counts)))
 
 

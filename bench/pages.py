@@ -38,7 +38,6 @@ from svc.identify.identification import assess
 TARGET_KB = 50
 TARGET_THROUGHPUT = 85
 """Percent of that of an empty store."""
-PANELS = ("kb", "throughput")
 WARM_UP = 5
 """Groups before the first one that counts."""
 
@@ -151,9 +150,7 @@ class Series:
 def fill(directory: Path, visitors: int, events: int, options: argparse.Namespace) -> Visits:
     """A store of this size."""
     began = time.perf_counter()
-    devices = round(
-        1.1 * options.returning * sum(size * (groups_of(size, options) + WARM_UP) for size in options.group)
-    )
+    devices = round(1.1 * options.returning * options.group * (options.groups + WARM_UP))
     visits = Visits(
         directory, visitors, events, devices, seed=options.seed, in_time=not options.random_ids, web_sdk=options.web_sdk
     )
@@ -161,22 +158,15 @@ def fill(directory: Path, visitors: int, events: int, options: argparse.Namespac
     return visits
 
 
-def groups_of(size: int, options: argparse.Namespace) -> int:
-    """How many groups of a size: as many identifications whatever the size."""
-    return max(1, options.groups * options.group[0] // size)
-
-
-def measure(stores: Sequence[Visits], options: argparse.Namespace) -> list[list[Report]]:
-    """What groups of each size take in these stores, one size after another: for each size, and each store."""
-    found: list[list[Report]] = []
-    for size in options.group:
-        series = [Series(visits, size, options.returning) for visits in stores]
-        for number in range(-WARM_UP, groups_of(size, options)):
-            for one in series if number % 2 else reversed(series):
-                one.commit(counts=number >= 0)
-        found.append([one.report(series[0]) for one in series])
-        for one in series:
-            one.close()
+def measure(stores: Sequence[Visits], options: argparse.Namespace) -> list[Report]:
+    """What groups take in these stores, which take turns."""
+    series = [Series(visits, options.group, options.returning) for visits in stores]
+    for number in range(-WARM_UP, options.groups):
+        for one in series if number % 2 else reversed(series):
+            one.commit(counts=number >= 0)
+    found = [one.report(series[0]) for one in series]
+    for one in series:
+        one.close()
     return found
 
 
@@ -207,51 +197,39 @@ def _show(report: Report, named: dict[str, Written], total: int) -> None:
     print(flush=True)
 
 
-def _plot(reports: list[Report], panels: list[str]) -> str:
+def _plot(reports: list[Report]) -> str:
     def bars(value: Callable[[Report], float]) -> list[Bar]:
-        return [
-            Bar(f"{report.visitors:,}" if report.visitors else "empty", value(report))
-            for report in reports
-            if report.group == reports[0].group
-        ]
+        return [Bar(f"{one.visitors:,}" if one.visitors else "empty", value(one)) for one in reports]
 
-    drawn = {
-        "kb": Panel(
-            "kB written per identification", bars(lambda report: report.kb), TARGET_KB, f"target {TARGET_KB} kB"
-        ),
-        "throughput": Panel(
+    panels = [
+        Panel("kB written per identification", bars(lambda one: one.kb), TARGET_KB, f"target {TARGET_KB} kB"),
+        Panel(
             "throughput, % of the first store's",
-            bars(lambda report: 100 / report.wall_ratio),
+            bars(lambda one: 100 / one.wall_ratio),
             TARGET_THROUGHPUT,
             f"target {TARGET_THROUGHPUT} %",
         ),
-    }
-    titles = " and ".join(drawn[name].title for name in panels)
-    return draw([drawn[name] for name in panels], f"{titles}, by the visitors of a store")
+    ]
+    return draw(panels, f"{' and '.join(panel.title for panel in panels)}, by the visitors of a store")
 
 
 def main() -> None:
     options = read_options(__doc__)
-    reports = [
-        report for file in options.plot_of for report in msgspec.json.decode(file.read_bytes(), type=list[Report])
-    ]
-    if not reports:
-        sizes = [(visitors, visitors * options.events) for visitors in options.visitors]
-        with ExitStack() as stack:
-            stores: list[Visits] = []
-            for visitors, events in sizes:
-                name = stack.enter_context(TemporaryDirectory(prefix="svc-bench-pages-", dir=options.scratch))
-                stores.append(fill(Path(name), visitors, events, options))
-                stack.enter_context(closing(stores[-1].found.store))
-            for of_size in measure(stores, options):
-                reports += [
-                    msgspec.structs.replace(report, visitors=visitors, events=events)
-                    for report, (visitors, events) in zip(of_size, sizes, strict=True)
-                ]
+    sizes = [(visitors, visitors * options.events) for visitors in options.visitors]
+    with ExitStack() as stack:
+        stores: list[Visits] = []
+        for visitors, events in sizes:
+            name = stack.enter_context(TemporaryDirectory(prefix="svc-bench-pages-", dir=options.scratch))
+            stores.append(fill(Path(name), visitors, events, options))
+            stack.enter_context(closing(stores[-1].found.store))
+        reports = [
+            msgspec.structs.replace(report, visitors=visitors, events=events)
+            for report, (visitors, events) in zip(measure(stores, options), sizes, strict=True)
+        ]
     if options.json:
         options.json.write_bytes(msgspec.json.format(msgspec.json.encode(reports)) + b"\n")
     if options.plot:
-        options.plot.write_text(_plot(reports, options.panels))
+        options.plot.write_text(_plot(reports))
 
 
 if __name__ == "__main__":

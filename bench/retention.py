@@ -85,11 +85,7 @@ class Months:
         self.found.store.write_now([_prepare])
 
     async def run(
-        self,
-        days: int,
-        *,
-        visitor_days: int = 365,
-        look: Callable[[Snapshot, int], None] = lambda _, __: None,
+        self, days: int, *, visitor_days: int = 365, look: Callable[[Snapshot, int], None] = lambda _, __: None
     ) -> list[Day]:
         """Live through so many days; `look` at the store and the time after each day's last sweep."""
         told: list[Day] = []

@@ -23,7 +23,7 @@ from uuid import UUID
 import structlog
 import trio
 
-from bench.far_side import HOSTILE, Arrival, FarSide, far_side, look_up
+from bench.far_side import HOSTILE, Arrival, FarSide, far_side
 from bench.measures import memory_mib, quantile
 from bench.serving import prepare
 from bench.usage import read_options
@@ -129,7 +129,7 @@ async def serving(directory: Path, far: FarSide, transport: Transport | None = N
     shutdown = trio.Event()
     try:
         async with trio.open_nursery() as nursery:
-            service = Service(config, world, found, transport=transport, resolver=SystemResolver(look_up))
+            service = Service(config, world, found, transport=transport, resolver=SystemResolver())
             edge = await nursery.start(service.run, open_listeners(listen("127.0.0.1:0")), shutdown)
             yield Running(found, edge.addresses[0][1])
             shutdown.set()

@@ -4,8 +4,7 @@ The store is made by `bench.workplace_store` where the folder has none: half an 
 service serves it. Lists are asked over HTTP with a session of the console, one question after the other; screens are
 opened in headless Chromium; a client identifies, in turn without analysts and beside ten who open a screen each second.
 
-    python -m bench.workplace DIRECTORY [--events 1000000] [--requests 20] [--lists NAME...] [--screens NAME...]
-        [--only lists,screens,identify]
+    python -m bench.workplace DIRECTORY [--events 1000000] [--requests 20] [--only lists,screens,identify]
 """
 
 from __future__ import annotations
@@ -86,8 +85,8 @@ def main() -> None:
     server = Server.serving(options.directory)
     try:
         steps = {
-            "lists": lambda: lists(server, options.directory, some, options.requests, options.lists),
-            "screens": lambda: screens(server, options.directory, some, options.screens),
+            "lists": lambda: lists(server, options.directory, some, options.requests),
+            "screens": lambda: screens(server, options.directory, some),
             "identify": lambda: beside_analysts(server, options.directory, some, public),
         }
         for name in options.only.split(","):
@@ -213,13 +212,11 @@ def questions(some: Some, chance: random.Random) -> dict[str, Callable[[], str]]
     }
 
 
-def lists(server: Server, directory: Path, some: Some, requests: int, wanted: list[str]) -> None:
+def lists(server: Server, directory: Path, some: Some, requests: int) -> None:
     """Each question so often, one after the other."""
     session, chance = Session(server, directory, some), random.Random(6)
     print(f"{'':30}{'p50 ms':>8}{'p99 ms':>8}{'CPU ms':>8}{'bytes':>10}{'cursor':>8}")
     for name, question in questions(some, chance).items():
-        if wanted and name not in wanted:
-            continue
         times: list[float] = []
         size = further = 0
         spent = 0.0
@@ -242,7 +239,7 @@ def lists(server: Server, directory: Path, some: Some, requests: int, wanted: li
         )
 
 
-def screens(server: Server, directory: Path, some: Some, only: list[str]) -> None:
+def screens(server: Server, directory: Path, some: Some) -> None:
     """First paint of every screen, in headless Chromium."""
     names = (
         "live",
@@ -271,8 +268,6 @@ def screens(server: Server, directory: Path, some: Some, only: list[str]) -> Non
         "rounds": ROUNDS,
         "screens": asked,
     }
-    if only:
-        configuration["screens"] = {name: asked[name] for name in only}
     found = json.loads(browser().run("paint.mjs", json.dumps(configuration), timeout_s=400))
     print(f"\n{'ms, medians':14}{'opened':>9}{'longest':>9}{'server':>9}{'requests':>10}{'load':>9}")
     for name, times in found.items():

@@ -9,7 +9,7 @@ import json
 import subprocess
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -161,19 +161,6 @@ def detection_table(captures: Sequence[Capture], name: str) -> Table:
             rows[f"{kind} visits found"].append(_share(sum(is_found(*pair) for pair in those), len(those)))
     table.rows.extend((measure, *values) for measure, values in rows.items())
     return table
-
-
-def list_mistakes(captures: Sequence[Capture], shape: Shape) -> Iterator[str]:
-    """One line for each visit that is judged wrongly."""
-    for capture in captures:
-        seen = capture.observe(shape)
-        evidence = {one.signal: ",".join(one.evidence) for one in seen}
-        if capture.kind == "normal":
-            wrong = false_signals(capture, seen)
-            if wrong:
-                yield f"{shape} {capture.tag}: { ({name: evidence[name] for name in sorted(wrong)}) }"
-        elif not is_found(capture, seen):
-            yield f"{shape} {capture.tag}: not found, {evidence}"
 
 
 def visitors_table(captures: Sequence[Capture], name: str) -> Table:

@@ -41,9 +41,7 @@ def fitted_part(stream: Stream) -> Stream:
     """The stream of the devices that may be fitted on."""
     kept = [place for place, visit in enumerate(stream.visits) if not visit.held_out]
     return replace(
-        stream,
-        requests=[stream.requests[place] for place in kept],
-        visits=[stream.visits[place] for place in kept],
+        stream, requests=[stream.requests[place] for place in kept], visits=[stream.visits[place] for place in kept]
     )
 
 

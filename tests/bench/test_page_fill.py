@@ -89,12 +89,12 @@ def test_rows_made_in_bulk_are_as_many_and_as_long_as_those_of_the_service(tmp_p
 @pytest.mark.slow(3)
 @pytest.mark.long
 def test_stores_of_different_size_get_the_same_visits(tmp_path: Path):
-    options = Namespace(group=[10], groups=4, returning=0.7)
+    options = Namespace(group=10, groups=4, returning=0.7)
     with ExitStack() as stack:
         stores = [_bulk(tmp_path / str(visitors), visitors, 10 * visitors, 80) for visitors in (0, 400)]
         for visits in stores:
             stack.enter_context(closing(visits.found.store))
-        ((empty, full),) = measure(stores, options)
+        empty, full = measure(stores, options)
     assert (empty.cpu_ratio, empty.wall_ratio) == (1, 1)
     assert {name: rows for name, rows in empty.rows.items() if name.endswith("writes")} == {
         name: rows for name, rows in full.rows.items() if name.endswith("writes")

@@ -15,7 +15,7 @@ from random import Random
 from statistics import fmean
 
 from bench.linkage.identity import twins
-from bench.linkage.identity.cleared import CLEARINGS
+from bench.linkage.identity.private import CLEARINGS
 from bench.linkage.identity.world import (
     DAY_MS,
     HOUR_MS,

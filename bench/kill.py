@@ -30,7 +30,7 @@ from tests.support.acknowledged import Outcome as OfIdentifications
 from tests.support.acknowledged import killed_under_load, one_of_several_killed_under_load
 from tests.support.killed import Killed
 from tests.support.killed import Outcome as OfWebhooks
-from tests.support.killed_nodes import KilledNodes
+from tests.support.killed_nodes import VICTIMS, KilledNodes
 from tests.support.killed_nodes import Outcome as OfNodes
 from tests.support.postgresql import Cluster
 from tests.support.standby import Pair
@@ -66,7 +66,7 @@ async def _identifications(directory: Path, options: argparse.Namespace) -> OfId
 
 def _of_nodes(directory: Path, options: argparse.Namespace) -> OfNodes:
     server = Pair() if options.failover else Cluster(durable=True)
-    victims = ("database",) if options.failover else options.victims
+    victims = ("database",) if options.failover else options.victims or VICTIMS
     try:
         with server.database() as database:
             killed = KilledNodes(

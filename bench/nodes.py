@@ -27,7 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 
@@ -69,39 +69,6 @@ class Cell(msgspec.Struct, frozen=True):
     clients: int
     """In all."""
     workers: int = 0
-
-
-class Row(msgspec.Struct, frozen=True):
-    """What a cell came to. Of each identification, times are CPU in milliseconds."""
-
-    cell: Cell
-    rate: float
-    """Identifications a second."""
-    p50_ms: float
-    p99_ms: float
-    errors: int
-    node_ms: float
-    database_ms: float
-    load_ms: float
-    delay_ms: float
-    """Of the process that delays."""
-    cores: float
-    """That all of these kept busy."""
-    inside: float
-    """Requests on their way on average, by rate and latency: the clients, if both are right."""
-    round_trip_ms: float
-    """To the database and back, median without load."""
-    group: float
-    """Identifications in a group."""
-    trips: float
-    """Round trips of a group."""
-    runs: float
-    """Of a job."""
-    retries: int
-    commit_ms: float
-    """From the turn of a group until it was on disk, on average."""
-    wait_ms: float
-    """Until it had its turn."""
 
 
 class Sizes(NamedTuple):
@@ -149,7 +116,7 @@ class Bench:
         self._delays.clear()
         self._cluster.close()
 
-    def measure(self, cell: Cell) -> Row:
+    def measure(self, cell: Cell) -> dict[str, Any]:
         """Start what a cell needs, load it, and end it."""
         with tempfile.TemporaryDirectory(prefix="svc-bench-") as name, ExitStack() as stack:
             if cell.workers:
@@ -200,7 +167,7 @@ class Bench:
         service_cpu_s: Callable[[], float],
         delay: Delay | None,
         trip_ms: float,
-    ) -> Row:
+    ) -> dict[str, Any]:
         load = partial(run, [server.port for server in servers], clients=cell.clients)
         visits, devices = self._visits, self._sizes.devices
         first = load(visits.in_order(keys, 1), 60.0, most=devices, clients=min(cell.clients, devices // 2))
@@ -228,30 +195,49 @@ def server_cpu_of(cluster: Cluster) -> float:
     return cpu_s(cluster.pid, with_ended=True) + sum(map(cpu_s, family(cluster.pid)[1:]))
 
 
+FORMATS = {
+    "nodes": "", "organizations": "", "delay ms": "g", "clients": "", "rate/s": ",.0f", "p50 ms": ".1f",
+    "p99 ms": ".1f", "node ms": ".2f", "database ms": ".2f", "load ms": ".2f", "delay's ms": ".2f", "cores": ".2f",
+    "inside": ".1f", "ping ms": ".2f", "group": ".1f", "trips": ".2f", "runs": ".2f", "retries": ".0f",
+    "wait ms": ".1f", "commit ms": ".1f", "errors": "",
+}  # fmt: skip
+"""Column -> how its figure is shown."""
+
+
 def _row(
     cell: Cell, measured: Measured, refused: int, used: Sequence[float], counted: Counter[str], trip_ms: float
-) -> Row:
-    made = max(1, measured.requests)
-    rate = measured.requests / measured.seconds
+) -> dict[str, Any]:
+    """What a cell came to.
+
+    From `node ms` on: CPU of each identification, in milliseconds. `cores`: that all of these kept busy. `inside`:
+    requests on their way on average, by rate and latency, which are the clients if both are right. `group`:
+    identifications in one; `trips` its round trips; `runs` those of a job. `wait ms`: until a group had its turn, and
+    from then until it was on disk `commit ms`, on average.
+    """
+    made, rate = max(1, measured.requests), measured.requests / measured.seconds
     groups = counted["svc_database_groups_total"] or counted["svc_store_commits_total"]
     jobs = counted["svc_store_jobs_total"]
-    return Row(
-        cell,
+    figures = (
+        str(cell.nodes) if cell.nodes else f"LMDB, {cell.workers}",
+        cell.organizations,
+        cell.delay_ms,
+        cell.clients,
         rate,
         measured.p50_ms,
         measured.p99_ms,
-        measured.refused + refused,
         *(1000 * seconds / made for seconds in used),
-        cores=sum(used) / measured.seconds,
-        inside=rate * measured.mean_ms / 1000,
-        round_trip_ms=trip_ms,
-        group=jobs / max(1, groups),
-        trips=counted['svc_database_round_trips_total{of="groups"}'] / max(1, groups),
-        runs=counted["svc_database_job_runs_total"] / max(1, jobs),
-        retries=round(sum(count for name, count in counted.items() if name.startswith("svc_database_retries"))),
-        commit_ms=_mean_ms(counted, "svc_store_commit_duration_seconds"),
-        wait_ms=_mean_ms(counted, "svc_store_wait_seconds"),
+        sum(used) / measured.seconds,
+        rate * measured.mean_ms / 1000,
+        trip_ms,
+        jobs / max(1, groups),
+        counted['svc_database_round_trips_total{of="groups"}'] / max(1, groups),
+        counted["svc_database_job_runs_total"] / max(1, jobs),
+        sum(count for name, count in counted.items() if name.startswith("svc_database_retries")),
+        _mean_ms(counted, "svc_store_wait_seconds"),
+        _mean_ms(counted, "svc_store_commit_duration_seconds"),
+        measured.refused + refused,
     )
+    return dict(zip(FORMATS, figures, strict=True))
 
 
 def _mean_ms(counted: Counter[str], histogram: str) -> float:
@@ -298,31 +284,6 @@ def _counted(servers: Sequence[Served]) -> Counter[str]:
     return counted
 
 
-COLUMNS: dict[str, Callable[[Row], str]] = {
-    "nodes": lambda row: str(row.cell.nodes) if row.cell.nodes else f"LMDB, {row.cell.workers}",
-    "organizations": lambda row: str(row.cell.organizations),
-    "delay ms": lambda row: f"{row.cell.delay_ms:g}",
-    "clients": lambda row: str(row.cell.clients),
-    "rate/s": lambda row: f"{row.rate:,.0f}",
-    "p50 ms": lambda row: f"{row.p50_ms:.1f}",
-    "p99 ms": lambda row: f"{row.p99_ms:.1f}",
-    "node ms": lambda row: f"{row.node_ms:.2f}",
-    "database ms": lambda row: f"{row.database_ms:.2f}",
-    "load ms": lambda row: f"{row.load_ms:.2f}",
-    "delay's ms": lambda row: f"{row.delay_ms:.2f}",
-    "cores": lambda row: f"{row.cores:.2f}",
-    "inside": lambda row: f"{row.inside:.1f}",
-    "ping ms": lambda row: f"{row.round_trip_ms:.2f}",
-    "group": lambda row: f"{row.group:.1f}",
-    "trips": lambda row: f"{row.trips:.2f}",
-    "runs": lambda row: f"{row.runs:.2f}",
-    "retries": lambda row: str(row.retries),
-    "wait ms": lambda row: f"{row.wait_ms:.1f}",
-    "commit ms": lambda row: f"{row.commit_ms:.1f}",
-    "errors": lambda row: str(row.errors),
-}
-
-
 def main() -> None:
     options = read_options(__doc__)
     sizes = QUICK if options.quick else FULL
@@ -337,10 +298,10 @@ def _measure_all(bench: Bench, chosen: Sequence[Cell]) -> None:
     """Prints each row when it is there."""
     try:
         print(bench.described(), end="\n\n")
-        print("| " + " | ".join(COLUMNS) + " |\n" + "|---:" * len(COLUMNS) + "|", flush=True)
+        print("| " + " | ".join(FORMATS) + " |\n" + "|---:" * len(FORMATS) + "|", flush=True)
         for cell in chosen:
             row = bench.measure(cell)
-            print("| " + " | ".join(show(row) for show in COLUMNS.values()) + " |", flush=True)
+            print("| " + " | ".join(format(row[name], form) for name, form in FORMATS.items()) + " |", flush=True)
     finally:
         bench.close()
     for delay_ms, late in bench.late.items():

@@ -93,7 +93,7 @@ def slopes(samples: Sequence[Sample]) -> dict[str, float]:
 
 def main() -> None:
     arguments = read_options(__doc__)
-    with tempfile.TemporaryDirectory(dir=".") as scratch:
+    with tempfile.TemporaryDirectory(prefix="svc-bench-") as scratch:
         _soak(Path(scratch) / "data", arguments.minutes, arguments.rate, arguments.devices)
 
 

@@ -149,6 +149,7 @@ class Progress:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = read_options(__doc__, arguments)
+    options.streams = options.streams or STREAMS
     for stream in options.streams:
         if not (options.data / "linkage" / stream / "events.csv.gz").is_file():
             raise SystemExit(f"no stream {stream!r} in {options.data / 'linkage'}; name the folder with --data")

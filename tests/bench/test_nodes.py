@@ -11,7 +11,7 @@ import time
 import pytest
 
 from bench.delay import delayed
-from bench.nodes import COLUMNS, Bench, Cell, Sizes, cells
+from bench.nodes import FORMATS, Bench, Cell, Sizes, cells
 from bench.sdk_visits import SdkVisits
 
 
@@ -77,12 +77,12 @@ def test_a_cell_with_few_requests_reports_its_figures():
         row = bench.measure(Cell(nodes=2, organizations=2, delay_ms=1.0, clients=4))
     finally:
         bench.close()
-    assert row.errors == 0
-    assert row.rate > 0
-    assert 0 < row.p50_ms <= row.p99_ms
-    assert 0 < row.inside <= 4
-    assert row.node_ms > 0
-    assert row.group > 0
-    assert row.trips >= 2
+    assert row["errors"] == 0
+    assert row["rate/s"] > 0
+    assert 0 < row["p50 ms"] <= row["p99 ms"]
+    assert 0 < row["inside"] <= 4
+    assert row["node ms"] > 0
+    assert row["group"] > 0
+    assert row["trips"] >= 2
     assert bench.late[1.0].passed > 100
-    assert all(show(row) for show in COLUMNS.values())
+    assert all(format(row[name], form) for name, form in FORMATS.items())

@@ -23,7 +23,7 @@ from bench.usage import read_options
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = read_options(__doc__, arguments)
-    rows = options.rows.split(",")
+    rows = options.rows.split(",") if options.rows else [*ROWS]
     for row in rows:
         if row not in ROWS:
             raise SystemExit(f"no row {row!r}: {', '.join(ROWS)}")

@@ -19,9 +19,8 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-from bench.measures import p50_p99
 from bench.page_visits import Visits
-from bench.serving import ENVIRONMENT, Server
+from bench.serving import ENVIRONMENT, Server, timed
 from bench.usage import read_options
 from svc.features.keys.command import issue_key
 from svc.features.tables import TABLES
@@ -63,7 +62,7 @@ def measure(directory: Path, count: int, requests: int) -> None:
 
 
 def ask(server: Server, secret: str, known: list[tuple[Any, Event]], requests: int) -> None:
-    """Ask each kind of question so often, one after the other, and print how long the responses took."""
+    """Ask each kind of question so often."""
     chance = random.Random(6)
     since = {"from": timestamp(World.real().now_ms() - 29 * DAY_MS)}
     tagged = [event for _, event in known if event.tag is not None]
@@ -104,26 +103,13 @@ def ask(server: Server, secret: str, known: list[tuple[Any, Event]], requests: i
         "one event": lambda: f"/events/{UUID(bytes=chance.choice(known)[0][1])}",
     }
     connection = http.client.HTTPConnection("127.0.0.1", server.port)
-    print(f"\n{'':22}{'p50 ms':>8}{'p99 ms':>8}{'CPU ms':>8}{'bytes':>10}{'not 200':>9}")
-    for name, question in questions.items():
-        times: list[float] = []
-        size = refused = 0
-        spent = 0.0
-        for number in range(-20, requests):  # the first ones warm caches up
-            if number == 0:
-                spent = server.cpu_s()
-            path = "/api/v1" + question()
-            began = time.perf_counter()
-            connection.request("GET", path, headers={"x-api-key": secret})
-            response = connection.getresponse()
-            body = response.read()
-            if number >= 0:
-                times.append(1000 * (time.perf_counter() - began))
-                size += len(body)
-                refused += response.status != 200
-        p50, p99 = p50_p99(times)
-        cpu_ms = 1000 * (server.cpu_s() - spent) / requests
-        print(f"{name:22}{p50:8.2f}{p99:8.2f}{cpu_ms:8.2f}{size / requests:10,.0f}{refused:9}")
+
+    def get(path: str) -> tuple[int, bytes]:
+        connection.request("GET", "/api/v1" + path, headers={"x-api-key": secret})
+        response = connection.getresponse()
+        return response.status, response.read()
+
+    timed(server, questions, get, requests)
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ class Months:
         self.found: Opened = open_directory(
             directory, self._world.run_sync, self._world.entropy, durable=durable, map_bytes=map_bytes
         )
-        self.found.store.write_now([_prepare])
+        self.found.store.write_now([prepare])
 
     async def run(
         self, days: int, *, visitor_days: int = 365, look: Callable[[Snapshot, int], None] = lambda _, __: None
@@ -115,7 +115,11 @@ class Months:
             self._statistics.learn(recorded.statistics_update)
         jobs: list[Callable[[Transaction], Any]] = []
         if self._visits % 4 == 0:
-            jobs.append(partial(supplement, number=1, request_id=submission.request_id, report=self._deferred()))
+            jobs.append(
+                partial(
+                    supplement, number=1, request_id=submission.request_id, report=deferred(self._chance, self.at_ms)
+                )
+            )
         if self._visits % 8 == 0:
             challenge = self._world.entropy(32)
             jobs.append(
@@ -130,15 +134,6 @@ class Months:
         outcome = function()
         self.steps_ms.append((time.perf_counter() - began) * 1000)
         return outcome
-
-    def _deferred(self) -> DeferredReport:
-        return DeferredReport(
-            signals=deflate(self._chance.randbytes(300)),
-            sdk_platform="web",
-            sdk_version="1.0",
-            digest=self._chance.randbytes(16),
-            received_at_ms=self.at_ms,
-        )
 
     def _submission(self) -> Submission:
         self._visits += 1
@@ -161,7 +156,14 @@ class Months:
         )
 
 
-def _prepare(transaction: Transaction) -> None:
+def deferred(chance: random.Random, at_ms: int) -> DeferredReport:
+    """One of 300 bytes that do not compress."""
+    signals = deflate(chance.randbytes(300))
+    own = {"digest": chance.randbytes(16), "received_at_ms": at_ms}
+    return DeferredReport(signals=signals, sdk_platform="web", sdk_version="1.0", **own)
+
+
+def prepare(transaction: Transaction) -> None:
     create_organization(transaction, organization_id="org_x", name="x", now_ms=EPOCH_MS, rate_limit_per_s=0)
     add_credit(transaction, 1, entry_id=UUID(int=0), micros=10**12, now_ms=EPOCH_MS, note="")
 

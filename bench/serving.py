@@ -9,10 +9,11 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from bench.measures import cpu_s, family
+from bench.measures import cpu_s, family, p50_p99
 from bench.reports import device_report
 from tests.support.process import PROGRAM
 
@@ -105,6 +106,34 @@ def report_body(number: int, *, token: bool) -> bytes:
     if token:
         signals["client_token"] = f"{number:032x}"
     return json.dumps({"sdk": {"platform": "web", "version": "0.1.0"}, "signals": signals}).encode()
+
+
+def timed(
+    server: Server, questions: Mapping[str, Callable[[], str]], get: Callable[[str], tuple[int, bytes]], times: int
+) -> None:
+    """Ask each question so often, one after the other, and print how long that took; `get` returns status and body. The
+    first ones warm caches up.
+    """
+    columns = f"{'p50 ms':>8}{'p99 ms':>8}{'CPU ms':>8}{'bytes':>10}{'cursor':>8}{'not 200':>9}"
+    print(f"\n{'':30}{columns}")
+    for name, question in questions.items():
+        taken: list[float] = []
+        size = further = refused = 0
+        spent = 0.0
+        for number in range(-5, times):
+            if number == 0:
+                spent = server.cpu_s()
+            asked, began = question(), time.perf_counter()
+            status, body = get(asked)
+            if number >= 0:
+                taken.append(1000 * (time.perf_counter() - began))
+                size += len(body)
+                further += b'"next_cursor"' in body or b'"is_complete":false' in body
+                refused += status != 200
+        p50, p99 = p50_p99(taken)
+        cpu_ms = 1000 * (server.cpu_s() - spent) / times
+        shares = f"{size / times:10,.0f}{further / times:8.0%}{refused:9}"
+        print(f"{name:30}{p50:8.2f}{p99:8.2f}{cpu_ms:8.2f}{shares}", flush=True)
 
 
 def free_port() -> int:

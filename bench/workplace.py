@@ -23,7 +23,7 @@ from urllib.parse import quote, urlencode
 
 from bench.measures import quantile
 from bench.reports import sdk_report
-from bench.serving import ENVIRONMENT, Server
+from bench.serving import ENVIRONMENT, Server, timed
 from bench.usage import read_options
 from bench.workplace_store import ORIGIN, Workplace
 from svc.features.lists.tables import LISTS
@@ -85,7 +85,12 @@ def main() -> None:
     server = Server.serving(options.directory)
     try:
         steps = {
-            "lists": lambda: lists(server, options.directory, some, options.requests),
+            "lists": lambda: timed(
+                server,
+                questions(some, random.Random(6)),
+                Session(server, options.directory, some).get,
+                options.requests,
+            ),
             "screens": lambda: screens(server, options.directory, some),
             "identify": lambda: beside_analysts(server, options.directory, some, public),
         }
@@ -210,33 +215,6 @@ def questions(some: Some, chance: random.Random) -> dict[str, Callable[[], str]]
         "members": lambda: f"{managed}/members",
         "deliveries": lambda: f"{managed}/webhook-deliveries?limit=50",
     }
-
-
-def lists(server: Server, directory: Path, some: Some, requests: int) -> None:
-    """Each question so often, one after the other."""
-    session, chance = Session(server, directory, some), random.Random(6)
-    print(f"{'':30}{'p50 ms':>8}{'p99 ms':>8}{'CPU ms':>8}{'bytes':>10}{'cursor':>8}")
-    for name, question in questions(some, chance).items():
-        times: list[float] = []
-        size = further = 0
-        spent = 0.0
-        for number in range(-3, requests):
-            if number == 0:
-                spent = server.cpu_s()
-            began = time.perf_counter()
-            status, body = session.get(question())
-            if number < 0:
-                continue
-            times.append(1000 * (time.perf_counter() - began))
-            assert status == 200, f"{name}: {status} {body[:300]!r}"
-            size += len(body)
-            further += b'"next_cursor"' in body or b'"is_complete":false' in body
-        cpu_ms = 1000 * (server.cpu_s() - spent) / requests
-        times.sort()
-        p50, p99 = quantile(times, 0.5), quantile(times, 0.99)
-        print(
-            f"{name:30}{p50:8.2f}{p99:8.2f}{cpu_ms:8.2f}{size / requests:10,.0f}{further / requests:8.0%}", flush=True
-        )
 
 
 def screens(server: Server, directory: Path, some: Some) -> None:

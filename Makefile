@@ -100,8 +100,8 @@ accuracy: venv
 	$(BIN)/python -m bench.linkage.accuracy $(if $(STREAMS),--streams $(STREAMS)) $(if $(VISITORS),--visitors $(VISITORS)) \
 	  $(if $(SEEDS),--seeds $(SEEDS)) $(if $(JSON),--json $(JSON))
 
-# Looks at the captures, user agents and addresses of the shared data beside the project. NETWORK=DIR to measure the
-# databases in a folder, too.
+# Looks at the user agents and addresses of the shared data beside the project. NETWORK=DIR to measure the databases in a
+# folder, too.
 detection: venv
 	$(BIN)/python -m bench.detection $(if $(NETWORK),--network $(NETWORK))
 

@@ -24,7 +24,7 @@ def read_options(doc: str | None, arguments: Sequence[str] | None = None) -> arg
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     places: dict[int, dict[str, None]] = {}
     known: set[str] = set()
-    for line in re.findall(r"^    python -m \S+ *(.*(?:\n {8,}\[.*)*)", doc or "", re.MULTILINE):
+    for line in re.findall(r"^ *python -m \S+ *(.*(?:\n +\[.*)*)", doc or "", re.MULTILINE):
         way = re.split(r"(?<=\S) {2,}(?!\[)", re.sub(r"\n +", " ", line))[0]
         for name, default in re.findall(r"\[(--[\w-]+) ?([^\]]*)\]", way):
             if name not in known:

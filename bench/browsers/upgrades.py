@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Literal
-
-import msgspec
 
 from bench.browsers.pack import read_rows
 from bench.linkage.judge import Answer
@@ -21,37 +18,8 @@ from bench.usage import read_options
 from svc.identify.model import Attribute, RequestFacts
 from svc.identify.report import read_report
 
-
-class Device(msgspec.Struct, frozen=True):
-    """A simulated device. Sizes are in CSS pixels."""
-
-    name: str
-    width: int
-    height: int
-    scale: float
-    cores: int
-    timezone: str
-    languages: tuple[str, ...]
-    touch: int = 0
-    """Points that a touch screen knows; a phone's, with a phone's user agent."""
-
-
-DEVICES = (
-    Device("office", 1920, 1080, 1, 8, "America/New_York", ("en-US", "en")),
-    Device("office-twin", 1920, 1080, 1, 4, "America/New_York", ("en-US", "en")),
-    Device("small-laptop", 1366, 768, 1, 4, "Europe/Berlin", ("de-DE", "de", "en")),
-    Device("scaled-laptop", 1536, 864, 1.25, 8, "America/Chicago", ("en-US", "en")),
-    Device("large-screen", 2560, 1440, 1, 16, "Europe/Paris", ("fr-FR", "fr")),
-    Device("phone", 412, 915, 2.625, 8, "Asia/Tokyo", ("ja-JP", "ja"), touch=5),
-)
+DEVICES = ("office", "office-twin", "small-laptop", "scaled-laptop", "large-screen", "phone")
 """The twin is another machine of the same office, which differs in its processor alone."""
-
-
-def read(file: Path) -> list[dict[str, Any]]:
-    """The rows, each device's versions in order."""
-    return read_rows(file)
-
-
 START = datetime(2026, 1, 5, 10, tzinfo=UTC)
 RELEASE = timedelta(weeks=4)
 """Between two major versions of Chromium."""
@@ -68,7 +36,7 @@ def follow_upgrades(rows: Sequence[dict[str, Any]], where: Where) -> dict[tuple[
     """(device, major version) -> the answer of `svc replay` without a token, the versions as far apart as they came
     out, and the devices ten minutes.
     """
-    names = [device.name for device in DEVICES]
+    names = list(DEVICES)
     ordered = sorted(rows, key=lambda row: (row["major"], names.index(row["device"])))
     lines: list[bytes] = []
     for row in ordered:
@@ -92,7 +60,7 @@ def measure(rows: Sequence[dict[str, Any]]) -> str:
     and what changed.
     """
     steps = list(pairwise(sorted({row["major"] for row in rows})))
-    names = [device.name for device in DEVICES]
+    names = list(DEVICES)
     found = {where: follow_upgrades(rows, where) for where in PLACES}
     shown: tuple[Where, ...] = ("home", "office")
     lines = [f"| step | {' | '.join(PLACES[where] for where in shown)} |", f"|---|{'---|' * len(shown)}"]
@@ -138,7 +106,7 @@ def changes(rows: Sequence[dict[str, Any]]) -> dict[str, list[tuple[int, int, in
     found: dict[str, list[tuple[int, int, int]]] = {}
     for before, after in pairwise(sorted({row["major"] for row in rows})):
         for attribute in Attribute:
-            pairs = [(values[d.name, before].get(attribute), values[d.name, after].get(attribute)) for d in DEVICES]
+            pairs = [(values[name, before].get(attribute), values[name, after].get(attribute)) for name in DEVICES]
             changed = sum(one != other for one, other in pairs)
             if changed:
                 found.setdefault(attribute.name.lower(), []).append((before, after, changed))
@@ -146,7 +114,7 @@ def changes(rows: Sequence[dict[str, Any]]) -> dict[str, list[tuple[int, int, in
 
 
 def main() -> None:
-    print(measure(read(read_options(__doc__).captures)))
+    print(measure(read_rows(read_options(__doc__).captures)))
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ class Bench:
 
     def close(self) -> None:
         for delay_ms, delay in self._delays.items():
-            delay.end()
+            delay.close()
             self.late[delay_ms] = delay.late
         self._delays.clear()
         self._cluster.close()
@@ -140,7 +140,7 @@ class Bench:
             direct = round_trip_ms(self._cluster.url(database))
             idle = Delay(self._cluster.port, 0.0)
             own_ms = round_trip_ms(self._cluster.url(database, idle.port)) - direct
-            idle.end()
+            idle.close()
             self._delays[delay_ms] = Delay(self._cluster.port, max(0.0, delay_ms - own_ms))
         return self._delays[delay_ms]
 

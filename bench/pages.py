@@ -24,11 +24,10 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-import lmdb
 import msgspec
 
 from bench.measures import written_bytes
-from bench.page_changes import PageChanges, Written, trees
+from bench.page_changes import PageChanges, trees
 from bench.page_fill import Countries
 from bench.page_plot import Bar, Panel, draw
 from bench.page_visits import Visits
@@ -47,8 +46,6 @@ class Report(msgspec.Struct, kw_only=True):
 
     visitors: int = 0
     events: int = 0
-    group: int
-    """Identifications of one commit."""
     file_gb: float
     kb: float
     """Written, in units of 1,000 bytes."""
@@ -56,34 +53,20 @@ class Report(msgspec.Struct, kw_only=True):
     """By table; `lists` are LMDB's list of free pages, its list of tables and its meta page."""
     per_s: float
     """Identifications, one group after the other: assessment, commit with its fsync, index."""
-    assess_us: float
-    """CPU of the assessment, which asks no store."""
-    cpu_us: float
-    """Of this process, the commit and the index included and the assessment not."""
-    cpu_ratio: float
-    """CPU of all of it by that of the first store for the same group: the median."""
-    wall_ratio: float
-    """Likewise, of time."""
-    first_visit_us: float
-    """CPU of the job inside the transaction."""
-    return_us: float
-    rows: dict[str, float]
-    """Written by a first visit and by a return, and read by them."""
+    time_ratio: float
+    """Of the time of the first store for the same group: the median."""
 
 
 class Series:
-    """Groups of one size, committed to one store."""
+    """Groups that are committed to one store."""
 
     def __init__(self, visits: Visits, size: int, returning: float) -> None:
         self._visits, self._size, self._returning = visits, size, returning
         self._changes = PageChanges(visits.environment)
-        self._counts, self._spent_ns = Counter[str](), Counter[str]()
         self._pages: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._written_bytes = 0
-        self._steps = 0
-        self._assess_s = 0.0
-        self.spent: list[tuple[float, float]] = []
-        """(CPU, time) of each group, in seconds."""
+        self.spent_s: list[float] = []
+        """By each group."""
 
     def close(self) -> None:
         """Close what reads pages."""
@@ -93,57 +76,41 @@ class Series:
         """The next group. Without `counts` it warms the caches."""
         visits, environment = self._visits, self._visits.environment
         made = visits.group(self._size, self._returning)
-        notes = (self._counts, self._spent_ns) if counts else (Counter[str](), Counter[str]())
         with environment.begin() as before:
-            written, wall_s, cpu_s = written_bytes(), time.perf_counter(), time.process_time()
-            jobs = [visits.job(kind, assess(submission, Countries()), *notes) for kind, submission in made]
-            assessed_s = time.process_time()
-            visits.commit(jobs)
-            steps = visits.index()
-            spent = time.process_time() - cpu_s, time.perf_counter() - wall_s
-            written = written_bytes() - written
+            written, began = written_bytes(), time.perf_counter()
+            visits.commit([visits.job(assess(submission, Countries())) for submission in made])
+            visits.index()
+            spent_s, written = time.perf_counter() - began, written_bytes() - written
             if not counts:
                 return
-            self.spent.append(spent)
-            self._assess_s += assessed_s - cpu_s
+            self.spent_s.append(spent_s)
             self._written_bytes += written
-            self._steps += steps
-            for name, pages in _written_between(before, environment, self._changes).items():
-                self._pages[name].update(pages._asdict())
+            with environment.begin() as after:
+                old = trees(before)
+                for name, tree in trees(after).items():
+                    self._pages[name].update(self._changes.written(old[name], tree)._asdict())
 
     def report(self, first: Series) -> Report:
         """What the groups took, and how that is to those of the `first` store."""
-        visits, total = self._visits, len(self.spent) * self._size
-        named = {name: Written(**found) for name, found in self._pages.items()}
-        each = {name: found.pages / total for name, found in named.items() if found.pages}
-        each["lists"] = self._written_bytes / visits.environment.stat()["psize"] / total - sum(each.values())
-        cpu_s, wall_s = (sum(spent) for spent in zip(*self.spent, strict=True))
-        cpu_ratio, wall_ratio = (
-            median(own[part] / others[part] for own, others in zip(self.spent, first.spent, strict=True))
-            for part in (0, 1)
-        )
-        counts, spent_ns = self._counts, self._spent_ns
+        total, environment = len(self.spent_s) * self._size, self._visits.environment
+        each = {name: found.total() / total for name, found in self._pages.items() if found.total()}
+        each["lists"] = self._written_bytes / environment.stat()["psize"] / total - sum(each.values())
         report = Report(
-            group=self._size,
-            file_gb=visits.found.store.statistics().used_bytes / 1e9,
+            file_gb=self._visits.found.store.statistics().used_bytes / 1e9,
             kb=self._written_bytes / total / 1000,
             pages=dict(sorted(each.items(), key=lambda pair: -pair[1])),
-            per_s=total / wall_s,
-            assess_us=1e6 * self._assess_s / total,
-            cpu_us=1e6 * (cpu_s - self._assess_s) / total,
-            cpu_ratio=cpu_ratio,
-            wall_ratio=wall_ratio,
-            first_visit_us=spent_ns["first visit"] / 1000 / max(1, spent_ns["first visit timed"]),
-            return_us=spent_ns["return"] / 1000 / max(1, spent_ns["return timed"]),
-            rows={
-                f"{kind} {what}": counts[f"{kind} {what}"] / max(1, counts[f"{kind} counted"])
-                for kind in ("first visit", "return")
-                for what in ("reads", "writes")
-            },
+            per_s=total / sum(self.spent_s),
+            time_ratio=median(own / other for own, other in zip(self.spent_s, first.spent_s, strict=True)),
         )
-        first_visits = counts["first visit"] / total
-        _show(report, named, total)
-        print(f"  {first_visits:.1%} first visits, {self._steps} steps of the index\n", flush=True)
+        print(
+            f"  file {report.file_gb:.2f} GB; {report.kb:.1f} kB per identification, {report.per_s:.0f}/s, x "
+            f"{report.time_ratio:.3f} of the first store's time"
+        )
+        for name, pages in report.pages.items():
+            if pages >= 0.01:
+                kinds = ", ".join(f"{kind} {count / total:.2f}" for kind, count in self._pages[name].items() if count)
+                print(f"    {name:24}{pages:7.2f} pages   {kinds}")
+        print(flush=True)
         return report
 
 
@@ -170,33 +137,6 @@ def measure(stores: Sequence[Visits], options: argparse.Namespace) -> list[Repor
     return found
 
 
-def _written_between(
-    before: lmdb.Transaction, environment: lmdb.Environment, changes: PageChanges
-) -> dict[str, Written]:
-    with environment.begin() as after:
-        old = trees(before)
-        return {name: changes.written(old[name], tree) for name, tree in trees(after).items()}
-
-
-def _show(report: Report, named: dict[str, Written], total: int) -> None:
-    print(
-        f"  groups of {report.group}, file {report.file_gb:.2f} GB; {report.kb:.1f} kB per identification, "
-        f"{report.per_s:.0f}/s, CPU {report.assess_us:.0f} + {report.cpu_us:.0f} us; first visit "
-        f"{report.first_visit_us:.0f} us, return {report.return_us:.0f} us; of the first store's: CPU "
-        f"{report.cpu_ratio:.3f}, time {report.wall_ratio:.3f}"
-    )
-    print("  rows: " + ", ".join(f"{name} {count:.1f}" for name, count in report.rows.items()))
-    for name, pages in report.pages.items():
-        if pages >= 0.01:
-            kinds = (
-                ", ".join(f"{kind} {count / total:.2f}" for kind, count in named[name]._asdict().items() if count)
-                if name in named
-                else ""
-            )
-            print(f"    {name:24}{pages:7.2f} pages   {kinds}")
-    print(flush=True)
-
-
 def _plot(reports: list[Report]) -> str:
     def bars(value: Callable[[Report], float]) -> list[Bar]:
         return [Bar(f"{one.visitors:,}" if one.visitors else "empty", value(one)) for one in reports]
@@ -205,7 +145,7 @@ def _plot(reports: list[Report]) -> str:
         Panel("kB written per identification", bars(lambda one: one.kb), TARGET_KB, f"target {TARGET_KB} kB"),
         Panel(
             "throughput, % of the first store's",
-            bars(lambda one: 100 / one.wall_ratio),
+            bars(lambda one: 100 / one.time_ratio),
             TARGET_THROUGHPUT,
             f"target {TARGET_THROUGHPUT} %",
         ),

@@ -280,7 +280,6 @@ def _open(directory: str) -> Opened:
 
 
 TURNS: dict[str, Turn] = {"anywhere": turned, "structure": turned_in_structure}
-LOST = "lost"
 
 
 def main() -> None:

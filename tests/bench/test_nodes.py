@@ -7,10 +7,11 @@ import json
 import socket
 import threading
 import time
+from contextlib import closing
 
 import pytest
 
-from bench.delay import delayed
+from bench.delay import Delay
 from bench.nodes import FORMATS, Bench, Cell, Sizes, cells
 from bench.sdk_visits import SdkVisits
 
@@ -50,14 +51,14 @@ def _echo(listener: socket.socket) -> None:
 def test_a_delayed_response_takes_the_round_trip_and_is_complete():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=_echo, args=[listener], daemon=True).start()
-        with delayed(listener.getsockname()[1], 20.0) as delay:
-            with socket.create_connection(("127.0.0.1", delay.port), timeout=20) as client:
-                began = time.perf_counter()
-                client.sendall(bytes(range(256)) * 1_000)
-                client.shutdown(socket.SHUT_WR)
-                received = b"".join(iter(lambda: client.recv(65_536), b""))
-                assert time.perf_counter() - began >= 0.020
-            assert received == bytes(range(256)) * 1_000
+        delay = Delay(listener.getsockname()[1], 20.0)
+        with closing(delay), socket.create_connection(("127.0.0.1", delay.port), timeout=20) as client:
+            began = time.perf_counter()
+            client.sendall(bytes(range(256)) * 1_000)
+            client.shutdown(socket.SHUT_WR)
+            received = b"".join(iter(lambda: client.recv(65_536), b""))
+            assert time.perf_counter() - began >= 0.020
+        assert received == bytes(range(256)) * 1_000
     assert delay.late.passed >= 4
 
 

@@ -95,9 +95,6 @@ def test_stores_of_different_size_get_the_same_visits(tmp_path: Path):
         for visits in stores:
             stack.enter_context(closing(visits.found.store))
         empty, full = measure(stores, options)
-    assert (empty.cpu_ratio, empty.wall_ratio) == (1, 1)
-    assert {name: rows for name, rows in empty.rows.items() if name.endswith("writes")} == {
-        name: rows for name, rows in full.rows.items() if name.endswith("writes")
-    }
+    assert empty.time_ratio == 1
     assert full.kb > empty.kb
     assert full.pages["blocks"] > empty.pages["blocks"]

@@ -15,11 +15,12 @@ from pathlib import Path
 
 import trio
 
-from bench.reports import device_report, submission_of
+from bench.reports import device_report, submitted
 from svc.features.identification.pipeline.visitor_index import ClassKey, Frequencies
 from svc.features.identification.transaction import Recorded, identify
 from svc.identify.history.visitor_numbers import VisitorNumbers
-from svc.identify.identification import assess
+from svc.identify.identification import Submission, assess
+from svc.identify.model import RequestFacts
 from svc.identify.network_data.lookup import BuiltInRanges
 from svc.identify.queries.learned import PRODUCTION
 from svc.kernel.store.directory import open_directory
@@ -30,6 +31,13 @@ GROUP, DEVICES, NEW = 22, 66, 0.3
 """Visits of a commit, devices that come again, and the share of visits of others."""
 
 
+def visit(world: World, device: int) -> Submission:
+    """Of a device with its token, from a network of its own, under a new idempotency key."""
+    signals = device_report(device) | {"client_token": f"{device:032x}"}
+    facts = RequestFacts(ip=f"81.{device >> 16 & 255}.{device >> 8 & 255}.{device & 255}")
+    return submitted(world, signals, facts, idempotency=world.entropy(16))
+
+
 async def run(directory: Path, number: int, groups: int) -> int:
     world, chance, numbers = World.real(), random.Random(number), VisitorNumbers(32)
     found = open_directory(directory, world.run_sync, world.entropy)
@@ -37,7 +45,7 @@ async def run(directory: Path, number: int, groups: int) -> int:
     fresh = iter(range(10_000 * (1 + number), 1_000_000))
 
     async def commit(devices: list[int]) -> None:
-        made = [assess(submission_of(world, 1, each, device_report(each)), BuiltInRanges()) for each in devices]
+        made = [assess(visit(world, each), BuiltInRanges()) for each in devices]
         keys = [ClassKey(1, PRODUCTION, one.features.family) for one in made]
         handed_out = numbers.hand_out([1] * len(made))
         jobs = [

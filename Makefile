@@ -100,10 +100,10 @@ accuracy: venv
 	$(BIN)/python -m bench.linkage.accuracy $(if $(STREAMS),--streams $(STREAMS)) $(if $(VISITORS),--visitors $(VISITORS)) \
 	  $(if $(SEEDS),--seeds $(SEEDS)) $(if $(JSON),--json $(JSON))
 
-# Looks at the captures, user agents and addresses of the shared data beside the project. NETWORK=DIR to measure the
-# databases in a folder, too.
+# Looks at the user agents and addresses of the shared data beside the project. NETWORK=DIR to measure the databases in a
+# folder, too.
 detection: venv
-	$(BIN)/python -m bench.detection --data ../shared/data $(if $(NETWORK),--network $(NETWORK))
+	$(BIN)/python -m bench.detection $(if $(NETWORK),--network $(NETWORK))
 
 # What of the documentation is generated from the program. A test tells when it is out of date.
 reference: web

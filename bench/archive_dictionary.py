@@ -1,7 +1,6 @@
-"""The dictionaries of archived reports: makes them, and judges them on reports that they were not made of.
+"""Makes the dictionaries of archived reports.
 
-    python -m bench.archive_dictionary make     writes them into svc/identify/data; their names go into its module
-    python -m bench.archive_dictionary judge    bytes and CPU of an archive, with and without
+    python -m bench.archive_dictionary     writes them into svc/identify/data; their names go into its module
 
 The long one is one report of the web SDK for each of three engines, from `tests/captures`; of the second and third what
 the others do not say. The short one is one made-up report of each kind that is no web SDK's. Values that are a device's
@@ -10,28 +9,21 @@ own (hashes, ids) are left out.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
-import random
 import re
-import time
 import zlib
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import msgspec
-from isal import isal_zlib
 
 from bench.reports import device_report
 from svc.identify.events import archive
 from tests.domain.test_report_native import android, iphone
 
 CAPTURES = Path(__file__).parents[1] / "tests/captures"
-DATA = Path(archive.__file__).parent / "data"
+DATA = Path(archive.__file__).parents[1] / "data"
 MADE_OF = ("office", "138"), ("puppeteer-firefox/window", ""), ("selenium-minibrowser/window", "")
 """(device or tag, major version) of the captures."""
 TEMPLATE = 10**9
@@ -99,86 +91,5 @@ def make() -> None:
         print(f"{name} = 0x{adler:08X}  # {len(dictionary)} bytes")
 
 
-def judged() -> dict[str, list[bytes]]:
-    """What -> documents that no dictionary was made of, each with what belongs to the visit."""
-    chance = random.Random(1)
-
-    def visit(report: dict[str, Any]) -> dict[str, Any]:
-        own = {"client_token": chance.randbytes(16).hex(), "nonce": chance.randbytes(16).hex()}
-        return report | own | {"collected_at": 1_790_000_000_000 + chance.randrange(10**9)}
-
-    def timed(report: dict[str, Any]) -> dict[str, Any]:
-        parts = {name: part | {"duration": round(chance.random(), 4)} for name, part in report["components"].items()}
-        return report | {"components": parts}
-
-    web = {key: report for key, report in captured().items() if key not in MADE_OF}
-    kinds: dict[str, Callable[[str, str], bool]] = {
-        "web, the same engine": lambda name, major: bool(major) and name not in ("office", "office-twin"),
-        "web, driven": lambda name, major: not major and "firefox" not in name,
-    }
-    found = {kind: [visit(one) for key, one in web.items() if wanted(*key)] for kind, wanted in kinds.items()}
-    found["web, with durations"] = [timed(one) for one in found["web, the same engine"]]
-    found["made-up"] = [visit(device_report(number)) for number in range(200)]
-    return {kind: [_json(report) for report in reports] for kind, reports in found.items()}
-
-
-def judge() -> None:
-    """Also each engine's reports with a dictionary of the two others."""
-    print("| reports | bytes | archived before | now | compress, µs | now | decompress, µs | now |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|")
-    for kind, documents in judged().items():
-        _row(kind, documents, archive.deflate, archive.inflate)
-    reports = captured()
-    for place, left_out in enumerate(MADE_OF):
-        others = [_general(_json(reports[key])) for key in MADE_OF[:place] + MADE_OF[place + 1 :]]
-        dictionary = _together(others)
-
-        def inflate(raw: bytes, dictionary: bytes = dictionary) -> bytes:
-            return zlib.decompressobj(zdict=dictionary).decompress(raw)
-
-        deflate = partial(archive.compressed, dictionary=dictionary)
-        _row(f"web, {left_out[0]}, without its engine", [_json(reports[left_out])], deflate, inflate)
-
-
-def _row(
-    kind: str, documents: list[bytes], deflate: Callable[[bytes], bytes], inflate: Callable[[bytes], bytes]
-) -> None:
-    old, old_us, old_back_us = _tried(documents, _without, zlib.decompress)
-    new, new_us, new_back_us = _tried(documents, deflate, inflate)
-    print(
-        f"| {kind} | {fmean(map(len, documents)):,.0f} | {old:,.0f} | {new:,.0f} | {old_us:.1f} | {new_us:.1f} | "
-        f"{old_back_us:.1f} | {new_back_us:.1f} |"
-    )
-
-
-def _without(document: bytes) -> bytes:
-    return isal_zlib.compress(document, 1)  # pyright: ignore[reportUnknownMemberType]  its stub leaves the bytes untyped
-
-
-def _tried(
-    documents: list[bytes], deflate: Callable[[bytes], bytes], inflate: Callable[[bytes], bytes]
-) -> tuple[float, float, float]:
-    """(bytes, µs to compress, µs to decompress), the best of ten rounds."""
-    rounds = max(1, 200 // len(documents))
-    spent_s = [float("inf")] * 2
-    archives: list[bytes] = []
-    for _ in range(10):
-        began_s = time.process_time()
-        archives = [deflate(document) for _ in range(rounds) for document in documents]
-        middle_s = time.process_time()
-        back = [inflate(raw) for raw in archives]
-        end_s = time.process_time()
-        assert back == documents * rounds
-        spent_s = [min(spent_s[0], middle_s - began_s), min(spent_s[1], end_s - middle_s)]
-    deflate_us, inflate_us = (1e6 * spent / len(archives) for spent in spent_s)
-    return fmean(map(len, archives)), deflate_us, inflate_us
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("what", choices=("make", "judge"))
-    {"make": make, "judge": judge}[parser.parse_args().what]()
-
-
 if __name__ == "__main__":
-    main()
+    make()

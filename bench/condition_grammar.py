@@ -18,35 +18,12 @@ NUMBERS = [name for name, of in VARIABLES.items() if of == "int"]
 TRUTHS = [name for name, of in VARIABLES.items() if of == "bool"]
 LISTS = [name for name, of in VARIABLES.items() if of == "list(string)"]
 WORDS = (
-    "",
-    "tor",
-    "vpn",
-    "low",
-    "a",
-    "aaaaaaaa",
-    "Ä é",
-    "10.1.2.3",
-    "sign_up",
-    "7",
-    "-3",
-    "2026-01-01T00:00:00Z",
-    "1h",
-)
+    "", "tor", "vpn", "low", "a", "aaaaaaaa", "Ä é", "10.1.2.3", "sign_up", "7", "-3", "2026-01-01T00:00:00Z", "1h",
+)  # fmt: skip
 PATTERNS = (
-    *(
-        "a",
-        "^(low|medium)$",
-        "[0-9]+",
-        "(a|b)*a(a|b){6}",
-        "\\w+\\d\\w{5}z",
-        "(a?){9}a{9}c",
-        "(?i)TOR",
-        "é|ä",
-        "^$",
-        ".*x",
-    ),
-    *("[ab]*a[ab]{9}c", "(a{1,5}){1,5}b", "(.*a){4}z", "x{3,20}y"),
-)
+    "a", "^(low|medium)$", "[0-9]+", "(a|b)*a(a|b){6}", "\\w+\\d\\w{5}z", "(a?){9}a{9}c", "(?i)TOR", "é|ä", "^$", ".*x",
+    "[ab]*a[ab]{9}c", "(a{1,5}){1,5}b", "(.*a){4}z", "x{3,20}y",
+)  # fmt: skip
 NETWORKS = ("10.0.0.0/8", "10.1.2.3", "2001:db8::/32", "::ffff:10.0.0.0/104", "0.0.0.0/0")
 TIMES = ("2026-01-01T00:00:00Z", "1999-12-31T23:59:59.5+01:00", "2026-07-01T12:00:00Z")
 DURATIONS = ("1h", "90m", "-24h", "1.5s", "250ms", "0s")

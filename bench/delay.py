@@ -15,8 +15,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
@@ -48,20 +47,10 @@ class Delay:
     def pid(self) -> int:
         return self._process.pid
 
-    def end(self) -> None:
-        """Cut its connections."""
+    def close(self) -> None:
+        """End it, and its connections with it."""
         told, _ = self._process.communicate(timeout=30)
         self.late = Late(*json.loads(told))
-
-
-@contextmanager
-def delayed(to_port: int, round_trip_ms: float) -> Generator[Delay]:
-    """A longer way to a port of this machine, for a block."""
-    delay = Delay(to_port, round_trip_ms)
-    try:
-        yield delay
-    finally:
-        delay.end()
 
 
 class _Line:

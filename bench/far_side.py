@@ -23,9 +23,8 @@ from typing import Any, NamedTuple
 import trio
 import trustme
 
-from bench.identify import report_body
 from bench.load import requests
-from svc.features.webhooks.transport.resolver import system_lookup
+from bench.serving import report_body
 from tests.support.receivers import HOSTILE, Play, never_reads
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -34,15 +33,6 @@ SENDERS = 64
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _EVENT_ID = re.compile(rb"\r\nx-svc-event-id: *([0-9a-f-]{36})", re.IGNORECASE)
 _BROKEN = (trio.BrokenResourceError, trio.ClosedResourceError, ssl.SSLError, OSError)
-
-
-DOMAIN = ".bench.test"
-"""Of the receivers' names."""
-
-
-def look_up(host: str) -> tuple[str, ...]:
-    """For `SystemResolver`: the names of the receivers lead to this machine, and cost a look-up as any name does."""
-    return system_lookup("localhost" if host.endswith(DOMAIN) else host)[:1]
 
 
 class Arrival(NamedTuple):
@@ -68,16 +58,13 @@ class Loaded(NamedTuple):
 
 
 class FarSide:
-    """The process, as the bench sees it. `urls` are those of the receivers, in the order in which they were named, by
-    address; `named_urls` by names of `DOMAIN`, which `look_up` knows.
-    """
+    """The process, as the bench sees it. `urls` are those of the receivers, in the order in which they were named."""
 
     def __init__(self, process: trio.Process, directory: Path) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         self.ca_file = directory / "ca.pem"
         self.urls: list[str] = []
-        self.named_urls: list[str] = []
         self._in = process.stdin
         self._out = process.stdout
         self._rest = b""
@@ -117,8 +104,7 @@ async def far_side(directory: Path, plays: Sequence[str]) -> AsyncGenerator[FarS
     """Receivers that play these, each on a port of its own. The directory gets their certificates."""
     authority = trustme.CA()
     authority.cert_pem.write_to_path(directory / "ca.pem")
-    names = [f"receiver-{place}{DOMAIN}" for place in range(len(plays))]
-    authority.issue_cert("127.0.0.1", *names).private_key_and_cert_chain_pem.write_to_path(directory / "far.pem")
+    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(directory / "far.pem")
     command = [sys.executable, "-m", "bench.far_side", str(directory / "far.pem"), *plays]
     root = Path(__file__).parents[1]
     process = await trio.lowlevel.open_process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root)
@@ -126,9 +112,6 @@ async def far_side(directory: Path, plays: Sequence[str]) -> AsyncGenerator[FarS
     try:
         ports: list[int] = await far.response()
         far.urls = [f"https://127.0.0.1:{port}/{place}" for place, port in enumerate(ports)]
-        far.named_urls = [
-            f"https://{name}:{port}/{place}" for place, (name, port) in enumerate(zip(names, ports, strict=True))
-        ]
         yield far
     finally:
         process.terminate()

@@ -12,12 +12,11 @@ backend sets afterwards, and once more with sign-ups that failed renamed by the 
 honest person to sign up fails and is made again. A page names the account of any other visit, and the backend confirms
 it unless the visit failed.
 
-    python -m bench.farm [--households 10000] [--seed 1] [--form FORM] [--data ../shared/data] [--json FILE]
+    python -m bench.farm [--households 10000] [--seed 1] [--form FORM...] [--data ../shared/data] [--json FILE]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
@@ -30,6 +29,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from bench.linkage.streams import ORIGIN, read_stream
 from bench.reports import device_report
+from bench.usage import read_options
 from svc.cli.develop.replay import Into, Replayed, replay_into
 from svc.cli.develop.replay_report import Summary
 from svc.cli.develop.replay_store import Tried
@@ -538,13 +538,7 @@ def retries(results: Iterable[Result]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--households", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--form", choices=FORMS, action="append", help="by default all, one after the other")
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
+    arguments = read_options(__doc__)
     folder = arguments.data / "linkage" / "dev"
     reports = stream_reports(folder) if folder.exists() else made_up_reports(3 * arguments.households)
     made = Made(arguments.seed, arguments.households, len(reports))

@@ -10,7 +10,6 @@ that others use shows its better moments.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,6 +18,7 @@ from itertools import pairwise
 
 import trio
 
+from bench.usage import read_options
 from svc.features.tables import TABLES
 from svc.kernel.store.postgresql.connection.wire import Result, Statement, Wire
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
@@ -77,10 +77,7 @@ async def measured(cluster: Cluster, database: str, jobs: int, groups: int) -> l
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--jobs", type=int, default=64)
-    parser.add_argument("--groups", type=int, default=40)
-    options = parser.parse_args()
+    options = read_options(__doc__)
     cluster = Cluster(durable=True)
     with closing(cluster), cluster.database() as database:
         with closing(PostgresqlEngine.open(cluster.url(database))) as engine:

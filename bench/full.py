@@ -6,14 +6,13 @@ round it is killed and started again while it is full; at the end somebody else 
 limit to what the file may grow to stands for a quota: nobody can see it before it is reached, so nothing is kept back
 for deletes. What was acknowledged is looked for at the end, and every invariant checked.
 
-    python -m bench.full [--map-mib 4] [--rounds 3]
-    python -m bench.full --tmpfs-mib 64 [--rounds 3]        a disk of its own; needs the right to mount
-    python -m bench.full --limit-mib 16                     a limit that is raised again
+    python -m bench.full [--map-mib 4.0] [--rounds 3]
+    python -m bench.full [--tmpfs-mib N] [--rounds 3]       a disk of its own; needs the right to mount
+    python -m bench.full [--limit-mib N]                    a limit that is raised again
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import resource
@@ -30,6 +29,7 @@ from uuid import UUID
 import httpx
 import trio
 
+from bench.usage import read_options
 from svc.features.checks.invariants import violations
 from svc.identify.tables.events import EVENTS
 from svc.identify.tables.visitors import VISITOR_IDS
@@ -258,12 +258,7 @@ def small_disk(size_mib: int) -> Generator[Path]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--map-mib", type=float, default=4)
-    parser.add_argument("--tmpfs-mib", type=int)
-    parser.add_argument("--limit-mib", type=int)
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
+    options = read_options(__doc__)
     if options.tmpfs_mib is not None:
         with small_disk(options.tmpfs_mib) as disk:
             size = options.tmpfs_mib << 20

@@ -9,7 +9,6 @@ of every identification and answers. Bytes are whole pages, as the store's file 
 
 from __future__ import annotations
 
-import argparse
 import random
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -17,15 +16,14 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
-from uuid import UUID
 
 import trio
 
 from bench.reports import device_report, submitted
-from bench.retention import EPOCH_MS, Everywhere
+from bench.retention import EPOCH_MS, Everywhere, deferred, prepare
+from bench.usage import read_options
 from svc.features.events.change_jobs import supplement
 from svc.features.identification.transaction import Recorded, identify
-from svc.features.organizations.jobs import create_organization
 from svc.features.tables import TABLES
 from svc.features.webhooks.jobs.deliveries import AttemptRecord, log_attempt
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
@@ -39,11 +37,9 @@ from svc.features.webhooks.tables import (
     DELIVERIES,
     WEBHOOK_EVENTS,
 )
-from svc.identify.events.archive import deflate
 from svc.identify.identification import Submission, assess
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
-from svc.identify.records import DeferredReport
 from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENT_SEGMENTS, EVENT_TAIL, EVENTS, IDEMPOTENCY
 from svc.identify.tables.visitors import (
     ADDRESS_HISTORY,
@@ -57,7 +53,6 @@ from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.reading import read_only
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.tenants.ledger_jobs import add_credit
 from svc.kernel.tenants.tables import LEDGER
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.partitions import EndpointKey
@@ -93,13 +88,7 @@ PARTS = (
     Part("webhook event", (WEBHOOK_EVENTS,), "delivery", 30),
     Part(
         "delivery and attempt",
-        (
-            DELIVERIES,
-            ATTEMPTS,
-            ATTEMPTS_BY_ENVIRONMENT,
-            ATTEMPTS_BY_EVENT,
-            ATTEMPT_COUNTS,
-        ),
+        (DELIVERIES, ATTEMPTS, ATTEMPTS_BY_ENVIRONMENT, ATTEMPTS_BY_EVENT, ATTEMPT_COUNTS),
         "delivery",
         30,
     ),
@@ -146,7 +135,7 @@ class Growth:
                 self._statistics.learn(recorded.statistics_update)
             self.counts["identification"] += 1
             if self._chance.random() < DEFERRED_SHARE:
-                report = self._deferred(submission.at_ms)
+                report = deferred(self._chance, submission.at_ms)
                 followed.append(partial(supplement, number=1, request_id=submission.request_id, report=report))
         outcomes = self.found.store.write_now(followed)
         assert not any(isinstance(outcome, Exception) for outcome in outcomes), outcomes
@@ -196,19 +185,9 @@ class Growth:
         self._versions[number] += self._chance.random() < UPDATED_SHARE
         return number
 
-    def _deferred(self, at_ms: int) -> DeferredReport:
-        return DeferredReport(
-            signals=deflate(self._chance.randbytes(300)),
-            sdk_platform="web",
-            sdk_version="1.0",
-            digest=self._chance.randbytes(16),
-            received_at_ms=at_ms,
-        )
-
 
 def _prepare(transaction: Transaction) -> None:
-    create_organization(transaction, organization_id="org_x", name="x", now_ms=EPOCH_MS, rate_limit_per_s=0)
-    add_credit(transaction, 1, entry_id=UUID(int=0), micros=10**12, now_ms=EPOCH_MS, note="")
+    prepare(transaction)
     new = NewEndpoint(
         id="whk_x",
         url="https://shop.example/",
@@ -255,11 +234,7 @@ def lines(sizes: dict[str, int], counts: dict[str, int]) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--identifications", type=int, default=10_000)
-    parser.add_argument("--new", type=float, default=0.1, help="share of the visits that are a device's first")
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+    options = read_options(__doc__)
     with TemporaryDirectory(prefix="svc-bench-") as name:
         growth = Growth(Path(name), options.new, options.seed)
         growth.live(options.identifications)
@@ -267,9 +242,7 @@ def main() -> None:
         growth.found.store.close()
         sizes = table_bytes(Path(name))
     print(f"{growth.counts}; {used / 1e6:.1f} MB used, {sum(sizes.values()) / 1e6:.1f} MB in tables")
-    status = Path("/proc/self/status").read_text()
-    anonymous_kib = int(status.partition("RssAnon:")[2].split()[0])
-    print(f"memory of this process, without the file's pages: {anonymous_kib / 1024:.0f} MiB\n")
+    print()
     print("\n".join(lines(sizes, growth.counts)))
 
 

@@ -4,29 +4,30 @@ A real `svc serve`; the sockets are held by a process of their own, which opens 
 has closed it. The honest ask at a fixed rate, half of them on kept connections and half on a new one for each request,
 as visitors do. Their times with an attack are divided by those of the quiet spells around it.
 
-    python -m bench.hostile [--sockets 2000] [--reopen-s 5] [--seconds 8] [--rate 200] [--kinds silent,trickling]
+    python -m bench.hostile [--sockets 2000] [--reopen-s 5.0] [--seconds 8.0] [--rate 200.0] [--kinds KIND,KIND]
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import random
 import resource
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import trio
 
-from bench.identify import Server, prepare, report_body
 from bench.load import requests
 from bench.measures import memory_mib, quantile
+from bench.serving import Server, prepare, report_body
+from bench.usage import read_options
 
 HONEST = 32
 GIVE_UP_S = 5.0
@@ -110,11 +111,22 @@ KINDS: dict[str, Kind] = {
 }
 
 
-async def attack(kinds: list[str], port: int, sockets: int, reopen_s: float, api_key: str) -> None:
+def attack(kinds: list[str], port: int, sockets: int, reopen_s: float, api_key: str) -> None:
     """Hold so many sockets, of each kind in turn, until the process is ended."""
-    async with trio.open_nursery() as nursery:
-        for number in range(sockets):
-            nursery.start_soon(_hold, KINDS[kinds[number % len(kinds)]], port, reopen_s, api_key)
+    os.nice(10)  # what it takes of its core is not to be taken from the honest
+    raise_limit()
+
+    async def hold_all() -> None:
+        async with trio.open_nursery() as nursery:
+            for number in range(sockets):
+                nursery.start_soon(_hold, KINDS[kinds[number % len(kinds)]], port, reopen_s, api_key)
+
+    trio.run(hold_all)
+
+
+def raise_limit() -> None:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 async def _hold(kind: Kind, port: int, reopen_s: float, api_key: str) -> None:
@@ -149,27 +161,12 @@ async def _until_closed(stream: trio.SocketStream, kind: Kind, api_key: str) -> 
             nursery.cancel_scope.cancel()
 
 
-class Attack:
-    """A process that holds hostile sockets for the length of a block."""
-
-    def __init__(self, kinds: list[str], port: int, options: argparse.Namespace, api_key: str) -> None:
-        self._command = [sys.executable, "-m", "bench.hostile", "--attack", ",".join(kinds), "--port", str(port)]
-        self._command += ["--sockets", str(options.sockets), "--reopen-s", str(options.reopen_s), "--key", api_key]
-
-    def __enter__(self) -> None:
-        self._process = subprocess.Popen(self._command, stderr=subprocess.DEVNULL)
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait()
-
-
 # The honest
 
 
 async def honest(server: Server, port: int, make_request: Callable[[], bytes], rate: float, seconds: float) -> Spell:
     spell = Spell([], Counter(), 0.0)
-    before = sum(server.cpu())
+    before = server.cpu_s()
     began = trio.current_time()
     async with trio.open_nursery() as nursery:
         for number in range(HONEST):
@@ -177,7 +174,7 @@ async def honest(server: Server, port: int, make_request: Callable[[], bytes], r
             is_kept = number % 2 == 0
             nursery.start_soon(_ask_often, spell, port, make_request, starts, HONEST / rate, began + seconds, is_kept)
     spell.times.sort()
-    return spell._replace(cpu=(sum(server.cpu()) - before) / (trio.current_time() - began))
+    return spell._replace(cpu=(server.cpu_s() - before) / (trio.current_time() - began))
 
 
 async def _ask_often(
@@ -245,8 +242,17 @@ class Run:
     def memory_mb(self) -> float:
         return memory_mib(self.server.process.pid)
 
-    def attacked(self, kinds: list[str]) -> Attack:
-        return Attack(kinds, self.port, self.options, self.api_key)
+    @contextmanager
+    def attacked(self, kinds: list[str]) -> Generator[None]:
+        """A process that holds hostile sockets for the length of a block."""
+        given = (kinds, self.port, self.options.sockets, self.options.reopen_s, self.api_key)
+        process = multiprocessing.get_context("spawn").Process(target=attack, args=given, daemon=True)
+        process.start()
+        try:
+            yield
+        finally:
+            process.kill()
+            process.join()
 
     def baseline_s(self, baseline: int) -> float:
         """Seconds until no more descriptors are open than before the attack."""
@@ -302,30 +308,16 @@ def _line(name: str, spell: Spell, more: str = " " * 34) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--sockets", type=int, default=2000)
-    parser.add_argument("--reopen-s", type=float, default=5, help="until a socket that was closed is opened again")
-    parser.add_argument("--seconds", type=float, default=8, help="of each measurement")
-    parser.add_argument("--rate", type=float, default=200, help="honest requests a second")
-    parser.add_argument("--kinds", default=",".join((*KINDS, "all")))
-    parser.add_argument("--attack", help=argparse.SUPPRESS)
-    parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--key", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    if options.attack is not None:
-        os.nice(10)  # what it takes of its core is not to be taken from the honest
-        trio.run(attack, options.attack.split(","), options.port, options.sockets, options.reopen_s, options.key)
-        return
-    print(f"{options.sockets} hostile sockets, {HONEST} honest clients, {options.rate:g} requests a second\n")
+    given = read_options(__doc__)
+    raise_limit()
+    print(f"{given.sockets} hostile sockets, {HONEST} honest clients, {given.rate:g} requests a second\n")
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
         api_key = prepare(directory)
         server = Server.serving(directory)
         try:
             _part_cores(server.process.pid)
-            run = Run(server, api_key, options)
-            table(run, options.kinds.split(","))
+            run = Run(server, api_key, given)
+            table(run, given.kinds.split(",") if given.kinds else [*KINDS, "all"])
             print(f"\nSIGTERM with all of them open: the process ended after {run.end_s():.1f} s")
         finally:
             server.process.kill()

@@ -4,14 +4,15 @@ R2, with webhooks: every one arrives, or is listed as failed and can be recovere
 200, 500, 410 or drop by seed. R1, of identifications alone under a heavier load: none that was acknowledged is lost,
 none is made or billed twice; the run with webhooks asks that too. `tests/crash` holds the short forms.
 
-    python -m bench.kill [--kills 100] [--seed 1] [--failing-arrivals 3] [--workers 2]
-    python -m bench.kill --identifications [--kills 300] [--seed 1] [--workers 2]
-    python -m bench.kill --nodes [--kills 90] [--seed 1]      two nodes on PostgreSQL: a node, the leader, the database
-    python -m bench.kill --nodes --victims stopped [--kills 1] [--stop-s 60] [--clock-off-s 300]
-    python -m bench.kill --failover [--kills 5]               the primary, whose synchronous standby is promoted
+    python -m bench.kill [--kills N] [--seed 1] [--workers 1] [--failing-arrivals 3]
+    python -m bench.kill [--identifications] [--kills N] [--seed 1] [--workers 1]
+    python -m bench.kill [--nodes] [--kills N] [--seed 1]     two nodes on PostgreSQL: a node, the leader, the database
+    python -m bench.kill [--nodes] [--victims VICTIM...] [--kills N] [--stop-s 60.0] [--clock-off-s 0]
+    python -m bench.kill [--failover] [--kills N]             the primary, whose synchronous standby is promoted
 
-With two workers a worker, the leader or the parent is killed, drawn by seed; the others go on. `stopped` is the leader,
-by SIGSTOP. With `--clock-off-s` the first node's clock is so far ahead.
+100 kills, 300 of identifications alone, 90 of nodes, 5 failovers, where no number is given. With two workers a worker,
+the leader or the parent is killed, drawn by seed; the others go on. The victim `stopped` is the leader, by SIGSTOP.
+With `--clock-off-s` the first node's clock is so far ahead. After `--failing-arrivals` a receiver is done failing.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ import statistics
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import get_args
 
 import trio
 
+from bench.usage import read_options
 from tests.support.acknowledged import Outcome as OfIdentifications
 from tests.support.acknowledged import killed_under_load, one_of_several_killed_under_load
 from tests.support.killed import Killed
 from tests.support.killed import Outcome as OfWebhooks
-from tests.support.killed_nodes import VICTIMS, KilledNodes, Victim
+from tests.support.killed_nodes import VICTIMS, KilledNodes
 from tests.support.killed_nodes import Outcome as OfNodes
 from tests.support.postgresql import Cluster
 from tests.support.standby import Pair
@@ -39,18 +40,7 @@ KEYS_AT_ONCE = 300
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--identifications", action="store_true", help="without webhooks, under a heavier load")
-    parser.add_argument("--nodes", action="store_true", help="two nodes on PostgreSQL, and the database itself")
-    parser.add_argument("--failover", action="store_true", help="two nodes on a pair of databases")
-    parser.add_argument("--victims", nargs="+", choices=get_args(Victim), default=VICTIMS, help="of --nodes, in turn")
-    parser.add_argument("--stop-s", type=float, default=60)
-    parser.add_argument("--clock-off-s", type=int, default=0)
-    parser.add_argument("--kills", type=int, help="100, or 300 of identifications alone, 90 of nodes, 5 failovers")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--workers", type=int, choices=(1, 2), default=1)
-    parser.add_argument("--failing-arrivals", type=int, default=3, help="after so many a receiver is done failing")
-    options = parser.parse_args()
+    options = read_options(__doc__)
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as name:
         directory = Path(name)
         outcome: OfIdentifications | OfWebhooks | OfNodes
@@ -76,7 +66,7 @@ async def _identifications(directory: Path, options: argparse.Namespace) -> OfId
 
 def _of_nodes(directory: Path, options: argparse.Namespace) -> OfNodes:
     server = Pair() if options.failover else Cluster(durable=True)
-    victims = ("database",) if options.failover else options.victims
+    victims = ("database",) if options.failover else options.victims or VICTIMS
     try:
         with server.database() as database:
             killed = KilledNodes(

@@ -20,6 +20,22 @@ def cpu_times_s(pid: int) -> list[float]:
     return [int(ticks) / TICKS_PER_S for ticks in fields[11:15]]
 
 
+def family(*roots: int) -> list[int]:
+    """These processes, their children, and theirs, as far as they run."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found = list(roots)
+    for pid in found:
+        found += children.get(pid, [])
+    return found
+
+
 def memory_mib(pid: int | str = "self", *, mapped: bool = True) -> float:
     """Resident memory of a process. Not `mapped`: without the pages of files, which the kernel takes back when it needs
     them, such as those of the store.
@@ -39,3 +55,9 @@ def written_bytes(pid: int | str = "self") -> int:
 def quantile(values: Sequence[float], part: float) -> float:
     """Of sorted values the one that this part of them (0 to 1) is below; 0 where there are none."""
     return values[min(len(values) - 1, int(part * len(values)))] if values else 0.0
+
+
+def p50_p99(values: Sequence[float]) -> tuple[float, float]:
+    """Of values in any order."""
+    ordered = sorted(values)
+    return quantile(ordered, 0.5), quantile(ordered, 0.99)

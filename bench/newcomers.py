@@ -7,12 +7,13 @@ release; phones that are made up; windows that tools drive, with emptied storage
 Everything runs through `svc replay`, in this process. What headers say is left out, as if a program sent those of the
 browser. Of several seeds, scripts have the least and the greatest figure, people the sum.
 
-    python -m bench.newcomers [--seeds 1,7,13] [--data ../shared/data] [--captures tests/captures/sdk-browsers.jsonl.gz]
+    python -m bench.newcomers [--seeds 1...] [--data ../shared/data]
+                              [--captures tests/captures/sdk-browsers.jsonl.gz]
+                              [--driven tests/captures/automation-156.jsonl.gz]
 """
 
 from __future__ import annotations
 
-import argparse
 import copy
 import json
 from collections import Counter, defaultdict
@@ -25,6 +26,7 @@ from typing import Any, NamedTuple
 from bench.browsers.pack import read_rows
 from bench.farm import Addresses, stream_reports
 from bench.linkage.streams import ORIGIN, client_token, read_stream
+from bench.usage import read_options
 from svc.cli.develop.replay import Into, Replayed, replay_into
 from svc.cli.develop.replay_report import Summary
 from tests.support.proofs import BrowserKey, compact
@@ -291,12 +293,7 @@ def row_of_people(group: str, runs: Sequence[Judged]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=lambda text: [int(each) for each in text.split(",")], default=[1])
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--captures", type=Path, default=Path("tests/captures/sdk-browsers.jsonl.gz"))
-    parser.add_argument("--driven", type=Path, default=Path("tests/captures/automation-156.jsonl.gz"))
-    arguments = parser.parse_args()
+    arguments = read_options(__doc__)
     seeds: list[int] = arguments.seeds
     rows = [row for row in read_rows(arguments.captures) if row["kind"] == "normal"]
     print("| scripts | ids | at medium or more | with a signal | which |\n| --- | ---: | ---: | ---: | --- |")

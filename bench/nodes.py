@@ -4,7 +4,7 @@ It starts a database with fsync, 1 to 3 nodes (`svc serve`) and, for a delay, a 
 and ends them all. Clients send visits of the web SDK over connections that they keep, each its next one when it has its
 response. Every device has visited once before the measurement begins. Each cell has a new database.
 
-    python -m bench.nodes [--quick] [--seconds 6] [--nodes 2] [--organizations 1] [--delay 0.5] [--json FILE]
+    python -m bench.nodes [--quick] [--seconds S] [--devices N] [--nodes N...] [--organizations N...] [--delay MS...]
 
 `--quick` tries the cells with few requests; the others choose some of them, and may be repeated. The delay is the round
 trip to the database, beside what loopback takes; what it came to is measured, and printed.
@@ -27,15 +27,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 
 from bench.delay import Delay, Late
 from bench.load import Measured, run
-from bench.measures import cpu_s
+from bench.measures import cpu_s, family
 from bench.sdk_visits import SdkVisits
-from bench.workers import Running
+from bench.serving import prepare
+from bench.usage import read_options
 from svc.features.keys.command import issue_key
 from svc.features.organizations.command import create_organization
 from svc.kernel.config import Config
@@ -68,48 +69,6 @@ class Cell(msgspec.Struct, frozen=True):
     clients: int
     """In all."""
     workers: int = 0
-
-
-class Row(msgspec.Struct, frozen=True):
-    """What a cell came to. Of each identification, times are CPU in milliseconds."""
-
-    cell: Cell
-    rate: float
-    """Identifications a second."""
-    p50_ms: float
-    p99_ms: float
-    errors: int
-    node_ms: float
-    database_ms: float
-    load_ms: float
-    delay_ms: float
-    """Of the process that delays."""
-    cores: float
-    """That all of these kept busy."""
-    inside: float
-    """Requests on their way on average, by rate and latency: the clients, if both are right."""
-    round_trip_ms: float
-    """To the database and back, median without load."""
-    group: float
-    """Identifications in a group."""
-    trips: float
-    """Round trips of a group."""
-    runs: float
-    """Of a job."""
-    retries: int
-    commit_ms: float
-    """From the turn of a group until it was on disk, on average."""
-    wait_ms: float
-    """Until it had its turn."""
-
-
-class Report(msgspec.Struct, frozen=True):
-    """What `--json` writes."""
-
-    about: str
-    cores: int
-    """Of the machine."""
-    rows: list[Row]
 
 
 class Sizes(NamedTuple):
@@ -152,18 +111,20 @@ class Bench:
 
     def close(self) -> None:
         for delay_ms, delay in self._delays.items():
-            delay.end()
+            delay.close()
             self.late[delay_ms] = delay.late
         self._delays.clear()
         self._cluster.close()
 
-    def measure(self, cell: Cell) -> Row:
+    def measure(self, cell: Cell) -> dict[str, Any]:
         """Start what a cell needs, load it, and end it."""
         with tempfile.TemporaryDirectory(prefix="svc-bench-") as name, ExitStack() as stack:
             if cell.workers:
-                running = Running(Path(name), cell.workers)
-                stack.callback(running.server.kill_all, ())
-                return self._loaded(cell, [running.api_key], [running.server], running.cpu_s, None, 0.0)
+                api_key = prepare(name)
+                server = Served(Path(name), SVC_WORKERS=str(cell.workers), SVC_LOG_REQUESTS="none")
+                stack.callback(server.kill_all, ())
+                server.wait_until_said("serving", cell.workers)
+                return self._loaded(cell, [api_key], [server], lambda: sum(map(cpu_s, family(server.pid))), None, 0.0)
             database = stack.enter_context(self._cluster.database())
             keys = self._organizations(Path(name), self._cluster.url(database), cell.organizations)
             delay = self._delay(cell.delay_ms, database) if cell.delay_ms else None
@@ -179,7 +140,7 @@ class Bench:
             direct = round_trip_ms(self._cluster.url(database))
             idle = Delay(self._cluster.port, 0.0)
             own_ms = round_trip_ms(self._cluster.url(database, idle.port)) - direct
-            idle.end()
+            idle.close()
             self._delays[delay_ms] = Delay(self._cluster.port, max(0.0, delay_ms - own_ms))
         return self._delays[delay_ms]
 
@@ -206,7 +167,7 @@ class Bench:
         service_cpu_s: Callable[[], float],
         delay: Delay | None,
         trip_ms: float,
-    ) -> Row:
+    ) -> dict[str, Any]:
         load = partial(run, [server.port for server in servers], clients=cell.clients)
         visits, devices = self._visits, self._sizes.devices
         first = load(visits.in_order(keys, 1), 60.0, most=devices, clients=min(cell.clients, devices // 2))
@@ -231,34 +192,52 @@ class Bench:
 
 def server_cpu_of(cluster: Cluster) -> float:
     """Seconds that the server and its sessions have used, those that have ended included."""
-    children = Path(f"/proc/{cluster.pid}/task/{cluster.pid}/children").read_text().split()
-    return cpu_s(cluster.pid, with_ended=True) + sum(cpu_s(int(child)) for child in children)
+    return cpu_s(cluster.pid, with_ended=True) + sum(map(cpu_s, family(cluster.pid)[1:]))
+
+
+FORMATS = {
+    "nodes": "", "organizations": "", "delay ms": "g", "clients": "", "rate/s": ",.0f", "p50 ms": ".1f",
+    "p99 ms": ".1f", "node ms": ".2f", "database ms": ".2f", "load ms": ".2f", "delay's ms": ".2f", "cores": ".2f",
+    "inside": ".1f", "ping ms": ".2f", "group": ".1f", "trips": ".2f", "runs": ".2f", "retries": ".0f",
+    "wait ms": ".1f", "commit ms": ".1f", "errors": "",
+}  # fmt: skip
+"""Column -> how its figure is shown."""
 
 
 def _row(
     cell: Cell, measured: Measured, refused: int, used: Sequence[float], counted: Counter[str], trip_ms: float
-) -> Row:
-    made = max(1, measured.requests)
-    rate = measured.requests / measured.seconds
+) -> dict[str, Any]:
+    """What a cell came to.
+
+    From `node ms` on: CPU of each identification, in milliseconds. `cores`: that all of these kept busy. `inside`:
+    requests on their way on average, by rate and latency, which are the clients if both are right. `group`:
+    identifications in one; `trips` its round trips; `runs` those of a job. `wait ms`: until a group had its turn, and
+    from then until it was on disk `commit ms`, on average.
+    """
+    made, rate = max(1, measured.requests), measured.requests / measured.seconds
     groups = counted["svc_database_groups_total"] or counted["svc_store_commits_total"]
     jobs = counted["svc_store_jobs_total"]
-    return Row(
-        cell,
+    figures = (
+        str(cell.nodes) if cell.nodes else f"LMDB, {cell.workers}",
+        cell.organizations,
+        cell.delay_ms,
+        cell.clients,
         rate,
         measured.p50_ms,
         measured.p99_ms,
-        measured.refused + refused,
         *(1000 * seconds / made for seconds in used),
-        cores=sum(used) / measured.seconds,
-        inside=rate * measured.mean_ms / 1000,
-        round_trip_ms=trip_ms,
-        group=jobs / max(1, groups),
-        trips=counted['svc_database_round_trips_total{of="groups"}'] / max(1, groups),
-        runs=counted["svc_database_job_runs_total"] / max(1, jobs),
-        retries=round(sum(count for name, count in counted.items() if name.startswith("svc_database_retries"))),
-        commit_ms=_mean_ms(counted, "svc_store_commit_duration_seconds"),
-        wait_ms=_mean_ms(counted, "svc_store_wait_seconds"),
+        sum(used) / measured.seconds,
+        rate * measured.mean_ms / 1000,
+        trip_ms,
+        jobs / max(1, groups),
+        counted['svc_database_round_trips_total{of="groups"}'] / max(1, groups),
+        counted["svc_database_job_runs_total"] / max(1, jobs),
+        sum(count for name, count in counted.items() if name.startswith("svc_database_retries")),
+        _mean_ms(counted, "svc_store_wait_seconds"),
+        _mean_ms(counted, "svc_store_commit_duration_seconds"),
+        measured.refused + refused,
     )
+    return dict(zip(FORMATS, figures, strict=True))
 
 
 def _mean_ms(counted: Counter[str], histogram: str) -> float:
@@ -305,62 +284,24 @@ def _counted(servers: Sequence[Served]) -> Counter[str]:
     return counted
 
 
-COLUMNS: dict[str, Callable[[Row], str]] = {
-    "nodes": lambda row: str(row.cell.nodes) if row.cell.nodes else f"LMDB, {row.cell.workers}",
-    "organizations": lambda row: str(row.cell.organizations),
-    "delay ms": lambda row: f"{row.cell.delay_ms:g}",
-    "clients": lambda row: str(row.cell.clients),
-    "rate/s": lambda row: f"{row.rate:,.0f}",
-    "p50 ms": lambda row: f"{row.p50_ms:.1f}",
-    "p99 ms": lambda row: f"{row.p99_ms:.1f}",
-    "node ms": lambda row: f"{row.node_ms:.2f}",
-    "database ms": lambda row: f"{row.database_ms:.2f}",
-    "load ms": lambda row: f"{row.load_ms:.2f}",
-    "delay's ms": lambda row: f"{row.delay_ms:.2f}",
-    "cores": lambda row: f"{row.cores:.2f}",
-    "inside": lambda row: f"{row.inside:.1f}",
-    "ping ms": lambda row: f"{row.round_trip_ms:.2f}",
-    "group": lambda row: f"{row.group:.1f}",
-    "trips": lambda row: f"{row.trips:.2f}",
-    "runs": lambda row: f"{row.runs:.2f}",
-    "retries": lambda row: str(row.retries),
-    "wait ms": lambda row: f"{row.wait_ms:.1f}",
-    "commit ms": lambda row: f"{row.commit_ms:.1f}",
-    "errors": lambda row: str(row.errors),
-}
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--seconds", type=float, help="of each cell, 6 without it")
-    parser.add_argument("--devices", type=int, help="2,000 without it")
-    parser.add_argument("--nodes", type=int, action="append", help="only the cells with so many; 0 = LMDB")
-    parser.add_argument("--organizations", type=int, action="append", help="only these")
-    parser.add_argument("--delay", type=float, action="append", metavar="MS", help="only these")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="the rows as JSON, too")
-    options = parser.parse_args()
+    options = read_options(__doc__)
     sizes = QUICK if options.quick else FULL
     sizes = Sizes(options.seconds or sizes.seconds, options.devices or sizes.devices)
     for number in (signal.SIGTERM, signal.SIGALRM):
         signal.signal(number, _end)
     signal.alarm(WITHIN_S)
-    _measure_all(Bench(sizes), _chosen(options), options.json)
+    _measure_all(Bench(sizes), _chosen(options))
 
 
-def _measure_all(bench: Bench, chosen: Sequence[Cell], file: Path | None) -> None:
-    """Prints each row when it is there; what was measured is in the file, also where it ends early."""
-    rows: list[Row] = []
+def _measure_all(bench: Bench, chosen: Sequence[Cell]) -> None:
+    """Prints each row when it is there."""
     try:
-        about = bench.described()
-        print(about, end="\n\n")
-        print("| " + " | ".join(COLUMNS) + " |\n" + "|---:" * len(COLUMNS) + "|", flush=True)
+        print(bench.described(), end="\n\n")
+        print("| " + " | ".join(FORMATS) + " |\n" + "|---:" * len(FORMATS) + "|", flush=True)
         for cell in chosen:
-            rows.append(bench.measure(cell))
-            print("| " + " | ".join(show(rows[-1]) for show in COLUMNS.values()) + " |", flush=True)
-            if file is not None:
-                report = Report(about, os.cpu_count() or 1, rows)
-                file.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1))
+            row = bench.measure(cell)
+            print("| " + " | ".join(format(row[name], form) for name, form in FORMATS.items()) + " |", flush=True)
     finally:
         bench.close()
     for delay_ms, late in bench.late.items():

@@ -1,9 +1,9 @@
 """Rows for a store that should be as large as months of traffic made it, in bulk: for `bench.pages`.
 
 What may live here: what such rows look like. They have the keys, the lengths and the spread of those that the real
-transaction writes (`page_likeness` compares them), and are written table by table in the order of keys, a chunk of the
-past at a time, so that trees grow as they do in service. A store of them passes `svc check`. Archived reports are left
-out, since they lie in the order of time; and a visitor's blocks are not all those of its record.
+transaction writes (`tests/bench/test_page_fill.py` compares them), and are written table by table in the order of keys,
+a chunk of the past at a time, so that trees grow as they do in service. A store of them passes `svc check`. Archived
+reports are left out, since they lie in the order of time; and a visitor's blocks are not all those of its record.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import blake2b
@@ -43,23 +42,6 @@ MODELS = 10_000
 FIRST_MODEL, FIRST_NEW = 10**9, 10**6
 """Numbers of devices: from 0 on those that return, each once."""
 TAGGED = 0.5
-
-
-class Counted(Transaction):
-    """A transaction that counts rows."""
-
-    def __init__(self, of: Transaction, counts: Counter[str], kind: str) -> None:
-        super().__init__(of.writer)
-        self._counts = counts
-        self._kind = kind
-
-    def get(self, table: Any, *key: Any) -> Any:
-        self._counts[f"{self._kind} reads"] += 1
-        return super().get(table, *key)
-
-    def put(self, table: Any, key: tuple[Any, ...], value: Any) -> int:
-        self._counts[f"{self._kind} writes"] += 1
-        return super().put(table, key, value)
 
 
 class Visits:
@@ -143,15 +125,15 @@ class Visits:
         """Table by table, in the order of keys."""
         self._engine.write(partial(_put_sorted, rows=rows))
 
-    def group(self, size: int, returning: float) -> list[tuple[str, Submission]]:
-        """(kind, submission) of the next visits, some milliseconds after the last ones."""
-        made: list[tuple[str, Submission]] = []
+    def group(self, size: int, returning: float) -> list[Submission]:
+        """The next visits, some milliseconds after the last ones."""
+        made: list[Submission] = []
         for _ in range(size):
             self._at_ms += 1
             if self._devices and self._visiting.random() < returning:
-                made.append(("return", self.submission(self._devices.pop(), self._at_ms)))
+                made.append(self.submission(self._devices.pop(), self._at_ms))
             else:
-                made.append(("first visit", self.submission(self._next_device, self._at_ms)))
+                made.append(self.submission(self._next_device, self._at_ms))
                 self._next_device += 1
         return made
 
@@ -162,30 +144,14 @@ class Visits:
             if recorded.statistics_update is not None:
                 self._statistics.learn(recorded.statistics_update)
 
-    def index(self) -> int:
-        """As the indexer does, without its waiting for late events; how many steps there were."""
-        steps = 0
+    def index(self) -> None:
+        """As the indexer does, without its waiting for late events."""
         while self._do(partial(step, scope=Scope(1, 0), before_ms=self._at_ms + DAY_MS)):
-            steps += 1
-        return steps
+            pass
 
-    def job(
-        self, kind: str, assessment: Assessment, counts: Counter[str], spent_ns: Counter[str]
-    ) -> Callable[[Transaction], Late[Recorded]]:
-        """The real one; notes its CPU time, and every tenth time its rows."""
-
-        def run(transaction: Transaction) -> Late[Recorded]:
-            counts[kind] += 1
-            if counts[kind] % 10 == 0:
-                counts[f"{kind} counted"] += 1
-                return identify(Counted(transaction, counts, kind), assessment, self._statistics)
-            began = time.thread_time_ns()
-            recorded = identify(transaction, assessment, self._statistics)
-            spent_ns[kind] += time.thread_time_ns() - began
-            spent_ns[f"{kind} timed"] += 1
-            return recorded
-
-        return run
+    def job(self, assessment: Assessment) -> Callable[[Transaction], Late[Recorded]]:
+        """The real one."""
+        return partial(identify, assessment=assessment, statistics=self._statistics)
 
     def submission(self, device: int, at_ms: int) -> Submission:
         """A visit of a device: the same report and address each time."""

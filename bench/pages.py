@@ -7,8 +7,10 @@ in each store; after each group the index is made as far as the indexer would ma
 take turns, group by group, so that what else the machine does meets all of them. What was written is what this process
 handed to the kernel (`/proc/self/io`), and by table the pages that differ between two commits (`page_changes`).
 
-    python -m bench.pages [--visitors 0 100000 1000000] [--groups 60] [--group 20] [--returning 0.7] \
-        [--scratch DIR] [--json FILE] [--plot docs/images/pages.svg]
+    python -m bench.pages [--visitors 0 100000 1000000] [--events 10] [--groups 60] [--group 20] [--returning 0.7]
+        [--random-ids] [--web-sdk] [--seed 1] [--scratch DIR] [--json FILE] [--plot FILE]
+
+A visitor has `--events`. `--random-ids`: nonces and idempotency keys are no UUIDv7. `--web-sdk`: reports of 20 kB.
 """
 
 from __future__ import annotations
@@ -22,20 +24,19 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-import lmdb
 import msgspec
 
 from bench.measures import written_bytes
-from bench.page_changes import PageChanges, Written, trees
+from bench.page_changes import PageChanges, trees
 from bench.page_fill import Countries
 from bench.page_plot import Bar, Panel, draw
 from bench.page_visits import Visits
+from bench.usage import read_options
 from svc.identify.identification import assess
 
 TARGET_KB = 50
 TARGET_THROUGHPUT = 85
 """Percent of that of an empty store."""
-PANELS = ("kb", "throughput")
 WARM_UP = 5
 """Groups before the first one that counts."""
 
@@ -45,8 +46,6 @@ class Report(msgspec.Struct, kw_only=True):
 
     visitors: int = 0
     events: int = 0
-    group: int
-    """Identifications of one commit."""
     file_gb: float
     kb: float
     """Written, in units of 1,000 bytes."""
@@ -54,34 +53,20 @@ class Report(msgspec.Struct, kw_only=True):
     """By table; `lists` are LMDB's list of free pages, its list of tables and its meta page."""
     per_s: float
     """Identifications, one group after the other: assessment, commit with its fsync, index."""
-    assess_us: float
-    """CPU of the assessment, which asks no store."""
-    cpu_us: float
-    """Of this process, the commit and the index included and the assessment not."""
-    cpu_ratio: float
-    """CPU of all of it by that of the first store for the same group: the median."""
-    wall_ratio: float
-    """Likewise, of time."""
-    first_visit_us: float
-    """CPU of the job inside the transaction."""
-    return_us: float
-    rows: dict[str, float]
-    """Written by a first visit and by a return, and read by them."""
+    time_ratio: float
+    """Of the time of the first store for the same group: the median."""
 
 
 class Series:
-    """Groups of one size, committed to one store."""
+    """Groups that are committed to one store."""
 
     def __init__(self, visits: Visits, size: int, returning: float) -> None:
         self._visits, self._size, self._returning = visits, size, returning
         self._changes = PageChanges(visits.environment)
-        self._counts, self._spent_ns = Counter[str](), Counter[str]()
         self._pages: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._written_bytes = 0
-        self._steps = 0
-        self._assess_s = 0.0
-        self.spent: list[tuple[float, float]] = []
-        """(CPU, time) of each group, in seconds."""
+        self.spent_s: list[float] = []
+        """By each group."""
 
     def close(self) -> None:
         """Close what reads pages."""
@@ -91,66 +76,48 @@ class Series:
         """The next group. Without `counts` it warms the caches."""
         visits, environment = self._visits, self._visits.environment
         made = visits.group(self._size, self._returning)
-        notes = (self._counts, self._spent_ns) if counts else (Counter[str](), Counter[str]())
         with environment.begin() as before:
-            written, wall_s, cpu_s = written_bytes(), time.perf_counter(), time.process_time()
-            jobs = [visits.job(kind, assess(submission, Countries()), *notes) for kind, submission in made]
-            assessed_s = time.process_time()
-            visits.commit(jobs)
-            steps = visits.index()
-            spent = time.process_time() - cpu_s, time.perf_counter() - wall_s
-            written = written_bytes() - written
+            written, began = written_bytes(), time.perf_counter()
+            visits.commit([visits.job(assess(submission, Countries())) for submission in made])
+            visits.index()
+            spent_s, written = time.perf_counter() - began, written_bytes() - written
             if not counts:
                 return
-            self.spent.append(spent)
-            self._assess_s += assessed_s - cpu_s
+            self.spent_s.append(spent_s)
             self._written_bytes += written
-            self._steps += steps
-            for name, pages in _written_between(before, environment, self._changes).items():
-                self._pages[name].update(pages._asdict())
+            with environment.begin() as after:
+                old = trees(before)
+                for name, tree in trees(after).items():
+                    self._pages[name].update(self._changes.written(old[name], tree)._asdict())
 
     def report(self, first: Series) -> Report:
         """What the groups took, and how that is to those of the `first` store."""
-        visits, total = self._visits, len(self.spent) * self._size
-        named = {name: Written(**found) for name, found in self._pages.items()}
-        each = {name: found.pages / total for name, found in named.items() if found.pages}
-        each["lists"] = self._written_bytes / visits.environment.stat()["psize"] / total - sum(each.values())
-        cpu_s, wall_s = (sum(spent) for spent in zip(*self.spent, strict=True))
-        cpu_ratio, wall_ratio = (
-            median(own[part] / others[part] for own, others in zip(self.spent, first.spent, strict=True))
-            for part in (0, 1)
-        )
-        counts, spent_ns = self._counts, self._spent_ns
+        total, environment = len(self.spent_s) * self._size, self._visits.environment
+        each = {name: found.total() / total for name, found in self._pages.items() if found.total()}
+        each["lists"] = self._written_bytes / environment.stat()["psize"] / total - sum(each.values())
         report = Report(
-            group=self._size,
-            file_gb=visits.found.store.statistics().used_bytes / 1e9,
+            file_gb=self._visits.found.store.statistics().used_bytes / 1e9,
             kb=self._written_bytes / total / 1000,
             pages=dict(sorted(each.items(), key=lambda pair: -pair[1])),
-            per_s=total / wall_s,
-            assess_us=1e6 * self._assess_s / total,
-            cpu_us=1e6 * (cpu_s - self._assess_s) / total,
-            cpu_ratio=cpu_ratio,
-            wall_ratio=wall_ratio,
-            first_visit_us=spent_ns["first visit"] / 1000 / max(1, spent_ns["first visit timed"]),
-            return_us=spent_ns["return"] / 1000 / max(1, spent_ns["return timed"]),
-            rows={
-                f"{kind} {what}": counts[f"{kind} {what}"] / max(1, counts[f"{kind} counted"])
-                for kind in ("first visit", "return")
-                for what in ("reads", "writes")
-            },
+            per_s=total / sum(self.spent_s),
+            time_ratio=median(own / other for own, other in zip(self.spent_s, first.spent_s, strict=True)),
         )
-        first_visits = counts["first visit"] / total
-        _show(report, named, total)
-        print(f"  {first_visits:.1%} first visits, {self._steps} steps of the index\n", flush=True)
+        print(
+            f"  file {report.file_gb:.2f} GB; {report.kb:.1f} kB per identification, {report.per_s:.0f}/s, x "
+            f"{report.time_ratio:.3f} of the first store's time"
+        )
+        for name, pages in report.pages.items():
+            if pages >= 0.01:
+                kinds = ", ".join(f"{kind} {count / total:.2f}" for kind, count in self._pages[name].items() if count)
+                print(f"    {name:24}{pages:7.2f} pages   {kinds}")
+        print(flush=True)
         return report
 
 
 def fill(directory: Path, visitors: int, events: int, options: argparse.Namespace) -> Visits:
     """A store of this size."""
     began = time.perf_counter()
-    devices = round(
-        1.1 * options.returning * sum(size * (groups_of(size, options) + WARM_UP) for size in options.group)
-    )
+    devices = round(1.1 * options.returning * options.group * (options.groups + WARM_UP))
     visits = Visits(
         directory, visitors, events, devices, seed=options.seed, in_time=not options.random_ids, web_sdk=options.web_sdk
     )
@@ -158,111 +125,51 @@ def fill(directory: Path, visitors: int, events: int, options: argparse.Namespac
     return visits
 
 
-def groups_of(size: int, options: argparse.Namespace) -> int:
-    """How many groups of a size: as many identifications whatever the size."""
-    return max(1, options.groups * options.group[0] // size)
-
-
-def measure(stores: Sequence[Visits], options: argparse.Namespace) -> list[list[Report]]:
-    """What groups of each size take in these stores, one size after another: for each size, and each store."""
-    found: list[list[Report]] = []
-    for size in options.group:
-        series = [Series(visits, size, options.returning) for visits in stores]
-        for number in range(-WARM_UP, groups_of(size, options)):
-            for one in series if number % 2 else reversed(series):
-                one.commit(counts=number >= 0)
-        found.append([one.report(series[0]) for one in series])
-        for one in series:
-            one.close()
+def measure(stores: Sequence[Visits], options: argparse.Namespace) -> list[Report]:
+    """What groups take in these stores, which take turns."""
+    series = [Series(visits, options.group, options.returning) for visits in stores]
+    for number in range(-WARM_UP, options.groups):
+        for one in series if number % 2 else reversed(series):
+            one.commit(counts=number >= 0)
+    found = [one.report(series[0]) for one in series]
+    for one in series:
+        one.close()
     return found
 
 
-def _written_between(
-    before: lmdb.Transaction, environment: lmdb.Environment, changes: PageChanges
-) -> dict[str, Written]:
-    with environment.begin() as after:
-        old = trees(before)
-        return {name: changes.written(old[name], tree) for name, tree in trees(after).items()}
-
-
-def _show(report: Report, named: dict[str, Written], total: int) -> None:
-    print(
-        f"  groups of {report.group}, file {report.file_gb:.2f} GB; {report.kb:.1f} kB per identification, "
-        f"{report.per_s:.0f}/s, CPU {report.assess_us:.0f} + {report.cpu_us:.0f} us; first visit "
-        f"{report.first_visit_us:.0f} us, return {report.return_us:.0f} us; of the first store's: CPU "
-        f"{report.cpu_ratio:.3f}, time {report.wall_ratio:.3f}"
-    )
-    print("  rows: " + ", ".join(f"{name} {count:.1f}" for name, count in report.rows.items()))
-    for name, pages in report.pages.items():
-        if pages >= 0.01:
-            kinds = (
-                ", ".join(f"{kind} {count / total:.2f}" for kind, count in named[name]._asdict().items() if count)
-                if name in named
-                else ""
-            )
-            print(f"    {name:24}{pages:7.2f} pages   {kinds}")
-    print(flush=True)
-
-
-def _plot(reports: list[Report], panels: list[str]) -> str:
+def _plot(reports: list[Report]) -> str:
     def bars(value: Callable[[Report], float]) -> list[Bar]:
-        return [
-            Bar(f"{report.visitors:,}" if report.visitors else "empty", value(report))
-            for report in reports
-            if report.group == reports[0].group
-        ]
+        return [Bar(f"{one.visitors:,}" if one.visitors else "empty", value(one)) for one in reports]
 
-    drawn = {
-        "kb": Panel(
-            "kB written per identification", bars(lambda report: report.kb), TARGET_KB, f"target {TARGET_KB} kB"
-        ),
-        "throughput": Panel(
+    panels = [
+        Panel("kB written per identification", bars(lambda one: one.kb), TARGET_KB, f"target {TARGET_KB} kB"),
+        Panel(
             "throughput, % of the first store's",
-            bars(lambda report: 100 / report.wall_ratio),
+            bars(lambda one: 100 / one.time_ratio),
             TARGET_THROUGHPUT,
             f"target {TARGET_THROUGHPUT} %",
         ),
-    }
-    titles = " and ".join(drawn[name].title for name in panels)
-    return draw([drawn[name] for name in panels], f"{titles}, by the visitors of a store")
+    ]
+    return draw(panels, f"{' and '.join(panel.title for panel in panels)}, by the visitors of a store")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--visitors", type=int, nargs="+", default=[0, 100_000, 1_000_000])
-    parser.add_argument("--events", type=int, default=10, help="for each visitor")
-    parser.add_argument("--groups", type=int, default=60)
-    parser.add_argument("--group", type=int, nargs="+", default=[20], help="sizes of a group, one after another")
-    parser.add_argument("--returning", type=float, default=0.7)
-    parser.add_argument("--random-ids", action="store_true", help="nonces and idempotency keys are no UUIDv7")
-    parser.add_argument("--web-sdk", action="store_true", help="reports of 20 kB, as the web SDK sends them")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--scratch", type=Path, default=None, help="a folder on the disk that is meant")
-    parser.add_argument("--json", type=Path, default=None, help="where the figures go")
-    parser.add_argument("--plot", type=Path, default=None, help="where the picture of them goes")
-    parser.add_argument("--panels", nargs="+", choices=PANELS, default=PANELS, help="of the picture")
-    parser.add_argument("--plot-of", type=Path, nargs="*", default=[], help="draw these figures, and measure nothing")
-    options = parser.parse_args()
-    reports = [
-        report for file in options.plot_of for report in msgspec.json.decode(file.read_bytes(), type=list[Report])
-    ]
-    if not reports:
-        sizes = [(visitors, visitors * options.events) for visitors in options.visitors]
-        with ExitStack() as stack:
-            stores: list[Visits] = []
-            for visitors, events in sizes:
-                name = stack.enter_context(TemporaryDirectory(prefix="svc-bench-pages-", dir=options.scratch))
-                stores.append(fill(Path(name), visitors, events, options))
-                stack.enter_context(closing(stores[-1].found.store))
-            for of_size in measure(stores, options):
-                reports += [
-                    msgspec.structs.replace(report, visitors=visitors, events=events)
-                    for report, (visitors, events) in zip(of_size, sizes, strict=True)
-                ]
+    options = read_options(__doc__)
+    sizes = [(visitors, visitors * options.events) for visitors in options.visitors]
+    with ExitStack() as stack:
+        stores: list[Visits] = []
+        for visitors, events in sizes:
+            name = stack.enter_context(TemporaryDirectory(prefix="svc-bench-pages-", dir=options.scratch))
+            stores.append(fill(Path(name), visitors, events, options))
+            stack.enter_context(closing(stores[-1].found.store))
+        reports = [
+            msgspec.structs.replace(report, visitors=visitors, events=events)
+            for report, (visitors, events) in zip(measure(stores, options), sizes, strict=True)
+        ]
     if options.json:
         options.json.write_bytes(msgspec.json.format(msgspec.json.encode(reports)) + b"\n")
     if options.plot:
-        options.plot.write_text(_plot(reports, options.panels))
+        options.plot.write_text(_plot(reports))
 
 
 if __name__ == "__main__":

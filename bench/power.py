@@ -6,14 +6,13 @@ a sync covered is there; of what none did, each 512-byte sector is as any of the
 bytes are of the one and the rest of another. Each such file is opened by the real code in a process of its own, which
 checks every invariant, looks for everything that was acknowledged before the cut, and writes on.
 
-    python -m bench.power [--states 2000] [--requests 400] [--seed 1] [--control metasync|sync]
+    python -m bench.power [--states 2000] [--requests 400] [--seed 1] [--control SAFEGUARD]
 
 A control runs the service with LMDB's `metasync` or `sync` off: it has to lose something, or this proves nothing.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import random
 import re
@@ -33,6 +32,7 @@ import trio
 
 from bench.apart import Apart, Ended
 from bench.disk import Record, compiled, losses, read_log
+from bench.usage import read_options
 from svc.features.checks.invariants import violations
 from svc.features.tables import TABLES
 from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS, IDEMPOTENCY
@@ -311,12 +311,7 @@ def _organization(due: list[Promise]) -> tuple[Any, ...]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--states", type=int, default=2000)
-    parser.add_argument("--requests", type=int, default=400)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--control", choices=("metasync", "sync"))
-    options = parser.parse_args()
+    options = read_options(__doc__)
     with TemporaryDirectory(prefix="svc-bench-") as directory:
         recording = Run(Path(directory), options.control).make(options.requests)
         kinds = Counter(record.kind for record in recording.records)

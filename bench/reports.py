@@ -111,13 +111,6 @@ def submitted(world: World, signals: dict[str, Any], facts: RequestFacts, **give
     )
 
 
-def submission_of(world: World, organization: int, device: int, report: dict[str, Any]) -> Submission:
-    """A billed identification of a device with its token, from a network of its own, under a new idempotency key."""
-    signals = report | {"client_token": f"{device:032x}"}
-    facts = RequestFacts(ip=f"81.{device >> 16 & 255}.{device >> 8 & 255}.{device & 255}")
-    return submitted(world, signals, facts, organization=organization, idempotency=world.entropy(16))
-
-
 def sdk_report(number: int, kind: Kind = "large") -> tuple[dict[str, Any], dict[str, str]]:
     """The report of a device as the web SDK sends it, `small` or `large`, and the headers of its request; the same
     number gives the same report.

@@ -4,12 +4,11 @@ Four stores on one database, in one process, are handed a group of identificatio
 when these are committed. `--stream` is a folder with a stream of simulated visits (`bench.linkage.streams`), of which
 each node has every fourth visit.
 
-    python -m bench.reruns [--rounds 40] [--group 12] [--stream ../shared/data/linkage/small]
+    python -m bench.reruns [--rounds 40] [--group 12] [--stream DIR...]
 """
 
 from __future__ import annotations
 
-import argparse
 import random
 from collections.abc import Iterator
 from contextlib import closing
@@ -23,6 +22,7 @@ import trio
 
 from bench.linkage.streams import client_token, read_stream
 from bench.reports import submitted
+from bench.usage import read_options
 from svc.features.identification import hints
 from svc.features.identification.transaction import Recorded, identify
 from svc.features.tables import TABLES
@@ -128,11 +128,7 @@ async def in_one_round(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--group", type=int, default=12)
-    parser.add_argument("--stream", type=Path, action="append", default=[])
-    options = parser.parse_args()
+    options = read_options(__doc__)
     cells = [(name, visits, 0) for name, visits in made_up().items()]
     cells += [(f"stream {folder.name}", streamed(folder), KNOWN) for folder in options.stream]
     print(f"{'':<40}{'jobs':>6}{'again':>12}{'ahead':>12}{'trips':>10}")

@@ -8,7 +8,6 @@ deferred report, an `Idempotency-Key` or a challenge. The sweeper runs each virt
 
 from __future__ import annotations
 
-import argparse
 import logging
 import random
 import statistics
@@ -24,6 +23,7 @@ import structlog
 import trio
 
 from bench.reports import device_report, submitted
+from bench.usage import read_options
 from svc.features.events.change_jobs import supplement
 from svc.features.identification.transaction import Recorded, identify
 from svc.features.organizations.jobs import create_organization
@@ -82,14 +82,10 @@ class Months:
         self.found: Opened = open_directory(
             directory, self._world.run_sync, self._world.entropy, durable=durable, map_bytes=map_bytes
         )
-        self.found.store.write_now([_prepare])
+        self.found.store.write_now([prepare])
 
     async def run(
-        self,
-        days: int,
-        *,
-        visitor_days: int = 365,
-        look: Callable[[Snapshot, int], None] = lambda _, __: None,
+        self, days: int, *, visitor_days: int = 365, look: Callable[[Snapshot, int], None] = lambda _, __: None
     ) -> list[Day]:
         """Live through so many days; `look` at the store and the time after each day's last sweep."""
         told: list[Day] = []
@@ -119,7 +115,11 @@ class Months:
             self._statistics.learn(recorded.statistics_update)
         jobs: list[Callable[[Transaction], Any]] = []
         if self._visits % 4 == 0:
-            jobs.append(partial(supplement, number=1, request_id=submission.request_id, report=self._deferred()))
+            jobs.append(
+                partial(
+                    supplement, number=1, request_id=submission.request_id, report=deferred(self._chance, self.at_ms)
+                )
+            )
         if self._visits % 8 == 0:
             challenge = self._world.entropy(32)
             jobs.append(
@@ -134,15 +134,6 @@ class Months:
         outcome = function()
         self.steps_ms.append((time.perf_counter() - began) * 1000)
         return outcome
-
-    def _deferred(self) -> DeferredReport:
-        return DeferredReport(
-            signals=deflate(self._chance.randbytes(300)),
-            sdk_platform="web",
-            sdk_version="1.0",
-            digest=self._chance.randbytes(16),
-            received_at_ms=self.at_ms,
-        )
 
     def _submission(self) -> Submission:
         self._visits += 1
@@ -165,16 +156,20 @@ class Months:
         )
 
 
-def _prepare(transaction: Transaction) -> None:
+def deferred(chance: random.Random, at_ms: int) -> DeferredReport:
+    """One of 300 bytes that do not compress."""
+    signals = deflate(chance.randbytes(300))
+    own = {"digest": chance.randbytes(16), "received_at_ms": at_ms}
+    return DeferredReport(signals=signals, sdk_platform="web", sdk_version="1.0", **own)
+
+
+def prepare(transaction: Transaction) -> None:
     create_organization(transaction, organization_id="org_x", name="x", now_ms=EPOCH_MS, rate_limit_per_s=0)
     add_credit(transaction, 1, entry_id=UUID(int=0), micros=10**12, now_ms=EPOCH_MS, note="")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--days", type=int, default=90)
-    parser.add_argument("--visits-an-hour", type=int, default=4)
-    options = parser.parse_args()
+    options = read_options(__doc__)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     with TemporaryDirectory(prefix="svc-bench-") as directory:
         months = Months(Path(directory), visits_an_hour=options.visits_an_hour, durable=True)

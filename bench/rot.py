@@ -6,15 +6,14 @@ pages and rules of `svc check` are held against it. A row that reads as somethin
 is a wrong result. Where only another read or `svc check` tells of it, who asked for it alone has not heard: such
 results are counted by table and printed, and only those of which nothing tells at all fail the run.
 
-    python -m bench.rot [--states 2000] [--seed 1] [--days 2]
-    python -m bench.rot --where structure      one bit of what leads to the rows: numbers of pages, lists of them, roots
-    python -m bench.rot --where lost           a page of the last identification that the disk has not written
-    python -m bench.rot --unchecked              as if `svc serve` did not check the pages before it serves
+    python -m bench.rot [--states 2000] [--seed 1] [--days 2] [--where anywhere|structure|lost] [--unchecked]
+
+`structure`: one bit of what leads to the rows (numbers of pages, lists of them, roots). `lost`: a page of the last
+identification that the disk has not written. `--unchecked`: as if `svc serve` did not check the pages first.
 """
 
 from __future__ import annotations
 
-import argparse
 import logging
 import random
 import shutil
@@ -35,6 +34,7 @@ import trio
 
 from bench.apart import Apart
 from bench.retention import EPOCH_MS, Months
+from bench.usage import read_options
 from svc.features.checks.invariants import violations
 from svc.features.keys.command import issue_key
 from svc.features.tables import TABLES
@@ -280,17 +280,10 @@ def _open(directory: str) -> Opened:
 
 
 TURNS: dict[str, Turn] = {"anywhere": turned, "structure": turned_in_structure}
-LOST = "lost"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--states", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--days", type=int, default=2)
-    parser.add_argument("--where", choices=sorted((*TURNS, LOST)), default="anywhere")
-    parser.add_argument("--unchecked", action="store_true")
-    options = parser.parse_args()
+    options = read_options(__doc__)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     with TemporaryDirectory(prefix="svc-bench-") as directory:
         intact = Path(directory) / "intact"

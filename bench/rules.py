@@ -5,44 +5,32 @@
   an event. A search: what it finds beyond 1 is a fault of `svc.features.rules.language.cost`.
 - `events`: an evaluation of 0 to 100 ordinary rules.
 - `service`: twenty organizations on two workers preview the greatest ruleset over their events, save rulesets, add
-  entries, or identify with it in force; an honest organization identifies beside them at a steady rate. Each attack is
-  measured between two quiet spells.
+  entries, or identify with it in force; an honest organization identifies beside them (`bench.beside`).
 
-    python -m bench.rules [model] [events] [service] [--conditions 20000] [--seconds 6] [--rounds 2]
-
-It stops by itself, and so do its attackers, also when it is killed.
+    python -m bench.rules [--only PART...] [--conditions 20000] [--seed 1] [--seconds 6.0] [--rounds 2]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import random
-import selectors
-import signal
-import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections import Counter, deque
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from bench.beside import Attack, compare, identification, request
 from bench.condition_grammar import conditions
-from bench.identify import ENVIRONMENT, free_port, wait_for
 from bench.load import Client
 from bench.measures import quantile
-from bench.tenants import GIVE_UP_S, Target, honest, report, request
+from bench.serving import PAGE, Server, issue, organization, svc
+from bench.usage import read_options
 from svc.features.rules.checking import check_rules
 from svc.features.rules.language.conditions import Condition, known
 from svc.features.rules.language.cost import BUDGET, UNITS_A_MS
 from svc.features.rules.language.evaluation import Evaluation, Values
 from svc.features.rules.ruleset import Rule
 from svc.identify.scoring.signals import CATALOGUE
-from tests.support.process import PROGRAM
 
 ORGANIZATIONS = 20
 EVENTS = 300
@@ -140,8 +128,8 @@ def time_of(rules: list[Rule], values: dict[str, Any]) -> float:
     return (time.perf_counter() - began) * 1e3
 
 
-def model(options: argparse.Namespace) -> list[Rule]:
-    texts = [text for text in conditions(options.seed, options.conditions) if known(text).units <= BUDGET]
+def model(seed: int, count: int) -> list[Rule]:
+    texts = [text for text in conditions(seed, count) if known(text).units <= BUDGET]
     asked = [ask(text) for text in texts]
     ratios = sorted(one.ratio for one in asked)
     beyond = [one for one in asked if one.ratio > 1]
@@ -197,182 +185,67 @@ class Attacker(NamedTuple):
     addresses: str
     """Id of its list of blocked addresses."""
 
+    def asks(self, method: str, path: str, body: Any) -> bytes:
+        """Of the management API."""
+        path = f"/api/v1/management/organizations/{self.id}{path}"
+        return request(method, path, self.management, json.dumps(body).encode(), random.Random(5))
 
-def attacks(rules: list[Rule], attackers: list[Attacker]) -> dict[str, list[bytes]]:
+
+def shadowed(rules: list[Rule]) -> list[dict[str, str]]:
+    return [{"name": rule.name, "condition": rule.condition, "action": "review", "mode": "shadow"} for rule in rules]
+
+
+def attacks(rules: list[Rule], attackers: list[Attacker]) -> dict[str, Attack]:
     """Name -> a request of each attacker."""
-    chance = random.Random(5)
-    sent = [{"name": rule.name, "condition": rule.condition, "action": "review", "mode": "shadow"} for rule in rules]
-
-    def management(of: Attacker, method: str, path: str, body: Any) -> bytes:
-        path = f"/api/v1/management/organizations/{of.id}{path}"
-        return request(method, path, of.management, json.dumps(body).encode(), chance)
-
     ordinary = [
         {"name": str(number), "condition": f"{ORDINARY[number % 6]} && score > {number}", "action": "review"}
         for number in range(100)
     ]
     entries = {"entries": [{"value": f"10.{number // 250}.{number % 250}.1"} for number in range(1_000)]}
-    return {
-        "previews": [management(of, "POST", "/rules/preview", {"rules": sent}) for of in attackers],
-        "saves, conflict": [management(of, "PUT", "/rules", {"revision": 99, "rules": ordinary}) for of in attackers],
-        "entries": [management(of, "POST", f"/lists/{of.addresses}/entries", entries) for of in attackers],
-        "identify": [
-            request("POST", "/api/v1/identify", of.public, report(chance, "ab" * 512), chance) for of in attackers
-        ],
+    asked: dict[str, Callable[[Attacker], bytes]] = {
+        "previews": lambda of: of.asks("POST", "/rules/preview", {"rules": shadowed(rules)}),
+        "saves, conflict": lambda of: of.asks("PUT", "/rules", {"revision": 99, "rules": ordinary}),
+        "entries": lambda of: of.asks("POST", f"/lists/{of.addresses}/entries", entries),
+        "identify": lambda of: identification(of.public, random.Random(5), "ab" * 512),
     }
+    return {name: Attack([[ask(of)] for of in attackers], patient=True) for name, ask in asked.items()}
 
 
-def attack_forever() -> None:
-    """Each connection asks again as soon as it is answered, and a second after a 429, until the parent is gone; counts
-    on standard output.
-    """
-    os.nice(5)
-    given = json.loads(sys.stdin.readline())
-    requests = [text.encode() for text in given["requests"]]
-    stopped: list[bool] = []
-    signal.signal(signal.SIGTERM, lambda *_: stopped.append(True))
-    selector, outcomes, parent = selectors.DefaultSelector(), Counter[str](), os.getppid()
-    began = time.perf_counter()
-
-    def connect(sent: bytes) -> None:
-        client = Client(given["port"], GIVE_UP_S)
-        selector.register(client.socket, selectors.EVENT_READ, client)
-        client.send(sent)
-
-    for sent in requests:
-        connect(sent)
-    waiting: deque[tuple[float, Client]] = deque()
-    while not stopped and os.getppid() == parent:
-        while waiting and waiting[0][0] <= time.perf_counter():
-            _, client = waiting.popleft()
-            client.send(client.request)
-        for key, _ in selector.select(timeout=0.05):
-            client = key.data
-            try:
-                status = client.receive()
-                if status is not None:
-                    outcomes[str(status)] += 1
-                    if status == 429:
-                        waiting.append((time.perf_counter() + 1, client))
-                    else:
-                        client.send(client.request)
-            except OSError:
-                outcomes["closed"] += 1
-                selector.unregister(client.socket)
-                client.socket.close()
-                connect(client.request)
-    seconds = time.perf_counter() - began
-    print(json.dumps({status: count / seconds for status, count in outcomes.items()}), flush=True)
-
-
-def service(rules: list[Rule], options: argparse.Namespace) -> None:
+def service(rules: list[Rule], seconds: float, rounds: int) -> None:
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
-        port = free_port()
 
-        def program(*arguments: str) -> Any:
-            command = [*PROGRAM, *arguments, "--data", directory, "--json"]
-            return json.loads(subprocess.run(command, check=True, capture_output=True, env=ENVIRONMENT).stdout)
+        def attacker(number: int) -> Attacker:
+            of = organization(directory, f"attacker {number}")
+            lists = svc("list", "list", of, "--data", directory)["lists"]
+            addresses = next(each["id"] for each in lists if each["name"] == "blocked_addresses")
+            management = issue(directory, of, "--kind", "management", "--role", "admin")
+            return Attacker(of, issue(directory, of, *PAGE), management, addresses)
 
-        def issue(of: str, *more: str) -> str:
-            return program("key", "issue", of, "--name", "bench", *more)["secret"]
-
-        def organization(name: str) -> str:
-            return program("org", "create", name, "--credit-usd", "100000", "--rate-limit", "0")["organization_id"]
-
-        def addresses(of: str) -> str:
-            lists = program("list", "list", of)["lists"]
-            return next(each["id"] for each in lists if each["name"] == "blocked_addresses")
-
-        page = ("--kind", "public", "--environment", "production", "--origin", "https://shop.example")
-        good = organization("honest")
-        target = Target(port, issue(good, *page), "", {})
-        attackers = [
-            Attacker(of, issue(of, *page), issue(of, "--kind", "management", "--role", "admin"), addresses(of))
-            for of in (organization(f"attacker {number}") for number in range(ORGANIZATIONS))
-        ]
-        with (Path(directory) / "log").open("wb") as log:
-            command = [*PROGRAM, "serve", "--data", directory, "--bind", f"127.0.0.1:{port}", "--workers", "2"]
-            serving = subprocess.Popen(command, env=ENVIRONMENT, stderr=log)
-        try:
-            wait_for(port)
-            prepare(port, attackers, rules)
-            for row in table(target, attacks(rules, attackers), options):
-                print(row, flush=True)
-        finally:
-            serving.terminate()
-            serving.wait(20)
+        honest_key = issue(directory, organization(directory, "honest"), *PAGE)
+        attackers = [attacker(number) for number in range(ORGANIZATIONS)]
+        with Server.serving(directory, "--workers", "2") as server:
+            prepare(server.port, attackers, rules)
+            compare(server.port, honest_key, attacks(rules, attackers), seconds, rounds, pause_s=3)
 
 
 def prepare(port: int, attackers: list[Attacker], rules: list[Rule]) -> None:
     """Events of each attacker, and the ruleset in force in all of them."""
     client, chance = Client(port, 60), random.Random(3)
-    sent = [{"name": rule.name, "condition": rule.condition, "action": "review", "mode": "shadow"} for rule in rules]
     for of in attackers:
         for _ in range(EVENTS):
-            client.ask(request("POST", "/api/v1/identify", of.public, report(chance, "ab" * 512), chance))
-        path = f"/api/v1/management/organizations/{of.id}/rules"
-        body = json.dumps({"revision": 0, "rules": sent}).encode()
-        status = client.ask(request("PUT", path, of.management, body, chance))
+            client.ask(identification(of.public, chance, "ab" * 512))
+        status = client.ask(of.asks("PUT", "/rules", {"revision": 0, "rules": shadowed(rules)}))
         assert status == 200, f"the greatest ruleset is refused with {status}"
 
 
-def table(target: Target, asked: dict[str, list[bytes]], options: argparse.Namespace) -> Iterator[str]:
-    yield f"\n{'':18}{'quiet p50':>10}{'p99':>8}{'beside':>10}{'p99':>8}{'p50 x':>8}{'p99 x':>8}  attackers a second"
-    honest(target, 2)
-    ratios: dict[str, list[tuple[float, float]]] = {}
-    for _ in range(options.rounds):
-        before = honest(target, options.seconds)
-        for name, requests in asked.items():
-            attacker = subprocess.Popen(
-                [sys.executable, "-m", "bench.rules", "--attack"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            assert attacker.stdin is not None
-            given = {"port": target.port, "requests": [each.decode() for each in requests]}
-            attacker.stdin.write(json.dumps(given) + "\n")
-            attacker.stdin.flush()
-            time.sleep(2)
-            during = honest(target, options.seconds)
-            attacker.send_signal(signal.SIGTERM)
-            rates = json.loads(attacker.communicate(timeout=30)[0])
-            time.sleep(3)
-            after = honest(target, options.seconds)
-            p50, p99 = (before.p50_ms + after.p50_ms) / 2, (before.p99_ms + after.p99_ms) / 2
-            ratios.setdefault(name, []).append((during.p50_ms / p50, during.p99_ms / p99))
-            failed = {status: count for status, count in during.outcomes.items() if status != "200"}
-            yield (
-                f"{name:18}{p50:10.1f}{p99:8.1f}{during.p50_ms:10.1f}{during.p99_ms:8.1f}"
-                f"{during.p50_ms / p50:8.2f}{during.p99_ms / p99:8.2f}  "
-                + ", ".join(f"{rate:.0f} x {status}" for status, rate in sorted(rates.items()))
-                + (f"; honest {failed}" if failed else "")
-            )
-            before = after
-    yield f"\nmedians of {options.rounds} rounds; load of the machine {os.getloadavg()[0]:.1f}"
-    for name, pairs in ratios.items():
-        p50, p99 = (statistics.median(column) for column in zip(*pairs, strict=True))
-        yield f"{name:18}{p50:8.2f}{p99:8.2f}"
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("parts", nargs="*", choices=["model", "events", "service", []], help="all without any")
-    parser.add_argument("--conditions", type=int, default=20_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=6, help="of each measurement of the service")
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--attack", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.attack:
-        attack_forever()
-        return
-    parts = options.parts or ["model", "events", "service"]
-    rules = model(options) if {"model", "service"} & set(parts) else []
+    given = read_options(__doc__)
+    parts = given.only or ["model", "events", "service"]
+    rules = model(given.seed, given.conditions) if {"model", "service"} & set(parts) else []
     if "events" in parts:
         events()
     if "service" in parts:
-        service(rules, options)
+        service(rules, given.seconds, given.rounds)
 
 
 if __name__ == "__main__":

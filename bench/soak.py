@@ -4,12 +4,11 @@ A real service with LMDB and a steady load: identifications of devices of which 
 that asks every second. Every quarter of a minute everything is read; slopes are by least squares over the second half.
 In an hour all devices have come by then.
 
-    python -m bench.soak [--minutes 60] [--rate 50] [--devices 3000]
+    python -m bench.soak [--minutes 60.0] [--rate 50] [--devices 3000]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 import threading
@@ -25,6 +24,7 @@ from urllib.parse import urlencode
 from bench.load import Client, own_address, requests
 from bench.measures import cpu_s, memory_mib, quantile
 from bench.reports import device_report
+from bench.usage import read_options
 from tests.support.acknowledged import CREDIT_USD
 from tests.support.live import ORIGIN
 from tests.support.process import Served, run_json
@@ -92,12 +92,8 @@ def slopes(samples: Sequence[Sample]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--rate", type=int, default=50)
-    parser.add_argument("--devices", type=int, default=3_000)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=".") as scratch:
+    arguments = read_options(__doc__)
+    with tempfile.TemporaryDirectory(prefix="svc-bench-") as scratch:
         _soak(Path(scratch) / "data", arguments.minutes, arguments.rate, arguments.devices)
 
 

@@ -20,7 +20,6 @@ Which reports there are, `bench.reports.Kind` says.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -41,6 +40,7 @@ import trio
 
 from bench import reports
 from bench.reports import device_report, sdk_report
+from bench.usage import read_options
 from svc.cli.serve.processes import tune_garbage_collection
 from svc.command.logs import set_up_logging
 from svc.features.identification.pipeline.visitor_index import ClassKey, Frequencies
@@ -319,13 +319,7 @@ def interpreter() -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--report", choices=reports.KINDS, default="small")
-    parser.add_argument("--signed", action="store_true", help="by the browser's key, where it sends a token")
-    parser.add_argument("--rounds", type=int, default=4, help="of each kind of return")
-    parser.add_argument("--devices", type=int, default=1000)
-    parser.add_argument("--json", action="store_true", help="every round, as JSON")
-    options = parser.parse_args()
+    options = read_options(__doc__)
     with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere):
         set_up_logging("json")
         measured = trio.run(

@@ -1,6 +1,6 @@
 """Webhooks from commit to receiver: a real service over a durable store, and real TLS to receivers in another process.
 
-    python -m bench.webhooks [--quick] [--only latency|throughput|black-holes|hostile|a-million] [--rows 1000000]
+    python -m bench.webhooks [--quick] [--only MEASURE...]
 
 The first byte of a delivery is taken when it has come through the receiver's TLS; the commit, when it is on the disk.
 Times are of one machine on which service, receivers and load share the cores: compare them within one run.
@@ -8,7 +8,6 @@ Times are of one machine on which service, receivers and load share the cores: c
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import sys
@@ -24,16 +23,16 @@ from uuid import UUID
 import structlog
 import trio
 
-from bench.far_side import HOSTILE, Arrival, FarSide, far_side, look_up
-from bench.identify import prepare
+from bench.far_side import HOSTILE, Arrival, FarSide, far_side
 from bench.measures import memory_mib, quantile
+from bench.serving import prepare
+from bench.usage import read_options
 from svc.command.logs import set_up_logging
 from svc.features.webhooks.addresses import TargetPolicy
 from svc.features.webhooks.jobs.endpoints import EndpointChange, Issued, NewEndpoint, change_endpoint, create_endpoint
 from svc.features.webhooks.queries import Registered
-from svc.features.webhooks.queues import ORGANIZATION_SLOTS
 from svc.features.webhooks.records import Transport
-from svc.features.webhooks.tables import ATTEMPTS, DELIVERIES, WEBHOOK_EVENTS
+from svc.features.webhooks.tables import ATTEMPTS, WEBHOOK_EVENTS
 from svc.features.webhooks.transport.connections import tls_context
 from svc.features.webhooks.transport.resolver import SystemResolver
 from svc.features.webhooks.transport.transport import DEADLINE_S, WebhookTransport
@@ -44,9 +43,7 @@ from svc.kernel.store.engine import Engine
 from svc.serve.service import Service
 from svc.serve.serving import listen
 from svc.world import World
-from tests.support.due import Due
 from tests.support.engines import Watched, opening
-from tests.support.process import Served
 
 T = TypeVar("T")
 
@@ -69,18 +66,13 @@ class Scale(NamedTuple):
 
     seconds: float
     """Of each load."""
-    loads: tuple[tuple[float, int], ...]
-    """Identifications a second, and the endpoints that each is sent to."""
-    deliveries: int
     deadline_s: float
     """Of an attempt at a hostile receiver."""
     turns: int
     """With black holes and without."""
-    rows: int
 
 
-WHOLE = Scale(20, ((200, 1), (20, 10), (40, 10), (200, 10)), 10_000, DEADLINE_S, 10, 1_000_000)
-QUICK = Scale(1, ((20, 10),), 200, 1, 1, 2_000)
+WHOLE, QUICK = Scale(20, DEADLINE_S, 10), Scale(1, 1, 1)
 
 
 class Noting(Watched):
@@ -137,7 +129,7 @@ async def serving(directory: Path, far: FarSide, transport: Transport | None = N
     shutdown = trio.Event()
     try:
         async with trio.open_nursery() as nursery:
-            service = Service(config, world, found, transport=transport, resolver=SystemResolver(look_up))
+            service = Service(config, world, found, transport=transport, resolver=SystemResolver())
             edge = await nursery.start(service.run, open_listeners(listen("127.0.0.1:0")), shutdown)
             yield Running(found, edge.addresses[0][1])
             shutdown.set()
@@ -154,50 +146,6 @@ def subscribe(directory: Path, urls: Sequence[str]) -> None:
         job = partial(create_endpoint, number=1, new=new, secrets_key=b"", now_ms=world.now_ms())
         assert isinstance(found.store.write_one_now(job), Issued)
     found.store.close()
-
-
-async def latency(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
-    """Commit to first byte under a steady load."""
-    for per_s, endpoints in scale.loads:
-        home = _home(directory, f"latency-{per_s:g}-{endpoints}")
-        api_key = await trio.to_thread.run_sync(prepare, str(home))
-        async with far_side(home, ["healthy"] * endpoints) as far:
-            subscribe(home, far.urls)
-            async with serving(home, far) as service:
-                await _warm_up(far, service, api_key, endpoints)
-                cpu = time.process_time()
-                loaded = await far.load(service.port, api_key, per_s=per_s, seconds=scale.seconds)
-                ended = await far.arrived(endpoints * loaded.accepted, 60)
-                cpu = time.process_time() - cpu
-                arrivals = await far.arrivals()
-                delays = service.delays_ms(arrivals)
-        missing = endpoints * loaded.accepted - len(arrivals)
-        lag = "" if ended is None else f", the last {delays[-1]:,.0f} ms"
-        yield Row(
-            f"{per_s:g} identifications/s, endpoints for each: {endpoints}",
-            f"p50 {quantile(delays, 0.5):.1f} ms, p99 {quantile(delays, 0.99):,.1f} ms{lag}; {missing} missing, "
-            f"{loaded.late} late, CPU {cpu / scale.seconds:.0%} of a core",
-        )
-
-
-async def throughput(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
-    """What waits, sent as fast as it goes over kept connections: to addresses, and to names, which are looked up."""
-    for endpoints, named in ((1, False), (10, False), (10, True)):
-        home = _home(directory, f"throughput-{endpoints}{'-named' * named}")
-        async with far_side(home, ["healthy"] * endpoints) as far:
-            _fill(home, far.named_urls if named else far.urls, scale.deliveries)
-            began, cpu = time.monotonic(), time.process_time()
-            async with serving(home, far) as service:
-                ended = await far.arrived(scale.deliveries, 120)
-                cpu = time.process_time() - cpu
-                commits = service.found.store.statistics().commits
-        assert ended is not None, "not all have arrived within two minutes"
-        yield Row(
-            f"{scale.deliveries:,} deliveries, endpoints: {endpoints}, by {'name' if named else 'address'}",
-            f"{scale.deliveries / (ended - began):,.0f}/s, {1e6 * cpu / scale.deliveries:,.0f} us of CPU each, "
-            f"{scale.deliveries / commits:.0f} in a commit",
-            "1,000/s" if endpoints > 1 else "200/s",
-        )
 
 
 async def black_holes(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
@@ -267,46 +215,10 @@ async def hostile(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
     yield Row("memory before, and after each of three spells", f"{spells} MiB", "flat")
 
 
-async def a_million(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
-    """A whole `svc serve` on a store in which deliveries wait: when it is ready, when it sends, what it holds."""
-    for rows in (10, scale.rows):
-        home = _home(directory, f"rows-{rows}")
-        async with far_side(home, ["healthy"] * 10) as far:
-            await trio.to_thread.run_sync(_fill, home, far.urls, rows)
-            settings = {
-                "SVC_WEBHOOK_ALLOW_NETWORKS": ",".join(LOOPBACK),
-                "SVC_WEBHOOK_CA_FILE": str(far.ca_file),
-            }
-            began = time.monotonic()
-            server = await trio.to_thread.run_sync(partial(Served, home, **settings))
-            try:
-                ready = time.monotonic()
-                first = await far.arrived(1, 60)
-                assert first is not None, "nothing has arrived within a minute"
-                await trio.sleep(min(10, scale.seconds))
-                sent = len(await far.arrivals())
-                anonymous, resident = memory_mib(server.pid, mapped=False), memory_mib(server.pid)
-            finally:
-                await trio.to_thread.run_sync(server.kill)
-        rate = f", then {sent / min(10, scale.seconds):,.0f}/s" if sent >= ORGANIZATION_SLOTS else ""
-        yield Row(
-            f"svc serve on {rows:,} due rows",
-            f"serving after {ready - began:.2f} s, first delivery after {first - began:.2f} s{rate}; "
-            f"{anonymous:.0f} MiB ({resident:.0f} MiB with mapped pages of the store)",
-        )
-
-
 def _home(directory: Path, name: str) -> Path:
     home = directory / name
     home.mkdir()
     return home
-
-
-def _fill(home: Path, urls: Sequence[str], deliveries: int) -> None:
-    """So many due deliveries, shared by these endpoints."""
-    due = Due(home, urls)
-    due.fill(deliveries // len(urls))
-    assert due.do(lambda transaction: transaction.count(DELIVERIES)) == deliveries
 
 
 async def _warm_up(far: FarSide, service: Running, api_key: str, healthy: int = 10) -> None:
@@ -325,13 +237,7 @@ async def _attempted(found: Opened, number: int) -> None:
         await trio.sleep(0.05)
 
 
-MEASURES = {
-    "latency": latency,
-    "throughput": throughput,
-    "black-holes": black_holes,
-    "hostile": hostile,
-    "a-million": a_million,
-}
+MEASURES = {"black-holes": black_holes, "hostile": hostile}
 
 
 async def measure(names: Sequence[str], scale: Scale) -> list[Row]:
@@ -362,14 +268,8 @@ def unread_log() -> Generator[None]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="a little of everything, to see that it works")
-    parser.add_argument("--only", action="append", choices=MEASURES, help="one of them; may be given more than once")
-    parser.add_argument("--rows", type=int, help="due rows of `a-million`")
-    options = parser.parse_args()
+    options = read_options(__doc__)
     scale = QUICK if options.quick else WHOLE
-    if options.rows:
-        scale = scale._replace(rows=options.rows)
     with unread_log():
         trio.run(measure, options.only or list(MEASURES), scale)
 

@@ -4,12 +4,11 @@ The store is made by `bench.workplace_store` where the folder has none: half an 
 service serves it. Lists are asked over HTTP with a session of the console, one question after the other; screens are
 opened in headless Chromium; a client identifies, in turn without analysts and beside ten who open a screen each second.
 
-    python -m bench.workplace DIRECTORY [--events 1000000] [--only lists,screens,identify]
+    python -m bench.workplace DIRECTORY [--events 1000000] [--requests 20] [--only lists,screens,identify]
 """
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import json
 import random
@@ -22,9 +21,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from bench.identify import ENVIRONMENT, Server
 from bench.measures import quantile
 from bench.reports import sdk_report
+from bench.serving import ENVIRONMENT, Server, timed
+from bench.usage import read_options
 from bench.workplace_store import ORIGIN, Workplace
 from svc.features.lists.tables import LISTS
 from svc.identify.tables.events import EVENTS
@@ -73,14 +73,7 @@ class Some(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("directory", type=Path, help="of the store, which stays")
-    parser.add_argument("--events", type=int, default=1_000_000)
-    parser.add_argument("--requests", type=int, default=20, help="of each list")
-    parser.add_argument("--lists", nargs="*", default=[], help="some of them, by their names in the table")
-    parser.add_argument("--screens", nargs="*", default=[], help="some of them")
-    parser.add_argument("--only", default="lists,screens,identify")
-    options = parser.parse_args()
+    options = read_options(__doc__)
     ENVIRONMENT.update(SETTINGS)
     if not (options.directory / "store").exists():
         Workplace(options.directory, options.events, DAYS).build()
@@ -92,8 +85,13 @@ def main() -> None:
     server = Server.serving(options.directory)
     try:
         steps = {
-            "lists": lambda: lists(server, options.directory, some, options.requests, options.lists),
-            "screens": lambda: screens(server, options.directory, some, options.screens),
+            "lists": lambda: timed(
+                server,
+                questions(some, random.Random(6)),
+                Session(server, options.directory, some).get,
+                options.requests,
+            ),
+            "screens": lambda: screens(server, options.directory, some),
             "identify": lambda: beside_analysts(server, options.directory, some, public),
         }
         for name in options.only.split(","):
@@ -219,36 +217,7 @@ def questions(some: Some, chance: random.Random) -> dict[str, Callable[[], str]]
     }
 
 
-def lists(server: Server, directory: Path, some: Some, requests: int, wanted: list[str]) -> None:
-    """Each question so often, one after the other."""
-    session, chance = Session(server, directory, some), random.Random(6)
-    print(f"{'':30}{'p50 ms':>8}{'p99 ms':>8}{'CPU ms':>8}{'bytes':>10}{'cursor':>8}")
-    for name, question in questions(some, chance).items():
-        if wanted and name not in wanted:
-            continue
-        times: list[float] = []
-        size = further = 0
-        spent = 0.0
-        for number in range(-3, requests):
-            if number == 0:
-                spent = sum(server.cpu())
-            began = time.perf_counter()
-            status, body = session.get(question())
-            if number < 0:
-                continue
-            times.append(1000 * (time.perf_counter() - began))
-            assert status == 200, f"{name}: {status} {body[:300]!r}"
-            size += len(body)
-            further += b'"next_cursor"' in body or b'"is_complete":false' in body
-        cpu_ms = 1000 * (sum(server.cpu()) - spent) / requests
-        times.sort()
-        p50, p99 = quantile(times, 0.5), quantile(times, 0.99)
-        print(
-            f"{name:30}{p50:8.2f}{p99:8.2f}{cpu_ms:8.2f}{size / requests:10,.0f}{further / requests:8.0%}", flush=True
-        )
-
-
-def screens(server: Server, directory: Path, some: Some, only: list[str]) -> None:
+def screens(server: Server, directory: Path, some: Some) -> None:
     """First paint of every screen, in headless Chromium."""
     names = (
         "live",
@@ -277,8 +246,6 @@ def screens(server: Server, directory: Path, some: Some, only: list[str]) -> Non
         "rounds": ROUNDS,
         "screens": asked,
     }
-    if only:
-        configuration["screens"] = {name: asked[name] for name in only}
     found = json.loads(browser().run("paint.mjs", json.dumps(configuration), timeout_s=400))
     print(f"\n{'ms, medians':14}{'opened':>9}{'longest':>9}{'server':>9}{'requests':>10}{'load':>9}")
     for name, times in found.items():

@@ -186,6 +186,49 @@ def test_every_internals_page_is_in_their_index():
     assert missing == ["README.md"]
 
 
+SUPERSEDED = re.compile(r"^\*Superseded( in part)? by (.+)\.\*$", re.MULTILINE)
+SUPERSEDES = re.compile(r"Supersedes( in part)? ((?:\[ADR \d+\]\([^)]+\)(?:, | and )?)+)")
+ADR = re.compile(r"\[ADR (\d+)\]\(0*(\d+)-")
+
+
+def adrs() -> dict[int, Path]:
+    return {int(path.name[:4]): path for path in (DOCS / "adr").glob("[0-9]*.md")}
+
+
+def test_a_decision_is_short_and_named_by_its_number():
+    for number, path in adrs().items():
+        lines = path.read_text().splitlines()
+        assert lines[0].startswith(f"# {number}. "), path.name
+        assert len(lines) <= 150, path.name
+
+
+def test_what_a_decision_supersedes_says_so_and_the_other_way_round():
+    by: set[tuple[int, int, bool]] = set()
+    of: set[tuple[int, int, bool]] = set()
+    for number, path in adrs().items():
+        text = path.read_text()
+        for in_part, links in SUPERSEDED.findall(text):
+            assert all(name == place for name, place in ADR.findall(links)), path.name
+            by |= {(number, int(later), bool(in_part)) for later, _ in ADR.findall(links)}
+        for in_part, links in SUPERSEDES.findall(text):
+            of |= {(int(earlier), number, bool(in_part)) for earlier, _ in ADR.findall(links)}
+    assert by == of
+    assert all(earlier < later for earlier, later, _ in by)
+    assert {earlier for earlier, _, in_part in by if not in_part} >= {33, 40, 71, 82}
+
+
+def test_the_index_of_decisions_has_each_once_with_its_title_and_status():
+    rows = re.findall(r"^\| \[(.+)\]\(([^)]+)\) \| (.+) \|$", (DOCS / "adr" / "README.md").read_text(), re.MULTILINE)
+    expected: list[tuple[str, str, str]] = []
+    for path in adrs().values():
+        text = path.read_text()
+        found = SUPERSEDED.search(text)
+        later = " and ".join(name for name, _ in ADR.findall(found[2])) if found else ""
+        status = f"superseded{found[1] or ''} by {later}" if found else "in force"
+        expected.append((text.splitlines()[0].removeprefix("# "), path.name, status))
+    assert sorted(rows) == sorted(expected)
+
+
 def test_every_rule_that_is_cited_is_in_the_contract_by_number():
     page = (DOCS / "internals" / "contract.md").read_text()
     known: set[tuple[str, str]] = set()
@@ -228,8 +271,8 @@ def test_every_promise_was_measured_by_a_command_that_exists_at_a_commit_with_a_
         else:
             module = ROOT / Path(*words[2].split("."))
             source = module.with_suffix(".py") if module.with_suffix(".py").exists() else module / "__main__.py"
-            options = [word for word in words[3:] if word.startswith("--")]
-            assert [one for one in options if f'"{one}"' not in source.read_text()] == [], command
+            text, options = source.read_text(), [word for word in words[3:] if word.startswith("--")]
+            assert [one for one in options if f'"{one}"' not in text and f"[{one}" not in text] == [], command
 
 
 def test_the_pages_for_users_are_short_enough_to_read():

@@ -10,23 +10,16 @@ opened beside them: nothing but what is true of the machine may fire there. It n
 
 from __future__ import annotations
 
-import argparse
-import json
 import subprocess
-import sys
 import tempfile
 import venv
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from bench.browsers.launch import display, environment_of, start, stop
-from bench.browsers.pack import compressed, of_the_browser, without_visit
-from bench.browsers.sdk import development_service, read_event, write_site
-from bench.browsers.server import Collector
+from bench.browsers.shop import Row, shop, shown, write
+from bench.usage import read_options
 
-SECONDS = 45.0
-"""How long a browser may take to report."""
 HERE = Path(__file__).parent
 NODE_PACKAGES = (
     "puppeteer-core@24", "playwright-core@1", "selenium-webdriver@4", "puppeteer-extra@3",
@@ -100,94 +93,26 @@ def install(scratch: Path) -> Path:
     return python
 
 
-def visit(tool: Tool, collector: Collector, scratch: Path, log: Path) -> dict[str, Any] | None:
-    """What the page posted; `None` where nothing came."""
-    home = Path(tempfile.mkdtemp(prefix="driven-"))
-    filling = {"url": collector.address(tool.tag.replace("/", ".")), "profile": str(home / "profile")}
-    command = [part.format(**filling) if part.startswith("{") else part for part in tool.command]
-    more = {"MODULES": str(scratch), "GSETTINGS_BACKEND": "memory", "TZ": "America/New_York"}
-
-    def run(environment: dict[str, str]) -> dict[str, Any] | None:
-        process = start(command, environment, log)
-        try:
-            return collector.wait(tool.tag.replace("/", "."), SECONDS)
-        finally:
-            stop(process)
-
-    if tool.mode != "window":
-        return run(environment_of(home, more))
-    with display("1920x1080x24", 96, "openbox") as shown:
-        return run(environment_of(home, {**more, **shown}))
-
-
-def measure(only: str, scratch: Path) -> list[dict[str, Any]]:
-    """A row for each tool and mode: its tag, and the event with the archived report, or what went wrong."""
+def measure(only: str, scratch: Path) -> Iterator[Row]:
+    """A row for each tool and mode: its tag, and what came of it."""
     python = install(scratch)
-    rows: list[dict[str, Any]] = []
-    with development_service() as (service, keys), tempfile.TemporaryDirectory() as folder:
-        site = Path(folder)
-        write_site(site, service, keys["public"])
-        collector = Collector(site)
-        try:
-            for tool in tools(python):
-                if only not in tool.tag:
-                    continue
-                found = visit(tool, collector, scratch, scratch / f"{tool.tag.replace('/', '.')}.log")
-                row: dict[str, Any] = {"tag": tool.tag}
-                if found is None or "response" not in found["report"]:
-                    row["error"] = "no report" if found is None else found["report"].get("error")
-                else:
-                    row["headers"] = found["headers"]
-                    row["event"] = read_event(service, keys["secret"], found["report"]["response"]["request_id"])
-                rows.append(row)
-                print(_line(row), flush=True)
-        finally:
-            collector.close()
-    return rows
-
-
-def fired(row: dict[str, Any]) -> dict[str, list[str]]:
-    """Signal -> its evidence, of one row with an event."""
-    evidence = row["event"]["document"]["evidence"]
-    return {one["signal"]: evidence.get(one["signal"], []) for one in row["event"]["signals"]}
-
-
-def _line(row: dict[str, Any]) -> str:
-    if "event" not in row:
-        return f"{row['tag']:36} {row['error']}"
-    shown = "; ".join(f"{name} ({', '.join(why)})" for name, why in fired(row).items()) or "nothing"
-    return f"{row['tag']:36} {row['event']['suspect_score']:>4} {shown}"
-
-
-def write_captures(rows: Sequence[dict[str, Any]], out: Path) -> None:
-    """The reports and headers of every row with an event, for the tests."""
-    out.write_bytes(
-        compressed(
-            {
-                "tag": row["tag"],
-                "signals": without_visit(row["event"]["document"]["signals"]),
-                "headers": of_the_browser(row["headers"]),
-            }
-            for row in rows
-            if "event" in row
-        )
-    )
+    more = {"MODULES": str(scratch), "TZ": "America/New_York"}
+    with shop() as (page, own):
+        for tool in tools(python):
+            if only in tool.tag:
+                name = tool.tag.replace("/", ".")
+                screen = "1920x1080x24" if tool.mode == "window" else None
+                found = page.visited(name, tool.command, own / name, scratch / f"{name}.log", more, screen=screen)
+                row = {"tag": tool.tag, **found}
+                print(shown(row), flush=True)
+                yield row
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="tags that contain this text")
-    parser.add_argument("--scratch", type=Path, help="where the drivers are installed, and kept for the next time")
-    parser.add_argument("--captures", type=Path, help="write the reports there, for the tests")
-    parser.add_argument("--json", type=Path, help="write every row there")
-    arguments = parser.parse_args()
+    given = read_options(__doc__)
     with tempfile.TemporaryDirectory() as own:
-        rows = measure(arguments.only, arguments.scratch or Path(own))
-    if arguments.captures:
-        write_captures(rows, arguments.captures)
-    if arguments.json:
-        arguments.json.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write(measure(given.only or "", given.scratch or Path(own)), given.captures, given.json)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

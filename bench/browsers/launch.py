@@ -15,30 +15,30 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
+from bench.measures import family as processes_of
+
 PATIENCE_SECONDS = 3.0
 FIRST_DISPLAY = 77
 KEPT = ("PATH", "USER", "LOGNAME")
 
 
 @contextmanager
-def display(screen: str, dpi: int, manager: str | None) -> Iterator[Mapping[str, str]]:
-    """An X server with a screen such as `1920x1080x24`, and a window manager on it where one is named. Its number is
-    the first from `FIRST_DISPLAY` on that no other server has.
+def display(screen: str, manager: str = "openbox") -> Iterator[Mapping[str, str]]:
+    """An X server with a screen such as `1920x1080x24`, and a window manager on it. Its number is the first from
+    `FIRST_DISPLAY` on that no other server has.
     """
     number = next(number for number in count(FIRST_DISPLAY) if not Path(f"/tmp/.X{number}-lock").exists())
     name = f":{number}"
-    server = _start(("Xvfb", name, "-screen", "0", screen, "-dpi", str(dpi), "-nolisten", "tcp"), dict(os.environ))
+    server = _start(("Xvfb", name, "-screen", "0", screen, "-dpi", "96", "-nolisten", "tcp"), dict(os.environ))
     try:
         _until(lambda: Path(f"/tmp/.X11-unix/X{number}").exists())
         environment = {"DISPLAY": name}
-        window_manager = _start((manager,), {**os.environ, **environment}) if manager else None
-        if manager:
-            time.sleep(0.5)
+        window_manager = _start((manager,), {**os.environ, **environment})
+        time.sleep(0.5)
         try:
             yield environment
         finally:
-            if window_manager is not None:
-                stop(window_manager)
+            stop(window_manager)
     finally:
         stop(server)
         Path(f"/tmp/.X{number}-lock").unlink(missing_ok=True)
@@ -67,7 +67,7 @@ def start(command: Sequence[str], environment: Mapping[str, str], log: Path) -> 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
     """End a process and all that came of it: asked first, as by closing a session, then told."""
-    family = [process.pid, *_descendants(process.pid)]
+    family = processes_of(process.pid)
     _send(family, signal.SIGTERM)
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline and any(_is_running(pid) for pid in family):
@@ -105,22 +105,3 @@ def _is_running(pid: int) -> bool:
     except (OSError, IndexError):
         return False
     return state != "Z"
-
-
-def _descendants(pid: int) -> list[int]:
-    """Children and theirs, of a process that still runs."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            children.setdefault(int(fields[1]), []).append(int(entry.name))
-    found: list[int] = []
-    waiting = [pid]
-    while waiting:
-        born = children.get(waiting.pop(), [])
-        found += born
-        waiting += born
-    return found

@@ -5,17 +5,17 @@ What may live here: the shapes in which a capture is sent, what counts as right,
 
 from __future__ import annotations
 
-import gzip
 import json
 import subprocess
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from bench.browsers.pack import read_rows
 from bench.linkage.tables import Table
 from svc.identify.detection import detect
 from svc.identify.detection.graphics import is_software_renderer
@@ -84,6 +84,8 @@ class Capture:
     """Signals that are true of this visit."""
     headers: dict[str, str]
     report: dict[str, Any]
+    held_out: bool
+    """Whether nobody looked at it before the rules were made."""
 
     def signals(self, shape: Shape) -> dict[str, Any]:
         if shape == "sdk":
@@ -109,8 +111,6 @@ class Capture:
 
 def read_captures(file: Path) -> list[Capture]:
     """Captures in the order in which they were taken."""
-    text = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
-    rows = [json.loads(line) for line in text.splitlines()]
     return [
         Capture(
             tag=row["tag"],
@@ -120,8 +120,9 @@ def read_captures(file: Path) -> list[Capture]:
             true=frozenset(row["true"]) | _of_machine(row["report"]),
             headers=row["headers"],
             report=row["report"],
+            held_out=row["held_out"],
         )
-        for row in rows
+        for row in read_rows(file)
     ]
 
 
@@ -160,19 +161,6 @@ def detection_table(captures: Sequence[Capture], name: str) -> Table:
             rows[f"{kind} visits found"].append(_share(sum(is_found(*pair) for pair in those), len(those)))
     table.rows.extend((measure, *values) for measure, values in rows.items())
     return table
-
-
-def list_mistakes(captures: Sequence[Capture], shape: Shape) -> Iterator[str]:
-    """One line for each visit that is judged wrongly."""
-    for capture in captures:
-        seen = capture.observe(shape)
-        evidence = {one.signal: ",".join(one.evidence) for one in seen}
-        if capture.kind == "normal":
-            wrong = false_signals(capture, seen)
-            if wrong:
-                yield f"{shape} {capture.tag}: { ({name: evidence[name] for name in sorted(wrong)}) }"
-        elif not is_found(capture, seen):
-            yield f"{shape} {capture.tag}: not found, {evidence}"
 
 
 def visitors_table(captures: Sequence[Capture], name: str) -> Table:

@@ -8,24 +8,11 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
-LEFT_OUT = ("at", "surroundings")
-
-
-def pack(files: Sequence[Path], out: Path) -> None:
-    """Write the captures of all files to one, by their names, with `held_out` for those of a file of that name."""
-    rows: list[dict[str, Any]] = []
-    for file in files:
-        for line in file.read_text().splitlines():
-            row = json.loads(line)
-            row["held_out"] = file.stem == "held-out"
-            rows.append(_packed(row))
-    rows.sort(key=lambda row: (row["tag"], row["visit"]))
-    out.write_bytes(compressed(rows))
 
 
 def without_address(report: dict[str, Any]) -> dict[str, Any]:
@@ -69,15 +56,3 @@ def compressed(rows: Iterable[dict[str, Any]]) -> bytes:
 def read_rows(file: Path) -> list[dict[str, Any]]:
     """The rows of a file of `compressed` ones."""
     return [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
-
-
-def _packed(row: dict[str, Any]) -> dict[str, Any]:
-    report = {name: value for name, value in row["report"].items() if name not in LEFT_OUT}
-    report["components"] = without_durations(report["components"])
-    report = without_address(report)
-    headers = {name: value for name, value in row["headers"].items() if name not in ("host", "origin", "referer")}
-    return {
-        **{name: value for name, value in row.items() if name not in LEFT_OUT},
-        "report": report,
-        "headers": headers,
-    }

@@ -1,1 +1,1 @@
-"""How well detection tells programs from people: `python -m bench.detection`."""
+"""How well user agents and addresses are read: `python -m bench.detection`."""

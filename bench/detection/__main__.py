@@ -1,46 +1,29 @@
-"""Everything that is measured of facts and signals, as tables.
+"""How well user agents and addresses are read, as tables.
 
-    python -m bench.detection --data ../shared/data [--network DIR]
+    python -m bench.detection [--data ../shared/data] [--network DIR]
 
-Automation on captures of browsers, false alarms on plain ones and on people's fingerprints, user agents, addresses,
-the cost of detection, and reports that mean harm.
+`--network` names a folder of databases and lists, such as `svc data update` makes.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
-from bench.detection.automation import captures_table, cost_table, people_table, read_captures
-from bench.detection.hostile import hostile_table
 from bench.detection.network import lists_table, network_table
 from bench.detection.useragents import useragent_table
-
-FOLDERS = ("bots", "browsers", "linkage", "network", "useragents")
+from bench.usage import read_options
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.detection", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help=f"folder with {', '.join(FOLDERS)}")
-    parser.add_argument("--network", type=Path, metavar="DIR", help="folder of databases, as DATA/network")
-    options = parser.parse_args(arguments)
-    missing = [name for name in FOLDERS if not (options.data / name).is_dir()]
-    if missing:
-        raise SystemExit(f"no folder {missing[0]} in {options.data}; name the folder with --data")
-    captures = read_captures(options.data)
+    given = read_options(__doc__, arguments)
+    for name in ("network", "useragents"):
+        if not (given.data / name).is_dir():
+            raise SystemExit(f"no folder {name} in {given.data}; name the folder with --data")
     # One after the other, so that a terminal shows what is there already.
     for table in (
-        lambda: captures_table(captures, "automated"),
-        lambda: captures_table(captures, "plain"),
-        lambda: people_table(options.data),
-        lambda: useragent_table(options.data),
-        lambda: network_table(options.data, options.network),
-        lambda: lists_table(options.data, options.network),
-        lambda: cost_table(captures),
-        hostile_table,
+        lambda: useragent_table(given.data),
+        lambda: network_table(given.data, given.network),
+        lambda: lists_table(given.data, given.network),
     ):
         print(f"{table().text()}\n", flush=True)
 

@@ -1,7 +1,5 @@
 """How much of labeled addresses is flagged: by the built-in ranges alone, and with databases of a folder.
 
-    python -m bench.detection.network --data DATA [--network DIR]
-
 `--network` names a folder of databases, such as `svc data update` makes. A second table adds the lists of
 DATA/network/lists one after the other. None of them is a source of the labels: a list finds all of its own labels,
 which says nothing (DATA/network/lists/sources.md).
@@ -9,7 +7,6 @@ which says nothing (DATA/network/lists/sources.md).
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import time
@@ -147,17 +144,3 @@ def _look_up_us(addresses: list[tuple[str, str]], ranges: NetworkData) -> float:
 
 def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
-
-
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--data", type=Path, required=True, help="the shared data")
-    options.add_argument("--network", type=Path, help="a folder of databases and lists")
-    chosen = options.parse_args()
-    print(network_table(chosen.data, chosen.network).text())
-    print()
-    print(lists_table(chosen.data, chosen.network).text())
-
-
-if __name__ == "__main__":
-    main()

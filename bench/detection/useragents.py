@@ -1,15 +1,11 @@
 """How well user agents are read: systems, browsers and programs against labeled ones, and what a reading costs.
 
-    python -m bench.detection.useragents [--data ../shared/data] [--errors 5]
-
 Two names mean the same where docs/internals/useragents.md says so: its tables are read, not repeated. The texts are
-split in halves by a hash. Rules are written by looking at one half; the other half tells what they are worth, and its
-errors are never shown.
+split in halves by a hash. Rules are written by looking at one half; the other half tells what they are worth.
 """
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import itertools
 import json
@@ -17,7 +13,6 @@ import random
 import re
 import time
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -97,22 +92,6 @@ class Reading:
     def found_search(self) -> bool:
         return self.agent.crawler == "search_crawler"
 
-    def systems(self) -> str:
-        return f"{self.label['os']} read as {self.agent.os}"
-
-    def clients(self) -> str:
-        return f"{self.label['client']} read as {self.agent.agent}"
-
-    def devices(self) -> str:
-        return f"{self.label['device']} read as {self.agent.device_kind}"
-
-    def programs(self) -> str:
-        what = self.label.get("client_type") or self.label.get("category")
-        return f"{what} read as {self.agent.program or 'no program'}"
-
-    def kinds(self) -> str:
-        return f"{self.label.get('category')} read as {self.agent.crawler or 'neither'}: {self.label['bot']}"
-
 
 Question = Callable[[Reading], bool]
 
@@ -123,10 +102,6 @@ class Measure:
     aim: str
     counted: Question
     met: Question
-    group: Callable[[Reading], str]
-    """What errors are grouped by."""
-    wanted: bool = True
-    """Whether meeting it is right, or an error."""
 
 
 def _bot_and(question: Question) -> Question:
@@ -134,22 +109,20 @@ def _bot_and(question: Question) -> Question:
 
 
 OF_LABELS = (
-    Measure("operating system right", ">= .97", Reading.has_os, Reading.os_is_right, Reading.systems),
-    Measure("browser right", ">= .93", Reading.has_browser, Reading.client_is_right, Reading.clients),
-    Measure("app right", "-", Reading.has_app, Reading.client_is_right, Reading.clients),
-    Measure("kind of device right", "-", Reading.has_device, Reading.device_is_right, Reading.devices),
-    Measure("bots found", ">= .98", Reading.is_bot, Reading.found_bot, Reading.programs),
-    Measure("people taken for bots", "<= .005", Reading.is_persons, Reading.found_bot, Reading.programs, wanted=False),
-    Measure("AI agents: recall", "-", Reading.is_ai, Reading.found_ai, Reading.kinds),
-    Measure("AI agents: precision", "-", _bot_and(Reading.found_ai), Reading.is_ai, Reading.kinds),
-    Measure("search crawlers: recall", "-", Reading.is_search, Reading.found_search, Reading.kinds),
-    Measure("search crawlers: precision", "-", _bot_and(Reading.found_search), Reading.is_search, Reading.kinds),
+    Measure("operating system right", ">= .97", Reading.has_os, Reading.os_is_right),
+    Measure("browser right", ">= .93", Reading.has_browser, Reading.client_is_right),
+    Measure("app right", "-", Reading.has_app, Reading.client_is_right),
+    Measure("kind of device right", "-", Reading.has_device, Reading.device_is_right),
+    Measure("bots found", ">= .98", Reading.is_bot, Reading.found_bot),
+    Measure("people taken for bots", "<= .005", Reading.is_persons, Reading.found_bot),
+    Measure("AI agents: recall", "-", Reading.is_ai, Reading.found_ai),
+    Measure("AI agents: precision", "-", _bot_and(Reading.found_ai), Reading.is_ai),
+    Measure("search crawlers: recall", "-", Reading.is_search, Reading.found_search),
+    Measure("search crawlers: precision", "-", _bot_and(Reading.found_search), Reading.is_search),
 )
 OF_LISTS = (
-    Measure("other lists: bots found", "-", Reading.is_bot, Reading.found_bot, Reading.programs),
-    Measure(
-        "other lists: people taken for bots", "-", Reading.is_persons, Reading.found_bot, Reading.programs, wanted=False
-    ),
+    Measure("other lists: bots found", "-", Reading.is_bot, Reading.found_bot),
+    Measure("other lists: people taken for bots", "-", Reading.is_persons, Reading.found_bot),
 )
 
 
@@ -268,37 +241,5 @@ def _table(labeled: Sequence[Reading], listed: Sequence[Reading]) -> Table:
     return table
 
 
-def errors_table(readings: Sequence[Reading], most: int) -> Table:
-    """The largest groups of errors of each measure in the half tuned on, with an example."""
-    table = Table("Largest groups of errors in the half tuned on", ("measure", "error", "times", "such as"), left=4)
-    for measure in OF_LABELS:
-        wrong = [
-            one
-            for one in readings
-            if one.tuned_on() and measure.counted(one) and measure.met(one) is not measure.wanted
-        ]
-        for group, count in Counter(map(measure.group, wrong)).most_common(most):
-            example = next(one.label["ua"] for one in wrong if measure.group(one) == group)
-            table.rows.append((measure.name, group, f"{count}", example[:120]))
-    return table
-
-
 def _shown(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with useragents/")
-    parser.add_argument("--errors", type=int, default=5, metavar="N", help="groups of errors to show of each measure")
-    options = parser.parse_args(arguments)
-    if not (options.data / "useragents").is_dir():
-        raise SystemExit(f"no folder useragents in {options.data}; name the folder with --data")
-    labeled = read_labeled(options.data)
-    print(_table(labeled, read_listed(options.data)).text())
-    if options.errors:
-        print(f"\n{errors_table(labeled, options.errors).text()}")
-
-
-if __name__ == "__main__":
-    main()

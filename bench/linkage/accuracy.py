@@ -1,6 +1,7 @@
 """How well a returning device is recognized, beside what others do, on the same visits; and what that costs.
 
-    python -m bench.linkage.accuracy [--streams small dev] [--visitors 1000000] [--json FILE] [--no-docs]
+    python -m bench.linkage.accuracy [--streams STREAM...] [--seeds 5] [--visitors 1000000] [--json FILE] [--no-docs]
+        [--data ../shared/data]
 
 Puts every stream to the service's matching, with and without client tokens, and the first one through `svc replay` as
 well, which must answer the same; judges the answers and those of the baselines, on the devices that the numbers were
@@ -11,7 +12,6 @@ store. Prints tables, and writes them to docs/internals/accuracy.md.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.linkage.baselines import BASELINES, answers, look
-from bench.linkage.identity.rows import ROWS, SEEDS, Measured, gathered, identity_facts, identity_jobs, identity_tables
+from bench.linkage.identity.rows import ROWS, Measured, gathered, identity_facts, identity_jobs, identity_tables
 from bench.linkage.inprocess import answers as matched
 from bench.linkage.judge import Answer, judge
 from bench.linkage.ladder import Climbed, climb, ladder_lines, read_ladder
@@ -47,6 +47,7 @@ from bench.linkage.theft import STREAMS as ROBBED_STREAMS
 from bench.linkage.theft import Results as Thefts
 from bench.linkage.theft import measure as measure_thefts
 from bench.linkage.theft import theft_tables
+from bench.usage import read_options
 
 STREAMS = ("small", "small-hard", "every-7-days", "dev", "hard")
 WITHOUT_TOKEN, WITH_TOKEN = "this service, no token", "this service, token"
@@ -147,14 +148,8 @@ class Progress:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--streams", nargs="+", default=STREAMS, metavar="STREAM")
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with linkage/ and browsers/")
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="runs of each row of bench.linkage.identity")
-    parser.add_argument("--visitors", type=int, default=SIZES[-1], help="most that cost is measured among")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure as JSON, too")
-    parser.add_argument("--no-docs", action="store_true", help="leave docs/internals/accuracy.md alone")
-    options = parser.parse_args(arguments)
+    options = read_options(__doc__, arguments)
+    options.streams = options.streams or STREAMS
     for stream in options.streams:
         if not (options.data / "linkage" / stream / "events.csv.gz").is_file():
             raise SystemExit(f"no stream {stream!r} in {options.data / 'linkage'}; name the folder with --data")

@@ -1,6 +1,6 @@
 """Fits the curves of calibration (`parameters.CALIBRATION`): how often link decisions of each kind turn out right.
 
-    python -m bench.linkage.curves [--streams small every-7-days]
+    python -m bench.linkage.curves [--streams small every-7-days] [--data ../shared/data]
 
 Puts the streams to the service's matching, with and without client tokens, with the devices that may be fitted on and
 no others. Every visit that no token proves gives one sample: what kind of link decision it was, the probability before
@@ -10,16 +10,15 @@ towards the present curve that is worth `PULL` samples). Prints the tuple to put
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 from bench.linkage.inprocess import UncalibratedDecision, answers
 from bench.linkage.streams import Stream, read_stream
+from bench.usage import read_options
 from svc.identify.matching import parameters
 from svc.identify.matching.learned.calibration import KINDS, logit
 
@@ -42,9 +41,7 @@ def fitted_part(stream: Stream) -> Stream:
     """The stream of the devices that may be fitted on."""
     kept = [place for place, visit in enumerate(stream.visits) if not visit.held_out]
     return replace(
-        stream,
-        requests=[stream.requests[place] for place in kept],
-        visits=[stream.visits[place] for place in kept],
+        stream, requests=[stream.requests[place] for place in kept], visits=[stream.visits[place] for place in kept]
     )
 
 
@@ -96,10 +93,7 @@ def curves(found: Iterable[tuple[int, Sample]]) -> list[tuple[float, float]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--streams", nargs="+", default=STREAMS, metavar="STREAM")
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with linkage/")
-    options = parser.parse_args(arguments)
+    options = read_options(__doc__, arguments)
     streams = [fitted_part(read_stream(options.data / "linkage" / name)) for name in options.streams]
     found = (
         pair for stream in streams for with_tokens in (False, True) for pair in samples(stream, with_tokens=with_tokens)

@@ -1,7 +1,5 @@
 """A fleet of a thousand phones that send the reports of apps, and how often matching keeps each of them apart.
 
-    python -m bench.linkage.phones [--seeds 5]
-
 Forty models, some shared by hundreds of phones. Addresses are shared by households, by carriers and by twenty phones of
 an office; some households have two phones of one model, and of half of these pairs the reports are equal but for token
 and device id. Most apps send both, some one of the two, and one model of Android has one device id for all. For a month
@@ -14,7 +12,6 @@ does with token and device id.
 
 from __future__ import annotations
 
-import argparse
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -22,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, NamedTuple
 
-from bench.linkage.tables import Table
 from svc.identify.matching import extract
 from svc.identify.model import RequestFacts
 from svc.identify.report import read_report
@@ -449,18 +445,3 @@ def figures(seed: int) -> Figures:
     """What matching makes of the fleet of this seed, in an organization of its own."""
     organization = Organization()
     return Fleet(seed, organization.visit).run()
-
-
-def table(measured: list[Figures]) -> Table:
-    """One row for each aim, one column for each seed."""
-    rows: list[tuple[str, ...]] = [
-        (row, f"{least:g} to {largest:g}", *(f"{one.counted[row]:,} of {one.of[row]:,}" for one in measured))
-        for row, (least, largest) in AIMS.items()
-    ]
-    return Table("Phones", ("row", "aim", *(f"seed {number + 1}" for number in range(len(measured)))), rows, left=2)
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seeds", type=int, default=5)
-    print(table([figures(seed) for seed in range(1, parser.parse_args().seeds + 1)]).text())

@@ -9,7 +9,6 @@ of one in another time zone, each with its own canvas, which changes where it do
 
 from __future__ import annotations
 
-import argparse
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from bench.linkage.inprocess import Extraction, answers
 from bench.linkage.ladder import BETWEEN_DEVICES, START, read_ladder
 from bench.linkage.streams import Request, Stream, Visit
 from bench.linkage.tables import Table
+from bench.usage import read_options
 from svc.identify.matching import Features, extract
 from svc.identify.matching.features import hash32, hash64
 from svc.identify.model import Attribute, RequestFacts
@@ -188,10 +188,7 @@ def table_of(ladders: dict[str, Ladder]) -> Table:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with browsers/")
-    parser.add_argument("--captures", type=Path, default=Path("tests/captures/sdk-upgrades.jsonl.gz"))
-    options = parser.parse_args(arguments)
+    options = read_options(__doc__, arguments)
     here, sdk = fingerprintjs_ladder(options.data / "browsers" / "ladder.jsonl.gz"), sdk_ladder(options.captures)
     versions = len(sdk["office"])
     ladders = {

@@ -1,7 +1,5 @@
 """What a copied client token is worth to a thief, and what the defense costs the token's owner.
 
-    python -m bench.linkage.theft [--streams small small-hard] [--seeds 2]
-
 A victim visits three times from home. Then another real device of the same browser and operating system presents the
 victim's token: from another network or from the victim's own, with its whole report, without the attributes that could
 contradict the token, or through another collector. Taken over = the answer is the victim's id. In the other half the
@@ -12,7 +10,6 @@ visits of the stream. Attacks change nothing there: each finds the organization 
 
 from __future__ import annotations
 
-import argparse
 import copy
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -290,17 +287,3 @@ def theft_tables(measured: Iterable[tuple[str, dict[str, Results]]]) -> list[Tab
 
 def _shown(count: Count) -> str:
     return "-" if count.share is None else f"{count.share:.3f} of {count.attempts}"
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--streams", nargs="+", default=STREAMS, metavar="STREAM")
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with linkage/")
-    options = parser.parse_args(arguments)
-    measured = [(name, measure(options.data / "linkage" / name, options.seeds)) for name in options.streams]
-    print("\n\n".join(table.text() for table in theft_tables(measured)))
-
-
-if __name__ == "__main__":
-    main()

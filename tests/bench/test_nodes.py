@@ -7,11 +7,12 @@ import json
 import socket
 import threading
 import time
+from contextlib import closing
 
 import pytest
 
-from bench.delay import delayed
-from bench.nodes import COLUMNS, Bench, Cell, Sizes, cells
+from bench.delay import Delay
+from bench.nodes import FORMATS, Bench, Cell, Sizes, cells
 from bench.sdk_visits import SdkVisits
 
 
@@ -50,14 +51,14 @@ def _echo(listener: socket.socket) -> None:
 def test_a_delayed_response_takes_the_round_trip_and_is_complete():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=_echo, args=[listener], daemon=True).start()
-        with delayed(listener.getsockname()[1], 20.0) as delay:
-            with socket.create_connection(("127.0.0.1", delay.port), timeout=20) as client:
-                began = time.perf_counter()
-                client.sendall(bytes(range(256)) * 1_000)
-                client.shutdown(socket.SHUT_WR)
-                received = b"".join(iter(lambda: client.recv(65_536), b""))
-                assert time.perf_counter() - began >= 0.020
-            assert received == bytes(range(256)) * 1_000
+        delay = Delay(listener.getsockname()[1], 20.0)
+        with closing(delay), socket.create_connection(("127.0.0.1", delay.port), timeout=20) as client:
+            began = time.perf_counter()
+            client.sendall(bytes(range(256)) * 1_000)
+            client.shutdown(socket.SHUT_WR)
+            received = b"".join(iter(lambda: client.recv(65_536), b""))
+            assert time.perf_counter() - began >= 0.020
+        assert received == bytes(range(256)) * 1_000
     assert delay.late.passed >= 4
 
 
@@ -77,12 +78,12 @@ def test_a_cell_with_few_requests_reports_its_figures():
         row = bench.measure(Cell(nodes=2, organizations=2, delay_ms=1.0, clients=4))
     finally:
         bench.close()
-    assert row.errors == 0
-    assert row.rate > 0
-    assert 0 < row.p50_ms <= row.p99_ms
-    assert 0 < row.inside <= 4
-    assert row.node_ms > 0
-    assert row.group > 0
-    assert row.trips >= 2
+    assert row["errors"] == 0
+    assert row["rate/s"] > 0
+    assert 0 < row["p50 ms"] <= row["p99 ms"]
+    assert 0 < row["inside"] <= 4
+    assert row["node ms"] > 0
+    assert row["group"] > 0
+    assert row["trips"] >= 2
     assert bench.late[1.0].passed > 100
-    assert all(show(row) for show in COLUMNS.values())
+    assert all(format(row[name], form) for name, form in FORMATS.items())

@@ -23,18 +23,7 @@ async def measured(name: str, capsys: pytest.CaptureFixture[str]) -> dict[str, s
 
 
 def test_every_bench_is_tested():
-    assert set(MEASURES) == {"latency", "throughput", "black-holes", "hostile", "a-million"}
-
-
-@pytest.mark.long
-async def test_everything_that_is_sent_arrives(capsys: pytest.CaptureFixture[str]):
-    (latency,) = (await measured("latency", capsys)).values()
-    assert " 0 missing" in latency
-
-
-@pytest.mark.long
-async def test_pending_deliveries_are_sent_over_persistent_connections(capsys: pytest.CaptureFixture[str]):
-    assert len(await measured("throughput", capsys)) == 3
+    assert set(MEASURES) == {"black-holes", "hostile"}
 
 
 async def test_a_healthy_endpoint_gets_as_many_deliveries_beside_black_holes_as_without(
@@ -43,11 +32,6 @@ async def test_a_healthy_endpoint_gets_as_many_deliveries_beside_black_holes_as_
     rows = await measured("black-holes", capsys)
     healthy = [figure for what, figure in rows.items() if what.startswith("one healthy endpoint and ")]
     assert [figure.rpartition(" of ")[2] for figure in healthy] == ["5", "5"]
-
-
-@pytest.mark.long
-async def test_a_service_with_pending_deliveries_starts_to_send(capsys: pytest.CaptureFixture[str]):
-    assert f"svc serve on {QUICK.rows:,} due rows" in await measured("a-million", capsys)
 
 
 @pytest.mark.long

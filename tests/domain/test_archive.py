@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
 import zlib
+from collections.abc import Callable
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +18,33 @@ from svc.identify.events import archive
 from svc.identify.events.archive import DICTIONARIES, LONG, LONG_BYTES, SHORT, deflate, inflate
 from tests.domain.test_report_native import ANDROID_ID, VENDOR_ID
 
-REPORTS = archive_dictionary.judged()
+
+def judged() -> dict[str, list[bytes]]:
+    """What -> documents that no dictionary was made of, each with what belongs to the visit."""
+    chance = random.Random(1)
+
+    def visit(report: dict[str, Any]) -> dict[str, Any]:
+        own = {"client_token": chance.randbytes(16).hex(), "nonce": chance.randbytes(16).hex()}
+        return report | own | {"collected_at": 1_790_000_000_000 + chance.randrange(10**9)}
+
+    def timed(report: dict[str, Any]) -> dict[str, Any]:
+        parts = {name: part | {"duration": round(chance.random(), 4)} for name, part in report["components"].items()}
+        return report | {"components": parts}
+
+    web = {
+        key: report for key, report in archive_dictionary.captured().items() if key not in archive_dictionary.MADE_OF
+    }
+    kinds: dict[str, Callable[[str, str], bool]] = {
+        "web, the same engine": lambda name, major: bool(major) and name not in ("office", "office-twin"),
+        "web, driven": lambda name, major: not major and "firefox" not in name,
+    }
+    found = {kind: [visit(one) for key, one in web.items() if wanted(*key)] for kind, wanted in kinds.items()}
+    found["web, with durations"] = [timed(one) for one in found["web, the same engine"]]
+    found["made-up"] = [visit(archive_dictionary.device_report(number)) for number in range(200)]
+    return {kind: [msgspec.json.encode(report) for report in reports] for kind, reports in found.items()}
+
+
+REPORTS = judged()
 
 
 @given(st.binary(max_size=3 * LONG_BYTES) | st.text(max_size=300).map(str.encode))

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from bench.browsers.upgrades import DEVICES, RELEASE, SHARED_ADDRESS, Where, address, read
+from bench.browsers.pack import read_rows
+from bench.browsers.upgrades import DEVICES, RELEASE, SHARED_ADDRESS, Where, address
 from svc.identify.detection import detect
 from svc.identify.matching import Features, extract
 from svc.identify.model import Attribute, Network, Report, RequestFacts
@@ -24,7 +25,7 @@ from tests.domain.matching_world import DAY_MS, MINUTE_MS, START_MS, Organizatio
 pytestmark = pytest.mark.slow
 
 FILE = Path(__file__).parents[1] / "captures" / "sdk-upgrades.jsonl.gz"
-NAMES = [device.name for device in DEVICES]
+NAMES = list(DEVICES)
 TWINS = {"office", "office-twin"}
 """Two machines of one model that differ in their number of cores: behind one address they may share an id."""
 RELEASE_DAYS = RELEASE.days
@@ -34,7 +35,7 @@ Row = dict[str, Any]
 
 @cache
 def rows() -> dict[tuple[str, int], Row]:
-    return {(row["device"], row["major"]): row for row in read(FILE)}
+    return {(row["device"], row["major"]): row for row in read_rows(FILE)}
 
 
 @cache

@@ -7,7 +7,6 @@ import json
 import msgspec
 from hypothesis import strategies as st
 
-from bench.detection.hostile import BOTD, SECTION_KEYS
 from svc.identify.events.archive import inflate
 from svc.identify.identification import Assessment, Submission, assess
 from svc.identify.model import RequestFacts
@@ -29,6 +28,16 @@ COMMON = (
     "userAgent",
     "extra",
 )
+
+
+BOTD = (
+    "appVersion", "browserKind", "distinctiveProps", "documentElementKeys", "errorTrace", "evalLength", "functionBind",
+    "languages", "pluginsLength", "process", "productSub", "userAgent", "webGL", "windowExternal", "windowSize",
+)  # fmt: skip
+SECTION_KEYS = (
+    "automation", "webdriver", "selenium", "userAgent", "platform", "cpuCount", "memory", "language", "languages",
+    "vendor", "renderer", "plugins", "highEntropyValues", "features", "canvas", "webGL", "screenResolution",
+)  # fmt: skip
 
 
 def _named(names: object, values: st.SearchStrategy[object] = json_values) -> st.SearchStrategy[Signals]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
@@ -13,7 +14,6 @@ import pytest
 import trio
 
 from bench.reports import submitted
-from bench.writers import GROUP, measure
 from svc.features.checks.invariants import violations
 from svc.features.identification.transaction import Recorded, identify
 from svc.features.organizations.jobs import create_organization
@@ -39,6 +39,7 @@ from svc.world import World
 from tests.support.every_engine import Place, every_place
 from tests.support.live import report
 from tests.support.worlds import Everywhere, HeldThreads, inline
+from tests.support.writer_process import DEVICES, GROUP
 from tests.support.writes import writes
 
 PRICE = 3_000
@@ -220,12 +221,36 @@ def raw_rows(snapshot: Snapshot) -> dict[tuple[str, bytes], bytes]:
 
 
 @pytest.mark.slow
-def test_two_processes_under_load_keep_every_sum_exact():
+def test_two_processes_under_load_keep_every_sum_exact(tmp_path: Path):
     """Each with its own loop and threads, on one file, for one organization; the sums are among the invariants."""
-    groups = 6
-    found = measure(argparse.Namespace(processes=2, groups=groups, organizations=1, new=0.3, numbers_at_once=32))
-    assert found["violations"] == []
-    assert [row["jobs"] for row in found["processes"]] == [groups * GROUP] * 2
+    groups, credit = 6, 10**9
+    found = open_directory(tmp_path, inline, WORLD.entropy)
+
+    def prepare(transaction: Transaction) -> None:
+        create_organization(transaction, organization_id="org_x", name="x", now_ms=0, rate_limit_per_s=0)
+        add_credit(transaction, 1, entry_id=WORLD.request_id(0), micros=credit, now_ms=0, note="")
+
+    assert found.store.write_now([prepare]) == [None]
+    found.store.close()
+    command = [sys.executable, "-m", "tests.support.writer_process", str(tmp_path)]
+    processes = [start_text([*command, str(number), str(groups)]) for number in range(2)]
+    assert [process.stdout.readline() for process in processes if process.stdout] == ["ready\n"] * 2
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    assert [process.communicate(timeout=60)[0] for process in processes] == [f"{groups * GROUP}\n"] * 2
+    found = open_directory(tmp_path, inline, WORLD.entropy)
+    with found.store.read() as snapshot:
+        assert list(violations(snapshot)) == []
+        events = snapshot.count(EVENTS)
+        assert snapshot.get(BALANCES, 1) == credit - PRICE * events
+    found.store.close()
+    assert events == 2 * groups * GROUP + DEVICES
+
+
+def start_text(command: list[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 PAGE_BYTES, COMMIT_AT = 4096, 144

@@ -1,27 +1,29 @@
-"""The command line of the measurement: runs the rows, prints the table."""
+"""One browser, one visitor: whether equal devices stay apart, and who takes the id of whom.
+
+    python -m bench.linkage.identity [--rows ROW,ROW] [--seeds 5] [--details] [--processes 2] [--json FILE]
+        [--data ../shared/data]
+
+The published streams show devices that differ. Here are the cases in which they do not, or in which somebody wants it
+so: families, offices and carriers of equal devices with a token each (`twins`), private windows, profiles of one
+computer and replayed reports (`private`), different programs of one machine and versions that go back (`programs`),
+and copied reports, tokens and both (`takeover`). Each row puts visits to the service's matching in process
+(`inprocess.Service`), several times with other random numbers, and judges the ids that come back.
+"""
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from bench.linkage.accuracy import Progress
-from bench.linkage.identity.rows import ROWS, SEEDS, identity_facts, identity_tables, run
+from bench.linkage.identity.rows import ROWS, identity_facts, identity_tables, run
+from bench.usage import read_options
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", default=",".join(ROWS), metavar="ROW,ROW", help=f"of {', '.join(ROWS)}")
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with linkage/")
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--details", action="store_true", help="cases without an aim, too")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure as JSON, too")
-    options = parser.parse_args(arguments)
-    rows = options.rows.split(",")
+    options = read_options(__doc__, arguments)
+    rows = options.rows.split(",") if options.rows else [*ROWS]
     for row in rows:
         if row not in ROWS:
             raise SystemExit(f"no row {row!r}: {', '.join(ROWS)}")

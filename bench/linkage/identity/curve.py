@@ -1,6 +1,6 @@
 """The curve between succession and twins: what recognizing cleared storage costs among equal devices.
 
-    python -m bench.linkage.identity.curve [--streams small dev] [--seeds 2]
+    python -m bench.linkage.identity.curve [--streams small dev] [--seeds 2] [--data ../shared/data]
 
 A token that joins beside an older one is linked as one without a token while fewer devices than a bar are expected to
 hide behind its visitor (`parameters.HIDDEN_DEVICE`). For each bar the month of `twins` is played; then 48 other
@@ -9,15 +9,13 @@ devices of the same organization, a third of whose new tokens were another devic
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from random import Random
 from statistics import fmean
 
 from bench.linkage.identity import twins
-from bench.linkage.identity.cleared import CLEARINGS
+from bench.linkage.identity.private import CLEARINGS
 from bench.linkage.identity.world import (
     DAY_MS,
     HOUR_MS,
@@ -34,6 +32,7 @@ from bench.linkage.identity.world import (
     token,
 )
 from bench.linkage.tables import Table
+from bench.usage import read_options
 from svc.identify.matching import parameters
 
 BARS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.7)
@@ -46,11 +45,7 @@ TWINS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--streams", nargs="+", default=list(twins.STREAMS))
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with linkage/")
-    options = parser.parse_args(arguments)
+    options = read_options(__doc__, arguments)
     rows: list[tuple[str, ...]] = []
     shipped = parameters.HIDDEN_DEVICE
     for stream in options.streams:

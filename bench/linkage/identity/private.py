@@ -1,7 +1,10 @@
-"""Private windows, profiles of one computer, and old reports that are sent again.
+"""Private windows, profiles of one computer, old reports that are sent again, and storage that is cleared.
 
-The people are real Chromium and Firefox browsers (`tests/captures`), each in a world of its own in which 200 visits of
-strangers with such browsers were. A person comes on ten days from home with the token of an ordinary window.
+The people are real Chromium and Firefox browsers (`tests/captures`). For the first three each is in a world of its own
+in which 200 visits of strangers with such browsers were, and comes on ten days from home with the token of an ordinary
+window. Storage is cleared eight times, as by cookies that are deleted at exit or before each sign-up, in a store that
+knows nobody or has had 200 or 2,000 visits of strangers; from the start, or after ten days with one token. Then the
+last token comes once more from another network, within the hour.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -171,4 +174,72 @@ def _profiles(world: World, sent: Sent, random: Random, counts: Counts, many: in
         at_ms = START_MS + DAYS * DAY_MS + place * HOUR_MS
         answer = world.visit(profile._replace(ip=address(random), at_ms=at_ms))
         counts.add(f"{name} profiles: a profile keeps its id when traveling", answer.visitor == usual[place])
+    counts.add_confidences(world)
+
+
+# ---- storage that is cleared
+
+CLEARING = 12
+"""People in each run."""
+CLEARINGS = 8
+PACES = {
+    "every ten minutes": 10 * MINUTE_MS,
+    "every 3 hours": 3 * HOUR_MS,
+    "every 26 hours": 26 * HOUR_MS,
+    "every week": 7 * DAY_MS,
+    "every 31 days": 31 * DAY_MS,
+}
+STORES = {"young": 0, "200 foreign visits": 200, "2,000 foreign visits": 2000}
+DAYS_BEFORE = 10
+
+TWO_IDS = "cleared eight times: at most two ids"
+SAME = "storage cleared again: same id as before"
+CERTAIN = "storage cleared: answered at 90 or more while an earlier token lives"
+CLEARED_AIMS: dict[str, Aim] = {TWO_IDS: at_least(0.98), SAME: at_least(0.98), CERTAIN: at_most(0)}
+LIVING_MS = 30 * DAY_MS
+
+
+def measure_cleared(seed: int, data: Path, stream: str, make: Recognizers | None = None) -> Counts:
+    del data, stream
+    reading = Reading()
+    make = make or partial(OurService, reading)
+    counts, random = Counts(), random_of("cleared", seed)
+    sents = different(reading, (of_capture(capture) for capture in captured() if capture.browser in BROWSERS))
+    people = random.sample(sents, min(CLEARING, len(sents)))
+    others = [sent for sent in sents if sent not in people]
+    for store, visits in STORES.items():
+        strangers = warmed(make, others, random, visits)
+        for sent in people:
+            for pace, pace_ms in PACES.items():
+                for known in (False, True):
+                    _clears(strangers.copy(), sent, random, counts, pace_ms, f"{pace}, {store}", known=known)
+    return counts
+
+
+def _clears(world: World, sent: Sent, random: Random, counts: Counts, pace_ms: int, shown: str, *, known: bool) -> None:
+    """`known`: the browser came on ten days with one token before."""
+    person = Visit("person", sent, address(random), START_MS, token(random))
+    ids: list[object] = []
+    if known:
+        for day in range(DAYS_BEFORE):
+            at_ms = START_MS + day * DAY_MS + random.randrange(8 * HOUR_MS)
+            answer = world.visit(person._replace(at_ms=at_ms, token_is_new=day == 0))
+        ids = [answer.visitor]
+    at_ms = START_MS + DAYS_BEFORE * DAY_MS
+    for _ in range(CLEARINGS):
+        person = person._replace(at_ms=at_ms, token=token(random), token_is_new=True)
+        answer = world.visit(person)
+        if ids and pace_ms < LIVING_MS:
+            counts.add(CERTAIN, answer.confidence >= 90)
+        ids.append(answer.visitor)
+        at_ms += pace_ms
+    counts.add(TWO_IDS, len(set(ids)) <= 2)
+    start = "after ten days of one token" if known else "from the start"
+    counts.add(f"{TWO_IDS}: {shown}, {start}", len(set(ids)) <= 2)
+    for before, after in pairwise(ids):
+        counts.add(SAME, before == after)
+    road = world.visit(person._replace(ip=address(random), at_ms=at_ms - pace_ms + HOUR_MS, token_is_new=False))
+    counts.add(
+        f"the last of eight tokens from another network within the hour: same id, {start}", road.visitor == ids[-1]
+    )
     counts.add_confidences(world)

@@ -11,8 +11,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from bench.linkage.identity import cleared, mornings, phones, private, programs, takeover, twins, versions
-from bench.linkage.identity.world import Aim, Count, Counts, Hashes, Part
+from bench.linkage import phones
+from bench.linkage.identity import private, programs, takeover, twins, versions
+from bench.linkage.identity.world import Aim, Count, Counts, Hashes, Part, at_least, at_most
 from bench.linkage.tables import Table
 
 SEEDS = 5
@@ -30,19 +31,28 @@ class Row(NamedTuple):
     """Whether `measure` takes a fourth argument: who answers instead of the service (`world.Recognizers`)."""
 
 
+def _fleet(seed: int, data: Path, stream: str) -> Counts:
+    """The fleet of phones, in an organization of its own."""
+    del data, stream
+    counts, figures = Counts(), phones.figures(seed)
+    for case, of in figures.of.items():
+        counts.add(case, figures.counted[case], of)
+    return counts
+
+
+FLEET_AIMS = {case: at_most(most) if most < 1 else at_least(least) for case, (least, most) in phones.AIMS.items()}
+"""The fleet has the least and the largest share that is good enough."""
+
 ROWS: dict[str, Row] = {
-    "cleared": Row(cleared.measure, cleared.AIMS),
-    "mornings": Row(mornings.measure, mornings.AIMS, mornings.STREAMS),
+    "cleared": Row(private.measure_cleared, private.CLEARED_AIMS),
+    "mornings": Row(twins.measure_mornings, twins.MORNING_AIMS, twins.STREAMS),
     "twins": Row(twins.measure, twins.AIMS, twins.STREAMS),
     "private": Row(private.measure, private.AIMS),
     "programs": Row(programs.measure, programs.AIMS),
     "versions": Row(versions.measure, versions.AIMS, versions.STREAMS),
     "takeover": Row(takeover.measure, takeover.AIMS),
+    "phones": Row(_fleet, FLEET_AIMS, ("fleet",), has_peers=False),
 }
-
-
-if phones.is_there():
-    ROWS["phones"] = Row(phones.measure, phones.aims(), ("fleet",), has_peers=False)
 
 
 @dataclass(slots=True)
@@ -86,10 +96,7 @@ def gathered(rows: Sequence[str], seeds: int, found: Mapping[str, Counts]) -> li
     """The runs of `identity_jobs` by row. `found` may hold results of other jobs, too."""
     return [
         Measured(
-            row,
-            stream,
-            [found[_job(row, stream, seed)] for seed in range(seeds)],
-            found.get(_job(row, stream, PEERS)),
+            row, stream, [found[_job(row, stream, seed)] for seed in range(seeds)], found.get(_job(row, stream, PEERS))
         )
         for row in rows
         for stream in ROWS[row].streams

@@ -4,12 +4,17 @@ A month of visits: 1,200 devices that differ, every fourth of which clears its s
 sites of one customer see in turn; 100 households of two equal devices behind one address; 12 offices of fifteen; and
 4 models of which sixty phones have neighboring addresses of one carrier. All are in one organization. And twenty equal
 devices of one office, after which one more comes.
+
+And offices that start in one morning: fifteen equal laptops behind one address, a token each, once on each of ten
+mornings, each office with a report that no other has. In the first hour nothing tells them from one browser that clears
+its storage; as soon as somebody comes back, they are several.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -17,6 +22,7 @@ from typing import NamedTuple
 
 from bench.linkage.identity.world import (
     DAY_MS,
+    HOUR_MS,
     START_MS,
     Aim,
     Counts,
@@ -30,9 +36,11 @@ from bench.linkage.identity.world import (
     address,
     at_least,
     at_most,
+    different,
     random_of,
     stream_reports,
     token,
+    warmed,
 )
 from bench.linkage.judge import Answer
 
@@ -217,3 +225,57 @@ def _further(world: World, sents: Sequence[Sent], seed: int, counts: Counts) -> 
         for case, ip in places.items():
             is_new = world.ask(late._replace(ip=ip)).visitor is None
             counts.add(f"after twenty equal devices, one more {case} is new", is_new, part=sent.part)
+
+
+# ---- an office that starts in one morning
+
+STARTING = 24
+"""Offices in each run, in each store."""
+LAPTOPS = 15
+MORNINGS = 10
+
+SECOND = "an office that starts in one morning: another's id on the second"
+LATER = "an office that starts in one morning: another's id afterwards"
+CERTAIN = "an office that starts in one morning: another's id at 90 or more"
+JOINED = "an office that starts in one morning: laptops that share their last id"
+MORNING_AIMS: dict[str, Aim] = {
+    SECOND: at_most(0.15),
+    LATER: at_most(0.005),
+    CERTAIN: at_most(0),
+    JOINED: at_most(0.02),
+}
+
+
+def measure_mornings(seed: int, data: Path, stream: str, make: Recognizers | None = None) -> Counts:
+    reading = Reading()
+    make = make or partial(OurService, reading)
+    counts, random = Counts(), random_of(f"mornings {stream}", seed)
+    sents = different(reading, stream_reports(data / "linkage" / stream))
+    random.shuffle(sents)
+    offices, others = sents[:STARTING], sents[STARTING:]
+    for visits in (0, 200):
+        strangers = warmed(make, others, random, visits)
+        for sent in offices:
+            _office(strangers.copy(), sent, random, counts)
+    return counts
+
+
+def _office(world: World, sent: Sent, random: Random, counts: Counts) -> None:
+    home = address(random)
+    laptops = [Visit(f"laptop {place}", sent, home, 0, token(random)) for place in range(LAPTOPS)]
+    owners: dict[object, str] = {}
+    last: dict[str, object] = {}
+    for morning in range(MORNINGS):
+        arrivals = sorted((random.randrange(HOUR_MS), place) for place in range(LAPTOPS))
+        for after_ms, place in arrivals:
+            at_ms = START_MS + morning * DAY_MS + 9 * HOUR_MS + after_ms
+            visit = laptops[place]._replace(at_ms=at_ms, token_is_new=morning == 0)
+            answer = world.visit(visit)
+            wrong = owners.setdefault(answer.visitor, visit.browser) != visit.browser
+            last[visit.browser] = answer.visitor
+            case = {0: "an office that starts in one morning: another's id on the first", 1: SECOND}.get(morning, LATER)
+            counts.add(case, wrong, part=sent.part)
+            counts.add(CERTAIN, wrong and answer.confidence >= 90, part=sent.part)
+    for one, other in combinations(last.values(), 2):
+        counts.add(JOINED, one == other, part=sent.part)
+    counts.add_confidences(world)

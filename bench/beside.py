@@ -1,0 +1,177 @@
+"""What honest clients wait for beside attackers: both, and the table that compares them.
+
+Attackers ask over keep-alive connections, in a process of their own, as often as they get responses. Each attack is
+measured between two quiet spells; its figures are divided by the mean of theirs, so that ratios hold on a machine that
+others use too. Attackers stop by themselves, also when this process is killed.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import selectors
+import signal
+import statistics
+import time
+from collections import Counter, deque
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from typing import NamedTuple
+
+from bench.load import Client
+from bench.measures import p50_p99
+from bench.reports import device_report
+
+RATE = 10.0
+"""Honest requests a second: so few that they wait for nobody but the attacker."""
+GIVE_UP_S = 10.0
+
+
+class Attack(NamedTuple):
+    """`connections` that each ask any of their requests; after a 429 at once, or `patient` a second later."""
+
+    connections: Sequence[Sequence[bytes]]
+    patient: bool = False
+
+
+class Spell(NamedTuple):
+    """What honest clients saw for a while."""
+
+    p50_ms: float
+    p99_ms: float
+    outcomes: dict[str, int]
+
+
+def request(method: str, path: str, key: str, body: bytes, chance: random.Random) -> bytes:
+    """Public keys come from a page, all others from a server."""
+    origin = "Origin: https://shop.example\r\n" if key.startswith("svc_pk") else ""
+    address = f"81.2.{chance.randrange(200)}.{chance.randrange(1, 250)}"
+    return (
+        f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{origin}"
+        + (f"X-Api-Key: {key}\r\nContent-Type: application/json\r\n" if key else "")
+        + f"X-Forwarded-For: {address}\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64) Firefox/139.0\r\n"
+        + (f"Content-Length: {len(body)}\r\n" if method != "GET" else "")
+        + "\r\n"
+    ).encode() + body
+
+
+def identification(key: str, chance: random.Random, tag: str = "") -> bytes:
+    """Of one of 2,000 made-up devices."""
+    content = {"sdk": {"platform": "web"}, "signals": device_report(chance.randrange(2_000))}
+    body = json.dumps(content | ({"tag": tag} if tag else {})).encode()
+    return request("POST", "/api/v1/identify", key, body, chance)
+
+
+@contextmanager
+def attacked(port: int, attack: Attack) -> Generator[dict[str, float]]:
+    """An attack for the length of a block; its responses a second by status are there afterwards."""
+    ours, theirs = multiprocessing.Pipe()
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=_attack, args=(port, attack, theirs), daemon=True)
+    process.start()
+    rates: dict[str, float] = {}
+    time.sleep(2)
+    try:
+        yield rates
+    finally:
+        process.terminate()
+        if ours.poll(15):
+            rates |= ours.recv()
+        process.kill()
+        process.join()
+
+
+def _attack(port: int, attack: Attack, told: Connection) -> None:
+    os.nice(5)
+    chance, outcomes = random.Random(1), Counter[str]()
+    selector = selectors.DefaultSelector()
+    waiting: deque[tuple[float, Client, Sequence[bytes]]] = deque()
+    stopped: list[bool] = []
+    signal.signal(signal.SIGTERM, lambda *_: stopped.append(True))
+    parent, began = os.getppid(), time.perf_counter()
+
+    def connect(requests: Sequence[bytes]) -> None:
+        client = Client(port, GIVE_UP_S)
+        selector.register(client.socket, selectors.EVENT_READ, (client, requests))
+        client.send(chance.choice(requests))
+
+    for requests in attack.connections:
+        connect(requests)
+    while not stopped and os.getppid() == parent:
+        while waiting and waiting[0][0] <= time.perf_counter():
+            _, client, requests = waiting.popleft()
+            client.send(chance.choice(requests))
+        for key, _ in selector.select(timeout=0.05):
+            client, requests = key.data
+            try:
+                status = client.receive()
+                if status is not None:
+                    outcomes[str(status)] += 1
+                    if status == 429 and attack.patient:
+                        waiting.append((time.perf_counter() + 1, client, requests))
+                    else:
+                        client.send(chance.choice(requests))
+            except OSError:
+                outcomes["closed"] += 1
+                selector.unregister(client.socket)
+                client.socket.close()
+                connect(requests)
+    seconds = time.perf_counter() - began
+    told.send({status: count / seconds for status, count in outcomes.items()})
+
+
+def honest(port: int, key: str, seconds: float) -> Spell:
+    """One request every tenth of a second, each on one of four kept connections."""
+    chance = random.Random(7)
+    clients = [Client(port, GIVE_UP_S) for _ in range(4)]
+    times: list[float] = []
+    outcomes: Counter[str] = Counter()
+    began = time.perf_counter()
+    for number in range(int(seconds * RATE)):
+        if time.perf_counter() - began > 2 * seconds:
+            break  # so slow that fewer requests have to do
+        time.sleep(max(0.0, began + number / RATE - time.perf_counter()))
+        asked = time.perf_counter()
+        try:
+            status = str(clients[number % 4].ask(identification(key, chance)))
+        except OSError:
+            status = "failed"
+            clients[number % 4] = Client(port, GIVE_UP_S)
+        outcomes[status] += 1
+        times.append(1000 * (time.perf_counter() - asked))
+    for client in clients:
+        client.socket.close()
+    return Spell(*p50_p99(times), dict(outcomes))
+
+
+def compare(
+    port: int, key: str, attacks: Mapping[str, Attack], seconds: float, rounds: int, pause_s: float = 0
+) -> None:
+    """Print honest times beside each attack, and without. `pause_s`: before the quiet spell after one."""
+    honest(port, key, 2)
+    print(f"{'':20}{'quiet p50':>10}{'p99':>8}{'attacked':>10}{'p99':>8}{'p50 x':>8}{'p99 x':>8}  attackers a second")
+    ratios: dict[str, list[tuple[float, float]]] = {}
+    for _ in range(rounds):
+        before = honest(port, key, seconds)
+        for name, attack in attacks.items():
+            with attacked(port, attack) as rates:
+                during = honest(port, key, seconds)
+            time.sleep(pause_s)
+            after = honest(port, key, seconds)
+            p50, p99 = (before.p50_ms + after.p50_ms) / 2, (before.p99_ms + after.p99_ms) / 2
+            ratios.setdefault(name, []).append((during.p50_ms / p50, during.p99_ms / p99))
+            told = ", ".join(f"{rate:.0f} x {status}" for status, rate in sorted(rates.items()))
+            other = {status: count for status, count in during.outcomes.items() if status != "200"}
+            print(
+                f"{name:20}{p50:10.1f}{p99:8.1f}{during.p50_ms:10.1f}{during.p99_ms:8.1f}"
+                f"{during.p50_ms / p50:8.2f}{during.p99_ms / p99:8.2f}  {told}{f'; honest {other}' if other else ''}",
+                flush=True,
+            )
+            before = after
+    print(f"\nmedians of {rounds} rounds; load of the machine {os.getloadavg()[0]:.1f}")
+    for name, pairs in ratios.items():
+        p50, p99 = (statistics.median(column) for column in zip(*pairs, strict=True))
+        print(f"{name:20}{p50:8.2f}{p99:8.2f}")

@@ -1,3 +1,0 @@
-import { answers } from "./questions.js";
-
-self.postMessage(answers(self));

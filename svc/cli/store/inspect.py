@@ -277,10 +277,10 @@ def _print(
 
 def _text(words: dict[str, Any], names: Callable[[int], str], *, is_first: bool) -> str:
     """The table and the key in one line, an organization with its name, the fields of the value below it."""
-    key: dict[str, Any] = words.get("key", {"key bytes": words.get("key_bytes"), "corrupt": words.get("corrupt")})
+    key = words.get("key", {"key bytes": words.get("key_bytes"), "corrupt": words.get("corrupt")})
     fields: dict[str, Any] = words.get("value", {})
     head = f"{words['table']}  " + "  ".join(
-        f"{name} {readable(None if part == '' else part)}" + (names(part) if name == "organization" else "")
+        f"{name} {readable(None if part == '' else part)}" + (names(int(part)) if name == "organization" else "")
         for name, part in key.items()
     )
     width = max(map(len, fields), default=0)

@@ -205,7 +205,7 @@ def _naming(store: ReadOnlyStore, number: int, raw_id: bytes, fields: frozenset[
                 yield from under(store, table, number, lead, raw_id)
         named = fields.intersection(table.value.fields) if isinstance(table.value, Record) else ()
         if named:
-            yield from _with_id(store, table, number, raw_id, in_order=place == 1, soon="body" in named)
+            yield from _with_id(store, table, number, raw_id, in_order=place == 1, soon=place == 1 and "body" in named)
 
 
 def _with_id(

@@ -14,6 +14,7 @@ from zlib import crc32
 import pytest
 import trio
 
+import svc
 from svc.features.backup import snapshots
 from svc.features.checks.verification import Verification
 from svc.features.erasure.tables import TEXT_ERASURES
@@ -26,7 +27,7 @@ from svc.features.webhooks.tables import DUE, MANUAL, REFUSALS, REMOVED_ENDPOINT
 from svc.identify.records import TextErasure
 from svc.identify.tables.accounts import ACCOUNT_ERASURES, RECOUNTS
 from svc.identify.tables.attestation import CHALLENGES
-from svc.identify.tables.visitors import BLOCKS, DELETED_VISITORS, ERASURES
+from svc.identify.tables.visitors import BLOCKS, DELETED_VISITORS, ERASURES, VISITOR_IDS, VISITORS
 from svc.identify.velocity.recount import Recount
 from svc.kernel.access.tables import KEYS
 from svc.kernel.store import operations
@@ -40,7 +41,7 @@ from svc.kernel.tenants.billing import Settlement
 from svc.kernel.tenants.tables import SETTLEMENTS
 from svc.world import World
 from tests.spec.commands import Ran, Run, run_beside
-from tests.store.release import populate
+from tests.store.release import RELEASED, populate, unpack
 from tests.support.backup import put
 from tests.support.live import ORIGIN, Live, live_service, opened, report
 
@@ -322,6 +323,24 @@ def test_a_corrupt_row_is_shown_with_its_key_and_the_rest_follows(run: Run, tmp_
     assert shown[0]["corrupt"] == shown[3]["corrupt"] == "fails its check"
     assert "LedgerEntry" in shown[1]["corrupt"]
     assert "corrupt fails its check" in run("inspect", "rows", "ledger").out
+
+
+@pytest.mark.slow
+@pytest.mark.only_on("lmdb", "it looks at a data directory of the release")
+def test_of_a_visitor_with_a_corrupt_record_everything_else_is_shown(run: Run, tmp_path: Path):
+    """What a feature finds by the record says that it could not."""
+    directory, known = unpack(RELEASED / f"{svc.__version__}.tar.xz", tmp_path / "made")
+    (key, *_) = keys_in(directory, VISITORS)
+    corrupt(directory, "visitors", key, b"\0\0\0\0nothing")
+    with closing(opened(directory).store) as store, store.read() as snapshot:
+        visitor_id = next(raw for (_, raw), number in snapshot.scan(VISITOR_IDS) if number == int.from_bytes(key[4:]))
+    ran = run("inspect", "visitor", known["organization"], visitor_id.decode(), "--data", directory, "--json")
+    assert ran.status == 1
+    assert "corrupt rows" in ran.err
+    shown = lines(ran)
+    problems = {line["table"] for line in shown if "corrupt" in line}
+    assert problems == {"visitors", "blocks", "browser_keys"}
+    assert {"visitor_ids", "events"} <= {line["table"] for line in shown if "corrupt" not in line}
 
 
 def typed_row(table: Table[Any], key: bytes) -> bytes:

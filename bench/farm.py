@@ -30,12 +30,12 @@ from typing import Any, Literal, NamedTuple, get_args
 from bench.linkage.streams import ORIGIN, read_stream
 from bench.reports import device_report
 from bench.usage import read_options
-from svc.cli.develop.replay import Into, Replayed, replay_into
-from svc.cli.develop.replay_report import Summary
-from svc.cli.develop.replay_store import Tried
 from svc.features.rules.ruleset import Rule
 from svc.identify.network.facts import read_network
 from svc.identify.network_data.lookup import BuiltInRanges, NetworkData
+from svc_replay.command import Into, Replayed, replay_into
+from svc_replay.report import Summary
+from svc_replay.store import Tried
 from tests.support.mmdb_writer import Tree
 
 PAGE = Path(__file__).parents[1] / "docs" / "rules.md"

@@ -27,8 +27,8 @@ from bench.browsers.pack import read_rows
 from bench.farm import Addresses, stream_reports
 from bench.linkage.streams import ORIGIN, client_token, read_stream
 from bench.usage import read_options
-from svc.cli.develop.replay import Into, Replayed, replay_into
-from svc.cli.develop.replay_report import Summary
+from svc_replay.command import Into, Replayed, replay_into
+from svc_replay.report import Summary
 from tests.support.proofs import BrowserKey, compact
 
 SIGNALS = ("storage_renewed", "key_shared", "proof_failed", "new_visitor_burst", "unseen_rendering")

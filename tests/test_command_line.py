@@ -63,6 +63,24 @@ def test_the_package_runs_as_a_module():
     assert unknown.stderr.startswith(b"Usage: svc ")
 
 
+def test_replay_says_what_to_install_where_its_package_is_missing():
+    """It is beside `svc` in the wheel; everything else works without it (docs/adr/0198)."""
+    without = "import sys; sys.modules['svc_replay'] = None; import svc.cli; svc.cli.main()"
+
+    def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", without, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=ENVIRONMENT)
+
+    refused = ran("replay", "traffic.jsonl")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == (
+        "svc: `svc replay` is in the package svc_replay, which is not installed beside svc: "
+        "install svc-visitor-id again, which has both\n"
+    )
+    assert "replay" in ran("--help").stdout
+    assert ran("signals").returncode == 0
+
+
 def test_no_command_needs_the_driver_of_postgresql_where_the_store_is_a_directory(tmp_path: Path):
     """It is an extra: without it everything else works, and a URL of a database is refused with what to install."""
     without = "import sys; sys.modules['psycopg'] = None; import svc.cli; svc.cli.main()"

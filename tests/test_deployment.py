@@ -113,7 +113,7 @@ def test_the_build_context_contains_the_sources_and_no_private_files():
     files = context()
     assert {file.partition("/")[0] for file in files} == {
         "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "docs", "examples", "ops",
-        "pyproject.toml", "setup.py", "svc", "tools", "web",
+        "pyproject.toml", "setup.py", "svc", "svc_replay", "tools", "web",
     }  # fmt: skip
     tools = {file for file in files if file.startswith("tools/") and not file.startswith("tools/site/")}
     assert tools == {"tools/__init__.py", "tools/docs.py", "tools/web.py"}
@@ -148,7 +148,7 @@ def test_no_secret_of_the_recipes_is_in_the_build_context():
 def test_no_tracked_source_is_left_out_with_the_secrets():
     """Every file of these folders that git has, but for what the image is built without."""
     tracked = subprocess.run(
-        ["git", "ls-files", "svc", "ops", "docs"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "svc", "svc_replay", "ops", "docs"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()
     assert [file for file in tracked if not is_in(file)] == []
 

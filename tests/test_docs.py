@@ -239,7 +239,8 @@ def test_every_rule_that_is_cited_is_in_the_contract_by_number():
                 section, _, rule = first.partition(".")
                 rules = range(int(rule), int(last.split(".")[1]) + 1) if last else ()
                 known |= {(document, first), *((document, f"{section}.{number}") for number in rules)}
-    sources = [*(ROOT / "svc").rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "docs" / "adr").glob("*.md")]
+    modules = (path for folder in ("svc", "svc_replay", "tests") for path in (ROOT / folder).rglob("*.py"))
+    sources = [*modules, *(ROOT / "docs" / "adr").glob("*.md")]
     cited = {
         (document, number.rstrip("."))
         for path in sources

@@ -97,7 +97,7 @@ def helps() -> dict[str, str]:
 def messages() -> dict[str, str]:
     """Every literal with words: messages, errors, what metrics mean. Docstrings are for developers."""
     found: dict[str, str] = {}
-    for path in sorted((ROOT / "svc").rglob("*.py")):
+    for path in sorted((*(ROOT / "svc").rglob("*.py"), *(ROOT / "svc_replay").rglob("*.py"))):
         tree = ast.parse(path.read_text())
         statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         for node in ast.walk(tree):

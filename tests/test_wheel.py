@@ -95,12 +95,13 @@ def test_the_wheel_contains_exactly_the_files_that_the_program_reads(wheel: Path
         bundle = gzip.decompress(archive.read(f"{PAGE}/swagger-ui-bundle.js.gz"))
     sources = {
         path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "svc").rglob("*")
+        for package in ("svc", "svc_replay")
+        for path in (ROOT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert set(map(unhashed, sources)) <= set(map(unhashed, names))
     information = f"{svc.DISTRIBUTION.replace('-', '_')}-{svc.__version__}.dist-info"
-    assert {name.partition("/")[0] for name in names} == {"svc", information}
+    assert {name.partition("/")[0] for name in names} == {"svc", "svc_replay", information}
     assert len(bundle) > 100_000
     with zipfile.ZipFile(wheel) as archive:
         license_text = archive.read(f"{information}/licenses/LICENSE")
@@ -121,6 +122,15 @@ def test_the_installed_program_is_not_the_checkout(program: Path, tmp_path: Path
     assert Path(where.strip()).is_relative_to(program.parents[1])
     told = subprocess.run([program, "--version"], capture_output=True, text=True, check=True, env=environment()).stdout
     assert told == f"svc, version {svc.__version__} ({svc.DISTRIBUTION})\n"
+
+
+def test_the_installed_program_replays_a_report(program: Path, tmp_path: Path):
+    """By the package beside `svc`."""
+    (tmp_path / "traffic.jsonl").write_text('{"signals": {"userAgent": "curl/8"}}\n')
+    command = [program, "replay", "traffic.jsonl"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment())
+    assert done.returncode == 0, done.stderr
+    assert '"event":' in done.stdout
 
 
 def test_the_installed_program_starts_from_nothing_and_serves_requests_and_a_page(program: Path, tmp_path: Path):

@@ -32,7 +32,7 @@ LOCK = ROOT / "ops" / "requirements.lock"
 CONTEXT = (
     *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "pyproject.toml", "setup.py"),
     ".dockerignore",
-    *("docs", "examples", "ops", "svc", "tools", "web"),
+    *("docs", "examples", "ops", "svc", "svc_replay", "tools", "web"),
 )
 """What an image is built of, and what keeps the rest out."""
 SUMS = "SHA256SUMS"

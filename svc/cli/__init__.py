@@ -29,11 +29,18 @@ class CommandLocation(NamedTuple):
     """Where a command is defined, so that it can be listed without importing it."""
 
     module: str
-    """Below `svc`; the command has its own name there."""
+    """Below the package; the command has its own name there."""
     summary: str
     """Its line in `svc --help`."""
     attribute: str = ""
     """The name that it has in its module, where that is another one."""
+    package: str = "svc"
+    """Another one is shipped with `svc`, imports it, and may be missing (docs/adr/0198)."""
+
+    @property
+    def full_name(self) -> str:
+        """The module with its package."""
+        return f"{self.package}.{self.module}"
 
 
 _OWN: dict[str, dict[str, CommandLocation]] = {
@@ -49,7 +56,7 @@ _OWN: dict[str, dict[str, CommandLocation]] = {
     },
     "Read and export": {
         "signals": CommandLocation("cli.develop.signals", "List every signal with its weights."),
-        "replay": CommandLocation("cli.develop.replay", "Run a file of reports through the pipeline."),
+        "replay": CommandLocation("command", "Run a file of reports through the pipeline.", package="svc_replay"),
     },
     "Manage access": {},
     "Maintain the store": {
@@ -90,8 +97,17 @@ class LazyCommands(MutableMapping[str, click.Command]):
 
     def __getitem__(self, name: str) -> click.Command:
         if name not in self._loaded:
-            module, _, attribute = COMMANDS[name]
-            self._loaded[name] = getattr(import_module(f"svc.{module}"), attribute or name)
+            location = COMMANDS[name]
+            try:
+                module = import_module(location.full_name)
+            except ModuleNotFoundError as error:
+                if error.name not in (location.package, location.full_name):
+                    raise
+                raise click.ClickException(
+                    f"`svc {name}` is in the package {location.package}, which is not installed beside svc: "
+                    f"install {svc.DISTRIBUTION} again, which has both"
+                ) from None
+            self._loaded[name] = getattr(module, location.attribute or name)
         return self._loaded[name]
 
     def __setitem__(self, name: str, command: click.Command) -> None:

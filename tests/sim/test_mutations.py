@@ -15,7 +15,7 @@ import pytest
 from svc import world
 from svc.cli.serve import processes
 from svc.features.identification import transaction as identification
-from svc.features.lists.tables import LIST_ENTRIES, LIST_MARKS, LISTS
+from svc.features.lists.tables import LIST_ENTRIES, LISTS
 from svc.features.rules import jobs as rulesets
 from svc.features.rules.ruleset import NOTHING_DECIDED
 from svc.features.rules.tables import RULESET_HISTORY, RULESETS
@@ -188,17 +188,16 @@ MUTATIONS: dict[str, tuple[Sabotage, Plan, str]] = {
         "is not within the record of its account",
     ),
     "an entry of a list is lost": (losing(LIST_ENTRIES), plan(BLOCK), "has 0 entries, its count says otherwise"),
-    "an entry has no mark": (losing(LIST_MARKS), plan(BLOCK), "has no mark"),
     "an erased account stays in a list": (
         losing(LIST_ENTRIES, "delete"),
         plan(BLOCK, NAMED, EraseAccount(at=9, org=0, account=1)),
         "has 1 entries, its count says otherwise",
     ),
-    "a list is lost": (losing(LISTS), plan(BLOCK), "marks, of 0 lists"),
+    "a list is lost": (losing(LISTS), plan(BLOCK), "has 1 entries, its count says otherwise"),
     "rules are not in force": (
         losing(RULESETS),
         plan(SaveRules(at=2, org=0, variant=0)),
-        "are missing, but their history exists",
+        "are of revision 0, and 1 before it are kept, not 0",
     ),
     "rules before are not kept": (
         losing(RULESET_HISTORY),

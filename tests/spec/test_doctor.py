@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from svc.cli.develop.replay_store import put_weights
 from svc.cli.serve import health_checks
 from svc.cli.serve.doctor import idle_lists_of, recounts_of, rules_of, shares_of, spellings_of, weights_of
 from svc.cli.serve.health_checks import Examined, Finding
@@ -30,6 +29,7 @@ from svc.kernel.limits.quotas import EVENT_BYTES, Holding
 from svc.kernel.store.installation import ServedLimits, record_limits
 from svc.kernel.tenants.holding_jobs import keep
 from svc.world import World
+from svc_replay.store import put_weights
 from tests.spec.automation import Automation
 from tests.spec.commands import Run
 from tests.store.release import RELEASED, unpack

@@ -1,4 +1,4 @@
-"""Decisions 17.5: what a corrupt table hides is an error as long as a row of another table says that it is there.
+"""Decisions 17.5: what a corrupt table hides is an error where what is read anyway names it.
 
 As in `test_hidden_rows`, for what an organization keeps of itself and for what it counts: its rows of a table are
 removed, and who asks for what they held gets 500, which is counted. Another organization notices nothing.
@@ -15,9 +15,9 @@ import pytest
 
 from svc.features.labels.tables import ACCOUNT_NUMBER_COUNTS
 from svc.features.reviews.tables import REVIEWS
-from svc.identify.tables.events import EVENT_TAIL, EVENTS
+from svc.identify.tables.events import EVENTS
 from svc.identify.tables.visitors import VISITOR_COUNTS
-from svc.kernel.access.tables import KEY_IDS, KEYS, MEMBER_EMAILS, MEMBERS
+from svc.kernel.access.tables import KEY_IDS, KEYS, MEMBERS
 from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
@@ -94,7 +94,9 @@ def hidden(shop: Shop, table: Table[Any]) -> Generator[None]:
     with shop.live.found.store.read() as snapshot:
         digest = snapshot.get(KEY_IDS, shop.names["key"])
     with closing(engine.read()) as reader:
-        rows = [(key, value) for key, value in reader.range(KeyRange(table.name)) if _is_of(shop, table, key, number)]
+        rows = [
+            (key, value) for key, value in reader.range(KeyRange(table.name)) if table is KEYS or key.startswith(number)
+        ]
     if table is KEYS:
         rows = [(key, value) for key, value in rows if key == digest]
     assert rows, table.name
@@ -105,23 +107,8 @@ def hidden(shop: Shop, table: Table[Any]) -> Generator[None]:
         engine.write(lambda writer, key=key, value=value: writer.put(table.name, key, value))
 
 
-def _is_of(shop: Shop, table: Table[Any], key: bytes, number: bytes) -> bool:
-    if table is KEY_IDS:
-        return key == KEY_IDS.key.pack(shop.names["key"])
-    return table is KEYS or (key.endswith(number) if table is MEMBER_EMAILS else key.startswith(number))
-
-
-REVIEW = ".../reviews/{review}"
 ASKED: list[tuple[Table[Any], list[tuple[str, Any]]]] = [
-    (
-        REVIEWS,
-        [
-            ("GET .../reviews", None),
-            (f"GET {REVIEW}", None),
-            (f"PATCH {REVIEW}", {"assignee": None}),
-            (f"POST {REVIEW}/close", {"label": "fraud"}),
-        ],
-    ),
+    (REVIEWS, [("GET .../reviews?state=open", None)]),
     (
         EVENTS,
         [
@@ -132,18 +119,7 @@ ASKED: list[tuple[Table[Any], list[tuple[str, Any]]]] = [
             ("GET /console/api/events/{request}", None),
         ],
     ),
-    (
-        EVENT_TAIL,
-        [
-            ("GET /api/v1/visitors/{visitor}", None),
-            ("GET /api/v1/accounts/{account}", None),
-            ("GET /console/api/accounts/{account}", None),
-            ("GET /api/v1/events", None),
-            ("GET /console/api/events", None),
-        ],
-    ),
     (KEYS, [("GET .../sdk-keys", None), ("POST .../sdk-keys/{key}/revoke", None)]),
-    (KEY_IDS, [("GET .../sdk-keys/{key}/risk-weights", None), ("POST .../sdk-keys/{key}/revoke", None)]),
     (BALANCES, [("POST /api/v1/identify", visit(1, "user-1")), ("GET /console/api/billing", None)]),
     (VISITOR_COUNTS, [("POST /api/v1/identify", visit(NEW, "user-1"))]),
     (ACCOUNT_NUMBER_COUNTS, [("PUT .../events/{other}/label", {"label": "legitimate"})]),
@@ -168,10 +144,10 @@ async def test_what_a_corrupt_table_hides_is_an_error_that_counts(
         assert found.is_success, (what, found.text)
 
 
-@pytest.mark.parametrize("table", [MEMBERS, MEMBER_EMAILS], ids=lambda table: table.name)
-async def test_an_address_of_a_member_that_is_hidden_is_not_invited_again(shops: list[Shop], table: Table[Any]):
+async def test_an_address_of_a_member_that_is_hidden_is_not_invited_again(shops: list[Shop]):
+    """Its row of addresses names it."""
     mine, theirs = shops
-    with hidden(mine, table):
+    with hidden(mine, MEMBERS):
         assert_error(await mine.ask("POST .../members", ADA), 500, "internal_error")
         assert_error(await theirs.ask("POST .../members", ADA), 409, "member_exists")
     assert_error(await mine.ask("POST .../members", ADA), 409, "member_exists")

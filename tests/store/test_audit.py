@@ -191,5 +191,4 @@ def test_the_log_is_written_and_deleted_in_one_place_each():
         "svc/kernel/access/audit_jobs.py",
         "svc/features/audit/queries.py",
         "svc/features/checks/invariants.py",
-        "svc/features/inspection/inspection.py",
     }

@@ -16,7 +16,7 @@ from svc.features.checks.invariants import violations
 from svc.features.identification.transaction import Recorded, identify
 from svc.features.lists.jobs import NewEntry, add_entries
 from svc.features.lists.lists import first_list_id
-from svc.features.lists.tables import LIST_ENTRIES, LIST_MARKS, LISTS
+from svc.features.lists.tables import LIST_ENTRIES, LISTS
 from svc.features.organizations.jobs import create_organization
 from svc.features.reviews.tables import OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
 from svc.features.rules.jobs import save_rules
@@ -51,7 +51,7 @@ from tests.support.live import report
 from tests.support.worlds import Everywhere
 
 HISTORY = (VISITOR_HISTORY.name, VISITOR_PLACES.name, ADDRESS_HISTORY.name, REPORT_FINGERPRINTS.name)
-RULES = (RULESETS.name, LISTS.name, LIST_MARKS.name, LIST_ENTRIES.name)
+RULES = (RULESETS.name, LISTS.name, LIST_ENTRIES.name)
 
 
 class Somewhere(Everywhere):
@@ -189,7 +189,7 @@ def test_an_identification_accesses_no_more_rows_than_declared(tmp_path: Path):
     assert [most_read[name] for name in HISTORY] == [2, 1, 1, 2]
     assert [most_of_history[name] for name in HISTORY] == [1, 1, 1, 1]
     assert (most_read[VELOCITY.name], most_velocity_written) == (6, 3)
-    assert [most_read[name] for name in (*RULES, WEIGHTS.name)] == [1, 6, 6, 1, 2]
+    assert [most_read[name] for name in (*RULES, WEIGHTS.name)] == [1, 6, 1, 2]
     assert (most_read[ENDPOINT_COUNTS.name], most_read[ENDPOINTS.name]) == (1, 0)
     assert (most_read[ACCOUNTS.name], most_accounts_written) == (1, 1)
     assert most_beside <= 14

@@ -11,9 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 
+import svc
 from bench.retention import Months
 from svc.features.checks.invariants import repeated, violations
 from svc.features.organizations.jobs import create_organization
+from svc.features.tables import TABLES
 from svc.features.weights.jobs import restore_weights, save_weights
 from svc.identify.attestation.attested_key import AttestedKey, VisitorKeys
 from svc.identify.history.evidence import VisitorHistory
@@ -42,7 +44,9 @@ from svc.kernel.store.steps import Steps
 from svc.kernel.store.store import Store
 from svc.kernel.tenants.tables import BALANCES, HOLDINGS, LEDGER, ORGANIZATION_IDS, ORGANIZATIONS  # fmt: skip
 from svc.world import World
+from tests.store.release import RELEASED, unpack
 from tests.support.backup import put
+from tests.support.live import opened
 
 STORED = changed(None, default_profile("web"), WeightsChange(threshold=5), "web", 5)
 assert isinstance(STORED, StoredWeights)
@@ -143,6 +147,43 @@ def traffic(tmp_path_factory: pytest.TempPathFactory) -> Generator[Store]:
         months.visit()
     yield months.found.store
     months.found.store.close()
+
+
+UNTOLD = {
+    "audit",
+    "browser_keys",
+    "challenges",
+    "console_links",
+    "erased_events",
+    "feed_closed",
+    "idempotency",
+    "invitations",
+    "last_looks",
+    "meta",
+    "origin_history",
+    "origin_proofs",
+    "retention_passes",
+    "sendings",
+    "sessions",
+    "statistics",
+    "subject_notes",
+    "visitor_history",
+    "visitor_places",
+    "address_history",
+    "webhook_attempt_counts",
+    "webhook_endpoint_health",
+    "weights",
+}
+"""Tables of which no row of another table says what they hold."""
+
+
+@pytest.fixture(scope="module")
+def toured(tmp_path_factory: pytest.TempPathFactory) -> Generator[Store]:
+    """The store of this release, in which a service has done something of everything."""
+    directory, _ = unpack(RELEASED / f"{svc.__version__}.tar.xz", tmp_path_factory.mktemp("toured"))
+    store = opened(directory).store
+    yield store
+    store.close()
 
 
 class Undone(Exception):  # noqa: N818  a way out rather than a mistake
@@ -315,3 +356,36 @@ def test_a_production_event_without_its_ledger_line_is_named(traffic: Store):
     ledger, unpaid = broken_by(traffic, job)
     assert "its ledger sums to" in ledger
     assert "is production traffic and not on the ledger" in unpaid
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_rows_that_are_not_there_any_more_are_named(toured: Store, table: Table[Any]):
+    """Decisions 17.5: who is shown that something is not there may be wrong, and the check says so."""
+    gone: list[bytes] = []
+
+    def hide(transaction: Transaction) -> None:
+        gone.extend(key for key, _ in transaction.unchecked(table, b""))
+        for key in gone:
+            transaction.writer.delete(table.name, key)
+
+    try:
+        told = broken_by(toured, hide)
+    except AssertionError as error:  # the check itself met what is not there
+        told = [str(error)]
+    assert bool(told) == (bool(gone) and table.name not in UNTOLD), told
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_a_row_under_a_key_with_a_flipped_bit_is_named(toured: Store, table: Table[Any]):
+    """Of every table: a row has a checksum over its key."""
+
+    def flip(transaction: Transaction) -> None:
+        for key, raw in list(transaction.unchecked(table, b""))[:1]:
+            transaction.writer.delete(table.name, key)
+            transaction.writer.put(table.name, key[:-1] + bytes([key[-1] ^ 1]), raw)
+
+    with toured.read() as snapshot:
+        has_rows = snapshot.count(table) > 0
+    told = broken_by(toured, flip)
+    assert bool(told) == has_rows
+    assert all(table.name in sentence for sentence in told)

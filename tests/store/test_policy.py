@@ -19,7 +19,8 @@ from svc.features.checks import invariants
 from svc.features.contracts.cleanup import Sweep
 from svc.features.erasure import policies
 from svc.features.erasure.registered import erased, refuse_unerased
-from svc.features.inspection.inspection import of_visitor
+from svc.features.inspection.inspection import of_request
+from svc.features.inspection.visitor_rows import of_visitor
 from svc.features.labels.tables import OUTCOMES
 from svc.features.retention import jobs as retention
 from svc.features.reviews.queries import subject_stem
@@ -145,7 +146,7 @@ def test_what_is_erased_by_a_function_is_found_for_an_export():
 async def test_rows_of_a_visitor_in_a_new_table_are_erased_as_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Decisions 7.6: a declaration is all that a table with a key of its own needs, in inspection and check as well."""
     added = [
-        Table("notes", BY_REQUEST, Opaque(), With("events"), ErasedByKey("request_id")),
+        Table("notes", BY_REQUEST, Opaque("bytes"), With("events"), ErasedByKey("request_id")),
         Table(
             "notes_of_a_day", Key(organization=U32, day=DAY, visitor=U32), Opaque(), FOR_EVER, ErasedByKey("visitor")
         ),
@@ -176,6 +177,8 @@ async def _erased_as_declared(tmp_path: Path, added: list[Table[Any]]) -> None:
         store.write_now([add])
         shown = [row.table for row in of_visitor(ReadOnlyStore(store.engine), number, answers[0]["visitor_id"])]
         assert [shown.count(table) for table in added] == [0, 2, 1, 2]
+        named = of_request(ReadOnlyStore(store.engine), UUID(answers[0]["request_id"]))
+        assert [row.table for row in named].count(added[0]) == 1
         store.write_now([lambda txn: txn.put(added[1], (number, 5, 99), b"")])
         assert any("notes_of_a_day has a row of visitor 99" in fault for fault in await faults(store))
         store.write_now([lambda txn: txn.delete(added[1], number, 5, 99)])
@@ -227,5 +230,5 @@ def test_every_declaration_is_a_table_of_the_store():
     package = Path(svc.__file__).parent
     files = [*package.rglob("tables.py"), *package.rglob("tables/*.py")]
     declarations = sum(len(re.findall(r"^[A-Z_]+ = Table\(", path.read_text(), re.MULTILINE)) for path in files)
-    assert declarations == len(TABLES) == 88
+    assert declarations == len(TABLES) == 87
     assert not any(isinstance(table.personal, ErasedBy) for table in TABLES if not table.by_organization)

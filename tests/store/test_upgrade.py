@@ -17,6 +17,8 @@ import svc
 from svc.features.backup import snapshots
 from svc.features.backup.restore import Restoring, restore
 from svc.features.checks.verification import Verification
+from svc.features.lists.tables import LIST_ENTRIES
+from svc.features.tables import TABLES
 from svc.features.upgrade import upgrade as upgrading
 from svc.features.upgrade.migrations import MIGRATIONS
 from svc.features.upgrade.upgrade import FOLDER, Upgraded, upgrade
@@ -25,8 +27,11 @@ from svc.identify.queries.learned import PRODUCTION, load_class, load_statistics
 from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.opening import open_store
-from svc.kernel.store.schema.codec import Opaque
+from svc.kernel.store.reading import read_only
+from svc.kernel.store.schema.codec import Key, Opaque
+from svc.kernel.store.schema.key_parts import DIGEST_16, U32
 from svc.kernel.store.schema.schema import Migration
+from svc.kernel.store.schema.table import FOR_EVER, NOT_PERSONAL, Table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import QUIET
 from svc.kernel.store.store import StoreFullError
@@ -261,3 +266,18 @@ def test_statistics_of_version_1_are_kept_by_class_and_belong_to_production(tmp_
     kept = decode(rows.shared, strict=False) | later
     assert decode(statistics.rows().shared, strict=False) == kept
     assert statistics.rows().classes == rows.classes
+
+
+def test_the_upgrade_to_version_8_clears_the_second_rows_of_lists(tmp_path: Path):
+    """ADR 197; of a store that a program of version 7 has written."""
+    directory, known = unpack(RELEASED / "unreleased" / "store-7.tar.xz", tmp_path)
+    assert known["rows"]["list_marks"] > 0
+    upgrade(directory, WORLD.run_sync, map_bytes=MAP_BYTES, program="test", now_ms=WORLD.now_ms, copy=False)
+    marks = Table("list_marks", Key(organization=U32, mark=DIGEST_16), Opaque(), FOR_EVER, NOT_PERSONAL)
+    with (
+        program_with(tables=(*TABLES, marks)),
+        read_only(directory / "store", live=True) as store,
+        store.read() as snapshot,
+    ):
+        assert snapshot.count(marks) == 0
+        assert snapshot.count(LIST_ENTRIES) == known["rows"]["list_entries"]

@@ -115,7 +115,7 @@ def _load() -> None:
     import svc.cli.serve.processes
 
     for location in svc.cli.COMMANDS.values():
-        importlib.import_module(f"svc.{location.module}")
+        importlib.import_module(location.full_name)
     gc.collect()
     gc.freeze()
 

@@ -1,1 +1,1 @@
-"""Commands for developers who build on the service: a service for development, replays, webhooks, documentation."""
+"""Commands for developers who build on the service: a service for development, signals, documentation."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import wraps
+from functools import cache, partial, wraps
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,9 +30,17 @@ from svc.command.output import (
     store_option,
 )
 from svc.features.backup import snapshots
-from svc.features.inspection.inspection import Row, find_organization, of_request, of_visitor, read_key, read_prefix
+from svc.features.inspection.inspection import (
+    Row,
+    find_organization,
+    of_request,
+    organization_name,
+    read_key,
+    read_prefix,
+)
 from svc.features.inspection.inspection import rows as rows_of
 from svc.features.inspection.showing import shown
+from svc.features.inspection.visitor_rows import of_visitor
 from svc.features.tables import TABLES
 from svc.identify.scoring.explanations import change_text, evidence_text, linkage_text, reason_text
 from svc.kernel.store.reading import ReadOnlyFile, ReadOnlyStore
@@ -190,7 +198,7 @@ def rows(
     except ValueError as error:
         raise CommandError(str(error)) from error
     all_rows = rows_of(store, found, stem)
-    _print(islice(all_rows, limit), payload=payload, as_json=as_json, more=all_rows)
+    _print(store, islice(all_rows, limit), payload=payload, as_json=as_json, more=all_rows)
 
 
 def _stem(
@@ -214,14 +222,14 @@ def _stem(
 def request(request_id: UUID, store: ReadOnlyStore, payload: bool, as_json: bool) -> None:
     """Show everything stored about a request, in order of time.
 
-    Its event, report, charge and idempotency key, its webhook events with deliveries and attempts, its audit record.
-    As text, each name of evidence is followed by its meaning.
-    It reads idempotency keys and later attempts, which takes time in a large store.
+    Its event, report, charge and idempotency key, its reviews, its webhook events with deliveries and attempts, its
+    audit record. As text, each name of evidence is followed by its meaning.
+    It reads idempotency keys, reviews and later attempts, which takes time in a large store.
     """
     found = of_request(store, request_id)
     if not found:
         raise CommandError(f"nothing is kept of the request {request_id}")
-    _print(found, payload=payload, as_json=as_json)
+    _print(store, found, payload=payload, as_json=as_json)
 
 
 @inspect.command(epilog=examples("svc inspect visitor ORG VISITOR --payload"))
@@ -230,13 +238,13 @@ def request(request_id: UUID, store: ReadOnlyStore, payload: bool, as_json: bool
 @row_options
 @source_options
 def visitor(organization: str, visitor_id: str, store: ReadOnlyStore, payload: bool, as_json: bool) -> None:
-    """Show what is stored about a visitor: record, history and events.
+    """Show what is stored about a visitor: every row that erasing it would delete, and its events.
 
     ORG is the id of an organization, or its number.
     """
     number = _number(store, organization)
     found = of_visitor(store, number, visitor_id) if is_visitor_id(visitor_id) else iter(())
-    if not _print(found, payload=payload, as_json=as_json):
+    if not _print(store, found, payload=payload, as_json=as_json):
         raise CommandError(f"nothing is kept of a visitor {visitor_id!r} of this organization")
 
 
@@ -247,16 +255,19 @@ def _number(store: ReadOnlyStore, organization: str) -> int:
     return number
 
 
-def _print(found: Iterable[Row], *, payload: bool, as_json: bool, more: Iterable[Row] = ()) -> int:
+def _print(
+    store: ReadOnlyStore, found: Iterable[Row], *, payload: bool, as_json: bool, more: Iterable[Row] = ()
+) -> int:
     """Each row as soon as it is read; how many there were. Refuses at the end where some are corrupt."""
     count = corrupt = 0
+    names = cache(partial(organization_name, store))
     for count, row in enumerate(found, start=1):
         corrupt += row.problem is not None
         words = shown(row, payload=payload)
         if as_json:
             show_json(words)
         else:
-            click.echo(_text(words, is_first=count == 1))
+            click.echo(_text(words, names, is_first=count == 1))
     if any(True for _ in more):
         click.echo("There are more: raise --limit, or name more of the key.", err=True)
     if corrupt:
@@ -264,12 +275,13 @@ def _print(found: Iterable[Row], *, payload: bool, as_json: bool, more: Iterable
     return count
 
 
-def _text(words: dict[str, Any], *, is_first: bool) -> str:
-    """The table and the key in one line, the fields of the value below it."""
+def _text(words: dict[str, Any], names: Callable[[int], str], *, is_first: bool) -> str:
+    """The table and the key in one line, an organization with its name, the fields of the value below it."""
     key = words.get("key", {"key bytes": words.get("key_bytes"), "corrupt": words.get("corrupt")})
     fields: dict[str, Any] = words.get("value", {})
     head = f"{words['table']}  " + "  ".join(
-        f"{name} {readable(None if part == '' else part)}" for name, part in key.items()
+        f"{name} {readable(None if part == '' else part)}" + (names(int(part)) if name == "organization" else "")
+        for name, part in key.items()
     )
     width = max(map(len, fields), default=0)
     lines = [head if is_first else f"\n{head}"]

@@ -17,12 +17,11 @@ from svc.identify.index.read_once import ReadOnce
 from svc.identify.model import Level
 from svc.identify.queries import events
 from svc.identify.queries.events import EventMatch, EventPosition
-from svc.identify.queries.velocity import row_of, shown_row
+from svc.identify.queries.velocity import shown_row
 from svc.identify.records import Event
 from svc.identify.tables.visitors import ERASURES, VISITOR_IDS
 from svc.identify.velocity.counts import EnvironmentKind, VelocityRow, account_digest, country_digest, kind_of
 from svc.kernel.net.addresses import is_within
-from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.environments import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import DAY_MS
@@ -141,19 +140,6 @@ def number_of(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) 
         return account_digest(number, subject_id)
     raw_id = subject_id.encode()
     return None if snapshot.has(ERASURES, number, raw_id) else snapshot.get(VISITOR_IDS, number, raw_id)
-
-
-def refuse_unindexed(snapshot: Snapshot, sought: Sought, subject_id: str) -> None:
-    """Check an account or a visitor of which the index has no event: raise `CorruptionError` if its velocity row counts
-    an event that is still kept.
-    """
-    known_as = number_of(snapshot, sought.number, sought.listed, subject_id)
-    if known_as is None:
-        return
-    row = row_of(snapshot, sought.number, sought.kind, sought.listed, known_as, sought.now_ms // 1000)
-    is_counted = bool(row.events) and 1000 * row.events[-1] > sought.oldest_ms
-    if is_counted and not has_events(snapshot, sought.number, sought.listed, subject_id):
-        raise CorruptionError(f"the index of organization {sought.number} has no event of one that counts some")
 
 
 def step(snapshot: Snapshot, sought: Sought, since: Position, beyond: Position, looked_at: set[str], most: int) -> Step:

@@ -120,13 +120,6 @@ async def seen_subject(
     newest = sorted(places, key=lambda place: place.position, reverse=True)[:EVENTS_LOOKED_AT]
     found = await in_parts(newest, partial(read_at, services, filters))
     if not found:
-        await services.store.query(
-            partial(
-                subjects.refuse_unindexed,
-                sought=subjects.Sought(listed, number, kind, now_ms, listing.from_ms),
-                subject_id=subject_id,
-            )
-        )
         return None
 
     def read(snapshot: Snapshot) -> Seen:

@@ -18,6 +18,17 @@ from svc.kernel.store.snapshot import Snapshot, Transaction
 Keys: TypeAlias = Iterator[tuple[Table[Any], tuple[Any, ...]]]
 
 
+class Owner(NamedTuple):
+    """Whose part of a row is shown: a visitor by the numbers of its organization and of itself, 0 = it has none; and
+    one of its events where the row was found by that.
+    """
+
+    number: int
+    visitor: int
+    request_id: bytes = b""
+    event: Event | None = None
+
+
 class Erased(NamedTuple):
     """The tables of which a function erases what is of a visitor (`ErasedBy`), and what finds the same rows for an
     export: by its number and id, or by an event of it. One of the two is given.
@@ -28,6 +39,10 @@ class Erased(NamedTuple):
     """Of a snapshot, the organization's number, the visitor's number and its id."""
     of_event: Callable[[Snapshot, int, bytes, Event], Keys] | None = None
     """Of a snapshot, the organization's number, the request id and the event."""
+    own: Callable[[Owner, tuple[Any, ...], Any], Any] | None = None
+    """Of a row's key and value: the value without what it says of others, of a counter what the event added to it;
+    `None` where nothing of it is the owner's. Not given: the row is of one visitor alone.
+    """
 
 
 def _unknown(_: Snapshot, _number: int, _subject: Subject, _id: str) -> bool:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from svc.features.contracts.erased import Erased, Keys
+from typing import Any
+
+from svc.features.contracts.erased import Erased, Keys, Owner
 from svc.features.erasure.visitors import address_key, blocks_of, fingerprint_key
-from svc.identify.index.queries import rows_of
+from svc.identify.events.hour_counts import NOTHING, HourCounts
+from svc.identify.events.segments import Digests, Segment
+from svc.identify.history.evidence import AddressHistory
+from svc.identify.index.queries import digests, rows_of
+from svc.identify.matching.blocks import Block
 from svc.identify.queries.hours import hour_key
 from svc.identify.queries.velocity import is_counted, party_of, row_keys
 from svc.identify.recording.browser_keys import keys_of
+from svc.identify.recording.velocity import own_part
 from svc.identify.records import Event
 from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
 from svc.identify.tables.attestation import ATTESTED_KEYS, VISITOR_KEYS
 from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, HOURS, LATE_EVENTS
 from svc.identify.tables.proofs import BROWSER_KEYS
 from svc.identify.tables.visitors import ADDRESS_HISTORY, BLOCKS, REPORT_FINGERPRINTS, VISITOR_IDS, VISITORS
+from svc.identify.velocity.counts import VelocityRow
+from svc.identify.velocity.record import AccountRecord
 from svc.kernel.store.snapshot import Snapshot
 
 
@@ -65,13 +74,51 @@ def _velocity(snapshot: Snapshot, number: int, request_id: bytes, event: Event) 
         yield from ((VELOCITY, key) for key in row_keys(party_of(number, request_id, event, visitor)))
 
 
+def _own_digests(owner: Owner, _: Any, row: Any) -> Any:
+    if not isinstance(row, Segment):
+        return row
+    return Digests(digests(_event_of(owner)).values if row.digests else ())
+
+
+def _own_counts(owner: Owner, _: Any, _row: Any) -> HourCounts:
+    return NOTHING.plus(_event_of(owner))
+
+
+def _own_velocity(owner: Owner, key: Any, row: VelocityRow) -> VelocityRow:
+    who = party_of(owner.number, owner.request_id, _event_of(owner), owner.visitor or None)
+    return own_part(who, key, row)
+
+
+def _own_record(owner: Owner, _: Any, record: AccountRecord) -> AccountRecord:
+    own = tuple(known for known in record.visitors if known.visitor == owner.visitor)
+    return AccountRecord(own[0].first_s, own[0].last_s, own)
+
+
+def _own_block(owner: Owner, _: Any, _row: Any) -> Block:
+    return Block(0, (owner.visitor,))
+
+
+def _own_history(owner: Owner, _: Any, row: Any) -> Any:
+    """The history of an address may be of visits of others alone; one that names nobody goes with any of them."""
+    if not isinstance(row, AddressHistory):
+        return row
+    pairs = zip(row.visitors, row.homelands, strict=True)
+    own = tuple(homeland for visitor, homeland in pairs if visitor == owner.visitor)
+    return AddressHistory((owner.visitor,) * len(own), own) if own or not row.visitors else None
+
+
+def _event_of(owner: Owner) -> Event:
+    assert owner.event is not None, "the row was found by an event"
+    return owner.event
+
+
 ERASED = {
-    "unindex": Erased((EVENT_TAIL, EVENT_SEGMENTS, LATE_EVENTS), of_event=rows_of),
-    "uncount": Erased((HOURS,), of_event=_counts),
-    "purge_velocity": Erased((VELOCITY,), of_event=_velocity),
-    "leave_accounts": Erased((ACCOUNTS,), of_visitor=_accounts),
-    "purge_report": Erased((ADDRESS_HISTORY, REPORT_FINGERPRINTS), of_event=_memory_of_report),
-    "leave_blocks": Erased((BLOCKS,), of_visitor=_blocks),
+    "unindex": Erased((EVENT_TAIL, EVENT_SEGMENTS, LATE_EVENTS), of_event=rows_of, own=_own_digests),
+    "uncount": Erased((HOURS,), of_event=_counts, own=_own_counts),
+    "purge_velocity": Erased((VELOCITY,), of_event=_velocity, own=_own_velocity),
+    "leave_accounts": Erased((ACCOUNTS,), of_visitor=_accounts, own=_own_record),
+    "purge_report": Erased((ADDRESS_HISTORY, REPORT_FINGERPRINTS), of_event=_memory_of_report, own=_own_history),
+    "leave_blocks": Erased((BLOCKS,), of_visitor=_blocks, own=_own_block),
     "purge_browser_keys": Erased((BROWSER_KEYS,), of_visitor=_browser_keys),
     "purge_attested_keys": Erased((ATTESTED_KEYS, VISITOR_KEYS), of_visitor=_attested_keys),
 }

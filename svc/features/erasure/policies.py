@@ -42,11 +42,18 @@ def rows_by(snapshot: Snapshot, number: int, part: str, *lead: Any) -> Iterator[
     `subject` the digest of its id.
     """
     for table in ERASED_BY_KEY[part]:
-        for stem in stems(snapshot, table, number):
-            if len(stem) + len(lead) == len(table.key.parts):
-                yield table, (*stem, *lead)
-            else:
-                yield from ((table, key) for key, _ in snapshot.scan(table, *stem, *lead))
+        yield from rows_in(snapshot, table, number, lead)
+
+
+def rows_in(
+    snapshot: Snapshot, table: Table[Any], number: int, lead: tuple[Any, ...]
+) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
+    """Yield the same for one table."""
+    for stem in stems(snapshot, table, number):
+        if len(stem) + len(lead) == len(table.key.parts):
+            yield table, (*stem, *lead)
+        else:
+            yield from ((table, key) for key, _ in snapshot.scan(table, *stem, *lead))
 
 
 def purge(transaction: Transaction, number: int, part: str, *lead: Any) -> bool:

@@ -18,7 +18,7 @@ import msgspec
 
 from svc.features.erasure.tables import TEXT_ERASURES
 from svc.features.lists.lists import ListEntry
-from svc.features.lists.queries import all_lists
+from svc.features.lists.queries import lists_of
 from svc.features.lists.tables import LIST_ENTRIES
 from svc.features.reviews.queries import subject_stem
 from svc.features.reviews.reviews import Note
@@ -95,7 +95,7 @@ def remaining_texts(snapshot: Snapshot, number: int, subject_id: str) -> list[st
     """Return where the id of an erased visitor or account still stands, in words: rules whose name, note or condition
     name it, and lists with it in their name.
     """
-    lists = [f"list {name!r}" for name in all_lists(snapshot, number) if subject_id in name]
+    lists = [f"list {name!r}" for name in lists_of(snapshot, number) if subject_id in name]
     return [*_rules_with(snapshot, number, _word(subject_id)), *lists]
 
 

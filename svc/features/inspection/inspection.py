@@ -1,4 +1,6 @@
-"""Looking into a store: rows as they lie there, corrupt ones among them, and what belongs to one request or visitor.
+"""Looking into a store: rows as they lie there, corrupt ones among them, and what names one request.
+
+Which rows those are is said where tables are declared: a new table needs no line here.
 
 Rows are read some at a time, each time in a state of its own, and none is held while somebody reads what was printed:
 so a pager that is left open does not make the file of a running service grow. What is committed meanwhile may show in
@@ -9,27 +11,20 @@ shown whole.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from math import inf
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from svc.features.erasure import policies
-from svc.features.erasure.visitors import events_of
-from svc.features.reviews.queries import subject_stem
-from svc.features.webhooks.content.envelope import identification_event_id
-from svc.features.webhooks.content.payloads import OF_IDENTIFICATION
-from svc.features.webhooks.records import DELIVERY_KINDS
-from svc.features.webhooks.tables import ATTEMPTS, DELIVERIES, DUE, ENDPOINT_COUNTS, REFUSALS, WEBHOOK_EVENTS
-from svc.identify.tables.attestation import ATTESTED_KEYS, VISITOR_KEYS
-from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS, IDEMPOTENCY
-from svc.identify.tables.visitors import DELETED_VISITORS, ERASURES, VISITOR_IDS
-from svc.kernel.access.tables import AUDIT
+import msgspec
+
 from svc.kernel.store.engine import EngineError
 from svc.kernel.store.reading import ReadOnlyStore
-from svc.kernel.store.schema.codec import MAX_KEY_BYTES, TEXT_LAYOUT, CorruptionError
-from svc.kernel.store.schema.key_parts import abbreviated
+from svc.kernel.store.schema.codec import MAX_KEY_BYTES, TEXT_LAYOUT, CorruptionError, Opaque, Record
+from svc.kernel.store.schema.key_parts import UUID_V7, abbreviated
+from svc.kernel.store.schema.schema import installed
 from svc.kernel.store.schema.table import Table
-from svc.kernel.tenants.tables import LEDGER, ORGANIZATION_IDS, ORGANIZATIONS
+from svc.kernel.tenants.tables import ORGANIZATION_IDS, ORGANIZATIONS
 from svc.kernel.values.ids import first_id, made_at_ms
 
 
@@ -85,8 +80,9 @@ def read_prefix(table: Table[Any], text: str) -> bytes:
 ROWS_A_READ = 100
 MAX_CORRUPT = 10_000
 """Rows in a row that fail their check, before it is said that the table cannot be read."""
-REFUSAL_NOTIFIED_MS = 120_000
-"""The event about refusals is made at once or when the minute has ended; twice as long is searched."""
+MAX_NAMED_LATER_MS = 120_000
+"""A webhook event about a request is made at once, or when the minute of refusals has ended; twice as long is searched.
+"""
 
 
 class Row(NamedTuple):
@@ -98,6 +94,8 @@ class Row(NamedTuple):
     """`None` where it cannot be read."""
     problem: str | None = None
     """Why it cannot be read."""
+    raw: bytes = b""
+    """The value as it is stored."""
 
 
 def rows(store: ReadOnlyStore, table: Table[Any], stem: bytes = b"", start: bytes | None = None) -> Iterator[Row]:
@@ -139,7 +137,7 @@ def _row(table: Table[Any], key: bytes, raw: bytes) -> Row:
     except CorruptionError:
         return Row(table, key, None, "fails its check")
     try:
-        return Row(table, key, table.value.decode(body))
+        return Row(table, key, table.value.decode(body), raw=body)
     except CorruptionError as error:
         return Row(table, key, None, str(error))
 
@@ -164,143 +162,93 @@ def find_organization(store: ReadOnlyStore, text: str) -> int | None:
     return None
 
 
+def organization_name(store: ReadOnlyStore, number: int) -> str:
+    """Return ` (NAME)` of an organization, to stand behind its number; empty where its row cannot be read."""
+    return next((f" ({row.value.name})" for row in find_rows(store, ORGANIZATIONS, number) if row.value), "")
+
+
+_NAMING_REQUESTS = frozenset({"request_id", "body"})
+_NAMING_EVENTS = frozenset({"event_id"})
+"""Fields of records that name a request, and a webhook event about one."""
+
+
 def of_request(store: ReadOnlyStore, request_id: UUID) -> list[Row]:
-    """Return the stored rows of a request, in order of time: its event, report, charge, idempotency key, webhook events
-    with their deliveries and attempts, and audit record; for a refused request, the count of refusals and the event
-    about them. Corrupt rows that were met follow: they may be of this request.
+    """Return the stored rows that name a request or a webhook event about it, in their keys or records, in order of
+    time. Corrupt rows that were met follow: they may be of this request.
     """
     found: list[Row] = []
     for organization in rows(store, ORGANIZATIONS):
         if organization.problem is not None:
             found.append(organization)
-        found += _of_request(store, int.from_bytes(organization.key[:4]), request_id)
-    return sorted(found, key=_at_ms)
+        number = int.from_bytes(organization.key[:4])
+        named = list(_naming(store, number, request_id.bytes, _NAMING_REQUESTS))
+        events = {row.key[-16:] for row in named if list(row.table.key.parts) == ["organization", "event_id"]}
+        for event_id in events:
+            named += _naming(store, number, event_id, _NAMING_EVENTS)
+        found += {(row.table.name, row.key): row for row in named}.values()
+    return sorted(found, key=lambda row: (_at_ms(row), "request_id" not in row.table.key.parts))  # first the event
 
 
-def _of_request(store: ReadOnlyStore, number: int, request_id: UUID) -> Iterator[Row]:
-    identified = False
-    for table in (EVENTS, DOCUMENTS, LEDGER, DEFERRED_REPORTS, AUDIT):
-        for row in find_rows(store, table, number, request_id.bytes):
-            identified |= table is EVENTS
-            yield row
-    for table in (IDEMPOTENCY, REFUSALS):
-        for row in rows(store, table, table.key.prefix(number)):
-            if row.problem is not None or row.value.request_id == request_id.bytes:
-                yield row
-    for row in _webhook_events(store, number, request_id, identified=identified):
-        yield row
-        yield from _deliveries(store, number, row.key[-16:])
+def _naming(store: ReadOnlyStore, number: int, raw_id: bytes, fields: frozenset[str]) -> Iterator[Row]:
+    """Rows of the organization with this id in one of these fields, or in the key as its second or third part; none of
+    an index, which holds nothing.
+    """
+    for table in installed().tables:
+        if not table.by_organization or (isinstance(table.value, Opaque) and table.value.holds == "nothing"):
+            continue
+        parts = list(table.key.parts.values())
+        place = parts.index(UUID_V7) if UUID_V7 in parts else 0
+        if place == 1:
+            yield from under(store, table, number, raw_id)
+        if place == 2 and parts[1].layout in ("B", "H", "I"):
+            for lead in _leads(store, table, number):
+                yield from under(store, table, number, lead, raw_id)
+        named = fields.intersection(table.value.fields) if isinstance(table.value, Record) else ()
+        if named:
+            yield from _with_id(store, table, number, raw_id, in_order=place == 1, soon=place == 1 and "body" in named)
 
 
-def _webhook_events(store: ReadOnlyStore, number: int, request_id: UUID, *, identified: bool) -> Iterator[Row]:
-    """Those of an identification have ids that follow from its own; a refusal's name it in what they say."""
-    if identified:
-        for event_type in OF_IDENTIFICATION:
-            event_id = identification_event_id(event_type, request_id)
-            yield from find_rows(store, WEBHOOK_EVENTS, number, event_id.bytes)
-        return
-    at_ms = made_at_ms(request_id.bytes)
-    name = str(request_id).encode()
-    for row in _from(store, WEBHOOK_EVENTS, number, first_id(at_ms)):
-        if row.problem is None and made_at_ms(row.key[-16:]) > at_ms + REFUSAL_NOTIFIED_MS:
+def _with_id(
+    store: ReadOnlyStore, table: Table[Any], number: int, raw_id: bytes, *, in_order: bool, soon: bool
+) -> Iterator[Row]:
+    """Rows that have the id in their bytes. Those in the order of their ids are no older than it; with `soon`, they
+    were made within `MAX_NAMED_LATER_MS`.
+    """
+    at_ms, text = made_at_ms(raw_id), str(UUID(bytes=raw_id)).encode()
+    start = table.key.prefix(number, first_id(at_ms)) if in_order else None
+    for row in rows(store, table, table.key.prefix(number), start):
+        if soon and row.problem is None and made_at_ms(row.key[-16:]) > at_ms + MAX_NAMED_LATER_MS:
             return
-        if row.problem is not None or name in row.value.body:
+        if row.problem is not None or raw_id in row.raw or text in row.raw:
             yield row
 
 
-def _deliveries(store: ReadOnlyStore, number: int, event_id: bytes) -> Iterator[Row]:
-    """To every endpoint that the organization has had, and each attempt; ids of attempts are later than the event's."""
-    counts = list(find_rows(store, ENDPOINT_COUNTS, number))
-    yield from (row for row in counts if row.problem is not None)
-    given = max((row.value or 0 for row in counts), default=0)
-    any_delivery = False
-    for endpoint in range(1, given + 1):
-        for kind in range(len(DELIVERY_KINDS)):
-            for row in find_rows(store, DELIVERIES, number, endpoint, event_id, kind):
-                any_delivery = True
-                yield row
-                if row.problem is None and row.value.is_open:
-                    yield from find_rows(store, DUE, number, endpoint, row.value.due_ms, event_id, kind)
-    if any_delivery:
-        for row in _from(store, ATTEMPTS, number, first_id(made_at_ms(event_id))):
-            if row.problem is not None or row.value.event_id == event_id:
-                yield row
+def _leads(store: ReadOnlyStore, table: Table[Any], number: int) -> Iterator[int]:
+    """The values of the part behind the organization, by a look-up for each."""
+    lead = 0
+    while (first := next(_from(store, table, number, lead), None)) is not None:
+        lead = table.key.unpack(first.key)[1]
+        yield lead
+        lead += 1
 
 
-def _from(store: ReadOnlyStore, table: Table[Any], number: int, first: bytes | int) -> Iterator[Row]:
-    """Rows of the organization whose keys have this, or something larger, behind it."""
-    return rows(store, table, table.key.prefix(number), table.key.prefix(number, first))
+def _from(store: ReadOnlyStore, table: Table[Any], number: int, first: int) -> Iterator[Row]:
+    """Sound rows of the organization whose keys have this, or something larger, behind it."""
+    found = rows(store, table, table.key.prefix(number), table.key.prefix(number, first))
+    return (row for row in found if row.problem is None)
 
 
 def _at_ms(row: Row) -> float:
-    """When it was created; what cannot be read comes last."""
-    for name in ("occurred_at_ms", "at_ms", "received_at_ms", "created_at_ms", "queued_at_ms"):
-        at_ms = getattr(row.value, name, None)
-        if at_ms is not None:
-            return at_ms
-    if row.problem is not None:
-        return float("inf")
-    named: dict[str, Callable[[], int]] = {
-        DOCUMENTS.name: lambda: made_at_ms(DOCUMENTS.key.unpack(row.key).request_id),
-        DUE.name: lambda: DUE.key.unpack(row.key).due,
-    }
-    return named[row.table.name]()
+    """When it was created; what does not say it comes last."""
+    fields: dict[str, Any] = msgspec.structs.asdict(row.value) if isinstance(row.value, msgspec.Struct) else {}
+    times = [at for name, at in fields.items() if name.endswith("at_ms") and isinstance(at, int)]
+    parts = list(row.table.key.parts.values())
+    if not times and row.problem is None and UUID_V7 in parts:
+        return made_at_ms(row.table.key.unpack(row.key)[parts.index(UUID_V7)])
+    return min(times, default=inf)
 
 
-def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[Row]:
-    """Yield a visitor's number and erasure, the rows that its number and id lead to by the declarations of the tables,
-    its attested keys, and its events. Nothing if there is no such visitor; corrupt rows have a `problem`.
-    """
-    raw_id = visitor_id.encode()
-    for row in (*find_rows(store, VISITOR_IDS, number, raw_id), *find_rows(store, ERASURES, number, raw_id)):
-        yield row
-        if row.value:
-            yield from find_rows(store, DELETED_VISITORS, number, row.value)
-            for table in policies.ERASED_BY_KEY["visitor"]:
-                yield from _of_number(store, table, number, row.value)
-    yield from _of_id(store, number, visitor_id)
-    for row in find_rows(store, VISITOR_KEYS, number, raw_id):
-        yield row
-        for key_id in () if row.problem is not None else row.value.key_ids:
-            yield from find_rows(store, ATTESTED_KEYS, number, key_id)
-    try:
-        with store.read() as snapshot:
-            request_ids = sorted(events_of(snapshot, number, raw_id))
-    except CorruptionError:  # of the index: then all events are looked through
-        for row in rows(store, EVENTS, EVENTS.key.prefix(number)):
-            if row.problem is not None or row.value.verdict.visitor_id == visitor_id:
-                yield row
-        return
-    for request_id in request_ids:
-        yield from find_rows(store, EVENTS, number, request_id)
-
-
-def _of_number(store: ReadOnlyStore, table: Table[Any], number: int, visitor: int) -> Iterator[Row]:
-    """Where a period comes before the visitor, by a look-up for each period that has any row."""
-    _, second, *_ = table.key.parts.values()
-    if not second.period_ms:
-        yield from _under(store, table, number, visitor)
-        return
-    period = 0
-    while True:
-        first = next((row for row in _from(store, table, number, period) if row.problem is None), None)
-        if first is None:
-            return
-        _, period, *_ = table.key.unpack(first.key)
-        yield from _under(store, table, number, period, visitor)
-        period += 1
-
-
-def _of_id(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[Row]:
-    """But for the number that the id leads to."""
-    for table in policies.ERASED_BY_KEY["visitor_id"]:
-        if table is not VISITOR_IDS:
-            yield from _under(store, table, number, visitor_id.encode())
-    for table in policies.ERASED_BY_KEY["subject"]:
-        yield from _under(store, table, number, *subject_stem(number, "visitor", visitor_id))
-
-
-def _under(store: ReadOnlyStore, table: Table[Any], *lead: Any) -> Iterator[Row]:
+def under(store: ReadOnlyStore, table: Table[Any], *lead: Any) -> Iterator[Row]:
     """The rows whose keys begin with these parts, with their `problem` where they are corrupt."""
     stem = table.key.prefix(*lead)
     yield from (row for row in rows(store, table, stem) if row.key.startswith(stem))

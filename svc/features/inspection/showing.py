@@ -1,6 +1,8 @@
 """How a row of the store is shown to the operator: names for its parts, moments as such, and no secret.
 
-What devices and customers sent is personal data, and shown only where that is asked for.
+What devices and customers sent is personal data, and shown only where that is asked for. A field is shown by its type
+and by its name: `..._ms` and `..._s` are moments, `..._id` of 16 bytes is a UUID, an `...url` is shown without what may
+let one in, and of those in `table.SENT` nothing is shown. A record that holds what nobody may see has `shown()`.
 """
 
 from __future__ import annotations
@@ -11,9 +13,7 @@ from typing import Any
 import msgspec
 
 from svc.features.inspection.inspection import Row, show_key, show_key_bytes
-from svc.features.webhooks.records import DeliveryKey
 from svc.identify.events.archive import inflate
-from svc.identify.events.segments import Digests, Segment, Slots
 from svc.identify.network.request_headers import read_headers
 from svc.kernel.access.audit import WITHHELD, asked
 from svc.kernel.store.schema.codec import Opaque, Signed
@@ -21,10 +21,8 @@ from svc.kernel.store.schema.key_parts import abbreviated, moment, show_uuid
 from svc.kernel.store.schema.operation_log import unpack_batch
 from svc.kernel.store.schema.table import SENT
 
-_ADDRESSES = frozenset({"url", "endpoint_url"})
-"""Fields of which path and query may be what lets one in."""
-_SECONDS = frozenset({"at_s", "first_seen_s", "last_seen_s"})
-_IDS = frozenset({"request_id", "event_id"})
+_NO_MOMENTS = ("duration_ms", "_per_s")
+"""Ends of names that are lengths and rates."""
 
 
 def shown(row: Row, *, payload: bool) -> dict[str, Any]:
@@ -33,11 +31,10 @@ def shown(row: Row, *, payload: bool) -> dict[str, Any]:
     """
     if row.problem is not None:
         return {"table": row.table.name, "key_bytes": show_key_bytes(row.table, row.key), "corrupt": row.problem}
-    value = _value(row)
     return {
         "table": row.table.name,
         "key": show_key(row.table, row.key),
-        "value": _fields(value, payload=payload),
+        "value": _fields(_value(row), payload=payload),
     }
 
 
@@ -47,11 +44,9 @@ def _value(row: Row) -> dict[str, Any]:
         return {form.name: value}
     if isinstance(form, Opaque):
         return _opaque(form, value)
-    if isinstance(value, Digests):
-        return {"digests": len(value.values)}
-    if isinstance(value, Segment):
-        return {"events": sum(1 for _ in Slots(value.slots).living()), "digests": len(value.digests)}
-    return value._asdict() if isinstance(value, DeliveryKey) else msgspec.structs.asdict(value)
+    if hasattr(value, "shown"):
+        return value.shown()
+    return value._asdict() if isinstance(value, tuple) else msgspec.structs.asdict(value)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportAttributeAccessIssue]  a named one
 
 
 def _opaque(form: Opaque, value: bytes) -> dict[str, Any]:
@@ -76,27 +71,21 @@ def _batch(value: bytes) -> dict[str, Any]:
 
 
 def _fields(fields: dict[str, Any], *, payload: bool) -> dict[str, Any]:
-    return {_name(name): _field(name, value, payload=payload) for name, value in fields.items()}
-
-
-def _name(field: str) -> str:
-    """A moment's stands without its unit."""
-    if field in _SECONDS:
-        return field.removesuffix("_s")
-    return field if field == "duration_ms" else field.removesuffix("_ms")
+    found: dict[str, Any] = {}
+    for name, value in fields.items():
+        unit = 0 if name.endswith(_NO_MOMENTS) else {"ms": 1, "s": 1000}.get(name.rpartition("_")[2], 0)
+        stem = name.rpartition("_")[0] if unit else name  # a moment's name stands without its unit
+        found[stem] = _moments(unit, value) if unit and value is not None else _field(name, value, payload=payload)
+    return found
 
 
 def _field(name: str, value: Any, *, payload: bool) -> Any:
-    if value is None:
-        return None
     if name in SENT and isinstance(value, bytes | str):  # the `signals` of a verdict are our own
         return _sent(name, value) if payload else WITHHELD
-    if name in _ADDRESSES and not payload:
+    if name.endswith("url") and isinstance(value, str) and not payload:
         return asked({"url": value})["url"]
-    if name in _IDS and isinstance(value, bytes):
+    if name.endswith("_id") and isinstance(value, bytes) and len(value) == 16:
         return show_uuid(value)
-    if name != _name(name):
-        return _moments(1000 if name in _SECONDS else 1, value)
     return _plain(value, payload=payload)
 
 

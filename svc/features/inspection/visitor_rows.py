@@ -1,36 +1,78 @@
-"""Everything that is kept of one visitor, row by row, for the answer to a data subject's request.
+"""Everything that is kept of one visitor, row by row: as it lies there for the operator (`of_visitor`), and without
+what it says of others for the answer to a data subject's request (`VisitorRows`).
 
-What may live here: finding the rows that erasure would delete, with what of them is of this visitor. Which tables have
-any is said where they are declared, and what finds them says their feature (`features/contracts/erased.py`).
-
-Rows are read some at a time, each time in a state of its own, as `inspection` does.
+Which tables have any is said where they are declared, and what finds the rows says their feature
+(`features/contracts/erased.py`). They are the rows that erasure deletes. Rows are read some at a time, each time in a
+state of its own, as `inspection` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
-from svc.features.contracts.erased import Keys
-from svc.features.erasure.policies import rows_by, rows_by_subject
+from svc.features.contracts.erased import Keys, Owner
+from svc.features.erasure import policies
 from svc.features.erasure.registered import erased, forgetting
 from svc.features.erasure.visitors import events_of
-from svc.features.inspection.inspection import Row
-from svc.identify.events.hour_counts import NOTHING
-from svc.identify.events.segments import Digests
-from svc.identify.history.evidence import AddressHistory
-from svc.identify.index.queries import digests
-from svc.identify.matching.blocks import Block
-from svc.identify.queries.velocity import party_of
-from svc.identify.recording.velocity import own_part
-from svc.identify.records import Event
-from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
-from svc.identify.tables.events import EVENT_SEGMENTS, EVENTS, HOURS
-from svc.identify.tables.visitors import ADDRESS_HISTORY, BLOCKS, ERASURES, VISITOR_IDS
-from svc.identify.velocity.record import AccountRecord
+from svc.features.inspection.inspection import Row, find_rows, under
+from svc.features.reviews.queries import subject_stem
+from svc.identify.tables.events import EVENTS
+from svc.identify.tables.visitors import DELETED_VISITORS, ERASURES, VISITOR_IDS
 from svc.kernel.store.reading import ReadOnlyStore
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.schema.table import ErasedBy, Table
 from svc.kernel.store.snapshot import Snapshot
+
+
+def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[Row]:
+    """Yield the rows of a visitor, and its events. Nothing if there is no such visitor; corrupt rows have a `problem`,
+    and where a feature could not go on finding rows, one without a key says why.
+    """
+    raw_id = visitor_id.encode()
+    found = [*find_rows(store, VISITOR_IDS, number, raw_id), *find_rows(store, ERASURES, number, raw_id)]
+    visitor: int = next((row.value for row in found if row.value), 0)
+    found += find_rows(store, DELETED_VISITORS, number, visitor)
+    for table, find in _finders(number, visitor, raw_id):
+        with store.read() as snapshot:
+            keys, problem = _readable(find(snapshot))
+        for of, key in keys:
+            found += find_rows(store, of, *key)
+        found += [] if problem is None else [Row(table, b"", None, problem)]
+    yield from {(row.table.name, row.key, row.problem): row for row in found}.values()
+    with store.read() as snapshot:
+        request_ids, problem = _readable(events_of(snapshot, number, raw_id))
+    for request_id in sorted(request_ids):
+        yield from find_rows(store, EVENTS, number, request_id)
+    for row in under(store, EVENTS, number) if problem is not None else ():  # the index is corrupt: all are looked at
+        if row.problem is not None or (row.value.verdict.visitor_id == visitor_id and row.key[-16:] not in request_ids):
+            yield row
+
+
+def _readable(found: Iterator[Any]) -> tuple[list[Any], str | None]:
+    """What there is up to a corrupt row, and why there is no more."""
+    some: list[Any] = []
+    try:
+        some.extend(found)
+    except CorruptionError as error:
+        return some, str(error)
+    return some, None
+
+
+def _finders(number: int, visitor: int, raw_id: bytes) -> Iterator[tuple[Table[Any], Callable[[Snapshot], Keys]]]:
+    """What finds the rows of a visitor, table by table and then feature by feature."""
+
+    def asking(find: Callable[..., Keys], *what: Any) -> Callable[[Snapshot], Keys]:
+        return lambda snapshot: find(snapshot, *what)
+
+    subject = subject_stem(number, "visitor", raw_id.decode())
+    for part, lead in (("visitor_id", (raw_id,)), ("visitor", (visitor,)), ("subject", subject)):
+        for table in policies.ERASED_BY_KEY[part]:
+            yield table, asking(policies.rows_in, table, number, lead)
+    for of in erased().values():
+        if of.of_visitor is not None:
+            yield of.tables[0], asking(of.of_visitor, number, visitor, raw_id)
 
 
 class VisitorRows:
@@ -47,7 +89,7 @@ class VisitorRows:
             self.request_ids = list(events_of(snapshot, number, self._raw_id))
             """Of its events, in no order of time: 16 bytes each."""
             self._is_named = any(of.is_known(snapshot, number, "visitor", visitor_id) for of in forgetting()) or any(
-                rows_by_subject(snapshot, number, "visitor", visitor_id)
+                policies.rows_by_subject(snapshot, number, "visitor", visitor_id)
             )
 
     @property
@@ -59,14 +101,10 @@ class VisitorRows:
         """Return the visitor's ids, record, history, reviews and notes, and the lists and look-alike lists that contain
         it.
         """
-        number, visitor = self._number, self._visitor
         with self._store.read() as snapshot:
-            by_id = rows_by(snapshot, number, "visitor_id", self._raw_id)
-            by_number = rows_by(snapshot, number, "visitor", visitor)
-            by_subject = rows_by_subject(snapshot, number, "visitor", self._raw_id.decode())
-            found = (of.of_visitor for of in erased().values() if of.of_visitor is not None)
-            otherwise = (key for read in found for key in read(snapshot, number, visitor, self._raw_id))
-            return [self._own(row) for row in _present(snapshot, chain(by_id, by_number, by_subject, otherwise))]
+            finders = _finders(self._number, self._visitor, self._raw_id)
+            keys = chain.from_iterable(find(snapshot) for _, find in finders)
+            return list(_own(snapshot, Owner(self._number, self._visitor), keys))
 
     def of_event(self, request_id: bytes) -> list[Row]:
         """Return the rows of one of its events: the report, later changes, its rows in indexes and histories, and its
@@ -76,51 +114,18 @@ class VisitorRows:
             event = snapshot.get(EVENTS, self._number, request_id)
             if event is None:
                 return []
-            by_key = rows_by(snapshot, self._number, "request_id", request_id)
+            by_key = policies.rows_by(snapshot, self._number, "request_id", request_id)
             found = (of.of_event for of in erased().values() if of.of_event is not None)
             otherwise = (key for read in found for key in read(snapshot, self._number, request_id, event))
-            rows = _present(snapshot, chain(by_key, otherwise))
-            return [self._own(row, request_id, event) for row in rows if self._is_about(row)]
-
-    def _is_about(self, row: Row) -> bool:
-        """The history of an address may be of visits of others alone; one that names nobody goes with any of them."""
-        if row.table is not ADDRESS_HISTORY:
-            return True
-        return not row.value.visitors or self._visitor in row.value.visitors
-
-    def _own(self, row: Row, request_id: bytes = b"", event: Event | None = None) -> Row:
-        """Without what the row says of other visitors; of counters, what this event added to them."""
-        if event is not None and row.table in (HOURS, EVENT_SEGMENTS, VELOCITY):
-            return row._replace(value=self._counted(row, request_id, event))
-        if row.table is ACCOUNTS:
-            return row._replace(value=self._own_record(row.value))
-        if row.table is BLOCKS:
-            return row._replace(value=Block(0, (self._visitor,)))
-        if row.table is ADDRESS_HISTORY:
-            return row._replace(value=self._own_history(row.value))
-        return row
-
-    def _counted(self, row: Row, request_id: bytes, event: Event) -> Any:
-        """What an event added to a row of counters, of the index or of velocity."""
-        if row.table is HOURS:
-            return NOTHING.plus(event)
-        if row.table is EVENT_SEGMENTS:
-            return Digests(digests(event).values if row.value.digests else ())
-        who = party_of(self._number, request_id, event, self._visitor or None)
-        return own_part(who, row.table.key.unpack(row.key), row.value)
-
-    def _own_history(self, history: AddressHistory) -> AddressHistory:
-        pairs = zip(history.visitors, history.homelands, strict=True)
-        own = tuple((visitor, homeland) for visitor, homeland in pairs if visitor == self._visitor)
-        return AddressHistory(tuple(visitor for visitor, _ in own), tuple(homeland for _, homeland in own))
-
-    def _own_record(self, record: AccountRecord) -> AccountRecord:
-        own = tuple(known for known in record.visitors if known.visitor == self._visitor)
-        return AccountRecord(own[0].first_s, own[0].last_s, own)
+            owner = Owner(self._number, self._visitor, request_id, event)
+            return list(_own(snapshot, owner, chain(by_key, otherwise)))
 
 
-def _present(snapshot: Snapshot, keys: Keys) -> Iterator[Row]:
+def _own(snapshot: Snapshot, owner: Owner, keys: Keys) -> Iterator[Row]:
+    """The rows under these keys, without what their features say is of others."""
     for table, key in keys:
         value = snapshot.get(table, *key)
+        own = erased()[table.personal.function].own if isinstance(table.personal, ErasedBy) else None
+        value = value if own is None or value is None else own(owner, key, value)
         if value is not None:
             yield Row(table, table.key.pack(*key), value)

@@ -39,7 +39,7 @@ from svc.features.lists.lists import (
     canonical,
     is_list_name,
 )
-from svc.features.lists.queries import all_lists, entries_behind, expired_entries, named_list
+from svc.features.lists.queries import entries_behind, expired_entries, lists_of, named_list
 from svc.features.lists.standing import list_effects
 from svc.features.rules.jobs import ruleset_in_force
 from svc.identify.velocity.counts import KINDS
@@ -80,7 +80,7 @@ def list_(organization_id: str, directory: Path, as_json: bool) -> None:
             expired = expired_entries(snapshot, organization.number, now_ms)
             rows = [
                 _shown(each, expired[each.id], organization.created_at_ms)
-                for each in all_lists(snapshot, organization.number).values()
+                for each in lists_of(snapshot, organization.number).values()
             ]
     show_table(rows, _SHOWN, "lists", as_json=as_json)
 

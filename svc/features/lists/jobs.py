@@ -1,7 +1,7 @@
 """Lists and their entries: made, changed and deleted; and the entries that go by themselves (decisions 12).
 
 A list counts its entries, and of one of addresses how many there are of each length of networks, so that rules ask for
-no others. A list and an entry have a row of `list_marks` as well, and an entry that expires one of `list_expiries`.
+no others. An entry that expires has a row of `list_expiries`, too.
 """
 
 from __future__ import annotations
@@ -15,18 +15,16 @@ import msgspec
 
 from svc.features.lists.lists import MAX_ENTRIES, MAX_LISTS, ListEntry, ListKind, StoredList, entry_key
 from svc.features.lists.queries import (
-    all_lists,
     expired_keys,
     find_entry,
     find_list,
     lists_of,
     living_entries,
-    mark_of,
     named_list,
     raw_id,
     stored_entry,
 )
-from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS, LISTS
+from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
 from svc.features.rules.jobs import is_named, note_deciding
 from svc.kernel.store.schema.key_parts import LIST_ID
 from svc.kernel.store.snapshot import Snapshot, Transaction
@@ -54,16 +52,13 @@ class Added(NamedTuple):
 def create_list(
     transaction: Transaction, number: int, list_id: str, name: str, kind: ListKind, now_ms: int
 ) -> StoredList | Refusal:
-    """Create an empty list. Refusals: `409 list_exists` if the name is taken, `409 list_limit` beyond `MAX_LISTS`.
-    Raises `CorruptionError` if a list is hidden, since it may have this name.
-    """
+    """Create an empty list. Refusals: `409 list_exists` if the name is taken, `409 list_limit` beyond `MAX_LISTS`."""
     if named_list(transaction, number, name) is not None:
         return Refusal("list_exists")
-    if len(all_lists(transaction, number)) >= MAX_LISTS:
+    if len(lists_of(transaction, number)) >= MAX_LISTS:
         return Refusal("list_limit")
     made = StoredList(id=list_id, name=name, kind=kind, created_at_ms=now_ms, updated_at_ms=now_ms)
     _keep(transaction, number, made)
-    transaction.put(LIST_MARKS, (number, mark_of(raw_id(list_id))), b"")
     return made
 
 
@@ -79,7 +74,7 @@ def rename_list(transaction: Transaction, number: int, list_id: str, name: str, 
     refusal = _bound(transaction, number, found)
     if refusal is not None:
         return refusal
-    if name in all_lists(transaction, number):
+    if name in lists_of(transaction, number):
         return Refusal("list_exists")
     renamed = msgspec.structs.replace(found, name=name, updated_at_ms=now_ms)
     transaction.delete(LISTS, number, found.name)
@@ -98,7 +93,6 @@ def delete_list(transaction: Transaction, number: int, list_id: str) -> bool | R
     if refusal is not None:
         return refusal
     transaction.delete(LISTS, number, found.name)
-    transaction.delete(LIST_MARKS, number, mark_of(raw_id(list_id)))
     return continue_deletion(transaction, number, list_id)
 
 
@@ -150,13 +144,10 @@ def add_entries(
         made = (before.created_at_ms, before.created_by) if before is not None and stays else (now_ms, by)
         row = ListEntry(value, entry.note, entry.expires_at_ms, *made)
         transaction.put(LIST_ENTRIES, (number, raw_list, entry_key(value)), row)
-        transaction.put(LIST_MARKS, (number, mark_of(raw_list, value)), b"")
         if row.expires_at_ms is not None:
             transaction.put(LIST_EXPIRIES, (number, row.expires_at_ms, raw_list, entry_key(value)), b"")
     counted = found.counting(added=[value for value, entry in stored.items() if entry is None])
     _keep(transaction, number, msgspec.structs.replace(counted, updated_at_ms=now_ms))
-    if found.updated_at_ms is None:  # it had no row
-        transaction.put(LIST_MARKS, (number, mark_of(raw_list)), b"")
     delete_expired(transaction, number, now_ms, 2 * len(newest))  # so that what has expired never piles up
     return Added(len(added), len(entries) - len(added))
 
@@ -257,7 +248,6 @@ def _purge(transaction: Transaction, number: int, raw_list: bytes, most: int) ->
 
 def _delete(transaction: Transaction, number: int, raw_list: bytes, entry: ListEntry) -> None:
     transaction.delete(LIST_ENTRIES, number, raw_list, entry_key(entry.value))
-    transaction.delete(LIST_MARKS, number, mark_of(raw_list, entry.value))
     _forget_expiry(transaction, number, raw_list, entry)
 
 

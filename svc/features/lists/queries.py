@@ -1,14 +1,12 @@
-"""Lists as they are read: by rules, of which each question costs up to three rows, and by the API and the command line.
+"""Lists as they are read: by rules, of which each question costs two rows, and by the API and the command line.
 
-The six lists that every organization has are there for all of these, whether or not they have a row. A row that a
-corrupt table hides is an error and no empty list: each list and each entry has its mark beside it (docs/adr/0118).
+The six lists that every organization has are there for all of these, whether or not they have a row.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from hashlib import blake2b
 from itertools import islice
 
 from svc.features.lists.lists import (
@@ -23,40 +21,25 @@ from svc.features.lists.lists import (
     is_list_name,
     key_prefix,
 )
-from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS, LISTS
-from svc.kernel.store.schema.codec import CorruptionError
+from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
 from svc.kernel.store.schema.key_parts import LIST_ID
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.ids import is_list_id
 
 
 def named_list(snapshot: Snapshot, number: int, name: str) -> StoredList | None:
     """Return a list of the organization by its name; `None` if there is none, or the text cannot be a name. One row is
-    read. Raises `CorruptionError` if the row of one of the six predefined lists is missing but its marker row exists.
+    read.
     """
     found = snapshot.get(LISTS, number, name) if is_list_name(name) else None
-    return _unused(snapshot, number, name) if found is None and name in FIRST_LISTS else found
-
-
-def _unused(snapshot: Snapshot, number: int, name: str) -> StoredList:
-    """One of the six of which there is no row."""
-    found = first_list(number, name)
-    _refuse_hidden(snapshot, number, found.id)
-    return found
-
-
-def _refuse_hidden(snapshot: Snapshot, number: int, list_id: str) -> None:
-    """For a list of which there is no row. Raises `CorruptionError` where its mark is there."""
-    if snapshot.has(LIST_MARKS, number, mark_of(raw_id(list_id))):
-        raise CorruptionError(f"the list {list_id} is missing, but its marker row exists")
+    return first_list(number, name) if found is None and name in FIRST_LISTS else found
 
 
 def contains(snapshot: Snapshot, number: int, found: StoredList, value: str | None, now_ms: int) -> bool:
     """Return whether the list contains a value now. The value is any text; an address is also contained if one of the
     list's networks includes it. `None` and text of another kind are in no list.
 
-    For an empty list nothing is read, for others one or two rows; for a list of addresses at most two rows for each
-    prefix length that it has. Raises as `stored_entry` does.
+    For an empty list nothing is read, for others one row; for a list of addresses at most one row for each prefix
+    length that it has.
     """
     if value is None or not found.entries:
         return False
@@ -80,28 +63,13 @@ def list_names(snapshot: Snapshot, number: int) -> dict[str, ListKind]:
 def lists_of(snapshot: Snapshot, number: int) -> dict[str, StoredList]:
     """Return all lists of the organization by name, in the order of their names."""
     found = {name: stored for (_, name), stored in snapshot.scan(LISTS, number)}
-    found |= {name: _unused(snapshot, number, name) for name in FIRST_LISTS if name not in found}
+    found |= {name: first_list(number, name) for name in FIRST_LISTS if name not in found}
     return dict(sorted(found.items()))
 
 
-def all_lists(snapshot: Snapshot, number: int) -> dict[str, StoredList]:
-    """Return the same as `lists_of`, and check that no list is missing. Raises `CorruptionError` if a marker row has no
-    list.
-    """
-    found = lists_of(snapshot, number)
-    known = {mark_of(raw_id(each.id)) for each in found.values()}
-    for _, mark in snapshot.scan_keys(LIST_MARKS, (number, bytes(_MARK_BYTES)), (number, _BEYOND_LISTS)):
-        if mark not in known:
-            raise CorruptionError(f"a list of organization {number} is missing, but its marker row exists")
-    return found
-
-
 def find_list(snapshot: Snapshot, number: int, list_id: str) -> StoredList | None:
-    """Return a list of the organization by its id; `None` for any other text. Raises as `named_list` does."""
-    found = next((found for found in lists_of(snapshot, number).values() if found.id == list_id), None)
-    if found is None and is_list_id(list_id):
-        _refuse_hidden(snapshot, number, list_id)
-    return found
+    """Return a list of the organization by its id; `None` for any other text."""
+    return next((found for found in lists_of(snapshot, number).values() if found.id == list_id), None)
 
 
 def raw_id(list_id: str) -> bytes:
@@ -110,36 +78,15 @@ def raw_id(list_id: str) -> bytes:
 
 
 def find_entry(snapshot: Snapshot, number: int, found: StoredList, value: str, now_ms: int) -> ListEntry | None:
-    """Return the entry of a value in its canonical spelling, if it has not expired; else `None`. Raises as
-    `stored_entry` does.
-    """
+    """Return the entry of a value in its canonical spelling, if it has not expired; else `None`."""
     entry = stored_entry(snapshot, number, raw_id(found.id), value)
     return entry if entry is not None and entry.is_living(now_ms) else None
 
 
 def stored_entry(snapshot: Snapshot, number: int, raw_list: bytes, value: str) -> ListEntry | None:
-    """Return the entry of a value, even if it has expired; `None` if there is none. Raises `CorruptionError` if it is
-    missing but its marker row exists.
-    """
+    """Return the entry of a value, even if it has expired; `None` if there is none."""
     entry = snapshot.get(LIST_ENTRIES, number, raw_list, entry_key(value))
-    if entry is None and snapshot.has(LIST_MARKS, number, mark_of(raw_list, value)):
-        raise CorruptionError(f"an entry of list {LIST_ID.show(raw_list)} is missing, but its marker row exists")
     return entry if entry is not None and entry.value == value else None
-
-
-_MARK_BYTES = 16
-_OF_LIST = bytes(4)
-_BEYOND_LISTS = b"\x00\x00\x00\x01" + bytes(_MARK_BYTES - len(_OF_LIST))
-
-
-def mark_of(raw_list: bytes, value: str = "") -> bytes:
-    """Return the key in `LIST_MARKS` of the marker row of an entry, whose value is never empty, or of a list. The keys
-    of lists begin with zeros and no others do, so that they are adjacent.
-    """
-    digest = blake2b(raw_list + value.encode(), digest_size=_MARK_BYTES).digest()
-    if not value:
-        return _OF_LIST + digest[len(_OF_LIST) :]
-    return digest if digest[0] else b"\x01" + digest[1:]
 
 
 def expired_keys(snapshot: Snapshot, number: int, now_ms: int) -> Iterator[tuple[int, int, bytes, str]]:

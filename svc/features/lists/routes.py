@@ -25,7 +25,7 @@ from svc.features.lists.bodies import (
 )
 from svc.features.lists.jobs import NewEntry
 from svc.features.lists.lists import ListEntry, ListKind, StoredList, canonical, searched
-from svc.features.lists.queries import all_lists, entries_behind, expired_entries, find_list, raw_id
+from svc.features.lists.queries import entries_behind, expired_entries, find_list, lists_of, raw_id
 from svc.http.callers.limits import ENTRY_WORK
 from svc.http.change import caller_of, change
 from svc.http.route import ORGANIZATION, Call, Route, Services
@@ -48,7 +48,7 @@ async def list_lists(services: Services, call: Call) -> ListsBody | Refusal:
 
     def read(snapshot: Snapshot) -> tuple[ListBody, ...]:
         expired = expired_entries(snapshot, number, call.at_ms)
-        return tuple(_row(call, found, expired[found.id]) for found in all_lists(snapshot, number).values())
+        return tuple(_row(call, found, expired[found.id]) for found in lists_of(snapshot, number).values())
 
     return ListsBody(await services.store.query(read))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from svc.features.lists.lists import ListEntry, StoredList
 from svc.kernel.store.schema.codec import Key, Opaque, Record
 from svc.kernel.store.schema.key_parts import (
-    DIGEST_16,
     LIST_ID,
     MOMENT,
     TEXT,
@@ -48,12 +47,3 @@ LIST_EXPIRIES = Table(
     invariants=("lists",),
 )
 """The entries that expire, by when."""
-LIST_MARKS = Table(
-    "list_marks",
-    Key(organization=U32, mark=DIGEST_16),
-    Opaque(),
-    With("lists"),
-    ErasedBy("purge_listed"),
-    invariants=("lists",),
-)
-"""A digest of each list and of each entry: it tells one that a corrupt table hides from one that never was."""

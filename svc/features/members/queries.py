@@ -21,12 +21,12 @@ def members_of(snapshot: Snapshot, number: int) -> list[Member]:
 
 def member_with(snapshot: Snapshot, number: int, email: str) -> Member | None:
     """Return the member of an organization with this e-mail address, which must be canonical; `None` if there is none.
-    Raises `CorruptionError` if the index names a missing member, or does not name an existing one.
+    Raises `CorruptionError` if the index names a missing member.
     """
     raw_id = snapshot.get(MEMBER_EMAILS, email_digest(email), number)
     member = None if raw_id is None else snapshot.get(MEMBERS, number, raw_id.decode())
-    if member is None and (raw_id is not None or any(each.email == email for each in members_of(snapshot, number))):
-        raise CorruptionError(f"a member of organization {number} is missing in one of its two tables")
+    if member is None and raw_id is not None:
+        raise CorruptionError(f"member {raw_id.decode()} of organization {number} is missing, but an index has it")
     return member
 
 

@@ -38,14 +38,9 @@ def subject_stem(number: int, subject: Subject, subject_id: str) -> tuple[int, i
 
 
 def find_review(snapshot: Snapshot, number: int, review_id: str) -> Review | None:
-    """Return a review of the organization by its id; `None` if there is none. Raises `CorruptionError` if an open one
-    is missing.
-    """
+    """Return a review of the organization by its id; `None` if there is none."""
     raw_id = raw_ordered_id(review_id) if review_id.startswith("rev_") else None
-    found = None if raw_id is None else snapshot.get(REVIEWS, number, raw_id)
-    if raw_id is not None and found is None and snapshot.has(OPEN_REVIEWS, number, raw_id):
-        return opened_review(snapshot, number, raw_id)
-    return found
+    return None if raw_id is None else snapshot.get(REVIEWS, number, raw_id)
 
 
 def opened_review(snapshot: Snapshot, number: int, raw_id: bytes) -> Review:
@@ -63,15 +58,11 @@ def reviews_below(
     snapshot: Snapshot, number: int, below: bytes, limit: int, *, only_open: bool
 ) -> list[tuple[bytes, Review]]:
     """Return (20 bytes of its id, review) of the newest `limit` reviews older than the one with the id `below`, newest
-    first; with `only_open`, only open ones. Raises `CorruptionError` if an open one is missing.
+    first; with `only_open`, only open ones, and then raise `CorruptionError` if one of them is missing.
     """
     if not only_open:
         rows = snapshot.scan_reverse(REVIEWS, (number,), (number, below))
-        listed = {raw_id: review for (_, raw_id), review in islice(rows, limit)}
-        last = min(listed) if len(listed) == limit else bytes(20)
-        opened = snapshot.scan_keys_reverse(OPEN_REVIEWS, (number, last), (number, below))
-        _opened_reviews(snapshot, number, (raw_id for _, raw_id in opened if raw_id not in listed))
-        return list(listed.items())
+        return [(raw_id, review) for (_, raw_id), review in islice(rows, limit)]
     keys = islice(snapshot.scan_keys_reverse(OPEN_REVIEWS, (number,), (number, below)), limit)
     return _opened_reviews(snapshot, number, (raw_id for _, raw_id in keys))
 

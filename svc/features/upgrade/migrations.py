@@ -32,7 +32,8 @@ from svc.kernel.tenants.holding_jobs import keep
 from svc.kernel.tenants.tables import CREDITS, LEDGER, ORGANIZATIONS
 from svc.kernel.values.ids import DAY_MS
 
-FORMER_TABLES = ("events_by_level", "events_by_visitor", "events_by_facet")
+_FORMER_INDEXES = ("events_by_level", "events_by_visitor", "events_by_facet")
+FORMER_TABLES = (*_FORMER_INDEXES, "list_marks")
 """Of earlier versions, and empty since: while a store is upgraded they are open, too. A name is never reused."""
 
 
@@ -55,9 +56,7 @@ def _second_version(transaction: Transaction) -> None:
 
 def _third_version(transaction: Transaction) -> None:
     """Version 3: events are indexed by segments. What was indexed otherwise is cleared, and its tables stay empty."""
-    for name in FORMER_TABLES:
-        with suppress(KeyError):  # of a store that never had it
-            transaction.writer.clear(name)
+    _clear(transaction, *_FORMER_INDEXES)
     rebuild_indexes(transaction)
 
 
@@ -84,6 +83,17 @@ def _seventh_version(transaction: Transaction) -> None:
     """
     rebuild_indexes(transaction)
     build_records(transaction)
+
+
+def _eighth_version(transaction: Transaction) -> None:
+    """Version 8: lists and their entries have no second row (ADR 197). Those that are there are cleared."""
+    _clear(transaction, "list_marks")
+
+
+def _clear(transaction: Transaction, *names: str) -> None:
+    for name in names:
+        with suppress(KeyError):  # of a store that never had it
+            transaction.writer.clear(name)
 
 
 def _index_ledger(transaction: Transaction, number: int) -> dict[str, int]:
@@ -139,4 +149,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     _fifth_version,
     _sixth_version,
     _seventh_version,
+    _eighth_version,
 )

@@ -97,6 +97,13 @@ def _log(snapshot: Snapshot, number: int) -> Iterator[str]:
         for table, key in attempt_index_keys(number, attempt_id, attempt):
             if not snapshot.has(table, *key):
                 yield f"attempt {UUID(bytes=attempt_id)} is not in {table.name}"
+        delivery = (number, attempt.endpoint, attempt.event_id)
+        if (
+            snapshot.has(ENDPOINTS, number, attempt.endpoint)
+            and snapshot.has(WEBHOOK_EVENTS, number, attempt.event_id)
+            and not any(snapshot.has(DELIVERIES, *delivery, kind) for kind in range(len(DELIVERY_KINDS)))
+        ):
+            yield f"attempt {UUID(bytes=attempt_id)} is of {_name(*delivery)}, which does not exist"
         minute = (attempt.endpoint, attempt.occurred_at_ms // 60_000)
         newest[attempt.endpoint] = max(newest.get(attempt.endpoint, 0), minute[1])
         if minute in counts:

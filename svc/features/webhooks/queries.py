@@ -138,36 +138,8 @@ def endpoint_anywhere(snapshot: Snapshot, endpoint_id: str) -> Registered | None
 
 
 def find_endpoint(snapshot: Snapshot, number: int, endpoint_id: str) -> Registered | None:
-    """Return an endpoint of the organization by its id; `None` if there is none. In that case raises as
-    `refuse_hidden_endpoints` does.
-    """
-    found = next((found for found in endpoints_of(snapshot, number) if found.endpoint.id == endpoint_id), None)
-    if found is None:
-        refuse_hidden_endpoints(snapshot, number)
-    return found
-
-
-def refuse_hidden_endpoints(snapshot: Snapshot, number: int) -> None:
-    """Check, before a response says that there are no endpoints or the next number is given, that none is hidden: raise
-    `CorruptionError` if a row that belongs to an endpoint exists and the endpoint does not (decisions 17.5).
-    """
-    given = snapshot.get(ENDPOINT_COUNTS, number) or 0
-    present = set(_numbers_in(snapshot, ENDPOINTS, number))
-    if max(present, default=0) > given:
-        raise CorruptionError(f"an endpoint of organization {number} is there, and its count says {given}")
-    removed = set(_numbers_in(snapshot, REMOVED_ENDPOINTS, number))
-    for table, gone in ((ENDPOINT_HEALTH, set[int]()), (DELIVERIES, removed)):
-        for endpoint in _numbers_in(snapshot, table, number):
-            if endpoint not in present and endpoint not in gone:
-                raise CorruptionError(f"endpoint {endpoint} of organization {number} is missing and in {table.name}")
-
-
-def _numbers_in(snapshot: Snapshot, table: Table[Any], number: int) -> Iterator[int]:
-    """The endpoints of which a table has a row: one look for each, however many rows it has."""
-    endpoint = -1
-    while (key := next(snapshot.scan_keys(table, (number, endpoint + 1), (number + 1,)), None)) is not None:
-        _, endpoint, *_ = key
-        yield endpoint
+    """Return an endpoint of the organization by its id; `None` if there is none."""
+    return next((found for found in endpoints_of(snapshot, number) if found.endpoint.id == endpoint_id), None)
 
 
 def subscribers(
@@ -386,12 +358,6 @@ def attempts_about(
     )
     newest = sorted((attempt_id for found in keys for *_, attempt_id in islice(found, limit)), reverse=True)
     return _attempts(snapshot, number, newest[:limit])
-
-
-def was_attempted(snapshot: Snapshot, queue: EndpointKey, event_id: bytes) -> bool:
-    """Return whether the log has an attempt to deliver this event (16-byte id) to the endpoint."""
-    attempts = attempts_about(snapshot, queue.organization, [event_id], ATTEMPTS_LOOKED_AT)
-    return any(attempt.endpoint == queue.endpoint for _, attempt in attempts)
 
 
 def failed_in(snapshot: Snapshot, queue: EndpointKey, window: range, start: bytes, limit: int) -> FailedDeliveries:

@@ -42,7 +42,6 @@ from svc.features.webhooks.queries import (
     filter_errors_in_a_day,
     find_endpoint,
     health,
-    refuse_hidden_endpoints,
 )
 from svc.features.webhooks.records import HISTORY_MS, Attempt
 from svc.http.callers.limits import condition_work
@@ -50,7 +49,6 @@ from svc.http.change import caller_of, change
 from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.http.rows import encoded, page_of
 from svc.kernel.access.audit import Audited
-from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.cursor import read_cursor, write_cursor
 from svc.kernel.values.ids import first_id, is_webhook_id
 from svc.kernel.values.refusals import Refusal, invalid
@@ -68,13 +66,7 @@ ATTEMPTS_A_PAGE = 10_000
 async def list_webhooks(services: Services, call: Call) -> WebhooksBody | Refusal:
     """`GET .../webhooks`: all endpoints, newest first (interface 4.4)."""
     caller = caller_of(call)
-    number = caller.organization.number
-
-    def read(snapshot: Snapshot) -> list[Registered]:
-        refuse_hidden_endpoints(snapshot, number)
-        return endpoints_of(snapshot, number)
-
-    found = await services.store.query(read)
+    found = await services.store.query(partial(endpoints_of, number=caller.organization.number))
     rows: list[WebhookBody] = []
     for registered in reversed(found):
         rows.append(await _row(services, call, registered))

@@ -45,6 +45,10 @@ class Digests(msgspec.Struct, frozen=True):
 
     values: tuple[int, ...]
 
+    def shown(self) -> dict[str, int]:
+        """Return what the inspector shows: no digest, by which a value that is guessed could be confirmed."""
+        return {"digests": len(self.values)}
+
     def pack(self) -> bytes:
         """Return 8 bytes each, little-endian."""
         return struct.pack(f"<{len(self.values)}Q", *self.values)
@@ -111,6 +115,10 @@ class Segment(msgspec.Struct, frozen=True):
     """Where the indexes of each digest end in `indexes`."""
     indexes: array[int] = array("H")
     """Of each digest, in ascending order."""
+
+    def shown(self) -> dict[str, int]:
+        """Return what the inspector shows, as of `Digests`; `events` are those that were not deleted."""
+        return {"events": sum(1 for _ in Slots(self.slots).living()), "digests": len(self.digests)}
 
     def pack(self) -> bytes:
         """Return these bytes: number of slots, slots, number of digests, digests, ends, indexes; numbers are

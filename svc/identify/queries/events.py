@@ -17,13 +17,13 @@ from svc.identify.events.event_row import EventBody, UnreadableEventBody, event_
 from svc.identify.events.listing import EVERYTHING, Filters, Listing, Position, Resume
 from svc.identify.index import queries as event_index
 from svc.identify.index.queries import Scope, Search, is_indexed
-from svc.identify.queries.hours import count, hours
+from svc.identify.queries.hours import count
 from svc.identify.records import Event
-from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS, FEED_CLOSED
+from svc.identify.tables.events import EVENTS, FEED_CLOSED
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.environments import ENVIRONMENTS, Environment
-from svc.kernel.values.ids import HOUR_MS, made_at_ms
+from svc.kernel.values.ids import made_at_ms
 
 MAX_KEYS = 20_000
 """Keys that a page looks at, where a segment counts as several."""
@@ -123,7 +123,7 @@ def positions(
     no event.
 
     Look at no more than about `most_keys` index keys: a page that ends there may be short, or empty, and has a
-    `resume`. Raises `CorruptionError` if the index has nothing for events that are counted.
+    `resume`.
     """
     scope = Scope(number, ENVIRONMENTS.index(environment))
     beyond = listing.after or Position(listing.to_ms, bytes(16))
@@ -139,17 +139,8 @@ def positions(
         else:
             rows.append(EventPosition(scope, position))
     if search.ended_at is None:
-        if not passed and not rows and listing.after is None and listing.filters == EVERYTHING:
-            _refuse_counted(snapshot, number, environment, listing)
         return Positions(rows, None)
     return Positions(rows, Resume(search.ended_at, listing.offset - passed))
-
-
-def _refuse_counted(snapshot: Snapshot, number: int, environment: Environment, listing: Listing) -> None:
-    """For a window without events. Raises `CorruptionError` where the counters of one of its whole hours have some."""
-    for hour_ms, _ in hours(snapshot, number, environment, listing.from_ms, listing.to_ms):
-        if listing.from_ms <= hour_ms <= listing.to_ms - HOUR_MS:
-            raise CorruptionError(f"the index of organization {number} has no event of an hour that counts some")
 
 
 def read(snapshot: Snapshot, wanted: Sequence[EventPosition], filters: Filters) -> list[EventMatch]:
@@ -226,8 +217,7 @@ def event_by_request(
 
 def readable_event(snapshot: Snapshot, number: int, request_id: UUID, now_ms: int, retention_ms: int) -> Event | None:
     """Return an event of the organization, in any environment; `None` if there is none, or if it is older than
-    `retention_ms` (interface 8, decisions 16.1). Raises `CorruptionError` if it is missing although a row that is
-    stored with it exists: a damaged index hides it (decisions 17.5).
+    `retention_ms` (interface 8, decisions 16.1). Raises as `refuse_hidden` does.
     """
     event = snapshot.get(EVENTS, number, request_id.bytes)
     if event is None:
@@ -236,15 +226,12 @@ def readable_event(snapshot: Snapshot, number: int, request_id: UUID, now_ms: in
 
 
 def refuse_hidden(snapshot: Snapshot, number: int, request_id: UUID, now_ms: int, retention_ms: int) -> None:
-    """Check that an event that was not found does not exist: raise `CorruptionError` if a row that is stored with it
-    exists, or the index has it. Events older than `retention_ms` are not checked.
+    """Check that an event that was not found does not exist: raise `CorruptionError` if the index has it, as lists show
+    it then (decisions 17.5). Events older than `retention_ms` are not checked.
     """
     at_ms, raw_id = made_at_ms(request_id.bytes), request_id.bytes
     if at_ms < now_ms - retention_ms:
         return
-    for table in (DOCUMENTS, DEFERRED_REPORTS):
-        if snapshot.has(table, number, raw_id):
-            raise CorruptionError(f"the event {request_id} is missing, but its row of {table.name} exists")
     for environment_index in range(len(ENVIRONMENTS)):
         if is_indexed(snapshot, Scope(number, environment_index), (at_ms, raw_id)):
             raise CorruptionError(f"the event {request_id} is missing, but the index has it")

@@ -23,10 +23,8 @@ def document(snapshot: Snapshot, number: int, request_id: UUID) -> Document | No
 
 
 def deferred_report(snapshot: Snapshot, number: int, request_id: UUID) -> DeferredReport | None:
-    """Return the deferred report that was accepted for an event; `None` if there is none. Raises `CorruptionError` for
-    a corrupt neighboring row, because it may be the report under a damaged key.
-    """
-    return next((report for _, report in snapshot.scan(DEFERRED_REPORTS, number, request_id.bytes)), None)
+    """Return the deferred report that was accepted for an event; `None` if there is none."""
+    return snapshot.get(DEFERRED_REPORTS, number, request_id.bytes)
 
 
 def weights_snapshot(snapshot: Snapshot, digest: bytes) -> dict[str, int]:

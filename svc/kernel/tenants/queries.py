@@ -165,13 +165,9 @@ def find_key_by_id(snapshot: Snapshot, key_id: str) -> ApiKey | None:
 
 def find_key_of(snapshot: Snapshot, number: int, key_id: str, kinds: Sequence[KeyKind]) -> ApiKey | None:
     """Return a key of the organization and of one of these kinds, revoked or not, by its id; `None` if there is none.
-    Raises `CorruptionError` also if only the organization's index names it.
+    Raises as `find_key_by_id` does.
     """
     key = find_key_by_id(snapshot, key_id)
-    if key is None and any(
-        known == key_id for *_, known in snapshot.scan_keys(ORGANIZATION_KEYS, (number,), (number + 1,))
-    ):
-        raise CorruptionError(f"the key {key_id} is missing, but its row of {ORGANIZATION_KEYS.name} exists")
     return key if key is not None and key.organization == number and key.kind in kinds else None
 
 

@@ -17,6 +17,9 @@ from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.connection.errors import ConnectionLostError, DatabaseError, SqlError
 from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.engine import HELD_ROWS, PostgresqlEngine
+from svc.kernel.store.schema.codec import Key, Opaque
+from svc.kernel.store.schema.key_parts import DIGEST_16, U32
+from svc.kernel.store.schema.table import FOR_EVER, NOT_PERSONAL, Table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.tables import META
 from svc.kernel.store.versions import NewerStoreError, OlderStoreError
@@ -24,6 +27,7 @@ from svc.kernel.tenants.tables import BALANCES
 from svc.world import pause
 from tests.support.cutting_proxy import CuttingProxy
 from tests.support.postgresql import Cluster
+from tests.support.schemas import program_with
 from tests.support.worlds import inline
 
 
@@ -318,3 +322,14 @@ def test_rows_are_found_by_their_keys_whatever_the_database_knows_of_the_table(
         text = "\n".join(str(line) for (line,) in plan)
         assert "Index Scan using visitors_pkey" in text, text
         assert "Filter" not in text, text
+
+
+def test_the_upgrade_to_version_8_clears_the_second_rows_of_lists(url: StoreUrl):
+    """As it clears those of a data directory (`tests/store/test_upgrade.py`)."""
+    marks = Table("list_marks", Key(organization=U32, mark=DIGEST_16), Opaque(), FOR_EVER, NOT_PERSONAL)
+    with program_with(tables=(*TABLES, marks)), closing(open_store(url, inline, migrations=MIGRATIONS[:7])) as store:
+        store.write_now([lambda change: change.put(marks, (1, bytes(16)), b"")])
+    with closing(open_store(url, inline)) as store, store.read() as snapshot:
+        assert snapshot.get(META, "version") == len(MIGRATIONS)
+    with program_with(tables=(*TABLES, marks)), closing(open_store(url, inline)) as store, store.read() as snapshot:
+        assert snapshot.count(marks) == 0

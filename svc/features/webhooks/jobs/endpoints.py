@@ -22,8 +22,6 @@ from svc.features.webhooks.queries import (
     endpoints_of,
     find_endpoint,
     health,
-    refuse_hidden_endpoints,
-    was_attempted,
 )
 from svc.features.webhooks.records import (
     EVENT_TYPES,
@@ -49,9 +47,9 @@ from svc.features.webhooks.tables import (
     WEBHOOK_EVENTS,
 )
 from svc.kernel.net.trace_context import TraceContext
-from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import organization as find_organization
+from svc.kernel.tenants.queries import refuse_given
 from svc.kernel.values.ids import made_at_ms
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal, invalid
@@ -110,10 +108,11 @@ def create_endpoint(
     refusal = faulty_events(new.events, new.environment) or faulty_filter(transaction, number, new.filter)
     if refusal is not None:
         return refusal
-    refuse_hidden_endpoints(transaction, number)  # or the new one would take the place of one that is there
     if len(endpoints_of(transaction, number)) >= MAX_ENDPOINTS:
         return Refusal("webhook_limit")
     endpoint_number = (transaction.get(ENDPOINT_COUNTS, number) or 0) + 1
+    for table in (ENDPOINTS, DELIVERIES):
+        refuse_given(transaction, table, number, endpoint_number)
     secret = signing_secret(secrets_key, new.id, 1)
     endpoint = Endpoint(
         id=new.id,
@@ -258,22 +257,16 @@ def queue_redelivery(
 ) -> Queued | Refusal:
     """Queue one more delivery, with the same id, of an event that was queued for this endpoint in the last 30 days
     (decisions 8.5). Refusals: `404 not_found`, `409 webhook_paused`, or `409 webhook_busy` while a test or redelivery
-    is queued. Raises `CorruptionError` if the event or its delivery is missing although a row that belongs to it exists
-    (decisions 17.5).
+    is queued.
     """
     found = find_endpoint(transaction, number, endpoint_id)
     if found is None or made_at_ms(event_id.bytes) < now_ms - HISTORY_MS:
         return Refusal("not_found")
     event = transaction.get(WEBHOOK_EVENTS, number, event_id.bytes)
-    keys = (DeliveryKey(event_id.bytes, kind) for kind in get_args(DeliveryKind))
-    was_queued = any(transaction.has(DELIVERIES, *found.queue, key.event_id, key.kind_index) for key in keys)
-    if event is None and was_queued:
-        raise CorruptionError(f"the webhook event {event_id} is missing, but its delivery exists")
     if event is None or event.created_at_ms < now_ms - HISTORY_MS:
         return Refusal("not_found")
-    if not was_queued:
-        if was_attempted(transaction, found.queue, event_id.bytes):
-            raise CorruptionError(f"the delivery of webhook event {event_id} is missing, but its attempts exist")
+    keys = (DeliveryKey(event_id.bytes, kind) for kind in get_args(DeliveryKind))
+    if not any(transaction.has(DELIVERIES, *found.queue, key.event_id, key.kind_index) for key in keys):
         return Refusal("not_found")
     free = _not_busy(transaction, number, endpoint_id)
     return free if isinstance(free, Refusal) else _queue(transaction, found.queue, event_id, "redelivery", now_ms)

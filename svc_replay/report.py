@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from svc.cli.develop.replay_input import ExportedDecision, decision_of, plain_lines
 from svc.command.output import CommandError, readable
 from svc.features.organizations.bodies import SaveWeightsBody
 from svc.features.rules.comparison import NONE, DecisionComparison, RuleChange
@@ -28,6 +27,7 @@ from svc.kernel.values.environments import PLATFORMS, Platform
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.values.text_files import NotTextError, decode_text
+from svc_replay.input import ExportedDecision, decision_of, plain_lines
 
 _SHAPE = (
     'write {"web": {"suspect_threshold": 40, "weights": {"tor": 50}}}, as for PUT .../risk-weights/{platform}, or give '

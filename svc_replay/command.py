@@ -19,26 +19,6 @@ import click
 import msgspec
 import trio
 
-from svc.cli.develop.replay_input import Replayable, Unarchived, lines, read_line
-from svc.cli.develop.replay_report import (
-    Backtest,
-    Previews,
-    Summary,
-    comparison_lines,
-    decision_lines,
-    preview_lines,
-    profiles,
-    read_weights,
-)
-from svc.cli.develop.replay_store import (
-    STEP_MS,
-    Tried,
-    VirtualClock,
-    opened_for_replay,
-    put_in_force,
-    put_weights,
-    rules_options,
-)
 from svc.command.changes import apply
 from svc.command.data_directory import account
 from svc.command.help import examples
@@ -73,6 +53,26 @@ from svc.kernel.values.environments import Platform
 from svc.kernel.values.refusals import Refusal
 from svc.serve.service import Service
 from svc.world import World
+from svc_replay.input import Replayable, Unarchived, lines, read_line
+from svc_replay.report import (
+    Backtest,
+    Previews,
+    Summary,
+    comparison_lines,
+    decision_lines,
+    preview_lines,
+    profiles,
+    read_weights,
+)
+from svc_replay.store import (
+    STEP_MS,
+    Tried,
+    VirtualClock,
+    opened_for_replay,
+    put_in_force,
+    put_weights,
+    rules_options,
+)
 
 T = TypeVar("T")
 

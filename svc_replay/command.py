@@ -66,6 +66,7 @@ from svc_replay.report import (
 )
 from svc_replay.store import (
     STEP_MS,
+    TimesInAnyOrder,
     Tried,
     VirtualClock,
     opened_for_replay,
@@ -253,7 +254,7 @@ def replay_into(
             apply(found, partial(put_weights, number=organization.number, weights=weights))
         if tried is not None:
             put_in_force(found, organization.number, tried)
-        service = Service(config, world, found, directory)
+        service = Service(config, world, found, directory, clock_memory=TimesInAnyOrder())
         try:
             trio.run(partial(_replay, service, config.region, clock, organization, source, run))
         except BaseExceptionGroup as errors:

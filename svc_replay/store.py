@@ -187,6 +187,18 @@ class VirtualClock:
         return self.now_ms / 1000
 
 
+class TimesInAnyOrder(list[float]):
+    """The memory of a replay's clock (`ClockMemory`): no last write is ever in it. A line that is older than the one
+    before, or than the store, is of its own time, and no clock that was set back (decisions 17.3).
+    """
+
+    def __init__(self) -> None:
+        super().__init__((0.0, 0.0))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        super().__setitem__(index, 0.0 if index == 1 else value)
+
+
 @contextmanager
 def opened_for_replay(directory: Path | None, config: Config) -> Generator[tuple[Opened, World, VirtualClock]]:
     """Open, in a `with` block, a temporary store with reproducible ids, or the named directory with real ones, but

@@ -177,6 +177,16 @@ def test_replay_selects_the_lines_of_the_requested_period(svc: Program):
     svc("replay", str(svc.file), "--since", days[1], "--until", days[1], status=2)
 
 
+@pytest.mark.parametrize("named", [(), ("--data", "{data}", "--organization", "{organization}")])
+def test_lines_of_any_year_are_replayed_in_the_order_of_the_file(svc: Program, tmp_path: Path, named: tuple[str, ...]):
+    data = tmp_path / "data"
+    organization = svc.json("org", "create", "Shop", "--data", str(data))["organization_id"]
+    years = ("2026-03-01", "2019-01-01", "2025-06-30")
+    text = lines(*({"at": f"{year}T00:00:00Z", "signals": report(n)} for n, year in enumerate(years)))
+    answers = svc.replay(text, *(part.format(data=data, organization=organization) for part in named))
+    assert [answer["event"]["occurred_at"][:10] for answer in answers] == list(years)
+
+
 def test_the_rate_limit_of_an_organization_goes_by_the_time_of_the_lines(svc: Program, tmp_path: Path):
     """200 reports of 200 seconds are within any limit, however fast they are read, and months after the first id."""
     data = tmp_path / "data"

@@ -139,7 +139,9 @@ class House:
         self.admin = Automation(live, organization=organization)
         self.public = live.issue(organization=number, name=f"{mark} public")[1]
         self.secret = live.issue("secret", organization=number, name=f"{mark} secret")[1]
-        self.names = Names(organization_id=organization.id, platform="web", revision="1", address=address)
+        self.names = Names(
+            organization_id=organization.id, platform="web", revision="1", address=address, code="287082"
+        )
         self.browser: Browser | None = None
 
     async def fill(self) -> None:

@@ -7,7 +7,6 @@ the other is in it, and every row of the other stays as it is.
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,9 @@ import httpx
 import msgspec
 import pytest
 
-from svc.features.tables import TABLES
 from svc.http.route import CONSOLE_ROOT, Route
-from svc.kernel.store.engine import KeyRange
 from tests.features.house import BY_ID, OFF, SERVED, Asked, House, Names, ask
+from tests.features.rows import rows
 from tests.spec.subscriber import Names as Hosts
 from tests.support.live import Live, live_service
 from tests.support.receivers import OK, Receivers, always
@@ -76,14 +74,6 @@ SESSIONS = {"signOut", "changePassword", "offerTotp", "confirmTotp", "signIn", "
 """What changes how somebody is signed in, and names nothing."""
 
 
-def rows_of(live: Live, number: int) -> dict[str, list[tuple[bytes, bytes]]]:
-    """Every row of an organization, as it is stored."""
-    prefix, beyond = number.to_bytes(4), (number + 1).to_bytes(4)
-    with closing(live.found.store.engine.read()) as reader:
-        tables = [table for table in TABLES if table.by_organization]
-        return {table.name: list(reader.range(KeyRange(table.name, prefix, beyond))) for table in tables}
-
-
 def questions(route: Route, under: str, own: Names, others: Names) -> list[tuple[str, Asked, Asked]]:
     """For each name that a request may have: the request with the other's and with nobody's."""
     names = Names(own)
@@ -130,7 +120,7 @@ async def test_nobody_sees_or_changes_anything_of_another_organization(tmp_path:
     async with live_service(tmp_path, transport=Receivers(always(OK, 0)), resolver=Hosts()) as live:
         first, second = await two_houses(live)
         shown = {*first.names.values()} - {*second.names.values()} | {first.mark}
-        before = rows_of(live, first.organization.number)
+        before = rows(live.found.store.engine, first.organization.number)
         refused, wrong = 0, list[Any]()
         for route, under in sorted(SERVED, key=lambda served: served[0].operation_id in OWN_WORDS):
             if route.operation_id in UNENDING | SESSIONS | OFF.keys():
@@ -153,7 +143,7 @@ async def test_nobody_sees_or_changes_anything_of_another_organization(tmp_path:
                     wrong.append((where, something, nothing))
                 assert not [text for text in shown if text.encode() in something[1]], where
                 refused += answer.status_code in (403, 404)
-        assert rows_of(live, first.organization.number) == before
+        assert rows(live.found.store.engine, first.organization.number) == before
         assert wrong == []
         assert refused > 60
 

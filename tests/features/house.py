@@ -6,6 +6,7 @@ document; where that is not enough, it gets a line in `BODIES`, `QUERIES` or `NA
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ import httpx
 import msgspec
 import trio.testing
 
+from svc.features.members.sign_in.one_time_codes import code_at
 from svc.features.routes import ROUTES
 from svc.http.openapi.json_schema import components, example, reference
 from svc.http.route import CONSOLE_ROOT, Route
@@ -50,11 +52,13 @@ class Asked(NamedTuple):
 
 
 NAMED = {
+    ("supplementEvent", "request_id"): "identified",
     ("deleteVisitorNote", "note_id"): "visitor_note",
     ("deleteAccountNote", "note_id"): "account_note",
 }
 """(operation, variable of its path) -> what it names, where that is not called like the variable."""
 
+ANOTHER = "another horse entirely"
 RULE = {"name": "any account", "condition": 'present("account.id")', "action": "review"}
 WEIGHTS = {"weights": {"automation": 50}}
 BODIES: dict[str, Callable[[Names], Any]] = {
@@ -88,11 +92,11 @@ BODIES: dict[str, Callable[[Names], Any]] = {
     "assignReview": lambda names: {"assignee": names["member_id"]},
     "readConsoleExamples": lambda names: {"request_ids": [names["request_id"]]},
     "updateMember": lambda _: {"name": "Grace"},
-    "signIn": lambda names: {"email": names["email"], "password": PASSWORD},
-    "acceptInvitation": lambda names: {"token": names["invitation"], "password": PASSWORD},
-    "offerTotp": lambda _: {"password": PASSWORD},
+    "signIn": lambda names: {"email": names["email"], "password": names["password"]},
+    "acceptInvitation": lambda names: {"token": names["invitation"], "password": ANOTHER},
+    "offerTotp": lambda names: {"password": names["password"]},
     "confirmTotp": lambda names: {"code": names["code"]},
-    "changePassword": lambda _: {"password": PASSWORD, "new_password": "another horse entirely"},
+    "changePassword": lambda names: {"password": names["password"], "new_password": ANOTHER},
 }  # fmt: skip
 """Operation -> its body, where the documented example names what is not there."""
 
@@ -120,6 +124,8 @@ def ask(route: Route, names: Names, under: str | None = None, **query: str) -> A
     for variable in [part[1:-1] for part in route.path.split("/") if part.startswith("{")]:
         path = path.replace(f"{{{variable}}}", names[NAMED.get((route.operation_id, variable), variable)])
     params = environment(route) | QUERIES.get(route.operation_id, lambda _: {})(names) | query
+    if "account" in query:  # or a visitor
+        params.pop("visitor", None)
     body = None
     if route.body is not None:
         given = BODIES.get(route.operation_id)
@@ -149,7 +155,13 @@ class House:
         them.
         """
         mark, names = self.mark, self.names
-        await self._people()
+        names["key_id"] = (await self.do("issueSdkKey", {"name": f"{mark} shop", "environment": "development"}))["key"][
+            "id"
+        ]
+        for _ in range(2):
+            proxy = await self.do("issueProxyKey", {"name": f"{mark} proxy", "environment": "development"})
+        names["proxy_credential_id"] = proxy["credential"]["id"]
+        await self.come_in()
         hook = {"url": f"https://{PUBLIC_ADDRESS}/{mark}", "environment": "test", "description": mark}
         told = ["identification.completed", "webhook.test", "review.opened", "review.closed"]
         names["webhook_id"] = (await self.do("createWebhook", hook | {"events": told}))["endpoint"]["id"]
@@ -176,20 +188,15 @@ class House:
         names["event_id"] = (await self.do("listWebhookDeliveries"))["deliveries"][0]["event_id"]
         names["revision"] = str((await self.do("getRules"))["revision"])
 
-    async def _people(self) -> None:
-        mark, names = self.mark, self.names
-        names["key_id"] = (await self.do("issueSdkKey", {"name": f"{mark} shop", "environment": "development"}))["key"][
-            "id"
-        ]
-        for _ in range(2):
-            proxy = await self.do("issueProxyKey", {"name": f"{mark} proxy", "environment": "development"})
-        names["proxy_credential_id"] = proxy["credential"]["id"]
-        given = {"organization": self.organization, "email": f"{mark}@shop.example", "name": mark}
-        self.browser = await came_in(self.live, "admin", https=True, **given)
-        names["email"] = f"{mark}@shop.example"
-        asked = {"organization": self.organization, "email": f"{mark}-asked@shop.example", "name": f"{mark} asked"}
-        member, names["invitation"] = invited(self.live, "analyst", **asked)
-        names["member_id"] = member.id
+    async def come_in(self) -> None:
+        """Let a member with all rights sign in, and ask another one."""
+        names, email = self.names, f"{self.mark}{self.live.clock.now_ms}@shop.example"
+        fields = {"organization": self.organization, "name": self.mark}
+        self.browser = await came_in(self.live, "admin", https=True, email=email, **fields)
+        names["email"] = email
+        names["password"] = PASSWORD
+        names["member_id"] = invited(self.live, "analyst", email=f"asked-{email}", **fields)[0].id
+        _, names["invitation"] = invited(self.live, "viewer", email=f"coming-{email}", **fields)
 
     async def _visit(self, device: int) -> None:
         mark, names = self.mark, self.names
@@ -208,11 +215,20 @@ class House:
             action="log_in",
         )
         assert sent.status_code == 200, sent.text
-        answer = sent.json()
-        for name in ("request_id", "visitor_id", "deferred_token"):
-            names[name] = names[f"{name}_{device}"] = answer[name]
+        self.learn("identify", sent.json())
+        for name in ("request_id", "visitor_id"):
+            names[name] = names[f"{name}_{device}"] = sent.json()[name]
         await self.do("supplementEvent")
         self.live.clock.advance(seconds=1)
+
+    def learn(self, operation_id: str, answer: Any) -> None:
+        """Remember what an answer tells that later requests need."""
+        if operation_id == "identify" and "deferred_token" in answer:
+            self.names |= {"identified": answer["request_id"], "deferred_token": answer["deferred_token"]}
+        if operation_id == "changePassword":
+            self.names["password"] = ANOTHER
+        if operation_id == "offerTotp":
+            self.names["code"] = code_at(base64.b32decode(answer["secret"]), self.live.clock.now_ms)
 
     async def index(self) -> None:
         """Every event so far is in segments, as a few seconds later."""
@@ -226,12 +242,19 @@ class House:
         return response.json() if response.headers.get("content-type") == "application/json" else None
 
     async def send(self, route: Route, asked: Asked) -> httpx.Response:
-        """What a caller of this organization that may do everything gets."""
-        json = {} if asked.body is None else {"json": asked.body}
+        """What a caller of this organization that may do everything gets; whoever signs in is somebody else."""
         if asked.path.startswith(CONSOLE_ROOT) and self.browser is not None:
-            return await self._from_console(asked)
-        sent = {"headers": self.headers(route), "params": asked.query, **json}
-        return await self.live.client.request(asked.method, asked.path, **sent)
+            browser = self.browser if route.kinds else Browser(self.live, https=True)
+            path = asked.path + ("?" + str(httpx.QueryParams(asked.query)) if asked.query else "")
+            response = await browser(asked.method, path, asked.body)
+        else:
+            json = {} if asked.body is None else {"json": asked.body}
+            sent = {"headers": self.headers(route), "params": asked.query, **json}
+            response = await self.live.client.request(asked.method, asked.path, **sent)
+        if response.is_success:
+            is_json = response.headers.get("content-type") == "application/json"
+            self.learn(route.operation_id, response.json() if is_json else None)
+        return response
 
     def headers(self, route: Route) -> dict[str, str]:
         """Those of a caller whose key the route accepts."""
@@ -241,10 +264,20 @@ class House:
             return {"x-api-key": self.secret}
         return {"x-api-key": self.admin.secret} if route.kinds else {}
 
-    async def _from_console(self, asked: Asked) -> httpx.Response:
-        assert self.browser is not None
-        path = asked.path + ("?" + str(httpx.QueryParams(asked.query)) if asked.query else "")
-        return await self.browser(asked.method, path, asked.body)
+
+LAST = (
+    "changePassword", "offerTotp", "confirmTotp", "closeReview", "removeListEntries", "deleteList",
+    "deleteVisitorNote", "deleteAccountNote", "restoreOrganizationRiskWeights", "restoreSdkKeyRiskWeights",
+    "revokeSdkKey", "revokeProxyKey", "deleteWebhook", "eraseVisitor", "eraseAccount", "removeMember", "signOut",
+)  # fmt: skip
+"""Operations after which others would find nothing, in an order in which each finds what it needs."""
+
+
+def in_order(route: Route) -> tuple[int, int]:
+    """Where a route stands among others that are asked one after the other: reads, changes, and `LAST`."""
+    if route.operation_id in LAST:
+        return 2, LAST.index(route.operation_id)
+    return int(route.method != "GET"), int(route.operation_id == "supplementEvent")
 
 
 SERVED = [(route, under) for route in ROUTES for under in route.under]

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.usefixtures("engine")
 OF_NOBODY = {
     "organization_id": "org_" + "0" * 20,
     "request_id": "019b76da-a800-7000-8000-000000000000",
+    "identified": "019b76da-a800-7000-8000-000000000000",
     "event_id": "019b76da-a800-7000-8000-000000000000",
     "visitor_id": "0" * 20,
     "account_id": "nobody",
@@ -42,7 +43,7 @@ OF_NOBODY = {
     "address": "198.51.100.77",
 }
 """What could be the name of something, and is not."""
-NAMES_NOTHING = {"platform", "revision", "deferred_token", "email", "invitation", "code"}
+NAMES_NOTHING = {"platform", "revision", "deferred_token", "email", "invitation", "code", "password"}
 """Of what a request names: what is no organization's, or proves by itself who may use it."""
 OF_QUERY = {
     "visitor": "visitor_id",
@@ -51,7 +52,6 @@ OF_QUERY = {
     "tag": "tag",
     "ip_address": "address",
     "rule": "rule_id",
-    "shadow": "rule_id",
     "rule_id": "rule_id",
     "endpoint_id": "webhook_id",
     "assignee": "member_id",
@@ -62,7 +62,7 @@ OF_QUERY = {
 """Parameter of a query -> what it names."""
 NO_SUBJECT = frozenset(
     ("level", "country", "signal", "kind", "action", "asn", "decision", "label", "from", "to", "page", "limit", "order",
-     "environment", "min_visitors", "min_accounts", "sort", "network", "state", "step", "format", "before")
+     "environment", "min_visitors", "min_accounts", "sort", "network", "state", "step", "format", "before", "shadow")
 )  # fmt: skip
 CURSORS = ("cursor", "after")
 OF_EVERYBODY = {"getVerdictKeys": "public keys, for whoever holds a verdict"}
@@ -91,9 +91,6 @@ def questions(route: Route, under: str, own: Names, others: Names) -> list[tuple
         of_other, of_nobody = (
             ask(route, Names(own), under, **{parameter.encode_name: given[subject]}) for given in (others, OF_NOBODY)
         )
-        if "visitor" in of_other.query and "account" in of_other.query:  # one or the other
-            for asked in (of_other, of_nobody):
-                asked.query.pop("visitor" if parameter.encode_name == "account" else "account")
         found.append((parameter.encode_name, of_other, of_nobody))
     return found
 

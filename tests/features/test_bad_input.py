@@ -23,7 +23,7 @@ from jsonschema_rs import Draft202012Validator
 from svc.features.routes import API
 from svc.http.openapi.json_schema import components, example, parameters, reference
 from svc.http.route import Route
-from tests.features.house import OFF, Asked, House, Names, ask
+from tests.features.house import NAMED, OFF, Asked, House, Names, ask
 from tests.features.rows import changes, rows
 from tests.spec.subscriber import Names as Hosts
 from tests.support.effort import effort
@@ -134,7 +134,8 @@ def requests(route: Route, names: Names, under: str, part: int) -> Iterator[Sent
     yield Sent("an unknown parameter", ordinary._replace(query=ordinary.query | {"unknown_field": "1"}), is_wrong=True)
     for variable in [part for part in route.path.split("/") if part.startswith("{")]:
         for text in TEXTS[1:]:
-            named = Names({**names, **{name: quote(text, safe="") for name in names_of(route, variable)}})
+            name = NAMED.get((route.operation_id, variable[1:-1]), variable[1:-1])
+            named = Names({**names, name: quote(text, safe="")})
             yield Sent(f"{variable} {text[:20]!r}", ask(route, named, under), variable[1:-1] not in FREE_TEXT)
 
 
@@ -145,20 +146,6 @@ def texts(schema: Any) -> Iterator[tuple[str, bool]]:
         if kind == "boolean" and text in ("0", "1"):
             continue  # which are read as what they mean
         yield text, not allows(int(text) if kind == "integer" and text.lstrip("-").isdigit() else text)
-
-
-def names_of(route: Route, variable: str) -> set[str]:
-    """By which names a variable of a path is filled in."""
-    alone = msgspec.structs.replace(route, path=f"/{variable}", query=None, body=None)
-    used = Names({name: name for name in ALL_NAMES})
-    ask(alone, used, "")
-    return used.used
-
-
-ALL_NAMES = (
-    "organization_id", "request_id", "visitor_id", "account_id", "key_id", "proxy_credential_id", "webhook_id",
-    "list_id", "review_id", "visitor_note", "account_note", "member_id", "platform",
-)  # fmt: skip
 
 
 async def send(house: House, route: Route, sent: Sent) -> httpx.Response:

@@ -20,12 +20,14 @@ from svc.features.routes import ROUTES
 from svc.http.openapi.json_schema import components, example, reference
 from svc.http.route import CONSOLE_ROOT, Route
 from svc.identify.indexing.indexer import index
+from svc.identify.keys.proof import Subject
 from svc.kernel.tenants.organization import Organization
 from tests.spec.automation import Automation
 from tests.spec.console_browser import Browser
 from tests.spec.people import PASSWORD, came_in, invited
 from tests.spec.responses import BROWSER
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, report
+from tests.support.proofs import BrowserKey, send
 
 BY_ID = {route.operation_id: route for route in ROUTES}
 
@@ -88,9 +90,11 @@ BODIES: dict[str, Callable[[Names], Any]] = {
     "updateList": lambda _: {"name": "renamed"},
     "addListEntries": lambda names: {"entries": [{"value": names["account_id"], "note": "seen"}]},
     "removeListEntries": lambda names: {"values": [names["account_id"]]},
+    "labelEvent": lambda _: {"label": "legitimate"},
     "openReview": lambda names: {"request_id": names["request_id"]},
     "assignReview": lambda names: {"assignee": names["member_id"]},
     "readConsoleExamples": lambda names: {"request_ids": [names["request_id"]]},
+    "updateSettings": lambda _: {"decision_in_response": False},
     "updateMember": lambda _: {"name": "Grace"},
     "signIn": lambda names: {"email": names["email"], "password": names["password"]},
     "acceptInvitation": lambda names: {"token": names["invitation"], "password": ANOTHER},
@@ -202,18 +206,18 @@ class House:
         mark, names = self.mark, self.names
         names[f"account_{device}"] = names["account_id"] = f"{mark}-account-{device}"
         names["tag"] = f"{mark}-tag"
-        sent = await self.live.identify(
-            self.public,
-            report(device, note=f"{mark}-note-{device}"),
-            headers={
-                **BROWSER,
-                "x-forwarded-for": names["address"],
-                "idempotency-key": f"{mark}-{self.live.clock.now_ms}-{device}",
-            },
-            account_id=names["account_id"],
-            tag=names["tag"],
-            action="log_in",
+        now_ms = self.live.clock.now_ms
+        signals = report(
+            device,
+            client_token=f"{mark}-token-{device}-0123456789",
+            nonce=f"{mark}-nonce-{device}-{now_ms}",
+            collected_at=now_ms,
+            note=f"{mark}-note-{device}",
         )
+        said = Subject(names["account_id"], "log_in", names["tag"])
+        headers = {**BROWSER, "x-forwarded-for": names["address"], "idempotency-key": f"{mark}-{now_ms}-{device}"}
+        signed = BrowserKey(device).signed(signals, subject=said)
+        sent = await send(self.live, self.public, signed, headers, **said._asdict())
         assert sent.status_code == 200, sent.text
         self.learn("identify", sent.json())
         for name in ("request_id", "visitor_id"):

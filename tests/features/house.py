@@ -140,19 +140,18 @@ def ask(route: Route, names: Names, under: str | None = None, **query: str) -> A
 class House:
     """A filled organization of a running service, and its people."""
 
-    def __init__(self, live: Live, organization: Organization, mark: str, address: str = PUBLIC_ADDRESS) -> None:
+    def __init__(self, live: Live, organization: Organization, mark: str, network: str = "81.2.69.16") -> None:
         """`mark`: a word in lower-case letters that is in everything that the organization has written itself.
-        `address`: of its visitors.
+        `network`: what the addresses of its visitors begin with.
         """
         self.live, self.organization, self.mark = live, organization, mark
         number = organization.number
         self.admin = Automation(live, organization=organization)
         self.public = live.issue(organization=number, name=f"{mark} public")[1]
         self.secret = live.issue("secret", organization=number, name=f"{mark} secret")[1]
-        self.names = Names(
-            organization_id=organization.id, platform="web", revision="1", address=address, code="287082"
-        )
+        self.names = Names(organization_id=organization.id, platform="web", revision="1", code="287082")
         self.browser: Browser | None = None
+        self._network = network
 
     async def fill(self) -> None:
         """Have something of everything: two visitors, each with two visits and an account, and what people say of
@@ -173,17 +172,8 @@ class House:
         (rule,) = (await self.do("getRules"))["rules"]
         names["rule_id"] = rule["id"]
         for device in (1, 2, 1, 2):
-            await self._visit(device)
-        for kind, value in (("visitor", "visitor_id"), ("account", "account_id"), ("address", "address")):
-            made = await self.do("createList", {"name": f"{mark}_{kind}", "kind": kind})
-            names["list_id"] = made["id"]
-            await self.do("addListEntries", {"entries": [{"value": names[value], "note": mark}]})
-        names["list_id"] = (await self.do("createList", {"name": f"{mark}_accounts", "kind": "account"}))["id"]
-        entries = [{"value": names[f"account_{device}"], "note": mark} for device in (1, 2)]
-        await self.do("addListEntries", {"entries": entries})
-        await self.do("labelEvent", {"label": "fraud", "label_reason": "chargeback"})
-        names["visitor_note"] = (await self.do("createVisitorNote", {"text": f"{mark} called"}))["id"]
-        names["account_note"] = (await self.do("createAccountNote", {"text": f"{mark} wrote"}))["id"]
+            await self.visit(device)
+        await self._say()
         for row in (await self.do("listReviews"))["reviews"]:
             names["review_id"] = row["id"]
         for operation in ("saveOrganizationRiskWeights", "saveSdkKeyRiskWeights"):
@@ -191,6 +181,28 @@ class House:
         await trio.testing.wait_all_tasks_blocked()
         names["event_id"] = (await self.do("listWebhookDeliveries"))["deliveries"][0]["event_id"]
         names["revision"] = str((await self.do("getRules"))["revision"])
+
+    async def _say(self) -> None:
+        """Let people say something of both visitors and both accounts."""
+        mark, names = self.mark, self.names
+        for kind in ("visitor_id", "account", "address"):
+            given = {"name": f"{mark}_{kind}", "kind": kind.removesuffix("_id")}
+            names["list_id"] = (await self.do("createList", given))["id"]
+            entries = [{"value": names[f"{kind}_{device}"], "note": mark} for device in (1, 2)]
+            entries[0]["expires_at"] = "2099-01-01T00:00:00Z"
+            await self.do("addListEntries", {"entries": entries})
+            if kind == "account":
+                accounts = names["list_id"]
+        names["list_id"] = accounts
+        for device in (1, 2):
+            names |= {name: names[f"{name}_{device}"] for name in ("request_id", "visitor_id")}
+            names["account_id"] = names[f"account_{device}"]
+            await self.do("labelEvent", {"label": "fraud", "label_reason": "chargeback"})
+            other = f"as {names[f'visitor_id_{3 - device}']} and {names[f'account_{3 - device}']}"
+            own = f"{names['visitor_id']} and {names['account_id']}"
+            for whose in ("Visitor", "Account"):
+                note = await self.do(f"create{whose}Note", {"text": f"{mark} called: {own}, {other}"})
+                names[f"{whose.lower()}_note"] = note["id"]
 
     async def come_in(self) -> None:
         """Let a member with all rights sign in, and ask another one."""
@@ -202,10 +214,12 @@ class House:
         names["member_id"] = invited(self.live, "analyst", email=f"asked-{email}", **fields)[0].id
         _, names["invitation"] = invited(self.live, "viewer", email=f"coming-{email}", **fields)
 
-    async def _visit(self, device: int) -> None:
+    async def visit(self, device: int) -> None:
+        """An identification with everything that a browser may say, and its report of later."""
         mark, names = self.mark, self.names
         names[f"account_{device}"] = names["account_id"] = f"{mark}-account-{device}"
-        names["tag"] = f"{mark}-tag"
+        names["tag"] = f"{mark}-tag-{device}"
+        names["address"] = names[f"address_{device}"] = f"{self._network}{device}"
         now_ms = self.live.clock.now_ms
         signals = report(
             device,
@@ -238,9 +252,9 @@ class House:
         """Every event so far is in segments, as a few seconds later."""
         await index(self.live.found.store, self.live.clock.now_ms + 60_000)
 
-    async def do(self, operation_id: str, body: Any = None) -> Any:
+    async def do(self, operation_id: str, body: Any = None, **query: str) -> Any:
         """The answer to the ordinary request of a route, or to one with another body; it has to be a success."""
-        asked = ask(BY_ID[operation_id], self.names)
+        asked = ask(BY_ID[operation_id], self.names, **query)
         response = await self.send(BY_ID[operation_id], asked if body is None else asked._replace(body=body))
         assert response.is_success, f"{operation_id}: {response.status_code} {response.text}"
         return response.json() if response.headers.get("content-type") == "application/json" else None

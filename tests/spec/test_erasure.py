@@ -126,26 +126,6 @@ async def test_nothing_of_an_erased_visitor_is_found_in_the_store(live: Live, tm
     assert after.count(b"note-other") == before.count(b"note-other") == 10
 
 
-async def test_no_table_contains_an_erased_visitor(live: Live):
-    """Decisions 7.6: every row that its identification wrote is gone, but for those that say nothing of it."""
-    admin, (_, public) = Automation(live), live.issue(environment="production")
-    await identified(live, public, marked("b", 2))
-    await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
-    before = live.contents()
-    answer = await identified(live, public, marked("a"), headers={"idempotency-key": "k"})
-    await tell_later(live, public, answer, "a")
-    assert (await admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
-    await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
-    after = live.contents()
-    counts = {"visitor_counts", "erased_events", "holdings", "address_history"}  # of an address that others share
-    outcomes = {"outcomes", "outcome_days"}  # what it turned out to be, without the visitor (decisions 14.1)
-    stays = {"ledger", "balances", "idempotency", "audit", "retention_passes", *counts, *outcomes}
-    changed = {name for name in before if before[name] != after[name] and not name.startswith("webhook")}
-    assert changed - {BLOCKS.name} == stays
-    named = [[(key, block.numbers) for key, block in contents[BLOCKS.name]] for contents in (before, after)]
-    assert named[0] == named[1]
-
-
 async def test_pending_webhooks_about_an_erased_visitor_are_erased(live: Live):
     """Decisions 7.6: those queued, and those that could be sent again; others' stay."""
     events_told = ("identification.completed", "visitor.suspect")

@@ -17,9 +17,9 @@ from svc.kernel.access.key_jobs import replace_origins
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.postgresql import store as serving
 from svc.world import World
+from tests.features.test_roles import Names, Receivers, Resources, Wire, callers, cells, visitor
 from tests.spec.responses import assert_error
 from tests.spec.subscriber import subscribing
-from tests.spec.test_authorization import Names, Receivers, Resources, Wire, callers, cells, visitor
 from tests.store.postgresql.nodes import until
 from tests.support.cutting_proxy import CuttingProxy
 from tests.support.live import Live, live_service, report

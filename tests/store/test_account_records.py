@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from svc.features.accounts.record_jobs import build_records
 from svc.features.checks.invariants import violations
+from svc.features.erasure.visitors import erase_visitor
 from svc.identify.recording.velocity import keep_record
 from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
 from svc.identify.tables.events import EVENTS
 from svc.identify.velocity.counts import OTHERS, SUBJECTS
 from svc.identify.velocity.record import DAY_S, MAX_VISITORS, AccountRecord, KnownVisitor, PairEvent, first_record
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.values.ids import first_id
 from tests.spec.responses import visit
+from tests.store.test_identification import EPOCH_MS, Shop
 from tests.support.live import Live, live_service, report
+from tests.support.outbox import outbox_world
 
 DAY_0 = 20_000 * DAY_S
 
@@ -190,3 +196,19 @@ def as_before(transaction: Transaction) -> None:
             if other not in known:
                 left = left.without_others(tuple(other if kind == "accounts" else None for kind in kinds))
         transaction.put(VELOCITY, key, left)
+
+
+@pytest.mark.slow
+def test_room_in_the_record_of_an_account_that_was_full_is_no_fault(tmp_path: Path):
+    """Whoever had no room may have events still when an erasure makes room."""
+    with outbox_world(tmp_path) as world:
+        shop = Shop(world)
+        for device in range(MAX_VISITORS + 3):
+            at_ms = EPOCH_MS + device * 60_000
+            fields: dict[str, Any] = {"at_ms": at_ms, "request_id": UUID(bytes=first_id(at_ms))}
+            made = shop.visited(report(device), account_id="shared", environment="development", **fields)
+        erase = partial(erase_visitor, number=shop.number, visitor_id=made.verdict.visitor_id, now_ms=EPOCH_MS)
+        assert world.do(erase) is True
+        (record,) = shop.rows(ACCOUNTS)
+        assert len(record.visitors) == MAX_VISITORS - 1
+        assert world.violations() == []

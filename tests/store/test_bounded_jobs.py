@@ -14,11 +14,10 @@ import trio
 from trio.testing import MockClock
 
 from svc.features.erasure.accounts import continue_account_erasure, erase_account
-from svc.features.erasure.organizations import continue_removal, remove_organization
 from svc.features.erasure.visitors import continue_erasure, erase_visitor
 from svc.features.events.change_jobs import change_event
 from svc.features.labels.tables import OUTCOMES
-from svc.features.lists.jobs import NewEntry, add_entries, continue_deletion, create_list, delete_list
+from svc.features.lists.jobs import NewEntry, add_entries, create_list
 from svc.features.lists.tables import LIST_ENTRIES
 from svc.features.retention.retention import Progress, sweep
 from svc.features.reviews.jobs import Closing, close_review, open_review
@@ -270,21 +269,3 @@ async def test_no_commit_of_retention_or_of_a_removal_has_many_rows(
         commits.assert_bounded()
         assert shop.rows(DELETED_VISITORS) == shop.rows(LIST_ENTRIES) == shop.rows(EVENTS) == []
         assert world.violations() == [], world.violations()[:3]
-
-
-@pytest.mark.slow
-def test_a_list_and_an_organization_are_deleted_in_small_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    with outbox_world(tmp_path) as world:
-        shop = Shop(world)
-        large(shop)
-        commits = Commits(world.store, monkeypatch)
-        assert world.do(partial(delete_list, number=shop.number, list_id=LIST)) is False
-        while not world.do(partial(continue_deletion, number=shop.number, list_id=LIST)):
-            pass
-        commits.assert_bounded()
-        assert shop.rows(LIST_ENTRIES) == []
-        world.do(partial(remove_organization, number=shop.number, now_ms=EPOCH_MS))
-        while world.do(partial(continue_removal, number=shop.number)):
-            pass
-        commits.assert_bounded()
-        assert shop.rows(EVENTS) == []

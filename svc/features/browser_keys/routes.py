@@ -52,7 +52,7 @@ class BrowserKeysBody(msgspec.Struct, frozen=True, kw_only=True):
 async def count_keys(services: Services, call: Call) -> BrowserKeysBody | Refusal:
     """`GET .../browser-keys`: how many there are. `422 validation_error`."""
     query: BrowserKeysQuery = call.query
-    signed = read_window(sent(query.start) or _FIRST, sent(query.end), call.at_ms, "query")
+    signed = read_window(_FIRST if query.start is UNSET else query.start, sent(query.end), call.at_ms, "query")
     if isinstance(signed, Refusal):
         return signed
     visitors = keys = 0

@@ -46,7 +46,8 @@ from svc.identify.velocity.counts import EnvironmentKind, kind_of
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.fields import A_KEY_ID, Timestamp, about
-from svc.kernel.values.refusals import Refusal
+from svc.kernel.values.ids import is_rule_id
+from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.values.timestamps import timestamp
 
@@ -186,12 +187,14 @@ FUNCTIONS = ('present("account.id")', 'in_list("blocked_visitors")', 'cidr(addre
 
 async def explain_event(services: Services, call: Call) -> EventRulesBody | Refusal:
     """`GET /console/api/events/{request_id}/rules`: what the ruleset of then makes of an event, and why. `404
-    event_not_found`, `422 invalid_request_id`.
+    event_not_found`, `422 invalid_request_id`, or `invalid_value` for a `rule_id` that is none.
     """
     query: EventRulesQuery = call.query
     request_id = read_request_id(call.path["request_id"])
     if isinstance(request_id, Refusal):
         return request_id
+    if query.rule_id is not UNSET and not is_rule_id(query.rule_id):
+        return invalid("rule_id", "invalid_value", "query")
     number = call.organization.number
 
     def read(snapshot: Snapshot) -> EventRulesBody | Refusal:

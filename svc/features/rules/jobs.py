@@ -315,9 +315,13 @@ def ruleset_at(snapshot: Snapshot, number: int, kind: EnvironmentKind, at_ms: in
     return next(earlier, None)
 
 
+_LAST_REVISION = 2**32 - 1
+"""That a key of the history has room for."""
+
+
 def _before(snapshot: Snapshot, number: int, kind: EnvironmentKind, revision: int | None) -> Iterator[Ruleset]:
     place = KINDS.index(kind)
-    end = (number, place + 1) if revision is None else (number, place, revision)
+    end = (number, place + 1) if revision is None else (number, place, min(revision, _LAST_REVISION))
     return (found for _, found in snapshot.scan_reverse(RULESET_HISTORY, (number, place), end))
 
 

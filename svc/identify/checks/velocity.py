@@ -5,7 +5,9 @@ than 30 days, and are in no window then.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Collection, Iterator
+from typing import TypeAlias
 from uuid import UUID
 
 from svc.identify.queries.velocity import account_key, is_counted, party_of, row_key
@@ -16,6 +18,7 @@ from svc.identify.velocity.counts import LONGEST_S, MOST, OTHERS, SUBJECTS, Velo
 from svc.identify.velocity.record import DAY_S, MAX_VISITORS, AccountRecord
 from svc.kernel.store.snapshot import Snapshot
 
+AccountKey: TypeAlias = tuple[int, int, int]
 SAFE_S = LONGEST_S - 24 * 3600
 """So long before the last event of a row nothing has left it."""
 
@@ -65,10 +68,12 @@ def _is_kept(times: tuple[int, ...], at_s: int) -> bool:
 
 def account_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
     """Yield records of accounts that are not sound, and events whose account or visitor no record has, in words. An
-    account that is being erased may have no record any more.
+    account that is being erased may have no record any more, and one that ever had more than `MAX_VISITORS` visitors
+    may lack any of them, though erasure or retention has made room since.
     """
     for (_, _, account), record in snapshot.scan(ACCOUNTS, number):
         yield from (f"account {account:016x} of organization {number} {fault}" for fault in _faults_of(record))
+    lacking: dict[AccountKey, list[str]] = {}
     for (_, request_id), event in snapshot.scan(EVENTS, number):
         visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
         who = party_of(number, request_id, event, visitor)
@@ -79,9 +84,33 @@ def account_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
             if not snapshot.has(ACCOUNT_ERASURES, number, who.account):
                 yield f"event {UUID(bytes=request_id)} of organization {number}: its account has no record"
             continue
-        is_within = record.first_s <= who.at_s and who.at_s // DAY_S <= record.last_s // DAY_S
-        if not is_within or (record.of(visitor) is None and len(record.visitors) < MAX_VISITORS):
-            yield f"event {UUID(bytes=request_id)} of organization {number} is not within the record of its account"
+        fault = f"event {UUID(bytes=request_id)} of organization {number} is not within the record of its account"
+        if not (record.first_s <= who.at_s and who.at_s // DAY_S <= record.last_s // DAY_S):
+            yield fault
+        elif record.of(visitor) is None and len(record.visitors) < MAX_VISITORS:
+            lacking.setdefault(account_key(who), []).append(fault)
+    if lacking:
+        full = _ever_full(snapshot, number, lacking.keys())
+        yield from (fault for key, found in lacking.items() if key not in full for fault in found)
+
+
+def _ever_full(snapshot: Snapshot, number: int, keys: Collection[AccountKey]) -> set[AccountKey]:
+    """Which of these accounts may have had more visitors than a record has room for: those of whose stored events too
+    many are by different ones, and those whose first event is no longer stored.
+    """
+    visitors: dict[AccountKey, set[bytes]] = {key: set() for key in keys}
+    first_s = dict.fromkeys(keys, sys.maxsize)
+    for (_, request_id), event in snapshot.scan(EVENTS, number):
+        who = party_of(number, request_id, event, None)
+        if who.account is not None and (key := account_key(who)) in visitors:
+            visitors[key].add(event.verdict.visitor_id.encode())
+            first_s[key] = min(first_s[key], who.at_s)
+    records = {key: snapshot.get(ACCOUNTS, *key) for key in keys}
+    return {
+        key
+        for key, record in records.items()
+        if len(visitors[key]) > MAX_VISITORS or (record is not None and record.first_s < first_s[key])
+    }
 
 
 def _faults_of(record: AccountRecord) -> Iterator[str]:

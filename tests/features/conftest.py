@@ -1,0 +1,11 @@
+"""The tests of what all features promise run on both engines, as those of the contract do."""
+
+from tests.spec.conftest import (
+    databases,
+    engine,
+    live,
+    pytest_collection_modifyitems,
+    pytest_generate_tests,
+)
+
+__all__ = ["databases", "engine", "live", "pytest_collection_modifyitems", "pytest_generate_tests"]

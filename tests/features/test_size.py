@@ -1,0 +1,146 @@
+"""Decisions 11 to 14, 16: every route answers on an organization of 20,000 events, and no commit is a large one.
+
+Rows are counted and no time is measured: of each commit those that it writes, since the writer is held for as long,
+and of each request those that are read. Reads beyond `READS` are named with what bounds them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from svc.features.routes import API
+from svc.http.route import Route
+from tests.features.counting import Counting
+from tests.features.house import OFF, House, Names, ask, in_order
+from tests.features.large import SIZE, large
+from tests.features.test_isolation import OF_QUERY
+from tests.support import live as live_services
+from tests.support.engines import opening
+
+pytestmark = [pytest.mark.usefixtures("engine"), pytest.mark.any_store]
+
+MAX_ROWS = 500
+"""That one commit writes or deletes (ADR 188)."""
+MAX_READ = 3_000
+"""That one commit reads or looks for: of texts in which an erased id may stand, 2,000 at once (ADR 188)."""
+READS = 1_000
+"""That one request reads, in all of its steps."""
+OF_PAGES, OF_ONE = 15_000, 2_500
+MORE_READS = {
+    **dict.fromkeys(("listAccounts", "listVisitors", "listConsoleAccounts", "listSeenConsoleVisitors"), OF_PAGES),
+    **dict.fromkeys(("getAccount", "getVisitor", "getConsoleAccount", "getConsoleLinks", "searchConsole"), OF_ONE),
+    "listConsoleVisitors": 60_000,  # of each visitor on a page the last event, which is looked for in every segment
+    "listReviews": 5_000,  # that are looked at for an assignee, each by two rows
+    "getConsoleNetworks": OF_ONE,
+    "getWeightsSuggestion": 20_000,  # labeled events, and who they are of
+    "previewRules": 45_000,  # 10,000 events, each with its visitor and account
+    "previewWeights": 12_000,
+    "exportConsoleEvents": 25_000,
+    "exportConsoleEntries": 6_000,
+}
+"""Of those that look at many events: 10,000 for a page of whom was seen, 2,000 of one visitor or account."""
+MAX_BYTES = 1 << 20
+FILES = {"exportConsoleEvents", "exportConsoleEntries"}
+UNENDING = {"streamEvents"}
+VALUES = {
+    "level": "high", "country": "GB", "signal": "tor", "kind": "human", "action": "sign_up", "asn": "64512",
+    "decision": "review", "label": "fraud", "limit": "200", "order": "oldest", "sort": "events", "state": "open",
+    "min_visitors": "2", "min_accounts": "2", "step": "day", "before": "100", "page": "2", "q": "user-",
+    "from": "2026-01-02T00:00:00Z", "shadow": "true",
+}  # fmt: skip
+"""Parameter -> a value that finds something, or has to look at much."""
+OTHER_VALUES = {("getConsoleStanding", "kind"): "visitor", ("listConsoleRevisions", "limit"): "20"}
+
+
+def queries(route: Route, names: Names) -> list[dict[str, str]]:
+    """What a route is asked with: nothing more than it needs, and each of its parameters by itself."""
+    found: list[dict[str, str]] = [{}]
+    if route.method != "GET" or route.query is None or route.operation_id in FILES:
+        return found
+    for parameter in msgspec.structs.fields(route.query):
+        name = parameter.encode_name
+        value = OTHER_VALUES.get((route.operation_id, name)) or VALUES.get(name)
+        if value is None and name in OF_QUERY:
+            value = names[OF_QUERY[name]]
+        if value is not None:
+            found.append({name: value, **({"rule": names["rule_id"]} if name == "shadow" else {})})
+    return found
+
+
+def longest(body: Any) -> int:
+    """The length of the longest list in a body."""
+    inner = body.values() if isinstance(body, dict) else body if isinstance(body, list) else ()
+    return max([len(body) if isinstance(body, list) else 0, *map(longest, inner)])
+
+
+@pytest.mark.slow(20)
+async def test_every_route_answers_on_a_large_organization_within_its_bounds(tmp_path: Path):
+    counted: list[Counting] = []
+
+    def count(engine: Any) -> Counting:
+        counted.append(Counting(engine))
+        return counted[-1]
+
+    settings = {"open_engine": opening(count)} if live_services.ENGINE == "lmdb" else {}
+    async with large(tmp_path / "data", **settings) as house:
+        engine = counted[-1] if counted else None
+        wrong, asked, answers = list[Any](), Counter[str](), dict[str, httpx.Response]()
+        for route in sorted(API, key=in_order):
+            if route.operation_id in UNENDING | OFF.keys():
+                continue
+            if route.operation_id == "getWeightsSuggestion" and find_spec("sklearn") is None:
+                continue
+            for query in queries(route, house.names):
+                if engine is not None:
+                    engine.forget()
+                response = await ask_one(house, route, query)
+                answers[route.operation_id] = response
+                asked[route.operation_id] += 1
+                wrong += [(route.operation_id, query, *fault) for fault in faults(route, response)]
+                if engine is not None:
+                    wrong += [(route.operation_id, query, fault) for fault in rows_beyond(route, engine)]
+        assert wrong == []
+        assert asked.total() > 180, asked.total()
+        assert answers["previewRules"].json()["events"] == 10_000
+        if "getWeightsSuggestion" in answers:
+            suggestion = answers["getWeightsSuggestion"].json()
+            assert suggestion["is_complete"]
+            assert suggestion["fraud"] + suggestion["legitimate"] > SIZE.labels
+
+
+async def ask_one(house: House, route: Route, query: dict[str, str]) -> httpx.Response:
+    if not route.kinds:
+        house.live.clock.advance(seconds=1)
+    return await house.send(route, ask(route, house.names, route.under[0], **query))
+
+
+def faults(route: Route, response: httpx.Response) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = []
+    if not response.is_success:
+        found.append((response.status_code, response.text[:300]))
+    elif route.operation_id not in FILES and len(response.content) > MAX_BYTES:
+        found.append((len(response.content), "bytes"))
+    elif response.headers.get("content-type") == "application/json" and longest(response.json()) > 1000:
+        found.append((longest(response.json()), "in a list"))
+    return found
+
+
+def rows_beyond(route: Route, engine: Counting) -> list[str]:
+    """What is over the budget, in words."""
+    counts = {
+        "written by a commit": (max(engine.commits, key=Counter.total, default=Counter()), MAX_ROWS),
+        "read by a commit": (max(engine.read_in_commits, key=Counter.total, default=Counter()), MAX_READ),
+        "read": (engine.read_rows, MORE_READS.get(route.operation_id, READS)),
+    }
+    return [
+        f"{rows.total()} rows are {what}: {rows.most_common(4)}"
+        for what, (rows, most) in counts.items()
+        if rows.total() > most
+    ]

@@ -13,7 +13,6 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from svc.features.accounts import queries as subjects
 from svc.features.accounts import routes as account_reads
 from svc.features.checks.invariants import violations
 from svc.features.erasure.accounts import EVENTS_A_STEP, erase_account
@@ -21,6 +20,7 @@ from svc.features.retention.retention import sweep
 from svc.features.webhooks.tables import WEBHOOK_EVENTS
 from svc.identify.tables.accounts import ACCOUNT_ERASURES, VELOCITY
 from svc.identify.velocity.counts import account_digest
+from svc.kernel.work import slices
 from svc.world import World
 from tests.spec.commands import run_beside
 from tests.spec.responses import DRIVEN, IDENTIFY, PROGRAM, TOO_LITTLE, assert_error, assert_invalid, visit
@@ -333,8 +333,8 @@ async def test_a_list_goes_on_through_pages_that_look_at_few_events(
     live: Live, keys: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ):
     public, secret = keys
-    monkeypatch.setattr(account_reads, "EVENTS_A_PAGE", 4)
-    monkeypatch.setattr(subjects, "EVENTS_AT_ONCE", 2)
+    monkeypatch.setattr(account_reads, "MAX_EVENTS", 4)
+    monkeypatch.setattr(slices, "MAX_AT_ONCE", 2)
     for account in "xaaaaaabbbbbbyaz":
         await act(live, public, account)
         live.clock.advance(seconds=20)

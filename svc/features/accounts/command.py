@@ -22,6 +22,7 @@ from svc.features.erasure.accounts import continue_account_erasure, erase_accoun
 from svc.features.erasure.texts import remaining_texts
 from svc.features.events.source import Wanted, environment_option, newest_readable, number_of, oldest_ms
 from svc.features.reviews.queries import judged
+from svc.identify.events.listing import Position
 from svc.identify.queries.events import EventMatch
 from svc.identify.queries.velocity import counted_since, shown_row
 from svc.identify.velocity.counts import WINDOWS, account_digest, kind_of
@@ -34,6 +35,7 @@ from svc.world import World
 EVENTS_LOOKED_AT = 2000
 """The newest of an account."""
 _OF_LIST = ("account_id", "first_seen_at", "last_seen_at", "level", "events_24h", "visitors_30d")
+_EVENTS = 64
 _SPAN = ("first_seen_at", "last_seen_at")
 
 
@@ -106,15 +108,17 @@ def list_accounts(organization_id: str, environment: Environment, limit: int, di
     now_ms = World.real().now_ms()
     with reading(directory) as store:
         sought = Sought("account", number_of(store, organization_id), kind_of(environment), now_ms, oldest_ms(now_ms))
-        found, looked_at, after = list[Sighted](), set[str](), NEWEST
+        found, after = list[Sighted](), NEWEST
+        scan = partial(subjects.scan_subjects, sought=sought, looked_at=dict[str, Position](), is_first=True)
         with store.read() as snapshot:
             since = shown_since(counted_since(snapshot, sought.number))
-        while after is not None and len(found) <= limit:
+        while len(found) <= limit:
             with store.read() as snapshot:
-                step = subjects.step(snapshot, sought, NEWEST, after, looked_at, limit + 1 - len(found))
-            found += step.found
-            looked_at |= step.looked_at
-            after = step.resume
+                some = list(scan(snapshot, after, _EVENTS))
+            found += [each for _, each in some if each is not None]
+            if len(some) < _EVENTS:
+                break
+            after = some[-1][0]
     rows, more = [account_row(each, now_ms // 1000) for each in found[:limit]], len(found) > limit
     if as_json:
         counted = {} if since is UNSET else {"counted_since": since}

@@ -19,7 +19,7 @@ from svc.features.accounts.queries import environments_of
 from svc.features.events.source import Wanted, newest_readable, number_of
 from svc.features.labels.jobs import LabelChange, label_request
 from svc.features.labels.outcomes import OUTCOME_MS, Outcome
-from svc.features.labels.queries import find_outcome, labeled_days, labeled_outcomes, stored_outcome
+from svc.features.labels.queries import find_outcome, labeled_days, labeled_segments, stored_outcome
 from svc.features.labels.suggestion import EXTRA, LEAST_LABELS, Labeled, Quality, Suggestion, is_installed, suggest
 from svc.identify.events.listing import Filters
 from svc.identify.model import LABEL_REASONS, LABELS, Label, LabelReason
@@ -37,7 +37,7 @@ from svc.world import World
 COLUMNS = ("request_id", "label", "label_reason")
 """Of the CSV, whose first line they are; the last may be left out."""
 _LINES_AT_ONCE = 64
-_SEGMENTS_AT_ONCE = 64
+_SEGMENTS = 64
 _MOST = 1_000_000
 _LAST = b"\xff" * 16
 
@@ -207,11 +207,15 @@ def _outcomes(store: Any, number: int, kind: EnvironmentKind, now_ms: int) -> It
                     yield stored_outcome(snapshot, number, match.request_id.bytes, match.event)
     with store.read() as snapshot:
         of_days = labeled_days(snapshot, number)
-    below: bytes | None = _LAST
-    while below is not None:
+    segments, below = partial(labeled_segments, number=number, of_days=of_days, now_ms=now_ms), _LAST
+    while True:
         with store.read() as snapshot:
-            found, below = labeled_outcomes(snapshot, number, of_days, below, _SEGMENTS_AT_ONCE, now_ms)
-        yield from (outcome for outcome in found if outcome.facts.environment in environments)
+            found = list(segments(snapshot, below, _SEGMENTS))
+        for _, outcomes in found:
+            yield from (outcome for outcome in outcomes or () if outcome.facts.environment in environments)
+        if len(found) < _SEGMENTS:
+            return
+        below = found[-1][0]
 
 
 def _show(suggestion: Suggestion, platform: Platform, *, as_json: bool) -> None:

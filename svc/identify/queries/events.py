@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from heapq import merge
+from itertools import islice
+from operator import attrgetter
 from typing import NamedTuple
 from uuid import UUID
 
@@ -27,6 +30,10 @@ from svc.kernel.values.ids import HOUR_MS, made_at_ms
 
 MAX_KEYS = 20_000
 """Keys that a page looks at, where a segment counts as several."""
+KEYS_OF_A_LOOK = 64
+"""Of these, such as one step of a scan looks at whether it finds something or not: about half a millisecond."""
+MAX_LOOKS = MAX_KEYS // KEYS_OF_A_LOOK
+"""Steps without a result that a page may take."""
 
 
 class EventMatch(NamedTuple):
@@ -139,10 +146,82 @@ def positions(
         else:
             rows.append(EventPosition(scope, position))
     if search.ended_at is None:
-        if not passed and not rows and listing.after is None and listing.filters == EVERYTHING:
+        if not passed and not rows and beyond == (listing.to_ms, bytes(16)) and listing.filters == EVERYTHING:
             _refuse_counted(snapshot, number, environment, listing)
         return Positions(rows, None)
     return Positions(rows, Resume(search.ended_at, listing.offset - passed))
+
+
+def newest(
+    snapshot: Snapshot,
+    scopes: Sequence[Scope],
+    asked: Sequence[int],
+    oldest: tuple[int, bytes],
+    beyond: tuple[int, bytes],
+    limit: int = KEYS_OF_A_LOOK,
+) -> Positions:
+    """Return the positions of the newest events of several scopes together: of those below `beyond` and not below
+    `oldest` that have all of the digests `asked`. Of each scope about `KEYS_OF_A_LOOK` keys are looked at.
+    """
+    searches = [Search(snapshot, scope, asked, oldest, beyond, KEYS_OF_A_LOOK) for scope in scopes]
+    of_each = (
+        [EventPosition(scope, here) for here in islice(search, limit)]
+        for scope, search in zip(scopes, searches, strict=True)
+    )
+    found = list(islice(merge(*of_each, key=attrgetter("position"), reverse=True), limit))
+    ends = [search.ended_at for search in searches if search.ended_at is not None]
+    if len(found) == limit:
+        ends.append(found[-1].position)
+    if not ends:
+        return Positions(found, None)
+    return Positions([place for place in found if place.position >= max(ends)], Resume(max(ends)))
+
+
+def scan_positions(
+    snapshot: Snapshot,
+    resume: Resume,
+    count: int,
+    *,
+    number: int,
+    environments: Sequence[Environment],
+    listing: Listing,
+) -> Iterator[tuple[Resume, EventPosition | None]]:
+    """Yield `count` positions of the events that a listing asks for, of some environments together, newest first, each
+    with where to go on behind it; `None` = some keys were looked at without finding one. Fewer only at the end.
+    """
+    scopes = [Scope(number, ENVIRONMENTS.index(environment)) for environment in environments]
+    asked, oldest = event_index.wanted(listing.filters), (max(listing.from_ms, 0), bytes(16))
+    yielded = 0
+    while yielded < count:
+        if len(scopes) == 1:
+            left = listing._replace(limit=count - yielded, after=resume.after, offset=resume.offset)
+            found = positions(snapshot, number, environments[0], left, KEYS_OF_A_LOOK)
+        else:
+            found = newest(snapshot, scopes, asked, oldest, resume.after, count - yielded)
+        for place in found.rows:
+            yield Resume(place.position), place
+        yielded += len(found.rows)
+        if found.resume is None:
+            return
+        resume = found.resume
+        if not found.rows or found.rows[-1].position != resume.after:
+            yield resume, None
+            yielded += 1
+
+
+def scan_events(
+    snapshot: Snapshot,
+    resume: Resume,
+    count: int,
+    *,
+    number: int,
+    environments: Sequence[Environment],
+    listing: Listing,
+) -> Iterator[tuple[Resume, EventMatch | UnreadableEvent | None]]:
+    """Yield the same as `scan_positions`, but the events, as `read_all` does; `None` for those that it leaves out."""
+    places = scan_positions(snapshot, resume, count, number=number, environments=environments, listing=listing)
+    for behind, place in places:
+        yield behind, None if place is None else _row(snapshot, place, listing.filters)
 
 
 def _refuse_counted(snapshot: Snapshot, number: int, environment: Environment, listing: Listing) -> None:
@@ -164,27 +243,21 @@ def read_all(
     whose values do not match `filters` although a digest does. An event whose row is corrupt is an `UnreadableEvent`,
     whatever the filters; so is one that the index names and that does not exist, or belongs elsewhere.
     """
-    found = [(place, _read_one(snapshot, place)) for place in wanted]
-    rows: list[EventMatch | UnreadableEvent] = []
-    for place, event in found:
-        request_id = UUID(bytes=place.request_id)
-        if isinstance(event, CorruptionError):
-            rows.append(UnreadableEvent(request_id, event))
-        elif event is None:
-            if is_indexed(snapshot, *place):
-                rows.append(UnreadableEvent(request_id, _misplaced(place)))
-        elif not _is_at(place, event):
-            rows.append(UnreadableEvent(request_id, _misplaced(place)))
-        elif filters.matches(event):
-            rows.append(EventMatch(request_id, event))
-    return rows
+    rows = (_row(snapshot, place, filters) for place in wanted)
+    return [row for row in rows if row is not None]
 
 
-def _read_one(snapshot: Snapshot, place: EventPosition) -> Event | CorruptionError | None:
+def _row(snapshot: Snapshot, place: EventPosition, filters: Filters) -> EventMatch | UnreadableEvent | None:
+    request_id = UUID(bytes=place.request_id)
     try:
-        return snapshot.get(EVENTS, place.scope.number, place.request_id)
+        event = snapshot.get(EVENTS, place.scope.number, place.request_id)
     except CorruptionError as error:
-        return error
+        return UnreadableEvent(request_id, error)
+    if event is None:
+        return UnreadableEvent(request_id, _misplaced(place)) if is_indexed(snapshot, *place) else None
+    if not _is_at(place, event):
+        return UnreadableEvent(request_id, _misplaced(place))
+    return EventMatch(request_id, event) if filters.matches(event) else None
 
 
 def read_each(
@@ -193,8 +266,9 @@ def read_each(
     """Yield the event at each of these positions; `None` for one that is gone, cannot be read, or does not fit the
     filters.
     """
-    found = {each.request_id.bytes: each for each in read(snapshot, wanted, filters)}
-    return (found.get(place.request_id) for place in wanted)
+    for place in wanted:
+        found = _row(snapshot, place, filters)
+        yield found if isinstance(found, EventMatch) else None
 
 
 def read_naming(snapshot: Snapshot, wanted: Sequence[EventPosition], text: str) -> list[EventMatch]:

@@ -15,7 +15,7 @@ from uuid import UUID
 from svc.identify.events.listing import Filters, Listing, Position
 from svc.identify.index.queries import Scope, Search, SearchForward, digest_of, just_above, scope_of, wanted
 from svc.identify.matching import Visitor
-from svc.identify.queries.events import event_if_readable
+from svc.identify.queries.events import KEYS_OF_A_LOOK, event_if_readable
 from svc.identify.records import Event
 from svc.identify.tables.events import EVENTS
 from svc.identify.tables.visitors import ERASURES, VISITOR_IDS, VISITORS
@@ -142,7 +142,7 @@ def counted_from_ms(record: Visitor | None, since_ms: int) -> int:
 
 
 def activity(
-    snapshot: Snapshot, number: int, environment: Environment, listing: Listing, most_keys: int
+    snapshot: Snapshot, number: int, environment: Environment, listing: Listing, most_keys: int = KEYS_OF_A_LOOK
 ) -> tuple[Activity, Position | None]:
     """Return the count of the events that the listing asks for, and where to resume; `None` if these are all. Look at
     about `most_keys` index keys and read no event: events of another visitor whose id has the same 64-bit digest are

@@ -28,7 +28,7 @@ from bench.measures import quantile
 from bench.reports import device_report
 from svc.features.keys.command import issue_key
 from svc.features.organizations.command import create_organization
-from svc.features.retention.jobs import EVENTS_A_STEP, expired_by_key
+from svc.features.retention.jobs import expired_by_key
 from svc.features.tables import TABLES
 from svc.identify.events.archive import deflate
 from svc.identify.events.hour_counts import sum_of
@@ -158,7 +158,7 @@ def sweep(directory: Path) -> None:
     found.store.close()
     taken_ms.sort()
     middle, last = quantile(taken_ms, 0.5), quantile(taken_ms, 0.99)
-    print(f"\nsweeper: {len(taken_ms)} batches of {EVENTS_A_STEP} events, p50 {middle:.2f} ms, p99 {last:.2f} ms")
+    print(f"\nsweeper: {len(taken_ms)} batches of events, p50 {middle:.2f} ms, p99 {last:.2f} ms")
 
 
 def fill(directory: Path, count: int) -> AttemptRecord:

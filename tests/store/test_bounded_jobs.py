@@ -35,6 +35,7 @@ from svc.identify.tables.visitors import DELETED_VISITORS, VISITORS
 from svc.identify.velocity.counts import SUBJECTS, account_digest
 from svc.kernel.store.lmdb.transaction import LmdbWriter
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.steps import STEP_ROWS
 from svc.kernel.store.store import Store
 from svc.kernel.values.ids import first_id
 from svc.kernel.values.refusals import Refusal
@@ -43,8 +44,6 @@ from tests.store.test_identification_bounds import Counted
 from tests.support.effort import effort
 from tests.support.live import report
 from tests.support.outbox import outbox_world
-
-MAX_ROWS = 500
 
 
 def with_reviews(shop: Shop, count: int, *, notify: bool) -> None:
@@ -95,7 +94,7 @@ def test_the_erasure_of_somebody_with_many_reviews_takes_steps(tmp_path: Path, s
         steps, before, ended = 0, shop.everything(), world.do(begin)
         while True:
             after = shop.everything()
-            assert changed(before, after) <= MAX_ROWS
+            assert changed(before, after) <= STEP_ROWS
             assert world.violations() == []
             steps += 1
             if ended:
@@ -125,7 +124,7 @@ def test_a_step_of_the_erasure_of_a_visitor_has_few_rows_no_matter_who_waits_for
         ended = world.do(partial(erase_visitor, number=shop.number, visitor_id=visitor_id, now_ms=EPOCH_MS))
         while not ended:
             after = shop.everything()
-            assert changed(before, after) <= MAX_ROWS
+            assert changed(before, after) <= STEP_ROWS
             before, ended = after, world.do(partial(continue_erasure, number=shop.number, raw_id=visitor_id.encode()))
         assert shop.rows(EVENTS) == shop.rows(DELIVERIES) == []
 
@@ -207,7 +206,7 @@ class Commits:
 
     def assert_bounded(self) -> None:
         largest = max(self.each, key=Counter.total)
-        assert largest.total() <= MAX_ROWS, largest
+        assert largest.total() <= STEP_ROWS, largest
         self.each.clear()
 
 

@@ -31,6 +31,7 @@ from svc.kernel.store.directory import has_store
 from svc.kernel.store.engine import EngineError
 from svc.kernel.store.installation import served_limits
 from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.steps import STEP_LOOKS
 from svc.kernel.tenants.holding_jobs import holdings
 from svc.kernel.tenants.queries import is_removed, organization, organizations, share_in_force
 from svc.kernel.values.environments import PLATFORMS
@@ -237,7 +238,6 @@ def idle_lists_of(store: Readable) -> Finding:
 
 NEAR_SHARE = 0.8
 """Of what it may hold, at which an organization is near its share, as in ops/alerts.yml."""
-HOLDINGS_A_STEP = 500
 
 
 def store_shares(examined: Examined) -> Finding:
@@ -258,10 +258,10 @@ def shares_of(store: Readable) -> Finding:
     after = 0
     while True:
         with store.read() as snapshot:
-            found = holdings(snapshot, after, HOLDINGS_A_STEP)
+            found = holdings(snapshot, after, STEP_LOOKS)
             parts = ((held.held_bytes / may_hold_bytes, number) for number, held in found)
             near += [(part, organization(snapshot, number).id) for part, number in parts if part >= NEAR_SHARE]
-        if len(found) < HOLDINGS_A_STEP:
+        if len(found) < STEP_LOOKS:
             break
         after = found[-1][0]
     if not near:

@@ -30,12 +30,12 @@ from svc.identify.velocity.names import ACCOUNT_ID
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.environments import Environment
 from svc.kernel.values.refusals import Refusal
+from svc.kernel.work.slices import MAX_AT_ONCE
 from svc.world import World
 
 EVENTS_LOOKED_AT = 2000
 """The newest of an account."""
 _OF_LIST = ("account_id", "first_seen_at", "last_seen_at", "level", "events_24h", "visitors_30d")
-_EVENTS = 64
 _SPAN = ("first_seen_at", "last_seen_at")
 
 
@@ -114,9 +114,9 @@ def list_accounts(organization_id: str, environment: Environment, limit: int, di
             since = shown_since(counted_since(snapshot, sought.number))
         while len(found) <= limit:
             with store.read() as snapshot:
-                some = list(scan(snapshot, after, _EVENTS))
+                some = list(scan(snapshot, after, MAX_AT_ONCE))
             found += [each for _, each in some if each is not None]
-            if len(some) < _EVENTS:
+            if len(some) < MAX_AT_ONCE:
                 break
             after = some[-1][0]
     rows, more = [account_row(each, now_ms // 1000) for each in found[:limit]], len(found) > limit

@@ -29,15 +29,15 @@ from svc.identify.queries.weights import weights_in_force
 from svc.identify.velocity.counts import EnvironmentKind
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.steps import EVENT_ROWS, STEP_LOOKS, items_of_step
 from svc.kernel.values.csv_tables import CsvError, Form, Row, read_table
 from svc.kernel.values.environments import PLATFORMS, Platform
 from svc.kernel.values.refusals import Refusal
+from svc.kernel.work.slices import MAX_AT_ONCE
 from svc.world import World
 
 COLUMNS = ("request_id", "label", "label_reason")
 """Of the CSV, whose first line they are; the last may be left out."""
-_LINES_AT_ONCE = 64
-_SEGMENTS = 64
 _MOST = 1_000_000
 _LAST = b"\xff" * 16
 
@@ -75,8 +75,9 @@ def import_(organization_id: str, file: IO[bytes], directory: Path, as_json: boo
         number = account(found.store, organization_id).organization.number
         lines = read_csv(file.read())
         _check(found, number, lines, now_ms)
-        for start in range(0, max(len(lines), 1), _LINES_AT_ONCE):
-            job = partial(_label, number=number, lines=lines[start : start + _LINES_AT_ONCE], now_ms=now_ms)
+        most = items_of_step(EVENT_ROWS)
+        for start in range(0, max(len(lines), 1), most):
+            job = partial(_label, number=number, lines=lines[start : start + most], now_ms=now_ms)
             if start:
                 apply(found, job)
             else:
@@ -94,9 +95,9 @@ def _label(transaction: Transaction, number: int, lines: list[Line], now_ms: int
 
 def _check(found: Opened, number: int, lines: list[Line], now_ms: int) -> None:
     """Raises `CommandError` for the first line whose event is not there."""
-    for start in range(0, len(lines), _LINES_AT_ONCE):
+    for start in range(0, len(lines), STEP_LOOKS):
         with found.store.read() as snapshot:
-            for line in lines[start : start + _LINES_AT_ONCE]:
+            for line in lines[start : start + STEP_LOOKS]:
                 event = find_event(snapshot, number, UUID(bytes=line.request_id))
                 archived = find_outcome(snapshot, number, line.request_id) if event is None else None
                 if event is None and archived is None:
@@ -210,10 +211,10 @@ def _outcomes(store: Any, number: int, kind: EnvironmentKind, now_ms: int) -> It
     segments, below = partial(labeled_segments, number=number, of_days=of_days, now_ms=now_ms), _LAST
     while True:
         with store.read() as snapshot:
-            found = list(segments(snapshot, below, _SEGMENTS))
+            found = list(segments(snapshot, below, MAX_AT_ONCE))
         for _, outcomes in found:
             yield from (outcome for outcome in outcomes or () if outcome.facts.environment in environments)
-        if len(found) < _SEGMENTS:
+        if len(found) < MAX_AT_ONCE:
             return
         below = found[-1][0]
 

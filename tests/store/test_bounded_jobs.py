@@ -14,11 +14,12 @@ import trio
 from trio.testing import MockClock
 
 from svc.features.erasure.accounts import continue_account_erasure, erase_account
-from svc.features.erasure.organizations import continue_removal, remove_organization
+from svc.features.erasure.organizations import before, continue_removal, drop_documents, remove_organization
 from svc.features.erasure.visitors import continue_erasure, erase_visitor
 from svc.features.events.change_jobs import change_event
+from svc.features.labels.jobs import LabelChange, label_request
 from svc.features.labels.tables import OUTCOMES
-from svc.features.lists.jobs import NewEntry, add_entries, continue_deletion, create_list, delete_list
+from svc.features.lists.jobs import ROWS_OF_AN_ENTRY, NewEntry, add_entries, continue_deletion, create_list, delete_list
 from svc.features.lists.tables import LIST_ENTRIES
 from svc.features.retention.retention import Progress, sweep
 from svc.features.reviews.jobs import Closing, close_review, open_review
@@ -30,12 +31,12 @@ from svc.identify.model import RequestFacts, Subject
 from svc.identify.recording.velocity import MAX_COMPARED, MAX_SHARED
 from svc.identify.records import Idempotency
 from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
-from svc.identify.tables.events import EVENTS, IDEMPOTENCY
+from svc.identify.tables.events import DOCUMENTS, EVENTS, IDEMPOTENCY
 from svc.identify.tables.visitors import DELETED_VISITORS, VISITORS
 from svc.identify.velocity.counts import SUBJECTS, account_digest
 from svc.kernel.store.lmdb.transaction import LmdbWriter
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.store.steps import STEP_ROWS
+from svc.kernel.store.steps import EVENT_ROWS, STEP_ROWS, items_of_step
 from svc.kernel.store.store import Store
 from svc.kernel.values.ids import first_id
 from svc.kernel.values.refusals import Refusal
@@ -287,3 +288,44 @@ def test_a_list_and_an_organization_are_deleted_in_small_commits(tmp_path: Path,
             pass
         commits.assert_bounded()
         assert shop.rows(EVENTS) == []
+
+
+@pytest.mark.slow
+def test_imports_and_changes_of_many_rows_are_small_commits_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Of as many items as the budget gives each: labels, entries that replace others while many have expired, archived
+    reports, and notes out of which an id is taken.
+    """
+    with outbox_world(tmp_path) as world:
+        shop, later_ms = Shop(world), EPOCH_MS + 3 * DAY_MS
+        large(shop)
+        number = shop.number
+        with world.store.read() as snapshot:
+            ids = [raw_id for (_, raw_id), _ in snapshot.scan(EVENTS, number)]
+        commits = Commits(world.store, monkeypatch)
+
+        def labels(transaction: Transaction, some: list[bytes]) -> None:
+            for raw_id in some:
+                labeled = label_request(transaction, number, raw_id, LabelChange("fraud", "said"), EPOCH_MS + DAY_MS)
+                assert not isinstance(labeled, Refusal), labeled
+
+        most = items_of_step(EVENT_ROWS)
+        for start in range(0, len(ids), most):
+            world.do(partial(labels, some=ids[start : start + most]))
+        commits.assert_bounded()
+        most = items_of_step(3 * ROWS_OF_AN_ENTRY)
+        for start in range(0, MANY // 2, most):
+            entries = [NewEntry(f"tag-{at}", "of user-7", later_ms + DAY_MS) for at in range(start, start + most)]
+            added = world.do(partial(add_entries, number=number, list_id=LIST, entries=entries, now_ms=later_ms))
+            assert not isinstance(added, Refusal), added
+        commits.assert_bounded()
+        step = partial(erase_account, number=number, account_id="user-7")
+        while not world.do(step):
+            step = partial(continue_account_erasure, number=number, digest=account_digest(number, "user-7"))
+        commits.assert_bounded()
+        assert "user-7'" not in repr(shop.rows(LIST_ENTRIES))
+        while world.do(partial(drop_documents, number=number, beyond=before(later_ms))):
+            pass
+        commits.assert_bounded()
+        assert shop.rows(DOCUMENTS) == []
+        assert shop.rows(DOCUMENTS) == []
+        world.do(lambda transaction: transaction.clear(IDEMPOTENCY))  # of which each names the same request

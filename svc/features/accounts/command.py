@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import click
@@ -12,12 +13,12 @@ from msgspec import UNSET
 from svc.command import output
 from svc.command.changes import Change, apply, commit
 from svc.command.data_directory import account as organization_account
-from svc.command.data_directory import opened, reading
+from svc.command.data_directory import opened, read_through, reading
 from svc.command.help import CommandGroup, examples
 from svc.command.output import CommandError, ShownTable, confirmed, data_option, json_option, show_table, yes_option
 from svc.features.accounts import queries as subjects
 from svc.features.accounts.bodies import AccountRow, account_body, account_row, shown_since
-from svc.features.accounts.queries import NEWEST, Sighted, Sought
+from svc.features.accounts.queries import NEWEST, Sought
 from svc.features.erasure.accounts import continue_account_erasure, erase_account
 from svc.features.erasure.texts import remaining_texts
 from svc.features.events.source import Wanted, environment_option, newest_readable, number_of, oldest_ms
@@ -30,7 +31,6 @@ from svc.identify.velocity.names import ACCOUNT_ID
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.environments import Environment
 from svc.kernel.values.refusals import Refusal
-from svc.kernel.work.slices import MAX_AT_ONCE
 from svc.world import World
 
 EVENTS_LOOKED_AT = 2000
@@ -108,17 +108,11 @@ def list_accounts(organization_id: str, environment: Environment, limit: int, di
     now_ms = World.real().now_ms()
     with reading(directory) as store:
         sought = Sought("account", number_of(store, organization_id), kind_of(environment), now_ms, oldest_ms(now_ms))
-        found, after = list[Sighted](), NEWEST
         scan = partial(subjects.scan_subjects, sought=sought, looked_at=dict[str, Position](), is_first=True)
         with store.read() as snapshot:
             since = shown_since(counted_since(snapshot, sought.number))
-        while len(found) <= limit:
-            with store.read() as snapshot:
-                some = list(scan(snapshot, after, MAX_AT_ONCE))
-            found += [each for _, each in some if each is not None]
-            if len(some) < MAX_AT_ONCE:
-                break
-            after = some[-1][0]
+        seen = (each for _, each in read_through(store, scan, NEWEST) if each is not None)
+        found = list(islice(seen, limit + 1))
     rows, more = [account_row(each, now_ms // 1000) for each in found[:limit]], len(found) > limit
     if as_json:
         counted = {} if since is UNSET else {"counted_since": since}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from svc.identify.events.listing import LEVELS, Filters, Position
@@ -15,7 +16,7 @@ from svc.identify.index.queries import HAS_ACCOUNT, LAST, Scope, Search, wanted
 from svc.identify.index.read_once import ReadOnce
 from svc.identify.model import Level
 from svc.identify.queries import events
-from svc.identify.queries.events import EventMatch, newest
+from svc.identify.queries.events import EventMatch, in_looks, newest
 from svc.identify.queries.velocity import row_of, shown_row
 from svc.identify.records import Event
 from svc.identify.tables.visitors import ERASURES, VISITOR_IDS
@@ -154,20 +155,17 @@ def scan_subjects(
     `identify.queries.events.read` does.
     """
     asked = (HAS_ACCOUNT,) if sought.listed == "account" else ()
-    oldest, at = (max(sought.oldest_ms, 0), bytes(16)), beyond
-    once = ReadOnce(snapshot)
-    while count > 0:
-        places, resume = newest(snapshot, sought.scopes, asked, oldest, at, count)
+    oldest, once = (max(sought.oldest_ms, 0), bytes(16)), ReadOnce(snapshot)
+
+    def look(beyond: Position, limit: int) -> tuple[list[tuple[Position, EventMatch | None]], Position | None]:
+        places, resume = newest(snapshot, sought.scopes, asked, oldest, beyond, limit)
         named = {match.request_id.bytes: match for match in events.read_naming(once, places, sought.prefix)}
-        for place in places:
-            match = named.get(place.request_id)
-            yield place.position, None if match is None else _shown(once, sought, looked_at, match, is_first=is_first)
-        if resume is None:
-            return
-        at, count = resume.after, count - len(places)
-        if not places or places[-1].position != at:
-            yield at, None
-            count -= 1
+        found = [(place.position, named.get(place.request_id)) for place in places]
+        return found, None if resume is None else resume.after
+
+    for position, found in in_looks(look, itemgetter(0), beyond, count):
+        match = None if found is None else found[1]
+        yield position, None if match is None else _shown(once, sought, looked_at, match, is_first=is_first)
 
 
 def _shown(

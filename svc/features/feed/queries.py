@@ -18,7 +18,7 @@ from svc.features.feed.feed import Ahead
 from svc.identify.events.listing import Filters, Position
 from svc.identify.index.queries import LAST, Scope, Search, SearchForward, just_above, wanted
 from svc.identify.queries import events
-from svc.identify.queries.events import KEYS_OF_A_LOOK, MAX_KEYS, EventMatch, EventPosition, UnreadableEvent
+from svc.identify.queries.events import KEYS_OF_A_LOOK, MAX_KEYS, EventMatch, EventPosition, UnreadableEvent, in_looks
 from svc.identify.tables.events import FEED_CLOSED, LATE_EVENTS
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.ids import made_at_ms
@@ -107,17 +107,11 @@ def scan_positions(
     """Yield `count` feed positions as `positions` returns them, each with where it is; `None` = some keys were looked
     at without finding one. Fewer only at the end.
     """
-    while count > 0:
-        found = positions(snapshot, scope, filters, after, to_ms, count, KEYS_OF_A_LOOK)
-        for row in found.rows:
-            yield row.of.position, row
-        count -= len(found.rows)
-        if found.resume is None:
-            return
-        after = found.resume
-        if not found.rows or found.rows[-1].of.position != after:
-            yield after, None
-            count -= 1
+
+    def look(after: Position, limit: int) -> FeedPositions:
+        return positions(snapshot, scope, filters, after, to_ms, limit, KEYS_OF_A_LOOK)
+
+    return in_looks(look, lambda row: row.of.position, after, count)
 
 
 def read_each(

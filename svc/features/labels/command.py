@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from svc.command.changes import Change, apply, commit
-from svc.command.data_directory import account, opened, reading
+from svc.command.data_directory import account, opened, read_through, reading
 from svc.command.help import CommandGroup, examples
 from svc.command.output import CommandError, ShownTable, data_option, json_option, show, show_json
 from svc.features.accounts.queries import environments_of
@@ -33,7 +33,6 @@ from svc.kernel.store.steps import EVENT_ROWS, STEP_LOOKS, items_of_step
 from svc.kernel.values.csv_tables import CsvError, Form, Row, read_table
 from svc.kernel.values.environments import PLATFORMS, Platform
 from svc.kernel.values.refusals import Refusal
-from svc.kernel.work.slices import MAX_AT_ONCE
 from svc.world import World
 
 COLUMNS = ("request_id", "label", "label_reason")
@@ -208,15 +207,9 @@ def _outcomes(store: Any, number: int, kind: EnvironmentKind, now_ms: int) -> It
                     yield stored_outcome(snapshot, number, match.request_id.bytes, match.event)
     with store.read() as snapshot:
         of_days = labeled_days(snapshot, number)
-    segments, below = partial(labeled_segments, number=number, of_days=of_days, now_ms=now_ms), _LAST
-    while True:
-        with store.read() as snapshot:
-            found = list(segments(snapshot, below, MAX_AT_ONCE))
-        for _, outcomes in found:
-            yield from (outcome for outcome in outcomes or () if outcome.facts.environment in environments)
-        if len(found) < MAX_AT_ONCE:
-            return
-        below = found[-1][0]
+    segments = partial(labeled_segments, number=number, of_days=of_days, now_ms=now_ms)
+    for _, outcomes in read_through(store, segments, _LAST):
+        yield from (outcome for outcome in outcomes or () if outcome.facts.environment in environments)
 
 
 def _show(suggestion: Suggestion, platform: Platform, *, as_json: bool) -> None:

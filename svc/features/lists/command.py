@@ -13,7 +13,7 @@ from typing import IO, Any, cast
 import click
 
 from svc.command.changes import Change, apply, commit
-from svc.command.data_directory import account, opened
+from svc.command.data_directory import account, opened, read_through
 from svc.command.help import CommandGroup, examples
 from svc.command.output import (
     CommandError,
@@ -45,7 +45,7 @@ from svc.features.rules.jobs import ruleset_in_force
 from svc.identify.velocity.counts import KINDS
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.store.steps import STEP_LOOKS, items_of_step
+from svc.kernel.store.steps import items_of_step
 from svc.kernel.values.csv_tables import SEPARATORS, CsvError, Form, Row, Table, read_table
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.timestamps import read_timestamp, timestamp
@@ -302,15 +302,12 @@ def export(organization_id: str, name: str, directory: Path, as_json: bool) -> N
 
 
 def _entries(found: Opened, number: int, known: StoredList, now_ms: int) -> Iterator[ListEntry]:
-    """The living entries, in the order of their values; read some at a time, so that no old state is held."""
-    after = ""
-    while True:
-        with found.store.read() as snapshot:
-            rows = entries_behind(snapshot, number, known.id, "", after, STEP_LOOKS)
-        yield from (entry for _, entry in rows if entry.is_living(now_ms))
-        if len(rows) < STEP_LOOKS:
-            return
-        after = rows[-1][0]
+    """The living entries, in the order of their values."""
+
+    def scan(snapshot: Snapshot, after: str, count: int) -> list[tuple[str, ListEntry]]:
+        return entries_behind(snapshot, number, known.id, "", after, count)
+
+    return (entry for _, entry in read_through(found.store, scan, "") if entry.is_living(now_ms))
 
 
 def _row(entry: ListEntry) -> dict[str, str | None]:

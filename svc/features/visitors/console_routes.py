@@ -58,8 +58,6 @@ from svc.kernel.work.slices import all_in_slices, scanned
 EVENTS_SHOWN = 50
 EVENTS_LOOKED_AT = 200
 TAGS_SHOWN = 50
-_END = Position(0, bytes(16))
-"""Behind all events."""
 MAX_VISITORS = 1000
 """That are looked at for one page: an environment with few of them gets a short page and a cursor."""
 
@@ -259,18 +257,12 @@ async def activity_of(
 
 async def _counted(services: Services, turn: Turn, number: int, environment: Environment, listing: Listing) -> Activity:
     """A long count holds the turn of its request."""
-
-    def scan(snapshot: Snapshot, after: Position, _: int) -> Iterator[tuple[Position, Activity]]:
-        while after != _END:
-            counted, rest = visitor_views.activity(snapshot, number, environment, listing._replace(after=after))
-            after = rest or _END
-            yield after, counted
-
+    scan = partial(visitor_views.scan_activity, number=number, environment=environment, listing=listing)
     found = Activity()
     slices = scanned(services.world, services.store, scan, listing.start.after)
     async with AsyncExitStack() as stack:
         async for some in await stack.enter_async_context(aclosing(slices)):
             found = sum_of((found, *(counted for _, counted in some)))
-            if some[-1][0] != _END:
+            if some[-1][0] != visitor_views.END:
                 await stack.enter_async_context(turn.held())
     return found

@@ -6,12 +6,12 @@ bounded, and a page that ends there says where the next one goes on (ADR 37, 63)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from heapq import merge
 from itertools import islice
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -27,6 +27,9 @@ from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.environments import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import HOUR_MS, made_at_ms
+
+P = TypeVar("P")
+R = TypeVar("R")
 
 MAX_KEYS = 20_000
 """Keys that a page looks at, where a segment counts as several."""
@@ -191,22 +194,32 @@ def scan_positions(
     """
     scopes = [Scope(number, ENVIRONMENTS.index(environment)) for environment in environments]
     asked, oldest = event_index.wanted(listing.filters), (max(listing.from_ms, 0), bytes(16))
-    yielded = 0
-    while yielded < count:
-        if len(scopes) == 1:
-            left = listing._replace(limit=count - yielded, after=resume.after, offset=resume.offset)
-            found = positions(snapshot, number, environments[0], left, KEYS_OF_A_LOOK)
-        else:
-            found = newest(snapshot, scopes, asked, oldest, resume.after, count - yielded)
-        for place in found.rows:
-            yield Resume(place.position), place
-        yielded += len(found.rows)
-        if found.resume is None:
+
+    def look(resume: Resume, limit: int) -> Positions:
+        if len(scopes) > 1:
+            return newest(snapshot, scopes, asked, oldest, resume.after, limit)
+        left = listing._replace(limit=limit, after=resume.after, offset=resume.offset)
+        return positions(snapshot, number, environments[0], left, KEYS_OF_A_LOOK)
+
+    return in_looks(look, lambda place: Resume(place.position), resume, count)
+
+
+def in_looks(
+    look: Callable[[P, int], tuple[Sequence[R], P | None]], position_of: Callable[[R], P], start: P, count: int
+) -> Iterator[tuple[P, R | None]]:
+    """Yield what looks at an index find, up to `count`, each with its position; `None` = one that found nothing, or not
+    as much as it was asked for. `look` returns rows, and where the next one begins, `None` = at the end.
+    """
+    while count > 0:
+        rows, resume = look(start, count)
+        for row in rows:
+            yield position_of(row), row
+        if resume is None:
             return
-        resume = found.resume
-        if not found.rows or found.rows[-1].position != resume.after:
-            yield resume, None
-            yielded += 1
+        count, start = count - len(rows), resume
+        if not rows or position_of(rows[-1]) != start:
+            yield start, None
+            count -= 1
 
 
 def scan_events(

@@ -34,6 +34,10 @@ time.
 """
 
 
+END = Position(0, bytes(16))
+"""Behind all events."""
+
+
 class Sighting(NamedTuple):
     """A visitor, and how often it was seen with the tag or address that was asked for."""
 
@@ -156,6 +160,18 @@ def activity(
         return Activity(), search.ended_at
     counted = Activity(len(found), found[-1].arrival_ms, found[0].arrival_ms)
     return counted, found[-1] if len(found) == MAX_COUNTED else search.ended_at
+
+
+def scan_activity(
+    snapshot: Snapshot, after: Position, count: int, *, number: int, environment: Environment, listing: Listing
+) -> Iterator[tuple[Position, Activity]]:
+    """Yield the counts of up to `count` parts of the events below `after`, each with where the next one begins; that of
+    the last part is `END`.
+    """
+    while after != END and count > 0:
+        counted, rest = activity(snapshot, number, environment, listing._replace(after=after))
+        after, count = rest or END, count - 1
+        yield after, counted
 
 
 class Neighbors(NamedTuple):

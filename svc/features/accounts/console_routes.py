@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from heapq import nlargest
-from typing import Final, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -38,7 +38,7 @@ from svc.features.accounts.routes import (
 from svc.features.events.console_bodies import VisitorQuery
 from svc.features.lists.lists import canonical
 from svc.features.visitors.console_routes import EVENTS_SHOWN, visits_of
-from svc.http.listing import read_behind
+from svc.http.listing import encoded_row, read_behind
 from svc.http.route import Call, Route, Services, console_route
 from svc.identify.events.listing import Position
 from svc.identify.velocity.counts import kind_of
@@ -47,6 +47,10 @@ from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.timestamps import timestamp
 from svc.kernel.work.slices import all_in_slices
+
+Query = ConsoleAccountsQuery | ConsoleVisitorsQuery
+RowOf = Callable[[Sighted, int], msgspec.Struct]
+"""Makes a row of an account or a visitor, of which the time (Unix s) says what is counted."""
 
 EVENTS_SORTED = 10_000
 """The newest of an environment, of whose accounts or visitors a sorted list is."""
@@ -59,51 +63,50 @@ _NOT_OF: Final[dict[Listed, Order]] = {"account": "accounts", "visitor": "visito
 async def list_accounts(services: Services, call: Call) -> ConsoleAccountsBody | Refusal:
     """`GET /console/api/seen-accounts`: accounts of an environment, the one that was seen last first or as sorted."""
     query: ConsoleAccountsQuery = call.query
-    since = await read_counted_since(services, call.organization.number)
-    found = await _list(services, call, "account", query, query.min_visitors)
-    if isinstance(found, Refusal):
-        return found
-    shown, cursor, looked_at = found
-    now_s = call.at_ms // 1000
-    rows = tuple(SeenAccountRow.of(account_row(each, now_s), each.last) for each in shown)
-    return ConsoleAccountsBody(accounts=rows, next_cursor=cursor, looked_at=looked_at, counted_since=since)
+
+    def row_of(each: Sighted, now_s: int) -> SeenAccountRow:
+        return SeenAccountRow.of(account_row(each, now_s), each.last)
+
+    found = await _list(services, call, "account", query, query.min_visitors, row_of)
+    return found if isinstance(found, Refusal) else ConsoleAccountsBody(accounts=found.rows, **found.others)
 
 
 async def list_visitors(services: Services, call: Call) -> ConsoleVisitorsBody | Refusal:
     """`GET /console/api/seen-visitors`: visitors of an environment, the one that was seen last first or as sorted."""
     query: ConsoleVisitorsQuery = call.query
-    since = await read_counted_since(services, call.organization.number)
-    found = await _list(services, call, "visitor", query, query.min_accounts)
-    if isinstance(found, Refusal):
-        return found
-    shown, cursor, looked_at = found
-    now_s = call.at_ms // 1000
-    rows = tuple(SeenVisitorRow.of(visitor_row(each, now_s), each.last) for each in shown)
-    return ConsoleVisitorsBody(visitors=rows, next_cursor=cursor, looked_at=looked_at, counted_since=since)
+
+    def row_of(each: Sighted, now_s: int) -> SeenVisitorRow:
+        return SeenVisitorRow.of(visitor_row(each, now_s), each.last)
+
+    found = await _list(services, call, "visitor", query, query.min_accounts, row_of)
+    return found if isinstance(found, Refusal) else ConsoleVisitorsBody(visitors=found.rows, **found.others)
 
 
-Query = ConsoleAccountsQuery | ConsoleVisitorsQuery
+class _Found(NamedTuple):
+    rows: tuple[Any, ...]
+    others: dict[str, Any]
+    """The other fields of the body."""
 
 
 async def _list(
-    services: Services, call: Call, listed: Listed, query: Query, least: int | UnsetType
-) -> tuple[Sequence[Sighted], str | UnsetType, LookedAtBody | UnsetType] | Refusal:
-    """A page, its cursor, and of a sorted one what it is of."""
+    services: Services, call: Call, listed: Listed, query: Query, least: int | UnsetType, row_of: RowOf
+) -> _Found | Refusal:
     number = call.organization.number
     sought = _sought(services, query, least, listed, number, call.at_ms)
     if isinstance(sought, Refusal):
         return sought
+    since = await read_counted_since(services, number)
     if query.sort == "last_seen":
-        page = await page_of_subjects(services, call.turn, sought, query)
-        return page if isinstance(page, Refusal) else (page.rows, page.next_cursor, UNSET)
-    if query.cursor is not UNSET:
-        return invalid("cursor", "invalid_cursor", "query")
-    refusal = call.turn.refusal()
+        page = await page_of_subjects(services, call.turn, sought, query, row_of)
+        if isinstance(page, Refusal):
+            return page
+        return _Found(page.rows, {"next_cursor": page.next_cursor, "counted_since": since})
+    refusal = invalid("cursor", "invalid_cursor", "query") if query.cursor is not UNSET else call.turn.refusal()
     if refusal is not None:
         return refusal
     async with call.turn.exclusive():
-        found, looked_at = await _sorted(services, sought, query)
-        return found, UNSET, looked_at
+        rows, looked_at = await _sorted(services, sought, query, row_of)
+        return _Found(tuple(rows), {"looked_at": looked_at, "counted_since": since})
 
 
 def _sought(
@@ -121,12 +124,11 @@ def _sought(
     return sought._replace(network=network)
 
 
-async def _sorted(services: Services, sought: Sought, query: Query) -> tuple[Sequence[Sighted], LookedAtBody]:
+async def _sorted(services: Services, sought: Sought, query: Query, row_of: RowOf) -> tuple[list[Any], LookedAtBody]:
     """The first ones of those of `EVENTS_SORTED` events, by a count, with their levels."""
     plain = sought._replace(with_levels=False)
     scan = partial(subjects.scan_subjects, sought=plain, looked_at=dict[str, Position](), is_first=True)
-    most = EVENTS_SORTED
-    found, behind = await read_behind(services, scan, NEWEST, most, most=most)
+    found, behind = await read_behind(services, scan, NEWEST, EVENTS_SORTED, most=EVENTS_SORTED)
     oldest = found[-1].at if behind is None and found else behind
     body = LookedAtBody(
         subjects=len(found),
@@ -134,7 +136,7 @@ async def _sorted(services: Services, sought: Sought, query: Query) -> tuple[Seq
         since=UNSET if oldest is None else timestamp(oldest.arrival_ms),
     )
     shown = nlargest(query.limit, found, key=_by(sought, query.sort))
-    return await all_in_slices(services.world, services.store, shown, partial(_with_levels, sought)), body
+    return await all_in_slices(services.world, services.store, shown, partial(_rows, sought, row_of)), body
 
 
 def _by(sought: Sought, order: Order) -> Callable[[Sighted], tuple[int, Position]]:
@@ -149,10 +151,11 @@ def _by(sought: Sought, order: Order) -> Callable[[Sighted], tuple[int, Position
     return key
 
 
-def _with_levels(sought: Sought, snapshot: Snapshot, shown: Sequence[Sighted]) -> Iterator[Sighted]:
+def _rows(sought: Sought, row_of: RowOf, snapshot: Snapshot, shown: Sequence[Sighted]) -> Iterator[Any]:
     """With the highest level of each, which is some searches."""
     for each in shown:
-        yield each._replace(level=subjects.highest_level(snapshot, sought, each.last))
+        level = subjects.highest_level(snapshot, sought, each.last)
+        yield encoded_row(row_of(each._replace(level=level), sought.now_ms // 1000))
 
 
 async def read_account(services: Services, call: Call) -> ConsoleAccountBody | Refusal:

@@ -8,10 +8,11 @@ index of events (`svc.features.accounts.queries`), some at a time: how much ther
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from svc.features.accounts import queries as subjects
@@ -34,7 +35,7 @@ from svc.features.events.routes import find_events
 from svc.features.reviews.queries import Judged, judged
 from svc.http.callers.limits import Turn
 from svc.http.change import caller_of
-from svc.http.listing import Page, read_page
+from svc.http.listing import Page, encoded, read_page
 from svc.http.route import Call, Route, Services
 from svc.identify.events.listing import FILTERS, Listing, Position
 from svc.identify.model import Level
@@ -147,23 +148,13 @@ def _row_of_events(number: int, found: Sequence[EventMatch]) -> VelocityRow:
 async def list_accounts(services: Services, call: Call) -> AccountsAnswer | Refusal:
     """`GET /accounts`: a page of accounts, the one that was seen last first (decisions 11.3)."""
     query: AccountsQuery = call.query
-    return await _page(services, call, "account", query, query.min_visitors, _accounts)
+    return await _page(services, call, "account", query, query.min_visitors, account_row, AccountsAnswer)
 
 
 async def list_visitors(services: Services, call: Call) -> SeenVisitorsAnswer | Refusal:
     """`GET /visitors`: a page of identifiable visitors, the one that was seen last first (decisions 11.3)."""
     query: SeenVisitorsQuery = call.query
-    return await _page(services, call, "visitor", query, query.min_accounts, _visitors)
-
-
-def _accounts(found: Iterable[Sighted], now_s: int, cursor: str | UnsetType, since: str | UnsetType) -> AccountsAnswer:
-    return AccountsAnswer(tuple(account_row(each, now_s) for each in found), cursor, since)
-
-
-def _visitors(
-    found: Iterable[Sighted], now_s: int, cursor: str | UnsetType, since: str | UnsetType
-) -> SeenVisitorsAnswer:
-    return SeenVisitorsAnswer(tuple(visitor_row(each, now_s) for each in found), cursor, since)
+    return await _page(services, call, "visitor", query, query.min_accounts, visitor_row, SeenVisitorsAnswer)
 
 
 async def _page(
@@ -172,7 +163,8 @@ async def _page(
     listed: Listed,
     query: AccountsQuery | SeenVisitorsQuery,
     least: int | UnsetType,
-    answer: Callable[[Iterable[Sighted], int, str | UnsetType, str | UnsetType], A],
+    row_of: Callable[[Sighted, int], msgspec.Struct],
+    answer: Callable[[tuple[Any, ...], str | UnsetType, str | UnsetType], A],
 ) -> A | Refusal:
     """A page of a list. `422 validation_error` for a filter or a cursor that is not valid."""
     caller = caller_of(call)
@@ -182,8 +174,8 @@ async def _page(
     if isinstance(sought, Refusal):
         return sought
     since = await read_counted_since(services, number)
-    page = await page_of_subjects(services, call.turn, sought, query)
-    return page if isinstance(page, Refusal) else answer(page.rows, call.at_ms // 1000, page.next_cursor, since)
+    page = await page_of_subjects(services, call.turn, sought, query, row_of)
+    return page if isinstance(page, Refusal) else answer(page.rows, page.next_cursor, since)
 
 
 async def read_counted_since(services: Services, number: int) -> str | UnsetType:
@@ -224,9 +216,15 @@ def read_sought(
 
 
 async def page_of_subjects(
-    services: Services, turn: Turn, sought: Sought, query: SubjectsQuery
-) -> Page[Sighted] | Refusal:
-    """Return the page of what is sought that the query asks for. `422` (`invalid_cursor`)."""
+    services: Services,
+    turn: Turn,
+    sought: Sought,
+    query: SubjectsQuery,
+    row_of: Callable[[Sighted, int], msgspec.Struct],
+) -> Page[Any] | Refusal:
+    """Return the page of what is sought that the query asks for, of what `row_of` makes of each and the time (Unix s).
+    `422` (`invalid_cursor`).
+    """
     bound = bound_to(sought._replace(now_ms=0, oldest_ms=0), "last_seen")
     cursors = Cursors(services.webhooks.cursors_key, LISTS[sought.listed], sought.number, bound)
     looked_at = dict[str, Position]()
@@ -237,7 +235,8 @@ async def page_of_subjects(
         return ((_POSITION.pack(*position), sighted) for position, sighted in found)
 
     most = MAX_EVENTS if sought.level is None else MAX_EVENTS_BY_LEVEL
-    return await read_page(services, cursors, query, scan, _POSITION.pack(*NEWEST), most=most, held=turn.held)
+    rows = encoded(scan, lambda sighted: row_of(sighted, sought.now_ms // 1000))
+    return await read_page(services, cursors, query, rows, _POSITION.pack(*NEWEST), most=most, held=turn.held)
 
 
 _KINDS = "Those of production are apart; those of staging and development are together, by the environment of the key. "

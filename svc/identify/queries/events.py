@@ -139,15 +139,10 @@ def positions(
     beyond = listing.after or Position(listing.to_ms, bytes(16))
     asked = event_index.wanted(listing.filters)
     search = Search(snapshot, scope, asked, (max(listing.from_ms, 0), bytes(16)), beyond, most_keys)
-    rows: list[EventPosition] = []
-    passed = 0
-    for position in search:
-        if passed < listing.offset:
-            passed += 1
-        elif len(rows) == listing.limit:
-            return Positions(rows, Resume(rows[-1].position))
-        else:
-            rows.append(EventPosition(scope, position))
+    passed = search.pass_over(listing.offset)
+    rows = [EventPosition(scope, position) for position in islice(search, listing.limit + 1)]
+    if len(rows) > listing.limit:
+        return Positions(rows[:-1], Resume(rows[-2].position))
     if search.ended_at is None:
         if not passed and not rows and beyond == (listing.to_ms, bytes(16)) and listing.filters == EVERYTHING:
             _refuse_counted(snapshot, number, environment, listing)

@@ -27,7 +27,7 @@ from tests.support.serving_postgresql import at_rest
 
 pytestmark = pytest.mark.usefixtures("engine")
 
-PEOPLE = 5
+PEOPLE = 4
 ALL = [{"name": "All", "condition": "true", "action": "review"}]
 BY_ID = {route.operation_id: route for route in ROUTES}
 
@@ -162,7 +162,8 @@ def test_every_list_with_pages_is_among_those_that_are_walked_here():
     assert {paged.which for paged in LISTS} == set(get_args(cursors.List))
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(3)
+@pytest.mark.every_case
 @pytest.mark.parametrize("at_once", [slices.MAX_AT_ONCE, 2])
 async def test_pages_follow_one_another_whatever_comes_and_goes_meanwhile(
     hooks: Subscriber, monkeypatch: pytest.MonkeyPatch, at_once: int
@@ -170,7 +171,7 @@ async def test_pages_follow_one_another_whatever_comes_and_goes_meanwhile(
     """No row is on two pages, and none is missing that was there all the time; also where little is read at once."""
     monkeypatch.setattr(slices, "MAX_AT_ONCE", at_once)
     shop = await filled(hooks, Automation(hooks.live))
-    for limit in (1, 2, 3, PEOPLE, PEOPLE + 3):
+    for limit in (1, 3, PEOPLE + 3):
         at_first = [await shop.whole(paged) for paged in LISTS]
         assert all(len(rows) >= PEOPLE for rows in at_first)
         seen: list[list[str]] = [[] for _ in LISTS]
@@ -193,7 +194,7 @@ async def test_pages_follow_one_another_whatever_comes_and_goes_meanwhile(
             assert stayed <= set(rows), f"{paged.name}: one is missing"
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow(2)
 async def test_a_cursor_of_another_list_or_organization_and_a_damaged_one_are_refused(hooks: Subscriber):
     shop = await filled(hooks, Automation(hooks.live))
     other = await filled(hooks, Automation(hooks.live, organization=hooks.live.new_organization()))

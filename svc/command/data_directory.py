@@ -4,10 +4,11 @@ start without it, in half the time.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from svc.command.output import CommandError, settings
 from svc.kernel.config import Config
@@ -18,7 +19,11 @@ from svc.kernel.store.store import ReadTransaction
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.queries import Account
 from svc.kernel.values.timestamps import timestamp
+from svc.kernel.work.slices import MAX_AT_ONCE, Scan
 from svc.world import World
+
+P = TypeVar("P")
+R = TypeVar("R")
 
 
 def database_of(config: Config) -> StoreUrl | None:
@@ -95,6 +100,17 @@ class Readable(Protocol):
     def read(self) -> ReadTransaction:
         """Return a snapshot of the last commit, for a `with` block: it holds pages of the store until that ends."""
         ...
+
+
+def read_through(store: Readable, scan: Scan[P, R], start: P) -> Iterator[tuple[P, R]]:
+    """Yield what a scan finds, to its end; each part is read in a state of its own, so that no old one is held."""
+    while True:
+        with store.read() as snapshot:
+            found = list(islice(scan(snapshot, start, MAX_AT_ONCE), MAX_AT_ONCE))
+        yield from found
+        if len(found) < MAX_AT_ONCE:
+            return
+        start = found[-1][0]
 
 
 def account(

@@ -9,8 +9,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.features.billing.jobs import LINES_A_STEP
 from svc.features.billing.settler import INTERVAL_S, run, settle_all
+from svc.kernel.store.steps import STEP_LOOKS
 from svc.kernel.store.store import StoreFullError
 from svc.kernel.tenants.billing import SETTLED_AFTER_MS, Settlement
 from svc.kernel.tenants.tables import SETTLEMENTS
@@ -55,14 +55,14 @@ async def test_one_poll_settles_every_day_of_every_organization(tmp_path: Path, 
         one, other, idle = Books(world), Books(world), Books(world)
         long_ms = EPOCH_MS - 4 * DAY_MS
         one.credit(50, long_ms - 1)
-        one.visits(*range(long_ms, long_ms + 2 * LINES_A_STEP + 3))
+        one.visits(*range(long_ms, long_ms + 2 * STEP_LOOKS + 3))
         one.visits(EPOCH_MS - 2 * DAY_MS, price=500)
         other.visits(EPOCH_MS - 3 * DAY_MS, EPOCH_MS)
         idle.credit(7, EPOCH_MS - DAY_MS)
         await trio.sleep(SETTLED_AFTER_MS / 1000)
         await settle_all(world.store, world.world, world.outbox.wake)
         now_ms = EPOCH_MS + SETTLED_AFTER_MS
-        many, charged = 2 * LINES_A_STEP + 3, 3_000 * (2 * LINES_A_STEP + 3)
+        many, charged = 2 * STEP_LOOKS + 3, 3_000 * (2 * STEP_LOOKS + 3)
         assert settled(world) == {
             (one.number, FIRST_DAY - 4): Settlement(many, 0, 0, charged, 50 - charged, now_ms, is_closed=True),
             (one.number, FIRST_DAY - 2): Settlement(0, 1, 0, 500, 50 - charged - 500, now_ms, is_closed=True),

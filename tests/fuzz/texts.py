@@ -24,7 +24,7 @@ from svc.identify.useragent import read_agent, read_hints
 from svc.kernel.access.credentials import Credential, issue_secret, parse
 from svc.kernel.net.addresses import client_address, is_trusted, parse_ip
 from svc.kernel.net.origins import MAX_LENGTH, normalize_origin, normalize_pattern, origin_allowed
-from svc.kernel.values.cursor import read_cursor, write_cursor
+from svc.kernel.values.cursor import Cursors
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.timestamps import read_timestamp, timestamp
 from tests.fuzz.target import AWKWARD_TEXT, Target, mutated, mutated_text
@@ -57,7 +57,8 @@ def check_token(text: str, found: deferred.DeferredToken | None) -> None:
     assert (found is None) == (text != TOKEN)
 
 
-CURSOR = write_cursor(SIGNING_KEY, "deliveries", 7, REQUEST_ID.bytes)
+CURSORS = Cursors(SIGNING_KEY, "deliveries", 7)
+CURSOR = CURSORS.write(REQUEST_ID.bytes)
 
 
 def check_cursor(text: str, found: bytes | None) -> None:
@@ -271,7 +272,7 @@ TARGETS = {
     ),
     "cursors": Target(
         mutated_text([CURSOR], ["=", "-", "_"]),
-        lambda text: read_cursor(SIGNING_KEY, "deliveries", 7, text),
+        CURSORS.read,
         check_cursor,
     ),
     "queries": Target(

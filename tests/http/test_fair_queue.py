@@ -7,7 +7,6 @@ from collections.abc import Hashable
 import trio
 from trio.testing import assert_no_checkpoints, wait_all_tasks_blocked
 
-from svc.http.rows import ROWS_AT_ONCE, encoded
 from svc.http.server.fair_queue import CONTENDED_FOR_S, KEYS_REMEMBERED, PASSES, FairQueue, KnownKeys
 
 KEY = "svc_pk_us_production_" + "a" * 49
@@ -113,20 +112,3 @@ def test_a_request_belongs_to_the_organization_of_a_known_key_or_else_to_its_add
     for number in range(KEYS_REMEMBERED):
         keys.note(f"other {number}", 8)
     assert keys.owner(HEAD % KEY.encode(), "81.2.69.1") == "81.2.69.1", "memory is bounded"
-
-
-async def test_rows_are_encoded_in_parts_and_other_tasks_run_in_between():
-    others = 0
-
-    async def count() -> None:
-        nonlocal others
-        while True:
-            await trio.lowlevel.checkpoint()
-            others += 1
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(count)
-        rows = await encoded(range(5 * ROWS_AT_ONCE), lambda part: [{"number": number} for number in part])  # pyright: ignore[reportArgumentType]  any JSON will do
-        nursery.cancel_scope.cancel()
-    assert b"".join(map(bytes, rows)) == b"".join(b'{"number":%d}' % number for number in range(5 * ROWS_AT_ONCE))
-    assert others >= 2

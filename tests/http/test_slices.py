@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import trio
 
-from svc.http.slices import MAX_AT_ONCE, SLICE_S, Slice, in_slices
+from svc.kernel.work.slices import MAX_AT_ONCE, SLICE_S, Slice, in_slices
 
 
 class Clock:

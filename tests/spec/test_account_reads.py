@@ -13,14 +13,15 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from svc.features.accounts import queries as subjects
 from svc.features.accounts import routes as account_reads
 from svc.features.checks.invariants import violations
-from svc.features.erasure.accounts import EVENTS_A_STEP, erase_account
+from svc.features.erasure.accounts import erase_account
 from svc.features.retention.retention import sweep
 from svc.features.webhooks.tables import WEBHOOK_EVENTS
 from svc.identify.tables.accounts import ACCOUNT_ERASURES, VELOCITY
 from svc.identify.velocity.counts import account_digest
+from svc.kernel.store.steps import EVENT_ROWS, items_of_step
+from svc.kernel.work import slices
 from svc.world import World
 from tests.spec.commands import run_beside
 from tests.spec.responses import DRIVEN, IDENTIFY, PROGRAM, TOO_LITTLE, assert_error, assert_invalid, visit
@@ -333,8 +334,8 @@ async def test_a_list_goes_on_through_pages_that_look_at_few_events(
     live: Live, keys: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ):
     public, secret = keys
-    monkeypatch.setattr(account_reads, "EVENTS_A_PAGE", 4)
-    monkeypatch.setattr(subjects, "EVENTS_AT_ONCE", 2)
+    monkeypatch.setattr(account_reads, "MAX_EVENTS", 4)
+    monkeypatch.setattr(slices, "MAX_AT_ONCE", 2)
     for account in "xaaaaaabbbbbbyaz":
         await act(live, public, account)
         live.clock.advance(seconds=20)
@@ -567,7 +568,7 @@ async def test_the_webhooks_of_an_erased_account_do_not_name_it(tmp_path: Path):
 async def test_an_interrupted_erasure_of_an_account_is_completed_by_the_sweeper(live: Live, keys: tuple[str, str]):
     public, secret = keys
     number = live.organization.number
-    for _ in range(EVENTS_A_STEP + 5):
+    for _ in range(items_of_step(EVENT_ROWS) + 5):
         await act(live, public, "user-1")
     step = partial(erase_account, number=number, account_id="user-1")
     assert live.found.store.write_now([step]) == [False]
@@ -580,7 +581,7 @@ async def test_an_interrupted_erasure_of_an_account_is_completed_by_the_sweeper(
         assert snapshot.count(ACCOUNT_ERASURES) == 0
         assert list(violations(snapshot)) == []
     assert digests_in_rows(live, "user-1") == 0
-    assert len(live.events()) == EVENTS_A_STEP + 5
+    assert len(live.events()) == items_of_step(EVENT_ROWS) + 5
     assert "user-1" not in repr(live.contents())
 
 

@@ -20,6 +20,7 @@ from svc.http.callers import limits as audit_budget
 from svc.http.route import Route
 from svc.kernel.access.audit import AUDIT_MS, RECORDED, WITHHELD
 from svc.kernel.limits.quotas import seconds_to_midnight
+from svc.kernel.store.steps import STEP_ROWS
 from svc.kernel.values.environments import PLATFORMS
 from svc.kernel.values.ids import DAY_MS
 from tests.spec.automation import Automation, stored_keys
@@ -358,7 +359,7 @@ async def test_requests_of_sdks_and_servers_leave_no_record(live: Live):
 
 async def test_an_erasure_in_many_steps_is_one_record_with_only_the_id(live: Live, monkeypatch: pytest.MonkeyPatch):
     """Decisions 7.6: the controller can show that it was done; nothing else of the visitor is kept."""
-    monkeypatch.setattr(visitors, "EVENTS_A_STEP", 1)
+    monkeypatch.setattr(visitors, "EVENT_ROWS", STEP_ROWS)
     admin, (_, public) = Automation(live), live.issue()
     for _ in range(3):
         visitor_id = (await visit(live, public)).json()["visitor_id"]

@@ -20,6 +20,7 @@ import trio
 from svc.cli import program
 from svc.features.erasure import visitors
 from svc.kernel.access.audit import WITHHELD
+from svc.kernel.store.steps import STEP_ROWS
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 from tests.spec.automation import Automation
@@ -270,7 +271,7 @@ def test_a_record_contains_the_requested_values_and_the_target(scene: Scene):
 
 def test_an_erasure_in_many_steps_is_one_record_with_only_the_id(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     """Decisions 7.6: as over HTTP."""
-    monkeypatch.setattr(visitors, "EVENTS_A_STEP", 1)
+    monkeypatch.setattr(visitors, "EVENT_ROWS", STEP_ROWS)
     visitor_id, before = scene.visitor(visits=3), scene.records()
     assert scene.run("visitor", "erase", scene.org, visitor_id, "--yes").status == 0
     erased, *others = scene.records()

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from svc.features.billing import console_routes as endpoints
 from svc.features.billing.settler import settle_all
+from svc.http import listing
 from svc.kernel.access.audit import Actor, AuditRecord
 from svc.kernel.access.tables import AUDIT
 from svc.kernel.tenants import ledger_jobs as ledger
+from svc.kernel.work import slices
 from tests.spec.automation import Automation
 from tests.spec.console import Console
 from tests.spec.responses import TOO_LITTLE, assert_invalid, visit
@@ -197,8 +198,8 @@ async def test_a_filter_finds_its_changes_among_all_others(live: Live, monkeypat
     """By id or name of who made them, and by what was done; also where a page looks at few of them."""
     one, other, console = Automation(live), Automation(live), Console(live)
     ids = [await changed(automation, 30) for automation in (one, other, one)]
-    monkeypatch.setattr(endpoints, "RECORDS_AT_ONCE", 4)
-    monkeypatch.setattr(endpoints, "RECORDS_A_PAGE", 8)
+    monkeypatch.setattr(slices, "MAX_AT_ONCE", 4)
+    monkeypatch.setattr(listing, "MAX_LOOKED_AT", 8)
     for automation, expected in ((one, ids[2] + ids[0]), (other, ids[1])):
         found = await pages(console, actor=automation.key.id, action="issueSdkKey")
         assert [record["id"] for page in found for record in page] == expected

@@ -11,7 +11,7 @@ import pytest
 
 from svc.features.exports import console_routes as export
 from svc.features.exports.lines import FILE_COLUMNS
-from svc.http import slices
+from svc.kernel.work import slices
 from tests.spec.console import Console
 from tests.spec.responses import HEADLESS, assert_error, assert_invalid
 from tests.spec.test_account_reads import act
@@ -67,7 +67,6 @@ async def test_a_file_keeps_to_the_filters_and_the_window(live: Live, query: dic
 
 
 async def test_a_file_is_complete_however_its_events_lie_in_the_index(live: Live, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(export, "POSITIONS_AT_ONCE", 2)
     monkeypatch.setattr(slices, "MAX_AT_ONCE", 1)
     await busy(live, 7)
     console = Console(live)
@@ -108,7 +107,7 @@ async def test_only_events_of_the_organization_are_exported(live: Live):
 
 
 async def test_the_entries_of_a_list_are_exported_as_they_are_imported(live: Live, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(export, "ENTRIES_AT_ONCE", 2)
+    monkeypatch.setattr(slices, "MAX_AT_ONCE", 2)
     console = Console(live)
     lists = (await console.seen(f"/management/organizations/{live.organization.id}/lists"))["lists"]
     accounts = next(one for one in lists if one["name"] == "blocked_accounts")

@@ -10,7 +10,7 @@ import trio
 
 from svc.features.erasure import organizations as removal
 from svc.features.weights import preview_routes as preview
-from svc.http import slices
+from svc.kernel.work import slices
 from tests.spec.automation import Automation
 from tests.spec.console import Console
 from tests.spec.responses import DRIVEN, HEADLESS, PROGRAM, assert_error, nothing_stored, visit

@@ -12,10 +12,10 @@ from uuid import UUID
 import pytest
 import trio
 
-from svc.features.events import routes as events
 from svc.features.events.live import EVENTS_HELD, MAX_VIEWERS, LiveHub
 from svc.features.events.stream_routes import HEARTBEAT_S, MAX_RESUMED
 from svc.identify.events.listing import EVERYTHING
+from svc.kernel.work import slices
 from tests.spec.console_browser import API, SESSION, Browser, signed_in
 from tests.spec.people import came_in
 from tests.spec.responses import DRIVEN, assert_error, visit
@@ -158,7 +158,7 @@ async def test_a_returning_viewer_gets_missed_events_once_and_in_order(live: Liv
 async def test_of_missed_events_the_newest_are_sent_and_the_rest_is_counted(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(events, "KEYS_AT_ONCE", 40)  # so that others have their turn in between
+    monkeypatch.setattr(slices, "MAX_AT_ONCE", 40)  # so that others have their turn in between
     _, key = live.issue(environment="development")
     first = (await visit(live, key)).json()["request_id"]
     for _ in range(MAX_RESUMED + 3):

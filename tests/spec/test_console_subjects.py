@@ -9,6 +9,7 @@ import pytest
 
 from svc.features.accounts import console_routes as subjects
 from svc.features.accounts import link_routes as links
+from svc.kernel.work import slices
 from tests.spec.console import NOBODY, UNKNOWN, Console
 from tests.spec.responses import HEADLESS, TOO_LITTLE, assert_error, assert_invalid
 from tests.spec.test_account_reads import act
@@ -80,25 +81,17 @@ async def test_a_list_is_sorted_by_a_count(live: Live, public: str, path: str, n
     assert limited[name] == rows[:1]
 
 
-async def test_pages_of_a_sorted_list_follow_one_another(live: Live, public: str):
+async def test_a_sorted_list_ends_after_its_first_ones(live: Live, public: str):
+    """It says how many there are, and has no cursor; nor does one of another order lead on."""
     await shop(live, public)
     console = Console(live)
     whole = await console.seen("/seen-accounts", sort="events")
-    ids: list[str] = []
-    query: dict[str, str] = {}
-    while True:
-        page = await console.seen("/seen-accounts", sort="events", limit=1, **query)
-        ids += [row["account_id"] for row in page["accounts"]]
-        assert page["looked_at"] == whole["looked_at"]
-        if "next_cursor" not in page:
-            break
-        query = {"cursor": page["next_cursor"]}
-        await came(live, public, f"later-{len(ids)}", 5 + len(ids))
-    assert ids == [row["account_id"] for row in whole["accounts"]], "anybody who came meanwhile is on no page"
-    other = await console.get("/seen-accounts", environment="production", sort="visitors", **query)
-    assert_invalid(other, "cursor", "invalid_cursor", location="query")
-    other = await console.get("/seen-visitors", environment="production", sort="events", **query)
-    assert_invalid(other, "cursor", "invalid_cursor", location="query")
+    first = await console.seen("/seen-accounts", sort="events", limit=1)
+    assert first == {"accounts": whole["accounts"][:1], "looked_at": whole["looked_at"]}
+    assert whole["looked_at"]["subjects"] == len(whole["accounts"]) == 4
+    cursor = (await console.seen("/seen-accounts", limit=1))["next_cursor"]
+    refused = await console.get("/seen-accounts", sort="events", environment="production", cursor=cursor)
+    assert_invalid(refused, "cursor", "invalid_cursor", location="query")
 
 
 async def test_a_list_is_sorted_by_the_last_score(live: Live, public: str):
@@ -113,7 +106,7 @@ async def test_a_list_is_sorted_by_the_last_score(live: Live, public: str):
 
 async def test_a_sorted_list_says_how_far_it_looked(live: Live, public: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(subjects, "EVENTS_SORTED", 2)
-    monkeypatch.setattr(subjects.subjects, "EVENTS_AT_ONCE", 2)
+    monkeypatch.setattr(slices, "MAX_AT_ONCE", 2)
     for device in range(1, 5):
         await came(live, public, f"user-{device}", device)
     seen = await Console(live).seen("/seen-accounts", sort="events")

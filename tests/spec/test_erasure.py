@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from svc.features.checks.invariants import violations
-from svc.features.erasure.visitors import EVENTS_A_STEP, erase_visitor
+from svc.features.erasure.visitors import erase_visitor
 from svc.features.retention.retention import sweep
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.features.webhooks.tables import DELIVERIES, WEBHOOK_EVENTS
@@ -25,6 +25,7 @@ from svc.identify.tables.visitors import (
     REPORT_FINGERPRINTS,
     VISITOR_HISTORY,
 )
+from svc.kernel.store.steps import EVENT_ROWS, items_of_step
 from svc.kernel.tenants.tables import LEDGER
 from tests.spec.automation import Automation
 from tests.spec.commands import Run, run_beside
@@ -223,12 +224,12 @@ async def test_only_an_admin_of_the_organization_can_erase_a_visitor(live: Live)
 async def test_an_interrupted_erasure_is_completed_by_the_sweeper(live: Live):
     """One step is one commit: what a crash leaves is whole, is added to by nobody, and is erased at the next sweep."""
     public, number = live.issue()[1], live.organization.number
-    visits = 2 * EVENTS_A_STEP + 5
+    visits = 2 * items_of_step(EVENT_ROWS) + 5
     for _ in range(visits):
         visitor_id = (await identified(live, public, marked("a")))["visitor_id"]
     step = partial(erase_visitor, number=number, visitor_id=visitor_id, now_ms=live.clock.now_ms)
     assert live.found.store.write_now([step]) == [False]
-    assert len(live.events()) == visits - EVENTS_A_STEP
+    assert len(live.events()) == visits - items_of_step(EVENT_ROWS)
     assert (await identified(live, public, marked("a")))["visitor_id"] != visitor_id
     with live.found.store.read() as snapshot:
         assert list(violations(snapshot)) == []
@@ -243,7 +244,7 @@ async def test_an_interrupted_erasure_is_completed_by_the_sweeper(live: Live):
 async def test_a_visitor_with_many_events_is_erased_before_the_response(live: Live):
     """Decisions 7.6: in several commits, of which the caller sees nothing."""
     admin, (_, public) = Automation(live), live.issue()
-    for _ in range(2 * EVENTS_A_STEP + 5):
+    for _ in range(2 * items_of_step(EVENT_ROWS) + 5):
         answer = await identified(live, public, marked("a"))
     commits = live.found.store.statistics().commits
     assert (await admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204

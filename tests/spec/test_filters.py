@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from svc.features.checks.invariants import violations
-from svc.features.events import routes as events
+from svc.identify.queries import events
 from svc.identify.records import RETENTION_MS
 from svc.identify.tables.events import HOURS
 from svc.kernel.values.timestamps import timestamp
+from svc.kernel.work import slices
 from tests.spec.automation import Automation
 from tests.spec.responses import DRIVEN, assert_error, assert_invalid, visit
 from tests.spec.test_events import HOUR_MS, get, listed, secret_key, visits
@@ -120,7 +121,8 @@ async def test_a_search_finds_the_same_however_few_keys_it_scans_per_turn(
     """A page that ends with its turn may lead to an empty one."""
     made, secret = await visits(live, 5, tag="cart"), secret_key(live)
     await visits(live, 3, tag="other")
-    monkeypatch.setattr(events, "KEYS_AT_ONCE", at_once)
+    monkeypatch.setattr(events, "KEYS_OF_A_LOOK", at_once)
+    monkeypatch.setattr(slices, "MAX_AT_ONCE", at_once)
     for query in ({"tag": "cart"}, {"tag": "cart", "kind": "human"}, {"tag": "cart", "level": "low"}):
         pages = await follow(live, secret, limit=2, **query)
         assert [page for page in pages if page] == [made[:2:-1], made[2:0:-1], made[:1]]

@@ -14,11 +14,12 @@ import pytest
 
 from svc.features.checks.invariants import violations
 from svc.features.lists import jobs as transactions
-from svc.features.lists.jobs import ENTRIES_A_STEP, NewEntry
+from svc.features.lists.jobs import ROWS_OF_AN_ENTRY, NewEntry
 from svc.features.lists.lists import FIRST_LISTS, MAX_AT_ONCE, MAX_ENTRIES
 from svc.features.lists.queries import contains, list_names, named_list
 from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
 from svc.features.retention.retention import sweep
+from svc.kernel.store.steps import items_of_step
 from tests.spec.automation import Automation
 from tests.spec.commands import Run, run_beside
 from tests.spec.responses import assert_error, assert_invalid, visit
@@ -537,7 +538,7 @@ async def test_an_organization_has_at_most_100_000_living_entries(
 @pytest.mark.slow(0.5)
 async def test_entries_of_a_list_whose_deletion_was_interrupted_are_deleted_by_retention(live: Live, admin: Automation):
     made, number = await create(admin), live.organization.number
-    await add(admin, made, *(f"user-{at}" for at in range(ENTRIES_A_STEP)))
+    await add(admin, made, *(f"user-{at}" for at in range(items_of_step(ROWS_OF_AN_ENTRY))))
     await add(admin, made, "x", "y", expires_at=TOMORROW)
     begin = partial(transactions.delete_list, number=number, list_id=made)
     assert live.found.store.write_now([begin]) == [False]

@@ -13,10 +13,10 @@ import trio
 import trio.testing
 
 from svc.command.output import CommandError
-from svc.features.keys.routes import KEYS_AT_ONCE
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.access.tables import KEYS
 from svc.kernel.tenants import queries as lookups
+from svc.kernel.work.slices import MAX_AT_ONCE
 from tests.spec.automation import MANAGEMENT, Automation, stored_keys
 from tests.spec.responses import BROWSER, assert_error, assert_invalid, nothing_stored, visit
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service
@@ -553,10 +553,10 @@ async def test_a_list_is_read_in_bounded_steps_and_is_complete(live: Live, path:
     """Decisions 2.5: a page reads no key far beyond its last one."""
     automation = Automation(live)
     wanted, other = ("secret", "proxy") if path == SDK else ("proxy", "secret")
-    for number in range(3 * KEYS_AT_ONCE):
+    for number in range(3 * MAX_AT_ONCE):
         live.clock.advance(seconds=0.001)
         live.issue(wanted if number % 3 else other, name=f"{number}")
-    names = [f"{number}" for number in range(3 * KEYS_AT_ONCE) if number % 3]
+    names = [f"{number}" for number in range(3 * MAX_AT_ONCE) if number % 3]
     assert [row["name"] for row in await listed(automation, path)] == names
     read: list[ApiKey] = []
     scan_keys = lookups.scan_keys
@@ -572,7 +572,7 @@ async def test_a_list_is_read_in_bounded_steps_and_is_complete(live: Live, path:
         page = (await automation("GET", f"{path}?limit={limit}")).json()
         assert [row["name"] for row in page[LIST_OF[path]]] == names[:limit]
         assert ("next_cursor" in page) == (limit < len(names))
-        assert len(read) <= limit * 3 // 2 + 2 * KEYS_AT_ONCE
+        assert len(read) <= limit * 3 // 2 + 2 * MAX_AT_ONCE
 
 
 @PATHS

@@ -13,7 +13,7 @@ import trio.testing
 
 from bench.retention import Months
 from svc.features.checks.invariants import violations
-from svc.features.contracts.cleanup import EVENTS_A_STEP, ROWS_A_STEP, Sweep
+from svc.features.contracts.cleanup import ROWS_OF_ONE, Sweep
 from svc.features.organizations.jobs import create_organization
 from svc.features.retention import retention
 from svc.features.retention.jobs import expired_by_key, passes, stale_accounts
@@ -56,6 +56,7 @@ from svc.identify.tables.weights import WEIGHTS
 from svc.kernel.access.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.steps import EVENT_ROWS, items_of_step
 from svc.kernel.tenants.queries import keys_of
 from svc.kernel.tenants.tables import LEDGER
 from svc.kernel.values.ids import DAY_MS
@@ -284,7 +285,7 @@ async def test_a_cleanup_step_is_bounded(live: Live):
     number, now_ms = live.organization.number, EPOCH_MS + DAY_MS
 
     def many(transaction: Transaction) -> None:
-        for row in range(3 * ROWS_A_STEP):
+        for row in range(3 * items_of_step(ROWS_OF_ONE)):
             issue_challenge(transaction, number, "key_x", row.to_bytes(32), EPOCH_MS)
 
     live.found.store.write_now([many])
@@ -297,14 +298,14 @@ async def test_a_cleanup_step_is_bounded(live: Live):
         assert not isinstance(step, Exception)
         resume = step.resume
         left += counts(live, CHALLENGES)
-    assert left == [2 * ROWS_A_STEP, ROWS_A_STEP, 0, 0]
+    assert left == [2 * items_of_step(ROWS_OF_ONE), items_of_step(ROWS_OF_ONE), 0, 0]
 
 
 @pytest.mark.slow
 async def test_identifications_continue_while_a_backlog_is_deleted(live: Live):
     """The sweeper yields between two steps; what it deletes and what is written meanwhile do not meet."""
     _, public = live.issue()
-    for device in range(2 * EVENTS_A_STEP + 1):
+    for device in range(2 * items_of_step(EVENT_ROWS) + 1):
         await identified(live, public, report(device))
     live.clock.now_ms = EPOCH_MS + RETENTION_MS + 1
     async with trio.open_nursery() as nursery:

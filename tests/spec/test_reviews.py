@@ -10,9 +10,9 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from svc.features.reviews.jobs import MAX_ROWS_A_STEP
 from svc.features.reviews.tables import NOTES, OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
 from svc.features.webhooks.tables import WEBHOOK_EVENTS
+from svc.kernel.store.steps import STEP_ROWS
 from tests.spec.automation import Automation
 from tests.spec.people import add_member, came_in
 from tests.spec.responses import assert_error
@@ -336,13 +336,13 @@ async def test_the_erasure_of_a_visitor_deletes_its_reviews_and_what_webhooks_wo
 async def test_an_account_with_more_reviews_than_a_step_takes_is_erased_when_the_response_comes(shop: Shop):
     """14.4, 11.6: a rule opens the next review once one is closed."""
     await shop.review_all()
-    for _ in range(MAX_ROWS_A_STEP // 3):
+    for _ in range(STEP_ROWS // 6):
         await shop.visit("user/1")
         (review,) = await shop.reviews("?state=open")
         assert (await shop.close(review, label="fraud")).status_code == 200
     assert (await shop.admin("DELETE", "/accounts/user%2F1")).status_code == 204
     assert "user/1" not in repr({name: rows for name, rows in shop.live.contents().items() if name != "audit"})
-    assert len(await shop.reviews("?state=closed&limit=200")) == MAX_ROWS_A_STEP // 3
+    assert len(await shop.reviews("?state=closed&limit=200")) == STEP_ROWS // 6
     assert faults(shop.live) == []
 
 

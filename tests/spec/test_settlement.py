@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.features.billing.jobs import LINES_A_STEP, block_overdue, due_day, settle
+from svc.features.billing.jobs import block_overdue, due_day, settle
 from svc.features.billing.settler import settle_all
 from svc.features.checks.invariants import violations
 from svc.features.organizations.jobs import Author
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.features.webhooks.tables import WEBHOOK_EVENTS
+from svc.kernel.store.steps import STEP_LOOKS
 from svc.kernel.tenants.billing import OVERDUE_MS, Settlement, Usage
 from svc.kernel.tenants.ledger_jobs import add_credit
 from svc.kernel.tenants.tables import BILLING_CHANGES, ORGANIZATIONS, SETTLEMENTS
@@ -156,11 +157,11 @@ async def test_an_interrupted_settlement_is_made_once(live: Live):
 @pytest.mark.slow
 async def test_a_day_with_more_lines_than_one_step_is_read_completely(live: Live):
     _, secret = live.issue(environment="production")
-    for _ in range(LINES_A_STEP + 1):
+    for _ in range(STEP_LOOKS + 1):
         await visit(live, secret, TOO_LITTLE)
     live.clock.now_ms = MIDNIGHT_MS + 300_000
     await settle_all(live.found.store, live.world, live.service.relay.due)
-    count = LINES_A_STEP + 1
+    count = STEP_LOOKS + 1
     assert settlements(live) == {FIRST_DAY: (0, count, 0, 500 * count, 10_000_000 - 500 * count)}
 
 

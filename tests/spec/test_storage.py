@@ -15,6 +15,7 @@ from svc.features.retention.retention import sweep
 from svc.features.tables import TABLES
 from svc.identify.tables.events import DOCUMENTS, EVENTS
 from svc.identify.tables.visitors import REPORT_FINGERPRINTS
+from svc.kernel.store.steps import EVENT_ROWS, items_of_step
 from svc.kernel.tenants.holding_jobs import holding
 from svc.kernel.tenants.tables import HOLDINGS
 from tests.spec.automation import Automation
@@ -163,7 +164,7 @@ async def test_documents_are_dropped_in_steps_and_the_events_stay(live: Live):
         steps += store.write_now([partial(removal.drop_documents, number=number, beyond=beyond)])
         with store.read() as snapshot:
             assert list(violations(snapshot)) == []
-    assert steps == [removal.DOCUMENTS_A_STEP, 40 - removal.DOCUMENTS_A_STEP, 0]
+    assert steps == [items_of_step(EVENT_ROWS), 40 - items_of_step(EVENT_ROWS), 0]
     shown = await detail(live, made[0]["request_id"], "production")
     assert (shown["has_document"], shown["document"]) == (False, None)
     assert (await detail(live, later["request_id"], "production"))["has_document"]

@@ -16,8 +16,9 @@ import trio
 import trio.testing
 import trustme
 
-from svc.features.webhooks import routes
 from svc.features.webhooks.records import Attempted
+from svc.http import listing
+from svc.kernel.work import slices
 from tests.spec.automation import Automation
 from tests.spec.responses import assert_error, assert_invalid, assert_request_id, nothing_stored
 from tests.spec.subscriber import COMPLETED, GONE, HOOKS, URL, Subscriber, subscribing
@@ -437,13 +438,13 @@ async def test_attempts_are_filtered_by_endpoint(
     hooks: Subscriber, monkeypatch: pytest.MonkeyPatch, at_once: int, a_page: int
 ):
     """Also where a page looks at few attempts, and after the endpoint was deleted."""
-    monkeypatch.setattr(routes, "ATTEMPTS_AT_ONCE", at_once)
-    monkeypatch.setattr(routes, "ATTEMPTS_A_PAGE", a_page)
     one, _ = await hooks.create()
     await hooks.happen(3)
     two, _ = await hooks.create(url=OTHER_URL)
     await hooks.happen(2)
     everything = await hooks.deliveries()
+    monkeypatch.setattr(slices, "MAX_AT_ONCE", at_once)
+    monkeypatch.setattr(listing, "MAX_LOOKED_AT", a_page)
     await hooks("DELETE", f"/webhooks/{one}")
     for endpoint, count in ((one, 5), (two, 2), ("whk_" + "0" * 20, 0)):
         wanted = [attempt["id"] for attempt in everything if attempt["endpoint_id"] == endpoint]

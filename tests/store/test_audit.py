@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from svc.features.audit.queries import Sought, newest
-from svc.features.contracts.cleanup import ROWS_A_STEP
+from svc.features.contracts.cleanup import ROWS_OF_ONE
 from svc.features.organizations.jobs import create_organization
 from svc.features.retention.jobs import expired_by_key
 from svc.kernel.access.audit import AUDIT_MS, Actor, AuditRecord
@@ -23,6 +23,7 @@ from svc.kernel.access.tables import AUDIT
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.schema.codec import Record
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.steps import items_of_step
 from svc.kernel.store.store import Store
 from svc.kernel.tenants.tables import PAST_DUE
 from svc.kernel.values.ids import first_id
@@ -128,7 +129,7 @@ def test_only_expired_records_are_deleted_and_in_bounded_steps(store: Store):
     kept = [put(store, EPOCH_MS + 1), put(store, EPOCH_MS), put(store, EPOCH_MS - 1, organization=2)]
 
     def many(transaction: Transaction) -> None:
-        for _ in range(ROWS_A_STEP + 1):
+        for _ in range(items_of_step(ROWS_OF_ONE) + 1):
             audited(lambda _: None, made_at(EPOCH_MS - 1), lambda _: RECORD)(transaction)
 
     store.write_now([many])

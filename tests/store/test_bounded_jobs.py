@@ -14,10 +14,12 @@ import trio
 from trio.testing import MockClock
 
 from svc.features.erasure.accounts import continue_account_erasure, erase_account
+from svc.features.erasure.organizations import before, drop_documents
 from svc.features.erasure.visitors import continue_erasure, erase_visitor
 from svc.features.events.change_jobs import change_event
+from svc.features.labels.jobs import LabelChange, label_request
 from svc.features.labels.tables import OUTCOMES
-from svc.features.lists.jobs import NewEntry, add_entries, create_list
+from svc.features.lists.jobs import ROWS_OF_AN_ENTRY, NewEntry, add_entries, create_list
 from svc.features.lists.tables import LIST_ENTRIES
 from svc.features.retention.retention import Progress, sweep
 from svc.features.reviews.jobs import Closing, close_review, open_review
@@ -29,11 +31,12 @@ from svc.identify.model import RequestFacts, Subject
 from svc.identify.recording.velocity import MAX_COMPARED, MAX_SHARED
 from svc.identify.records import Idempotency
 from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
-from svc.identify.tables.events import EVENTS, IDEMPOTENCY
+from svc.identify.tables.events import DOCUMENTS, EVENTS, IDEMPOTENCY
 from svc.identify.tables.visitors import DELETED_VISITORS, VISITORS
 from svc.identify.velocity.counts import SUBJECTS, account_digest
 from svc.kernel.store.lmdb.transaction import LmdbWriter
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.steps import EVENT_ROWS, STEP_ROWS, items_of_step
 from svc.kernel.store.store import Store
 from svc.kernel.values.ids import first_id
 from svc.kernel.values.refusals import Refusal
@@ -42,8 +45,6 @@ from tests.store.test_identification_bounds import Counted
 from tests.support.effort import effort
 from tests.support.live import report
 from tests.support.outbox import outbox_world
-
-MAX_ROWS = 500
 
 
 def with_reviews(shop: Shop, count: int, *, notify: bool) -> None:
@@ -94,7 +95,7 @@ def test_the_erasure_of_somebody_with_many_reviews_takes_steps(tmp_path: Path, s
         steps, before, ended = 0, shop.everything(), world.do(begin)
         while True:
             after = shop.everything()
-            assert changed(before, after) <= MAX_ROWS
+            assert changed(before, after) <= STEP_ROWS
             assert world.violations() == []
             steps += 1
             if ended:
@@ -124,7 +125,7 @@ def test_a_step_of_the_erasure_of_a_visitor_has_few_rows_no_matter_who_waits_for
         ended = world.do(partial(erase_visitor, number=shop.number, visitor_id=visitor_id, now_ms=EPOCH_MS))
         while not ended:
             after = shop.everything()
-            assert changed(before, after) <= MAX_ROWS
+            assert changed(before, after) <= STEP_ROWS
             before, ended = after, world.do(partial(continue_erasure, number=shop.number, raw_id=visitor_id.encode()))
         assert shop.rows(EVENTS) == shop.rows(DELIVERIES) == []
 
@@ -206,7 +207,7 @@ class Commits:
 
     def assert_bounded(self) -> None:
         largest = max(self.each, key=Counter.total)
-        assert largest.total() <= MAX_ROWS, largest
+        assert largest.total() <= STEP_ROWS, largest
         self.each.clear()
 
 
@@ -269,3 +270,44 @@ async def test_no_commit_of_retention_or_of_a_removal_has_many_rows(
         commits.assert_bounded()
         assert shop.rows(DELETED_VISITORS) == shop.rows(LIST_ENTRIES) == shop.rows(EVENTS) == []
         assert world.violations() == [], world.violations()[:3]
+
+
+@pytest.mark.slow
+def test_imports_and_changes_of_many_rows_are_small_commits_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Of as many items as the budget gives each: labels, entries that replace others while many have expired, archived
+    reports, and notes out of which an id is taken.
+    """
+    with outbox_world(tmp_path) as world:
+        shop, later_ms = Shop(world), EPOCH_MS + 3 * DAY_MS
+        large(shop)
+        number = shop.number
+        with world.store.read() as snapshot:
+            ids = [raw_id for (_, raw_id), _ in snapshot.scan(EVENTS, number)]
+        commits = Commits(world.store, monkeypatch)
+
+        def labels(transaction: Transaction, some: list[bytes]) -> None:
+            for raw_id in some:
+                labeled = label_request(transaction, number, raw_id, LabelChange("fraud", "said"), EPOCH_MS + DAY_MS)
+                assert not isinstance(labeled, Refusal), labeled
+
+        most = items_of_step(EVENT_ROWS)
+        for start in range(0, len(ids), most):
+            world.do(partial(labels, some=ids[start : start + most]))
+        commits.assert_bounded()
+        most = items_of_step(3 * ROWS_OF_AN_ENTRY)
+        for start in range(0, MANY // 2, most):
+            entries = [NewEntry(f"tag-{at}", "of user-7", later_ms + DAY_MS) for at in range(start, start + most)]
+            added = world.do(partial(add_entries, number=number, list_id=LIST, entries=entries, now_ms=later_ms))
+            assert not isinstance(added, Refusal), added
+        commits.assert_bounded()
+        step = partial(erase_account, number=number, account_id="user-7")
+        while not world.do(step):
+            step = partial(continue_account_erasure, number=number, digest=account_digest(number, "user-7"))
+        commits.assert_bounded()
+        assert "user-7'" not in repr(shop.rows(LIST_ENTRIES))
+        while world.do(partial(drop_documents, number=number, beyond=before(later_ms))):
+            pass
+        commits.assert_bounded()
+        assert shop.rows(DOCUMENTS) == []
+        assert shop.rows(DOCUMENTS) == []
+        world.do(lambda transaction: transaction.clear(IDEMPOTENCY))  # of which each names the same request

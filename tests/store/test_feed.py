@@ -35,6 +35,7 @@ from svc.identify.records import Event
 from svc.identify.tables.events import EVENTS, FEED_CLOSED, LATE_EVENTS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
+from svc.world import World
 from tests.store.test_event_index import SMALLER, indexed
 from tests.store.test_events import count_again, event, filled_store, record
 from tests.store.test_filters import some_filters
@@ -64,7 +65,7 @@ class Consumer:
             return [(at, match.request_id) for at, match in await self.store.query(reading)]
 
         feed = Feed(self.after, self.filters, self.limit, 0)
-        page = await FeedPages(self.store, SCOPE, close_to).page(feed, now_ms, read)
+        page = await FeedPages(World.real(), self.store, SCOPE, close_to).page(feed, now_ms, read)
         assert len(page.rows) <= self.limit
         assert page.behind >= self.after
         assert all(self.after < at <= page.behind for at, _ in page.rows)
@@ -88,8 +89,8 @@ class Machine(RuleBasedStateMachine):
         for name, value in SMALLER.items():
             self.patch.setattr(indexing, name, value)
         self.chance = random.Random(seed)
-        self.patch.setattr(feed_pages, "KEYS_AT_ONCE", self.chance.choice((3, 20, 250)))
-        self.patch.setattr(feed_pages, "MAX_KEYS", 60)
+        self.patch.setattr(feeds, "KEYS_OF_A_LOOK", self.chance.choice((3, 20, 250)))
+        self.patch.setattr(feed_pages, "MAX_LOOKS", 3)
         self.folder = TemporaryDirectory()
         self.opened = filled_store(Path(self.folder.name))
         self.store: Store = self.opened.__enter__()

@@ -13,11 +13,12 @@ from uuid import UUID
 import pytest
 
 from svc.features.billing import jobs as settlement
-from svc.features.billing.jobs import LINES_A_STEP, AccountStatement, DueDay, LinePosition, SettlementStep, StatementDay
+from svc.features.billing.jobs import AccountStatement, DueDay, LinePosition, SettlementStep, StatementDay
 from svc.features.organizations import jobs as organizations
 from svc.features.organizations.jobs import Author
 from svc.identify.records import RetentionPass
 from svc.identify.tables.visitors import RETENTION_PASSES
+from svc.kernel.store.steps import STEP_LOOKS
 from svc.kernel.tenants import ledger_jobs as ledger
 from svc.kernel.tenants.billing import BILLING_STATUSES, TRANSITIONS, BillingChange, LedgerEntry, Usage
 from svc.kernel.tenants.organization import Organization
@@ -143,12 +144,12 @@ def test_a_clock_that_is_behind_does_not_shorten_the_term_of_payment(books: Book
 
 
 def test_a_step_has_a_bounded_number_of_lines_and_returns_where_to_continue(books: Books):
-    books.visits(*range(EPOCH_MS, EPOCH_MS + LINES_A_STEP))
+    books.visits(*range(EPOCH_MS, EPOCH_MS + STEP_LOOKS))
     due = books.due_day(EPOCH_MS + 2 * DAY_MS)
     assert due is not None
-    whole = Usage(identifiable=LINES_A_STEP, charged_micros=3_000 * LINES_A_STEP)
+    whole = Usage(identifiable=STEP_LOOKS, charged_micros=3_000 * STEP_LOOKS)
     assert books.usage(due) == SettlementStep(whole, None)
-    last = EPOCH_MS + LINES_A_STEP
+    last = EPOCH_MS + STEP_LOOKS
     books.visits(last, EPOCH_MS + DAY_MS)
     assert books.usage(due) == SettlementStep(whole, LinePosition(None, first_id(last)))
     rest = books.usage(due, LinePosition(None, first_id(last)))
@@ -162,9 +163,9 @@ def test_what_comes_after_a_day_was_closed_counts_for_the_next(books: Books):
     due = books.due_day(EPOCH_MS + 2 * DAY_MS)
     assert due is not None
     assert books.settle(due, books.usage(due).usage)
-    late = range(EPOCH_MS + 2, EPOCH_MS + 2 + LINES_A_STEP)
+    late = range(EPOCH_MS + 2, EPOCH_MS + 2 + STEP_LOOKS)
     books.visits(*late)
-    books.credit(70, EPOCH_MS + 2 + LINES_A_STEP)
+    books.credit(70, EPOCH_MS + 2 + STEP_LOOKS)
     books.visits(EPOCH_MS + DAY_MS, price=500)
     later = books.due_day(EPOCH_MS + 3 * DAY_MS)
     assert later == DueDay(FIRST_DAY + 1, FIRST_DAY + 1, 7_000)
@@ -172,7 +173,7 @@ def test_what_comes_after_a_day_was_closed_counts_for_the_next(books: Books):
     rest = books.usage(later, first.resume)
     assert rest.resume is None
     usage = first.usage + rest.usage
-    assert usage == Usage(LINES_A_STEP, 1, 0, 3_000 * LINES_A_STEP + 500, 70)
+    assert usage == Usage(STEP_LOOKS, 1, 0, 3_000 * STEP_LOOKS + 500, 70)
     assert books.settle(later, usage)
     days = {day.day: day.usage for day in books.statement(FIRST_DAY, FIRST_DAY + 2).days}
     assert days == {

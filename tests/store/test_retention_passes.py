@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from svc.features.organizations.jobs import create_organization
-from svc.features.retention.jobs import BLOCKS_INTERVAL_MS, LOOKS_A_STEP, PASS_INTERVAL_MS
+from svc.features.retention.jobs import BLOCKS_INTERVAL_MS, PASS_INTERVAL_MS, VISITORS_OF_A_LOOK
 from svc.features.retention.retention import sweep
 from svc.features.tables import TABLES
 from svc.identify.matching import Visitor
@@ -34,7 +34,7 @@ from svc.kernel.values.ids import DAY_MS
 from tests.support.counted_store import CountedStore
 from tests.support.worlds import EPOCH_MS, inline, seeded_entropy
 
-VISITORS_MADE = 6 * LOOKS_A_STEP
+VISITORS_MADE = 6 * VISITORS_OF_A_LOOK
 DAYS = 100
 """Of `visitor_retention_days`."""
 
@@ -113,7 +113,7 @@ def many(store: Store, now_ms: int) -> None:
     def put(transaction: Transaction) -> None:
         for number in range(1, VISITORS_MADE + 1):
             put_visitor(transaction, number, now_ms)
-        for key in range(2 * LOOKS_A_STEP):
+        for key in range(2 * VISITORS_OF_A_LOOK):
             transaction.put(IDEMPOTENCY, (1, now_ms.to_bytes(6) + key.to_bytes(10)), Idempotency(b"r" * 16, now_ms))
 
     assert store.write_now([put]) == [None]
@@ -134,7 +134,7 @@ def test_the_next_pass_reads_one_row_for_each_range_of_visitors(tmp_path: Path):
     with new_store(tmp_path) as store:
         many(store, EPOCH_MS)
         swept(store, EPOCH_MS)
-        first_new = VISITORS_MADE + 10 * LOOKS_A_STEP
+        first_new = VISITORS_MADE + 10 * VISITORS_OF_A_LOOK
         later_ms = EPOCH_MS + DAY_MS // 2
 
         def visits(transaction: Transaction) -> None:
@@ -146,7 +146,7 @@ def test_the_next_pass_reads_one_row_for_each_range_of_visitors(tmp_path: Path):
         rows = swept(store, later_ms)
         new_ranges = 11
         assert rows[VISITORS.name] < 20 + new_ranges  # and the first one behind a range
-        assert rows[LAST_LOOKS.name] == VISITORS_MADE // LOOKS_A_STEP + 1
+        assert rows[LAST_LOOKS.name] == VISITORS_MADE // VISITORS_OF_A_LOOK + 1
         assert rows[IDEMPOTENCY.name] <= 1
         rows = swept(store, later_ms + PASS_INTERVAL_MS)
         assert rows[VISITORS.name] == 0
@@ -176,7 +176,7 @@ def test_a_pass_that_was_interrupted_is_made_again_and_reads_on(tmp_path: Path):
         first = swept(store, EPOCH_MS, crash_after=steps)
         assert first[VISITORS.name] < VISITORS_MADE
         second = swept(store, EPOCH_MS + 1)
-        assert first[VISITORS.name] + second[VISITORS.name] <= VISITORS_MADE + 2 * LOOKS_A_STEP
+        assert first[VISITORS.name] + second[VISITORS.name] <= VISITORS_MADE + 2 * VISITORS_OF_A_LOOK
         assert swept(store, EPOCH_MS + 2)[VISITORS.name] == 0
 
 

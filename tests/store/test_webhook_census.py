@@ -11,7 +11,8 @@ from svc.features.webhooks.queues import OUTAGE_FAILURES
 from svc.features.webhooks.records import Health
 from svc.features.webhooks.tables import ENDPOINT_HEALTH, ENDPOINTS
 from svc.kernel.values.partitions import EndpointKey
-from svc.serve.metrics.usage import ENDPOINTS_A_STEP, count_usage
+from svc.kernel.work.slices import MAX_AT_ONCE
+from svc.serve.metrics.usage import count_usage
 from tests.support.outbox import OutboxWorld, outbox_world
 
 URL = "https://receiver.example/"
@@ -75,10 +76,10 @@ async def test_a_census_counts_by_status_and_keeps_the_oldest_due(tmp_path: Path
         world.enqueue(number)
         world.change(late, paused=True)
         row = world.read(lambda snapshot: snapshot.get(ENDPOINTS, *registered.queue))
-        for place in range(ENDPOINTS_A_STEP):
+        for place in range(MAX_AT_ONCE):
             world.do(lambda txn, at=place: txn.put(ENDPOINTS, (number + 1, at + 1), row))
         found = await count_usage(world.store, world.now_ms)
-        assert found.endpoints == {"active": 1 + ENDPOINTS_A_STEP, "paused": 1}
+        assert found.endpoints == {"active": 1 + MAX_AT_ONCE, "paused": 1}
         assert found.oldest_due_ms == {"active": first_ms, "paused": world.now_ms}
-        for place in range(ENDPOINTS_A_STEP):
+        for place in range(MAX_AT_ONCE):
             world.do(lambda txn, at=place: txn.delete(ENDPOINTS, number + 1, at + 1))

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from svc.cli.serve.backup_check import backup
 from svc.cli.serve.config_check import usable
 from svc.cli.serve.health_checks import CHECKS, Examined, Finding, Status, settings_file
-from svc.command.data_directory import Readable, reading_directory
+from svc.command.data_directory import Readable, read_through, reading_directory
 from svc.command.help import examples
 from svc.command.output import CommandError, config_option, directory_option, json_option, readable, settings, show
 from svc.command.terminal import has_colors
@@ -237,7 +237,6 @@ def idle_lists_of(store: Readable) -> Finding:
 
 NEAR_SHARE = 0.8
 """Of what it may hold, at which an organization is near its share, as in ops/alerts.yml."""
-HOLDINGS_A_STEP = 500
 
 
 def store_shares(examined: Examined) -> Finding:
@@ -249,21 +248,15 @@ def store_shares(examined: Examined) -> Finding:
 
 def shares_of(store: Readable) -> Finding:
     """Check what the organizations of a store hold, as `store_shares` does, by the limits of the last start."""
-    near: list[tuple[float, str]] = []
     with store.read() as snapshot:
         served = served_limits(snapshot)
         if served is None:
             return Finding("ok", "no service has been started, so there is no limit yet")
         may_hold_bytes = share_in_force(snapshot, served.store_share) * served.capacity_bytes
-    after = 0
-    while True:
-        with store.read() as snapshot:
-            found = holdings(snapshot, after, HOLDINGS_A_STEP)
-            parts = ((held.held_bytes / may_hold_bytes, number) for number, held in found)
-            near += [(part, organization(snapshot, number).id) for part, number in parts if part >= NEAR_SHARE]
-        if len(found) < HOLDINGS_A_STEP:
-            break
-        after = found[-1][0]
+    parts = ((held.held_bytes / may_hold_bytes, number) for number, held in read_through(store, holdings, 0))
+    over = [(part, number) for part, number in parts if part >= NEAR_SHARE]
+    with store.read() as snapshot:
+        near = [(part, organization(snapshot, number).id) for part, number in over]
     if not near:
         return Finding(
             "ok", f"no organization holds {NEAR_SHARE:.0%} of the {may_hold_bytes / GIB:.1f} GiB that it may"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import click
@@ -12,16 +13,17 @@ from msgspec import UNSET
 from svc.command import output
 from svc.command.changes import Change, apply, commit
 from svc.command.data_directory import account as organization_account
-from svc.command.data_directory import opened, reading
+from svc.command.data_directory import opened, read_through, reading
 from svc.command.help import CommandGroup, examples
 from svc.command.output import CommandError, ShownTable, confirmed, data_option, json_option, show_table, yes_option
 from svc.features.accounts import queries as subjects
 from svc.features.accounts.bodies import AccountRow, account_body, account_row, shown_since
-from svc.features.accounts.queries import NEWEST, Sighted, Sought
+from svc.features.accounts.queries import NEWEST, Sought
 from svc.features.erasure.accounts import continue_account_erasure, erase_account
 from svc.features.erasure.texts import remaining_texts
 from svc.features.events.source import Wanted, environment_option, newest_readable, number_of, oldest_ms
 from svc.features.reviews.queries import judged
+from svc.identify.events.listing import Position
 from svc.identify.queries.events import EventMatch
 from svc.identify.queries.velocity import counted_since, shown_row
 from svc.identify.velocity.counts import WINDOWS, account_digest, kind_of
@@ -106,15 +108,11 @@ def list_accounts(organization_id: str, environment: Environment, limit: int, di
     now_ms = World.real().now_ms()
     with reading(directory) as store:
         sought = Sought("account", number_of(store, organization_id), kind_of(environment), now_ms, oldest_ms(now_ms))
-        found, looked_at, after = list[Sighted](), set[str](), NEWEST
+        scan = partial(subjects.scan_subjects, sought=sought, looked_at=dict[str, Position](), is_first=True)
         with store.read() as snapshot:
             since = shown_since(counted_since(snapshot, sought.number))
-        while after is not None and len(found) <= limit:
-            with store.read() as snapshot:
-                step = subjects.step(snapshot, sought, NEWEST, after, looked_at, limit + 1 - len(found))
-            found += step.found
-            looked_at |= step.looked_at
-            after = step.resume
+        seen = (each for _, each in read_through(store, scan, NEWEST) if each is not None)
+        found = list(islice(seen, limit + 1))
     rows, more = [account_row(each, now_ms // 1000) for each in found[:limit]], len(found) > limit
     if as_json:
         counted = {} if since is UNSET else {"counted_since": since}

@@ -5,7 +5,8 @@ Nothing keeps these links: they come from the newest events of each, of which a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
 from functools import partial
 from itertools import islice
 from typing import Annotated, Final, NamedTuple, cast
@@ -19,13 +20,12 @@ from svc.features.accounts import queries as subjects
 from svc.features.accounts.console_bodies import LinkBody, LinksBody, LinksQuery, NodeBody
 from svc.features.accounts.queries import Listed
 from svc.features.events.console_bodies import InEnvironment
-from svc.features.events.routes import find_positions, read_at
+from svc.features.events.routes import find_events, find_positions
 from svc.features.lists.lists import canonical
 from svc.http.route import Call, Route, Services, console_route
-from svc.http.rows import in_parts
 from svc.identify.events.event_row import EventBody, event_row
 from svc.identify.events.listing import MAX_TAG_LENGTH, Filters, Listing
-from svc.identify.queries.events import EventMatch, read_naming, readable_event
+from svc.identify.queries.events import EventMatch, EventPosition, read_naming, readable_event
 from svc.identify.queries.visitors import visitors_like
 from svc.identify.records import Event
 from svc.identify.velocity.counts import EnvironmentKind, kind_of
@@ -35,6 +35,7 @@ from svc.kernel.values.fields import AccountId, VisitorId, about
 from svc.kernel.values.ids import is_visitor_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.timestamps import timestamp
+from svc.kernel.work.slices import in_slices
 
 MAX_NODES: Final = 100
 MAX_LINKS: Final = 300
@@ -47,8 +48,6 @@ LEAST_LENGTH: Final = 3
 """Of the beginning of an id."""
 EVENTS_SEARCHED: Final = 2000
 """The newest of an environment, among whose accounts one is looked for by its beginning."""
-EVENTS_AT_ONCE: Final = 256
-"""Of these: about a millisecond where few name it."""
 
 
 class _Pair(NamedTuple):
@@ -128,15 +127,11 @@ async def read_links(services: Services, call: Call) -> LinksBody | Refusal:
 async def _events_of(
     services: Services, call: Call, kind: EnvironmentKind, listed: Listed, subject_id: str, *, limit: int
 ) -> list[EventMatch]:
-    """The newest events of an account or a visitor, of each environment of the kind `limit` at most."""
+    """The newest events of an account or a visitor, of the environments of a kind together."""
     number, now_ms = call.organization.number, call.at_ms
     filters = subjects.filters_of(listed, subject_id)
     listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, filters, limit=limit)
-    found: list[EventMatch] = []
-    for environment in subjects.environments_of(kind):
-        places = (await find_positions(services, call.turn, number, environment, listing)).rows
-        found += await in_parts(places, partial(read_at, services, filters))
-    return found
+    return (await find_events(services, call.turn, number, subjects.environments_of(kind), listing))[0]
 
 
 class SearchQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -202,24 +197,28 @@ async def _accounts(services: Services, call: Call, number: int, query: SearchQu
     if len(text) < LEAST_LENGTH:
         return list(found)
     listing = Listing(call.at_ms - services.event_retention_ms, call.at_ms + 1, limit=EVENTS_SEARCHED)
-    places = (await find_positions(services, call.turn, number, query.environment, listing)).rows
-    for start in range(0, len(places), EVENTS_AT_ONCE):
-        some = places[start : start + EVENTS_AT_ONCE]
-        for match in await services.store.query(partial(read_naming, wanted=some, text=text)):
-            account_id = match.event.account_id
-            if account_id is not None and account_id.startswith(text):
-                found[account_id] = None
-        if len(found) > MAX_FOUND:
-            break
-        await trio.lowlevel.checkpoint()
+    places, _ = await find_positions(services, call.turn, number, [query.environment], listing)
+    naming = partial(_account_ids, text=text)
+    async with aclosing(in_slices(services.world, services.store, places, naming)) as slices:
+        async for some in slices:
+            found |= dict.fromkeys(account_id for account_id in some if account_id is not None)
+            if len(found) > MAX_FOUND:
+                break
     return list(islice(found, MAX_FOUND + 1))
+
+
+def _account_ids(snapshot: Snapshot, places: Sequence[EventPosition], text: str) -> Iterator[str | None]:
+    """Of each of these events the id of its account, if it begins with a text."""
+    named = {match.request_id.bytes: match.event.account_id for match in read_naming(snapshot, places, text)}
+    for place in places:
+        account_id = named.get(place.request_id)
+        yield account_id if account_id is not None and account_id.startswith(text) else None
 
 
 async def _has_tag(services: Services, call: Call, number: int, query: SearchQuery) -> bool:
     filters = Filters(tag=query.q.strip())
     listing = Listing(call.at_ms - services.event_retention_ms, call.at_ms + 1, filters, limit=1)
-    found = await find_positions(services, call.turn, number, query.environment, listing)
-    return bool(await read_at(services, filters, found.rows))
+    return bool((await find_events(services, call.turn, number, [query.environment], listing))[0])
 
 
 ROUTES: tuple[Route, ...] = (

@@ -6,9 +6,9 @@ between two pages, and each step looks at a bounded number of events, of however
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from heapq import merge
+from collections.abc import Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from svc.identify.events.listing import LEVELS, Filters, Position
@@ -16,7 +16,7 @@ from svc.identify.index.queries import HAS_ACCOUNT, LAST, Scope, Search, wanted
 from svc.identify.index.read_once import ReadOnce
 from svc.identify.model import Level
 from svc.identify.queries import events
-from svc.identify.queries.events import EventMatch, EventPosition
+from svc.identify.queries.events import EventMatch, in_looks, newest
 from svc.identify.queries.velocity import shown_row
 from svc.identify.records import Event
 from svc.identify.tables.visitors import ERASURES, VISITOR_IDS
@@ -30,15 +30,11 @@ Listed = Literal["account", "visitor"]
 """What is listed by when it was last seen."""
 NEWEST = Position(*LAST)
 """Where the first page begins."""
-EVENTS_AT_ONCE = 64
-"""Events that one step of a list looks at: about 2 milliseconds."""
 MAX_OF_A_DAY = 100
 """Events of a day that are looked at one by one for the highest level; of more, the index is asked for each level."""
 MAX_NEWER = 200
 """Newer events of one that are looked at for one from a network: with more of them elsewhere, it may be listed twice.
 """
-SUBJECTS_AT_ONCE = 16
-"""That one step finds: each is a search, over index rows that are read once for all: some milliseconds."""
 
 
 class Sought(NamedTuple):
@@ -99,18 +95,6 @@ class Sighted(NamedTuple):
         return _at(self.last)
 
 
-class Step(NamedTuple):
-    """The result of one step of a list."""
-
-    found: list[Sighted]
-    looked_at: set[str]
-    """Ids that need no second look on this page, beside those that it was given."""
-    events: int
-    """That it looked at."""
-    resume: Position | None
-    """Where the next step goes on; `None` = at the end."""
-
-
 def environments_of(kind: EnvironmentKind) -> list[Environment]:
     """Return the environments of a kind, which are counted together."""
     return [name for name in ENVIRONMENTS if kind_of(name) == kind]
@@ -142,56 +126,51 @@ def number_of(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) 
     return None if snapshot.has(ERASURES, number, raw_id) else snapshot.get(VISITOR_IDS, number, raw_id)
 
 
-def step(snapshot: Snapshot, sought: Sought, since: Position, beyond: Position, looked_at: set[str], most: int) -> Step:
-    """Return at most `most` of the accounts or visitors that are sought, the one seen last first, starting at the event
-    below `beyond`. The page began below `since` and has covered `looked_at` already. Raises `CorruptionError` as
-    `identify.events.queries.read` does.
+def scan_subjects(
+    snapshot: Snapshot,
+    beyond: Position,
+    count: int,
+    *,
+    sought: Sought,
+    looked_at: dict[str, Position],
+    is_first: bool,
+) -> Iterator[tuple[Position, Sighted | None]]:
+    """Yield the accounts or visitors that are sought, the one seen last first: of `count` events below `beyond`, each
+    with its position, what it shows; `None` = nothing. `looked_at` has whom the page looked at already, and at which
+    event; a page that is not the first leaves out whom an earlier one may have had. Raises `CorruptionError` as
+    `identify.queries.events.read` does.
     """
-    places, resume = _newest(snapshot, sought, beyond)
-    found: list[Sighted] = []
-    looked: set[str] = set()
-    snapshot = ReadOnce(snapshot)
-    for count, match in enumerate(events.read_naming(snapshot, places, sought.prefix), start=1):
-        subject_id = sought.id_in(match.event)
-        if subject_id is None or subject_id in looked_at or subject_id in looked or not sought.is_meant(match.event):
-            continue
-        looked.add(subject_id)
-        sighted = _sighted(snapshot, sought, since, match, subject_id)
-        if sighted is not None:
-            found.append(sighted)
-        if len(found) == most:
-            return Step(found, looked, count, _at(match))
-    return Step(found, looked, EVENTS_AT_ONCE, resume)
-
-
-def _newest(snapshot: Snapshot, sought: Sought, beyond: Position) -> tuple[list[EventPosition], Position | None]:
-    """Where the next events are that may show what is sought, of all environments of the kind, and where to go on."""
     asked = (HAS_ACCOUNT,) if sought.listed == "account" else ()
-    oldest = (max(sought.oldest_ms, 0), bytes(16))
-    searches = [Search(snapshot, scope, asked, oldest, beyond, EVENTS_AT_ONCE) for scope in sought.scopes]
-    of_each = (
-        [EventPosition(search_scope, here) for here in islice(search, EVENTS_AT_ONCE)]
-        for search_scope, search in zip(sought.scopes, searches, strict=True)
-    )
-    found = list(islice(merge(*of_each, key=_position, reverse=True), EVENTS_AT_ONCE))
-    ends = [search.ended_at for search in searches if search.ended_at is not None]
-    if len(found) == EVENTS_AT_ONCE:
-        ends.append(found[-1].position)
-    if not ends:
-        return found, None
-    resume = max(ends)
-    return [place for place in found if place.position >= resume], resume
+    oldest, once = (max(sought.oldest_ms, 0), bytes(16)), ReadOnce(snapshot)
+
+    def look(beyond: Position, limit: int) -> tuple[list[tuple[Position, EventMatch | None]], Position | None]:
+        places, resume = newest(snapshot, sought.scopes, asked, oldest, beyond, limit)
+        named = {match.request_id.bytes: match for match in events.read_naming(once, places, sought.prefix)}
+        found = [(place.position, named.get(place.request_id)) for place in places]
+        return found, None if resume is None else resume.after
+
+    for position, found in in_looks(look, itemgetter(0), beyond, count):
+        match = None if found is None else found[1]
+        yield position, None if match is None else _shown(once, sought, looked_at, match, is_first=is_first)
 
 
-def _position(place: EventPosition) -> Position:
-    return place.position
+def _shown(
+    snapshot: Snapshot, sought: Sought, looked_at: dict[str, Position], match: EventMatch, *, is_first: bool
+) -> Sighted | None:
+    """The account or visitor of an event, unless the page looked at it before."""
+    subject_id, here = sought.id_in(match.event), _at(match)
+    if subject_id is None or not sought.is_meant(match.event) or looked_at.setdefault(subject_id, here) != here:
+        return None
+    return _sighted(snapshot, sought, match, subject_id, is_first=is_first)
 
 
 def _at(match: EventMatch) -> Position:
     return Position(match.event.occurred_at_ms, match.request_id.bytes)
 
 
-def _sighted(snapshot: Snapshot, sought: Sought, since: Position, match: EventMatch, subject_id: str) -> Sighted | None:
+def _sighted(
+    snapshot: Snapshot, sought: Sought, match: EventMatch, subject_id: str, *, is_first: bool
+) -> Sighted | None:
     """The account or visitor of an event; `None` where it is not sought, or was seen later, too."""
     if not subject_id.startswith(sought.prefix):
         return None
@@ -202,7 +181,7 @@ def _sighted(snapshot: Snapshot, sought: Sought, since: Position, match: EventMa
     row = shown_row(snapshot, sought.number, sought.kind, sought.listed, known_as, now_s)
     if not _counts_enough(sought, row, now_s):
         return None
-    if since != NEWEST and _was_seen_later(snapshot, sought, row, match, subject_id):
+    if not is_first and _was_seen_later(snapshot, sought, row, match, subject_id):
         return None
     level = highest_level(snapshot, sought, match) if sought.with_levels or sought.level is not None else None
     return Sighted(subject_id, match, row, level) if sought.level in (None, level) else None

@@ -8,13 +8,11 @@ index of events (`svc.features.accounts.queries`), some at a time: how much ther
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from hashlib import blake2b
-from typing import NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
-import trio
 from msgspec import UNSET, UnsetType
 
 from svc.features.accounts import queries as subjects
@@ -33,20 +31,20 @@ from svc.features.accounts.bodies import (
     visitor_row,
 )
 from svc.features.accounts.queries import NEWEST, Listed, Sighted, Sought
-from svc.features.events.routes import find_positions, read_at
+from svc.features.events.routes import find_events
 from svc.features.reviews.queries import Judged, judged
 from svc.http.callers.limits import Turn
 from svc.http.change import caller_of
+from svc.http.listing import Page, encoded, read_page
 from svc.http.route import Call, Route, Services
-from svc.http.rows import in_parts
 from svc.identify.events.listing import FILTERS, Listing, Position
 from svc.identify.model import Level
-from svc.identify.queries.events import EventMatch, EventPosition
+from svc.identify.queries.events import EventMatch
 from svc.identify.queries.velocity import counted_since, party_of, shown_row
 from svc.identify.velocity.counts import EMPTY, EnvironmentKind, VelocityRow, kind_of
 from svc.identify.velocity.names import ACCOUNT_ID
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.cursor import List, read_cursor, write_cursor
+from svc.kernel.values.cursor import Cursors, List, bound_to
 from svc.kernel.values.ids import is_visitor_id
 from svc.kernel.values.refusals import Refusal, invalid
 
@@ -54,13 +52,13 @@ A = TypeVar("A")
 
 EVENTS_LOOKED_AT = 2000
 """The newest of one account or visitor."""
-EVENTS_A_PAGE = 5000
+MAX_EVENTS = 5000
 """That are looked at for one page of a list: a filter that few fit gets a short page and a cursor."""
-EVENTS_A_PAGE_BY_LEVEL = 500
+MAX_EVENTS_BY_LEVEL = 500
 """For each of which all events of a day are searched."""
 
-_CURSOR = struct.Struct(">16sQ16s")
-"""Digest of what it is bound to, and the position of the last event."""
+_POSITION = struct.Struct(">Q16s")
+"""Of the last event of a page."""
 LISTS: dict[Listed, List] = {"account": "seen_accounts", "visitor": "seen_visitors"}
 """The lists that cursors are of."""
 
@@ -114,11 +112,7 @@ async def seen_subject(
     number, now_ms = call.organization.number, call.at_ms
     filters = subjects.filters_of(listed, subject_id)
     listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, filters, limit=EVENTS_LOOKED_AT)
-    places: list[EventPosition] = []
-    for environment in subjects.environments_of(kind):
-        places += (await find_positions(services, call.turn, number, environment, listing)).rows
-    newest = sorted(places, key=lambda place: place.position, reverse=True)[:EVENTS_LOOKED_AT]
-    found = await in_parts(newest, partial(read_at, services, filters))
+    found, _ = await find_events(services, call.turn, number, subjects.environments_of(kind), listing)
     if not found:
         return None
 
@@ -147,23 +141,13 @@ def _row_of_events(number: int, found: Sequence[EventMatch]) -> VelocityRow:
 async def list_accounts(services: Services, call: Call) -> AccountsAnswer | Refusal:
     """`GET /accounts`: a page of accounts, the one that was seen last first (decisions 11.3)."""
     query: AccountsQuery = call.query
-    return await _page(services, call, "account", query, query.min_visitors, _accounts)
+    return await _page(services, call, "account", query, query.min_visitors, account_row, AccountsAnswer)
 
 
 async def list_visitors(services: Services, call: Call) -> SeenVisitorsAnswer | Refusal:
     """`GET /visitors`: a page of identifiable visitors, the one that was seen last first (decisions 11.3)."""
     query: SeenVisitorsQuery = call.query
-    return await _page(services, call, "visitor", query, query.min_accounts, _visitors)
-
-
-def _accounts(found: Iterable[Sighted], now_s: int, cursor: str | UnsetType, since: str | UnsetType) -> AccountsAnswer:
-    return AccountsAnswer(tuple(account_row(each, now_s) for each in found), cursor, since)
-
-
-def _visitors(
-    found: Iterable[Sighted], now_s: int, cursor: str | UnsetType, since: str | UnsetType
-) -> SeenVisitorsAnswer:
-    return SeenVisitorsAnswer(tuple(visitor_row(each, now_s) for each in found), cursor, since)
+    return await _page(services, call, "visitor", query, query.min_accounts, visitor_row, SeenVisitorsAnswer)
 
 
 async def _page(
@@ -172,7 +156,8 @@ async def _page(
     listed: Listed,
     query: AccountsQuery | SeenVisitorsQuery,
     least: int | UnsetType,
-    answer: Callable[[Iterable[Sighted], int, str | UnsetType, str | UnsetType], A],
+    row_of: Callable[[Sighted, int], msgspec.Struct],
+    answer: Callable[[tuple[Any, ...], str | UnsetType, str | UnsetType], A],
 ) -> A | Refusal:
     """A page of a list. `422 validation_error` for a filter or a cursor that is not valid."""
     caller = caller_of(call)
@@ -182,8 +167,8 @@ async def _page(
     if isinstance(sought, Refusal):
         return sought
     since = await read_counted_since(services, number)
-    page = await page_of_subjects(services, call.turn, sought, query.cursor, query.limit)
-    return page if isinstance(page, Refusal) else answer(page[0], call.at_ms // 1000, page[1], since)
+    page = await page_of_subjects(services, call.turn, sought, query, row_of)
+    return page if isinstance(page, Refusal) else answer(page.rows, page.next_cursor, since)
 
 
 async def read_counted_since(services: Services, number: int) -> str | UnsetType:
@@ -224,70 +209,27 @@ def read_sought(
 
 
 async def page_of_subjects(
-    services: Services, turn: Turn, sought: Sought, cursor: str | UnsetType, limit: int
-) -> tuple[list[Sighted], str | UnsetType] | Refusal:
-    """Return at most `limit` of what is sought, and the cursor of the next page. `422` (`invalid_cursor`)."""
-    key = services.webhooks.cursors_key
-    bound = bound_of(sought)
-    since = _position(key, sought.listed, sought.number, bound, cursor)
-    if since is None:
-        return invalid("cursor", "invalid_cursor", "query")
-    found, resume = await _find(services, turn, sought, since, limit)
-    if resume is None:
-        return found, UNSET
-    row = _CURSOR.pack(bound, *resume)
-    return found, write_cursor(key, LISTS[sought.listed], sought.number, row)
-
-
-def bound_of(sought: Sought, order: str = "last_seen") -> bytes:
-    """Return the 16 bytes that bind a cursor to what is sought, and to the order of the list."""
-    return blake2b(msgspec.json.encode((sought._replace(now_ms=0, oldest_ms=0), order)), digest_size=16).digest()
-
-
-def _position(key: bytes, listed: Listed, number: int, bound: bytes, cursor: str | UnsetType) -> Position | None:
-    """Where the page begins; `None` for a cursor that is not valid here."""
-    if cursor is UNSET:
-        return NEWEST
-    row = read_cursor(key, LISTS[listed], number, cursor)
-    if row is None or not row.startswith(bound):
-        return None
-    _, *position = _CURSOR.unpack(row)
-    return Position(*position)
-
-
-async def _find(
-    services: Services, turn: Turn, sought: Sought, since: Position, limit: int
-) -> tuple[list[Sighted], Position | None]:
-    """At most `limit` of what is sought, and where the next page begins; `None` = this is the last one. What is beyond
-    the first step holds the turn of its request.
+    services: Services,
+    turn: Turn,
+    sought: Sought,
+    query: SubjectsQuery,
+    row_of: Callable[[Sighted, int], msgspec.Struct],
+) -> Page[Any] | Refusal:
+    """Return the page of what is sought that the query asks for, of what `row_of` makes of each and the time (Unix s).
+    `422` (`invalid_cursor`).
     """
-    found, looked_at, looked_for = list[Sighted](), set[str](), 0
-    most_events = EVENTS_A_PAGE if sought.level is None else EVENTS_A_PAGE_BY_LEVEL
-    after: Position | None = since
+    bound = bound_to(sought._replace(now_ms=0, oldest_ms=0), "last_seen")
+    cursors = Cursors(services.webhooks.cursors_key, LISTS[sought.listed], sought.number, bound)
+    looked_at = dict[str, Position]()
+    show = partial(subjects.scan_subjects, sought=sought, looked_at=looked_at, is_first=query.cursor is UNSET)
 
-    async def go_on() -> None:
-        nonlocal looked_for, after
-        assert after is not None
-        most = min(subjects.SUBJECTS_AT_ONCE, limit + 1 - len(found))
-        step = await services.store.query(
-            partial(subjects.step, sought=sought, since=since, beyond=after, looked_at=looked_at, most=most)
-        )
-        found.extend(step.found)
-        looked_at.update(step.looked_at)
-        looked_for, after = looked_for + step.events, step.resume
+    def scan(snapshot: Snapshot, after: bytes, count: int) -> Iterator[tuple[bytes, Sighted | None]]:
+        found = show(snapshot, Position(*_POSITION.unpack(after)), count)
+        return ((_POSITION.pack(*position), sighted) for position, sighted in found)
 
-    def has_more() -> bool:
-        return after is not None and len(found) <= limit and looked_for < most_events
-
-    await go_on()
-    if has_more():
-        async with turn.held():
-            while has_more():
-                await trio.lowlevel.checkpoint()
-                await go_on()
-    if len(found) > limit:
-        return found[:limit], found[limit - 1].at
-    return found, after
+    most = MAX_EVENTS if sought.level is None else MAX_EVENTS_BY_LEVEL
+    rows = encoded(scan, lambda sighted: row_of(sighted, sought.now_ms // 1000))
+    return await read_page(services, cursors, query, rows, _POSITION.pack(*NEWEST), most=most, held=turn.held)
 
 
 _KINDS = "Those of production are apart; those of staging and development are together, by the environment of the key. "

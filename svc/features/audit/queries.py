@@ -52,12 +52,12 @@ def newest(snapshot: Snapshot, sought: Sought, limit: int) -> list[AuditMatch]:
     return list(islice(_found(snapshot, sought), limit))
 
 
-def before(snapshot: Snapshot, number: int, raw_id: bytes | None, limit: int) -> list[AuditMatch]:
-    """Return at most `limit` records of an organization older than the one with this id (16 bytes; `None` = all),
-    newest first.
+def before(snapshot: Snapshot, number: int, first: bytes, raw_id: bytes, limit: int) -> Iterator[AuditMatch]:
+    """Yield at most `limit` records of an organization older than the one with this id, and not older than `first`
+    (16 bytes each), newest first.
     """
-    rows = snapshot.scan_reverse(AUDIT, (number,), (number + 1,) if raw_id is None else (number, raw_id))
-    return [AuditMatch(UUID(bytes=found), record) for (_, found), record in islice(rows, limit)]
+    rows = snapshot.scan_reverse(AUDIT, (number, first), (number, raw_id)) if first < raw_id else iter(())
+    return (AuditMatch(UUID(bytes=found), record) for (_, found), record in islice(rows, limit))
 
 
 def _found(snapshot: Snapshot, sought: Sought) -> Iterator[AuditMatch]:

@@ -6,6 +6,7 @@ of their own.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 from msgspec import UNSET
@@ -23,13 +24,13 @@ from svc.features.billing.console_bodies import (
     settled_row,
 )
 from svc.features.billing.credit_queries import credit_of
+from svc.http.listing import encoded, read_page
 from svc.http.route import Call, Route, Services, console_route
-from svc.http.rows import page_of
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.billing import IDENTIFIABLE_MICROS, refused_for_money
 from svc.kernel.tenants.holding_jobs import holding
-from svc.kernel.values.cursor import read_cursor, write_cursor
+from svc.kernel.values.cursor import Cursors
 from svc.kernel.values.ids import first_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import body_of, present, sent
@@ -37,10 +38,6 @@ from svc.kernel.values.timestamps import read_timestamp
 
 DAYS_SHOWN = 90
 LINES_SHOWN = 100
-RECORDS_AT_ONCE = 64
-"""About a millisecond."""
-RECORDS_A_PAGE = 10_000
-"""That are looked at for one page: a filter that fits few of them gets a short page and a cursor."""
 
 
 async def read_billing(services: Services, call: Call) -> BillingBody | Refusal:
@@ -81,24 +78,20 @@ async def list_audit(services: Services, call: Call) -> AuditBody | Refusal:
     `out_of_range` for a window).
     """
     query: AuditQuery = call.query
-    number, key = call.organization.number, services.webhooks.cursors_key
-    before = None if query.cursor is UNSET else read_cursor(key, "audit", number, query.cursor)
-    if before is None and query.cursor is not UNSET:
-        return invalid("cursor", "invalid_cursor", "query")
+    number = call.organization.number
     window = _window(query)
     if isinstance(window, Refusal):
         return window
     sought = Sought(number, *window, action=sent(query.action), actor=sent(query.actor))
     first, beyond = first_id(sought.since_ms), first_id(min(sought.until_ms, BEYOND_MS))
 
-    async def read(raw_id: bytes, count: int) -> list[tuple[bytes, AuditMatch | None]]:
-        rows = await services.store.query(partial(audit_views.before, number=number, raw_id=raw_id, limit=count))
-        return [(row.id.bytes, row if sought.fits(row.record) else None) for row in rows if row.id.bytes >= first]
+    def scan(snapshot: Snapshot, before: bytes, count: int) -> Iterator[tuple[bytes, AuditMatch | None]]:
+        rows = audit_views.before(snapshot, number, first, min(before, beyond), count)
+        return ((row.id.bytes, row if sought.fits(row.record) else None) for row in rows)
 
-    start = beyond if before is None else min(before, beyond)
-    found, resume = await page_of(read, start, query.limit, RECORDS_AT_ONCE, RECORDS_A_PAGE)
-    next_cursor = UNSET if resume is None else write_cursor(key, "audit", number, resume)
-    return AuditBody(tuple(map(audit_row, found)), next_cursor)
+    cursors = Cursors(services.webhooks.cursors_key, "audit", number)
+    page = await read_page(services, cursors, query, encoded(scan, audit_row), beyond)
+    return page if isinstance(page, Refusal) else AuditBody(page.rows, page.next_cursor)
 
 
 def _window(query: AuditQuery) -> tuple[int, int] | Refusal:

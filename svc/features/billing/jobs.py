@@ -18,6 +18,7 @@ from svc.features.organizations.jobs import Author, change_billing_status
 from svc.features.webhooks.content.payloads import DailySettled
 from svc.features.webhooks.jobs.deliveries import enqueue
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.steps import STEP_LOOKS
 from svc.kernel.tenants import holding_jobs as holdings
 from svc.kernel.tenants.billing import (
     OVERDUE_MS,
@@ -34,8 +35,6 @@ from svc.kernel.values.ids import DAY_MS, first_id, made_at_ms
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.struct_fields import body_of
 from svc.kernel.values.timestamps import timestamp
-
-LINES_A_STEP = 256
 
 
 class DueDay(NamedTuple):
@@ -116,7 +115,7 @@ def is_open(snapshot: Snapshot, number: int, day: int) -> bool:
 
 
 def read_usage(snapshot: Snapshot, number: int, due: DueDay, resume: LinePosition | None = None) -> SettlementStep:
-    """Return the sum of the next `LINES_A_STEP` lines of the ledger that count for the days from `due.from_day` to
+    """Return the sum of the next `STEP_LOOKS` lines of the ledger that count for the days from `due.from_day` to
     `due.day`, which is closed.
     """
     own: Iterable[_Line] = ()
@@ -127,9 +126,9 @@ def read_usage(snapshot: Snapshot, number: int, due: DueDay, resume: LinePositio
         resume = None
     moved = _moved_lines(snapshot, number, due.from_day, resume)
     lines = chain(own, takewhile(lambda line: line[1] <= due.day, moved))
-    found = list(islice(lines, LINES_A_STEP + 1))
-    usage = counters(entry for _, _, entry in found[:LINES_A_STEP])
-    return SettlementStep(usage, found[LINES_A_STEP][0] if len(found) > LINES_A_STEP else None)
+    found = list(islice(lines, STEP_LOOKS + 1))
+    usage = counters(entry for _, _, entry in found[:STEP_LOOKS])
+    return SettlementStep(usage, found[STEP_LOOKS][0] if len(found) > STEP_LOOKS else None)
 
 
 def settle(

@@ -12,7 +12,7 @@ from svc.command.data_directory import account, opened
 from svc.command.help import examples
 from svc.command.output import TimestampType, confirmed, data_option, json_option, show, yes_option
 from svc.command.terminal import progress
-from svc.features.browser_keys.jobs import MAX_REVOKED, Signed, find_keys, revoke_keys
+from svc.features.browser_keys.jobs import MAX_READ, Signed, find_keys, revoke_keys
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.steps import Steps
 from svc.kernel.values.timestamps import timestamp
@@ -61,8 +61,8 @@ def revoke_browser_keys(
         revoked = 0
         with progress() as steps:
             steps.stage("revoking", len(visitors))
-            for begin in range(0, len(visitors) or 1, MAX_REVOKED):
-                some = visitors[begin : begin + MAX_REVOKED]
+            for begin in range(0, len(visitors) or 1, MAX_READ):
+                some = visitors[begin : begin + MAX_READ]
                 job = partial(revoke_keys, number=number, signed=signed, visitors=some, now_ms=now_ms)
                 revoked += (
                     apply(found, job)

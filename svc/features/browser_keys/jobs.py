@@ -18,11 +18,10 @@ from svc.identify.matching import tokens as of_tokens
 from svc.identify.matching.tokens import Token
 from svc.identify.tables.visitors import VISITORS
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.steps import items_of_step
 
-MAX_READ = 250
-"""Visitors that one step reads: about a millisecond and a half."""
-MAX_REVOKED = 250
-"""Visitors that one transaction changes."""
+MAX_READ = items_of_step(2)
+"""Visitors that one step reads, and changes."""
 
 
 class Signed(NamedTuple):
@@ -57,11 +56,11 @@ def find_keys(snapshot: Snapshot, number: int, signed: Signed, after: int = 0) -
 
 
 def revoke_keys(transaction: Transaction, number: int, signed: Signed, visitors: Iterable[int], now_ms: int) -> int:
-    """Revoke such keys of at most `MAX_REVOKED` visitors, by their numbers; return how many were revoked. The next
+    """Revoke such keys of at most `MAX_READ` visitors, by their numbers; return how many were revoked. The next
     report that one of them signs is unproven, and its browser is asked to renew it.
     """
     revoked = 0
-    for one in islice(visitors, MAX_REVOKED):
+    for one in islice(visitors, MAX_READ):
         visitor = transaction.get(VISITORS, number, one)
         if visitor is None:
             continue  # it was erased meanwhile

@@ -11,11 +11,11 @@ from msgspec import UNSET, UnsetType
 from svc.features.browser_keys.jobs import Found, Signed, find_keys, revoke_keys
 from svc.http.change import change
 from svc.http.route import ORGANIZATION, Call, Route, Services
-from svc.http.slices import rest
 from svc.kernel.values.fields import TIME_FORM, about
 from svc.kernel.values.refusals import Location, Refusal, invalid
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.values.timestamps import read_timestamp, timestamp
+from svc.kernel.work.slices import Slice
 
 _FIRST = timestamp(0)
 _FROM = about("Start of the window.", "2026-01-01T10:00:00Z", form=TIME_FORM)
@@ -87,10 +87,10 @@ async def revoke(services: Services, call: Call) -> BrowserKeysBody | Refusal:
 
 
 async def _next(services: Services, call: Call, signed: Signed, after: int) -> Found:
-    began_s = services.world.elapsed_s()
+    time = Slice(services.world)
     find = partial(find_keys, number=call.organization.number, signed=signed, after=after)
     found = await services.store.query(find)
-    await rest(services.world, began_s)
+    await time.pause()
     return found
 
 

@@ -14,13 +14,10 @@ from typing import Any, NamedTuple, TypeAlias
 from svc.identify.records import RETENTION_MS, RetentionPass
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.steps import STEP_LOOKS, items_of_step
 
-EVENTS_A_STEP = 32
-ROWS_A_STEP = 100
-LOOKS_A_STEP = 512
-"""Rows that one step of a pass looks at, and numbers of the visitors that have one row in `LAST_LOOKS`."""
-ACTS_A_STEP = 100
-"""Of these, rows that it deletes or changes, with up to five rows that belong to each."""
+ROWS_OF_ONE = 5
+"""That belong to one row of a table, itself among them, unless its feature says otherwise."""
 
 
 class CleanupStep(NamedTuple):
@@ -61,8 +58,8 @@ class Purge(NamedTuple):
 
     row: Callable[[Transaction, int, bytes], object]
     """Of the organization's number and the second part of the key."""
-    most: int
-    """In one step."""
+    rows: int = ROWS_OF_ONE
+    """That belong to one row, itself among them."""
 
 
 Act = Callable[[Transaction, Any, Any], bool]
@@ -77,8 +74,8 @@ def look(table: Table[Any], act: Act, start: tuple[Any, ...], transaction: Trans
 def act_upon(act: Act, transaction: Transaction, of: Iterator[tuple[tuple[Any, ...], Any]]) -> CleanupStep:
     """Act upon the first of these rows."""
     acted = 0
-    for looked_at, (key, value) in enumerate(list(islice(of, LOOKS_A_STEP + 1))):
-        if looked_at == LOOKS_A_STEP or acted == ACTS_A_STEP:
+    for looked_at, (key, value) in enumerate(list(islice(of, STEP_LOOKS + 1))):
+        if looked_at == STEP_LOOKS or acted == items_of_step(ROWS_OF_ONE):
             return CleanupStep(acted, key)
         acted += act(transaction, key, value)
     return CleanupStep(acted, None)

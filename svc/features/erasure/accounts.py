@@ -31,11 +31,9 @@ from svc.identify.tables.visitors import VISITOR_IDS
 from svc.identify.velocity.counts import KINDS, SUBJECTS, account_digest
 from svc.identify.velocity.names import ACCOUNT_ID
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.steps import EVENT_ROWS, items_of_step
 from svc.kernel.values.environments import ENVIRONMENTS
 from svc.kernel.values.refusals import Refusal
-
-EVENTS_A_STEP = 32
-"""What is erased in one transaction: some milliseconds."""
 
 
 def erase_account(transaction: Transaction, number: int, account_id: str) -> Refusal | bool:
@@ -60,19 +58,18 @@ def erase_account(transaction: Transaction, number: int, account_id: str) -> Ref
 
 
 def continue_account_erasure(transaction: Transaction, number: int, digest: int) -> bool:
-    """Take the account with this digest out of at most `EVENTS_A_STEP` more events, or out of some reviews once there
+    """Take the account with this digest out of some more events, or out of some reviews once there
     is no such event, or of some notes. Return `True` if nothing is left, or no erasure is pending.
     """
     raw = transaction.get(ACCOUNT_ERASURES, number, digest)
     if raw is None:
         return continue_texts(transaction, number, "account", digest)
     account_id = raw.decode()
-    found = list(islice(_events_of(transaction, number, account_id), EVENTS_A_STEP + 1))
-    for request_id in found[:EVENTS_A_STEP]:
+    most = items_of_step(EVENT_ROWS)
+    found = list(islice(_events_of(transaction, number, account_id), most + 1))
+    for request_id in found[:most]:
         _leave_event(transaction, number, request_id)
-    if len(found) > EVENTS_A_STEP or not all(
-        of.step(transaction, number, "account", account_id) for of in forgetting()
-    ):
+    if len(found) > most or not all(of.step(transaction, number, "account", account_id) for of in forgetting()):
         return False
     _purge_account(transaction, number, account_id, digest)
     transaction.delete(ACCOUNT_ERASURES, number, digest)

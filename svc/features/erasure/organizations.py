@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from svc.features.contracts.cleanup import ROWS_OF_ONE
 from svc.features.erasure.visitors import fingerprint_of
 from svc.features.members.jobs import unlist_member
 from svc.features.tables import TABLES
@@ -22,14 +23,11 @@ from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS
 from svc.kernel.access.tables import KEY_IDS, KEYS, MEMBERS, ORGANIZATION_KEYS
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.steps import EVENT_ROWS, items_of_step
 from svc.kernel.tenants.holding_jobs import release
 from svc.kernel.tenants.queries import is_removed, organization
 from svc.kernel.tenants.tables import ORGANIZATIONS
 from svc.kernel.values.ids import first_id
-
-DOCUMENTS_A_STEP = 32
-
-ROWS_A_STEP = 128
 
 ERASED: tuple[Table[Any], ...] = tuple(table for table in TABLES if table.by_organization and not table.stays)
 """What goes with a removed organization. Its keys and the addresses of its members, which are not
@@ -43,7 +41,7 @@ def drop_documents(transaction: Transaction, number: int, beyond: bytes) -> int:
     found: set[bytes] = set()
     for table in (DOCUMENTS, DEFERRED_REPORTS):
         keys = transaction.scan_keys_reverse(table, (number,), (number, beyond))
-        found.update(request_id for _, request_id in islice(keys, DOCUMENTS_A_STEP))
+        found.update(request_id for _, request_id in islice(keys, items_of_step(EVENT_ROWS)))
     for request_id in sorted(found):
         event = transaction.get(EVENTS, number, request_id)
         if event is not None:
@@ -76,9 +74,9 @@ def remove_organization(transaction: Transaction, number: int, now_ms: int) -> b
 
 
 def continue_removal(transaction: Transaction, number: int) -> int:
-    """Delete up to `ROWS_A_STEP` rows of a removed organization; returns how many, 0 when nothing is left."""
+    """Delete some rows of a removed organization; returns how many, 0 when nothing is left."""
     for table in ERASED:
-        keys = _first(transaction, table, number, DOCUMENTS_A_STEP if table is DOCUMENTS else ROWS_A_STEP)
+        keys = _first(transaction, table, number, items_of_step(EVENT_ROWS if table is DOCUMENTS else ROWS_OF_ONE))
         for key in keys:
             if table is ORGANIZATION_KEYS:
                 _, _, key_id = key

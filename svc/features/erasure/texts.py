@@ -1,7 +1,7 @@
 """Erasure of an id from what people wrote: notes of list entries and notes about visitors and accounts (decisions 7.6,
 11.6).
 
-The last step of an erasure leaves a row in `text_erasures`; each further step reads `ROWS_A_STEP` notes at most, masks
+The last step of an erasure leaves a row in `text_erasures`; each further step reads `STEP_LOOKS` notes at most, masks
 the id where it stands as a word of its own, and keeps where it came to, so that retention ends what an interruption has
 begun. Rules and names of lists decide something, or are named by what does: they stay as they are, and
 `remaining_texts` tells which ones name the id.
@@ -30,10 +30,8 @@ from svc.identify.velocity.counts import KINDS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.steps import STEP_LOOKS, STEP_ROWS
 
-ROWS_A_STEP: Final = 2_000
-"""Notes that are read in one transaction: some milliseconds. Few have the id."""
-MASKED_A_STEP: Final = 100
 MASK: Final = "[erased]"
 _TABLES: Final[tuple[Table[Any], ...]] = (LIST_ENTRIES, NOTES)
 
@@ -65,9 +63,9 @@ def _continue(transaction: Transaction, number: int, stem: tuple[int, int]) -> b
     for place in range(erasure.table, len(_TABLES)):
         table = _TABLES[place]
         start = table.key.unpack(erasure.next_key) if erasure.next_key and place == erasure.table else (number,)
-        rows = list(islice(transaction.stored(table, start, (number + 1,)), ROWS_A_STEP - read))
+        rows = list(islice(transaction.stored(table, start, (number + 1,)), STEP_LOOKS - read))
         for raw, stored in rows:
-            if read == ROWS_A_STEP - 1 or masked == MASKED_A_STEP:
+            if read == STEP_LOOKS - 1 or masked == STEP_ROWS // 2:
                 transaction.put(TEXT_ERASURES, (number, *stem), TextErasure(erasure.text, place, raw))
                 return False
             read += 1

@@ -63,13 +63,14 @@ from svc.identify.tables.visitors import (
 )
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.steps import EVENT_ROWS, items_of_step
 from svc.kernel.tenants.holding_jobs import release
 from svc.kernel.values.environments import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import is_visitor_id
 from svc.kernel.values.refusals import Refusal
 
-EVENTS_A_STEP = 32
-"""What is erased in one transaction: some milliseconds, of which most go into reading the reports again."""
+DELIVERY_ROWS = 8
+"""Rows of a webhook about an event, for each endpoint."""
 
 
 def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms: int) -> Refusal | bool:
@@ -101,7 +102,7 @@ def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms
 
 
 def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bool:
-    """Erase at most `EVENTS_A_STEP` more events of a visitor, or some of its reviews once there is no event, or its id
+    """Erase some more events of a visitor, or some of its reviews once there is no event, or its id
     from some notes. Return `True` if nothing is left, or no erasure is pending.
     """
     visitor_number = transaction.get(ERASURES, number, raw_id)
@@ -125,9 +126,9 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bo
 
 
 def _events_a_step(snapshot: Snapshot, number: int) -> int:
-    """Fewer where endpoints have webhooks about each: a step has some 250 rows at most."""
+    """Fewer where endpoints have webhooks about each."""
     endpoints = sum(1 for _ in snapshot.scan_keys(ENDPOINTS, (number,), (number + 1,)))
-    return EVENTS_A_STEP // (1 + endpoints // 2)
+    return items_of_step(EVENT_ROWS + DELIVERY_ROWS * endpoints)
 
 
 def pending_erasures(snapshot: Snapshot, number: int) -> list[bytes]:

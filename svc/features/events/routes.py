@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from operator import attrgetter
+from typing import Any
 from uuid import UUID
 
 import msgspec
 import structlog
-import trio
 from msgspec import UNSET
 
 from svc.features.events.archived_document import DocumentBody, EventDetailBody, document_body, event_detail
@@ -25,9 +24,9 @@ from svc.http.body import decode_signals
 from svc.http.callers.authentication import Caller
 from svc.http.callers.limits import Turn
 from svc.http.change import caller_of, change
+from svc.http.listing import encoded_row, note_unreadable, read_behind
 from svc.http.openapi.parameters import FORWARDED
 from svc.http.route import Call, Route, Services
-from svc.http.rows import note_unreadable, read_and_encoded
 from svc.http.schema import (
     EventsAnswer,
     EventsWindowQuery,
@@ -37,9 +36,7 @@ from svc.http.schema import (
     SupplementBody,
     UpdateEventBody,
 )
-from svc.http.slices import rest
 from svc.identify.events.archive import deflate, inflate
-from svc.identify.events.event_row import EventBody, UnreadableEventBody
 from svc.identify.events.listing import (
     EVERYTHING,
     Asked,
@@ -63,8 +60,6 @@ from svc.kernel.values.struct_fields import sent
 
 log = structlog.get_logger()
 
-KEYS_AT_ONCE = 250
-"""Keys that a search of several filters looks at before others have their turn: about 2 milliseconds."""
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 
 
@@ -99,85 +94,67 @@ async def page_of_events(
     listing = read_listing(asked, call.at_ms, scope, services.event_retention_ms)
     if isinstance(listing, Refusal):
         return listing
-    found = await find_positions(services, call.turn, number, environment, listing)
-    rows = await read_and_encoded(found.rows, partial(_rows, services, number, listing.filters))
-    cursor = UNSET if found.resume is None else next_cursor(asked, listing, found.resume, scope)
+    scan = partial(_scan_rows, number=number, environments=[environment], listing=listing)
+    shown, resume = await read_behind(
+        services, scan, listing.start, listing.limit, most=events.MAX_LOOKS + listing.limit, held=call.turn.held
+    )
+    note_unreadable(services, "listEvents", number, (found for found, _ in shown))
+    cursor = UNSET if resume is None else next_cursor(asked, listing, resume, scope)
+    rows: tuple[Any, ...] = tuple(row for _, row in shown)
     return EventsAnswer(rows=rows, page=asked.page or 1, page_size=asked.limit, next_cursor=cursor)
+
+
+def _scan_rows(
+    snapshot: Snapshot, resume: Resume, count: int, **listed: Any
+) -> Iterator[tuple[Resume, tuple[events.EventMatch | events.UnreadableEvent, Any] | None]]:
+    for behind, found in events.scan_events(snapshot, resume, count, **listed):
+        yield behind, None if found is None else (found, encoded_row(events.listed_row(found)))
 
 
 async def find_positions(
     services: Services,
     turn: Turn,
     number: int,
-    environment: Environment,
+    environments: Sequence[Environment],
     listing: Listing,
-    most_keys: int = events.MAX_KEYS,
-) -> events.Positions:
-    """Return the positions of a listing (see `events.positions`), of the organization with this number: at most
-    `listing.limit`, and where to go on, `None` = at the end. `KEYS_AT_ONCE` are looked at between two checkpoints, and
-    `most_keys` in all; a search beyond the first of them holds the turn of its request.
+    most: int = events.MAX_LOOKS,
+) -> tuple[list[events.EventPosition], Resume | None]:
+    """Return the positions of the events of a listing, of some environments of the organization together: at most
+    `listing.limit`, and where to go on, `None` = at the end. At most about `most` looks at the index find nothing. A
+    long search holds the turn of its request.
     """
-    rows, resume = await _some_positions(services, number, environment, listing)
-    if resume is None or len(rows) == listing.limit:
-        return events.Positions(rows, resume)
-    async with turn.held():
-        for _ in range(KEYS_AT_ONCE, most_keys, KEYS_AT_ONCE):
-            await trio.lowlevel.checkpoint()
-            left = listing._replace(limit=listing.limit - len(rows), after=resume.after, offset=resume.offset)
-            more, resume = await _some_positions(services, number, environment, left)
-            rows += more
-            if resume is None or len(rows) == listing.limit:
-                break
-    return events.Positions(rows, resume)
+    scan = partial(events.scan_positions, number=number, environments=environments, listing=listing)
+    most += listing.limit
+    return await read_behind(services, scan, listing.start, listing.limit, most=most, held=turn.held)
+
+
+async def find_events(
+    services: Services,
+    turn: Turn,
+    number: int,
+    environments: Sequence[Environment],
+    listing: Listing,
+    most: int = events.MAX_LOOKS,
+) -> tuple[list[events.EventMatch], Resume | None]:
+    """Return the same as `find_positions`, but the events there that can be read."""
+    scan = partial(_scan_readable, number=number, environments=environments, listing=listing)
+    most += listing.limit
+    return await read_behind(services, scan, listing.start, listing.limit, most=most, held=turn.held)
+
+
+def _scan_readable(
+    snapshot: Snapshot, resume: Resume, count: int, **listed: Any
+) -> Iterator[tuple[Resume, events.EventMatch | None]]:
+    for behind, found in events.scan_events(snapshot, resume, count, **listed):
+        yield behind, found if isinstance(found, events.EventMatch) else None
 
 
 async def newest_positions(
-    services: Services, number: int, environments: Sequence[Environment], now_ms: int, *, most: int
+    services: Services, turn: Turn, number: int, environments: Sequence[Environment], now_ms: int, *, most: int
 ) -> list[events.EventPosition]:
-    """Return the positions of the newest events of some environments together, newest first, at most `most`. To be read
-    in a long read's turn: it rests after each part.
-    """
-    listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, EVERYTHING, limit=KEYS_AT_ONCE)
-    found: list[events.EventPosition] = []
-    for environment in environments:
-        places: list[events.EventPosition] = []
-        resume: Resume | None = None
-        while len(places) < most:
-            began_s = services.world.elapsed_s()
-            after = None if resume is None else resume.after
-            page = await _some_positions(services, number, environment, listing._replace(after=after))
-            places += page.rows
-            resume = page.resume
-            if resume is None:
-                break
-            await rest(services.world, began_s)
-        found += places
-    return sorted(found, key=attrgetter("position"), reverse=True)[:most]
-
-
-async def _some_positions(
-    services: Services, number: int, environment: Environment, listing: Listing
-) -> events.Positions:
-    listing = listing._replace(limit=min(listing.limit, KEYS_AT_ONCE))
-    find = partial(events.positions, number=number, environment=environment, listing=listing, most_keys=KEYS_AT_ONCE)
-    return await services.store.query(find)
-
-
-async def read_at(
-    services: Services, filters: Filters, positions: Sequence[events.EventPosition]
-) -> list[events.EventMatch]:
-    """Return the events at these positions, in their order, all at once; those that were deleted, cannot be read or do
-    not fit the filters are left out.
-    """
-    return await services.store.query(partial(events.read, wanted=positions, filters=filters))
-
-
-async def _rows(
-    services: Services, number: int, filters: Filters, positions: Sequence[events.EventPosition]
-) -> list[EventBody | UnreadableEventBody]:
-    found = await services.store.query(partial(events.read_all, wanted=positions, filters=filters))
-    note_unreadable(services, "listEvents", number, found)
-    return [events.listed_row(each) for each in found]
+    """Return the positions of the newest events of some environments together, newest first, at most `most`."""
+    listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, EVERYTHING, limit=most)
+    return (await find_positions(services, turn, number, environments, listing))[0]
 
 
 async def get_event(services: Services, call: Call) -> EventDetailBody | Refusal:

@@ -7,19 +7,20 @@ pipe, does not make the file of a running service grow.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import wraps
+from functools import partial, wraps
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from svc.command.data_directory import Readable, account
+from svc.command.data_directory import Readable, account, read_through
 from svc.command.output import TimestampType, settings
 from svc.features.feed.feed import refused_filters
 from svc.identify.events.listing import FILTERS, KINDS, LEVELS, Filters, Listing
 from svc.identify.matching import Visitor
 from svc.identify.model import LABELS, RULE_ACTIONS
-from svc.identify.queries.events import MAX_KEYS, EventMatch, UnreadableEvent, event_page, positions, read_all
-from svc.identify.queries.visitors import Activity, activity, counted_from_ms
+from svc.identify.queries.events import EventMatch, UnreadableEvent, positions, read_all, scan_events
+from svc.identify.queries.visitors import Activity, counted_from_ms, scan_activity, sum_of
 from svc.identify.scoring.signals import CATALOGUE
 from svc.kernel.net.addresses import parse_ip
 from svc.kernel.values.environments import ENVIRONMENTS, Environment
@@ -197,18 +198,11 @@ def refuse_in_feed(wanted: Wanted, feed: str) -> None:
 
 
 def newest_first(store: Readable, number: int, wanted: Wanted, limit: int) -> list[EventMatch | UnreadableEvent]:
-    """Return at most `limit` of the wanted events of organization `number`, newest first; page by page, each in a
-    snapshot.
-    """
-    listing = Listing(wanted.since_ms, wanted.until_ms, wanted.filters, limit=limit)
-    found: list[EventMatch | UnreadableEvent] = []
-    while True:
-        with store.read() as snapshot:
-            page = event_page(snapshot, number, wanted.environment, listing)
-        found += page.events
-        if page.resume is None or len(found) >= limit:
-            return found[:limit]
-        listing = listing._replace(limit=limit - len(found), after=page.resume.after)
+    """Return at most `limit` of the wanted events of organization `number`, newest first."""
+    listing = Listing(wanted.since_ms, wanted.until_ms, wanted.filters)
+    scan = partial(scan_events, number=number, environments=[wanted.environment], listing=listing)
+    found = (each for _, each in read_through(store, scan, listing.start) if each is not None)
+    return list(islice(found, limit))
 
 
 def newest_readable(store: Readable, number: int, wanted: Wanted, limit: int) -> list[EventMatch]:
@@ -221,17 +215,11 @@ def activity_of(store: Readable, number: int, visitor_id: str, record: Visitor |
     The events are counted in parts, each in its own snapshot.
     """
     since_ms = counted_from_ms(record, oldest_ms(now_ms))
-    found = Activity()
-    for environment in ENVIRONMENTS:
-        listing = Listing(since_ms, now_ms + 1, Filters(visitor_id=visitor_id))
-        while True:
-            with store.read() as snapshot:
-                older, after = activity(snapshot, number, environment, listing, MAX_KEYS)
-            found = found.plus(older)
-            if after is None:
-                break
-            listing = listing._replace(after=after)
-    return found
+    listing = Listing(since_ms, now_ms + 1, Filters(visitor_id=visitor_id))
+    scans = (
+        partial(scan_activity, number=number, environment=environment, listing=listing) for environment in ENVIRONMENTS
+    )
+    return sum_of(counted for scan in scans for _, counted in read_through(store, scan, listing.start.after))
 
 
 class Stretch(NamedTuple):

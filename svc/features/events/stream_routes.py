@@ -15,22 +15,22 @@ from uuid import UUID
 import trio
 
 from svc.features.events.live import MAX_VIEWERS, LiveEvent, LiveHub, Viewer
-from svc.features.events.routes import find_positions, read_at, read_request_id
+from svc.features.events.routes import find_positions, read_request_id
 from svc.http.callers.authentication import Caller
 from svc.http.callers.limits import Turn
 from svc.http.change import caller_of, note_open_stream
 from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
-from svc.http.rows import in_parts
 from svc.http.schema import FiltersQuery
 from svc.identify.events.listing import Filters, Listing, Position, read_filters
 from svc.identify.queries import records
-from svc.identify.queries.events import EventPosition
+from svc.identify.queries.events import KEYS_OF_A_LOOK, EventPosition, read_each
 from svc.kernel.access.session_jobs import find_session
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.environments import Environment
 from svc.kernel.values.fields import about
 from svc.kernel.values.refusals import Refusal, invalid
+from svc.kernel.work.slices import all_in_slices
 
 MEDIA_TYPE = "text/event-stream"
 WRITE_EVERY_S = 0.2
@@ -136,8 +136,9 @@ async def _resumed(services: Services, turn: Turn, watched: Watched, last: UUID,
     """
     positions = await _positions_after(services, turn, watched, last, now_ms)
     newest, others = positions[:MAX_RESUMED], positions[MAX_RESUMED:]
-    found = await in_parts(newest[::-1], partial(read_at, services, watched.filters))
-    return [*([len(others)] if others else []), *(LiveEvent(request_id, event) for request_id, event in found)]
+    read = partial(read_each, filters=watched.filters)
+    found = await all_in_slices(services.world, services.store, newest[::-1], read)
+    return [*([len(others)] if others else []), *(LiveEvent(*match) for match in found if match is not None)]
 
 
 async def _positions_after(
@@ -150,8 +151,10 @@ async def _positions_after(
     arrival_ms = int.from_bytes(last.bytes[:6]) if known is None else known.occurred_at_ms
     from_ms = max(arrival_ms, now_ms - services.event_retention_ms)
     listing = Listing(from_ms, max(from_ms, now_ms) + 1, watched.filters, limit=MAX_COUNTED)
-    found = await find_positions(services, turn, watched.number, watched.environment, listing, MAX_COUNTED)
-    return [match for match in found.rows if match.position > Position(arrival_ms, last.bytes)]
+    found, _ = await find_positions(
+        services, turn, watched.number, [watched.environment], listing, MAX_COUNTED // KEYS_OF_A_LOOK
+    )
+    return [match for match in found if match.position > Position(arrival_ms, last.bytes)]
 
 
 async def _holds(services: Services, caller: Caller) -> bool:

@@ -34,7 +34,7 @@ from svc.kernel.values.cursor import cursors_key
 from svc.kernel.values.environments import ENVIRONMENTS
 from svc.world import World
 
-EVENTS_A_PAGE = 200
+MAX_EVENTS = 200
 POLL_S = 0.5
 
 _encoder = msgspec.json.Encoder()
@@ -178,10 +178,10 @@ async def _pages(
     async def close_to(to_ms: int) -> int:
         return await store.write_one(partial(close, scope=scope, to_ms=to_ms), number)
 
-    pages = FeedPages(store, scope, close_to)
+    pages = FeedPages(World.real(), store, scope, close_to)
     while True:
         at_ms = now_ms()
-        feed = Feed(after, wanted.filters, EVENTS_A_PAGE, oldest_ms(at_ms))
+        feed = Feed(after, wanted.filters, MAX_EVENTS, oldest_ms(at_ms))
 
         async def read(places: Sequence[feeds.FeedPosition], feed: Feed = feed) -> list[_Found]:
             reading = partial(feeds.read, wanted=places, filters=feed.filters, oldest_ms=feed.oldest_ms)

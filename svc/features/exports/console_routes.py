@@ -6,13 +6,11 @@ counters of hours where they say enough, else by the index.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
-
-import trio
 
 from svc.features.events.console_bodies import ExportEventsQuery
 from svc.features.exports.lines import (
@@ -27,11 +25,10 @@ from svc.features.exports.lines import (
 from svc.features.lists.lists import ListEntry
 from svc.features.lists.queries import entries_behind, find_list
 from svc.http.callers.limits import Turn
+from svc.http.listing import note_unreadable
 from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
-from svc.http.rows import note_unreadable
-from svc.http.slices import in_slices
 from svc.identify.events.hour_counts import HourCounts, sum_of
-from svc.identify.events.listing import Filters, Listing, read_filters, read_window
+from svc.identify.events.listing import Filters, Listing, Resume, read_filters, read_window
 from svc.identify.queries import events
 from svc.identify.queries.hours import hours
 from svc.identify.records import Event
@@ -41,11 +38,9 @@ from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Detail, Refusal
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.values.timestamps import timestamp
+from svc.kernel.work.slices import Slice, scanned
 
 MAX_ROWS = 1_000_000
-POSITIONS_AT_ONCE = 500
-"""Of the index: about two milliseconds."""
-ENTRIES_AT_ONCE = 200
 
 
 class Format(NamedTuple):
@@ -79,7 +74,7 @@ async def export_events(services: Services, call: Call) -> Outcome | Refusal:
             return refusal
     assert not isinstance(window, Refusal)
     assert not isinstance(filters, Refusal)
-    listing = Listing(*window, filters, limit=POSITIONS_AT_ONCE)
+    listing = Listing(*window, filters)
     if await _is_too_long(services, call.turn, number, query.environment, listing):
         return Refusal("validation_error", (Detail("from", "out_of_range", "query"),), explanation=TOO_MANY)
     form = FORMATS[query.format]
@@ -90,18 +85,20 @@ async def export_events(services: Services, call: Call) -> Outcome | Refusal:
 async def _is_too_long(services: Services, turn: Turn, number: int, environment: Environment, listing: Listing) -> bool:
     """Whether there are more than `MAX_ROWS` events. The index is asked only where the counters do not say."""
     days: list[HourCounts] = []
+    time = Slice(services.world)
     for day_ms in range(listing.from_ms, listing.to_ms, DAY_MS):
         until_ms = min(day_ms + DAY_MS, listing.to_ms)
         read = partial(hours, number=number, environment=environment, from_ms=day_ms, to_ms=until_ms)
         days.append(sum_of(counts for _, counts in await services.store.query(read)))
-        await trio.lowlevel.checkpoint()
+        await time.pause()
     if _at_most(sum_of(days), listing.filters) <= MAX_ROWS:
         return False
     found = 0
-    pages = _places(services, number, environment, listing)
-    async with turn.held(), aclosing(pages):
-        async for places in pages:
-            found += len(places)
+    scan = partial(events.scan_positions, number=number, environments=[environment], listing=listing)
+    slices = scanned(services.world, services.store, scan, listing.start)
+    async with turn.held(), aclosing(slices):
+        async for places in slices:
+            found += sum(place is not None for _, place in places)
             if found > MAX_ROWS:
                 return True
     return False
@@ -124,53 +121,31 @@ def _at_most(total: HourCounts, filters: Filters) -> int:
     return min(bounds)
 
 
-async def _places(
-    services: Services, number: int, environment: Environment, listing: Listing
-) -> AsyncGenerator[list[events.EventPosition]]:
-    """Where the events of a listing are, newest first, some at a time."""
-    while True:
-        find = partial(
-            events.positions, number=number, environment=environment, listing=listing, most_keys=POSITIONS_AT_ONCE
-        )
-        found = await services.store.query(find)
-        yield found.rows
-        if found.resume is None:
-            return
-        listing = listing._replace(after=found.resume.after, offset=0)
-        await trio.lowlevel.checkpoint()
-
-
 async def _event_lines(
-    services: Services,
-    number: int,
-    environment: Environment,
-    listing: Listing,
-    form: Format,
+    services: Services, number: int, environment: Environment, listing: Listing, form: Format
 ) -> AsyncGenerator[bytes]:
     if form.head:
         yield form.head
-    async with aclosing(_places(services, number, environment, listing)) as pages:
-        async for places in pages:
-            lines = in_slices(services.world, services.store, places, partial(_lines, listing.filters, form))
-            async with aclosing(lines):
-                async for found in lines:
-                    note_unreadable(services, "exportConsoleEvents", number, [event for event, _ in found])
-                    yield b"".join(line for _, line in found)
+    scan = partial(_lines, form, number=number, environments=[environment], listing=listing)
+    async with aclosing(scanned(services.world, services.store, scan, listing.start)) as slices:
+        async for some in slices:
+            found = [line for _, line in some if line is not None]
+            note_unreadable(services, "exportConsoleEvents", number, [event for event, _ in found])
+            if found:
+                yield b"".join(line for _, line in found)
 
 
 def _lines(
-    filters: Filters, form: Format, snapshot: Snapshot, places: Sequence[events.EventPosition]
-) -> Iterator[tuple[events.EventMatch | events.UnreadableEvent | None, bytes]]:
-    """Each of these events with its line; `None` and an empty line for one that is gone."""
-    rows = {each.request_id.bytes: each for each in events.read_all(snapshot, places, filters)}
-    for place in places:
-        found = rows.get(place.request_id)
+    form: Format, snapshot: Snapshot, resume: Resume, count: int, **listed: Any
+) -> Iterator[tuple[Resume, tuple[events.EventMatch | events.UnreadableEvent, bytes] | None]]:
+    """Each of these events with its line."""
+    for behind, found in events.scan_events(snapshot, resume, count, **listed):
         if found is None:
-            yield None, b""
+            yield behind, None
         elif isinstance(found, events.UnreadableEvent):
-            yield found, form.unreadable_row(found.request_id)
+            yield behind, (found, form.unreadable_row(found.request_id))
         else:
-            yield found, form.row(found.event, found.request_id)
+            yield behind, (found, form.row(found.event, found.request_id))
 
 
 async def export_entries(services: Services, call: Call) -> Outcome | Refusal:
@@ -185,16 +160,16 @@ async def export_entries(services: Services, call: Call) -> Outcome | Refusal:
 
 async def _entry_lines(services: Services, number: int, list_id: str, now_ms: int) -> AsyncGenerator[bytes]:
     yield csv_line(ENTRY_COLUMNS)
-    after = ""
-    while True:
-        read = partial(entries_behind, number=number, list_id=list_id, beginning="", after=after, limit=ENTRIES_AT_ONCE)
-        rows = await services.store.query(read)
-        lines = b"".join(csv_line(_cells(entry)) for _, entry in rows if entry.is_living(now_ms))
-        if lines:
-            yield lines
-        if len(rows) < ENTRIES_AT_ONCE:
-            return
-        after = rows[-1][0]
+
+    def scan(snapshot: Snapshot, after: str, count: int) -> Iterator[tuple[str, bytes]]:
+        for at, entry in entries_behind(snapshot, number, list_id, "", after, count):
+            yield at, csv_line(_cells(entry)) if entry.is_living(now_ms) else b""
+
+    async with aclosing(scanned(services.world, services.store, scan, "")) as slices:
+        async for some in slices:
+            lines = b"".join(line for _, line in some)
+            if lines:
+                yield lines
 
 
 def _cells(entry: ListEntry) -> tuple[str, ...]:

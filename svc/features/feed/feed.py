@@ -9,7 +9,7 @@ import struct
 from typing import Final, NamedTuple
 
 from svc.identify.events.listing import Asked, CursorScope, Filters, Position, read_filters
-from svc.kernel.values.cursor import read_cursor, write_cursor
+from svc.kernel.values.cursor import Cursors
 from svc.kernel.values.environments import ENVIRONMENTS
 from svc.kernel.values.refusals import Detail, Refusal, invalid
 from svc.kernel.values.timestamps import read_timestamp
@@ -23,8 +23,8 @@ AHEAD_MS = 10_000
 """An event that arrived by a clock so far ahead is not held back until the clock is there."""
 BEGINNING = Position(0, bytes(16))
 _LAST_ID = b"\xff" * 16
-_CURSOR = struct.Struct(">BQ16s")
-"""Environment, position."""
+_CURSOR = struct.Struct(">Q16s")
+"""Position."""
 _NOT_HERE = ("page", "cursor", "end")
 """A feed has no pages and no end."""
 NOT_WITH_ORDER: Final = ("account_id", "action", "tag", "label", "rule", "shadow")
@@ -125,16 +125,17 @@ def refused_filters(given: Asked | Filters) -> list[str]:
 
 def feed_cursor(position: Position, scope: CursorScope) -> str:
     """Return the cursor for what follows a position; it may be used with any filters."""
-    row = _CURSOR.pack(ENVIRONMENTS.index(scope.environment), *position)
-    return write_cursor(scope.key, "feed", scope.organization, row)
+    return _cursors(scope).write(_CURSOR.pack(*position))
 
 
 def read_feed_cursor(text: str, scope: CursorScope) -> Position | None:
     """Return the position of a cursor that `feed_cursor` made for this organization and environment; `None` for other
     text.
     """
-    row = read_cursor(scope.key, "feed", scope.organization, text)
-    if row is None or len(row) != _CURSOR.size:
-        return None
-    environment, *position = _CURSOR.unpack(row)
-    return Position(*position) if environment == ENVIRONMENTS.index(scope.environment) else None
+    row = _cursors(scope).read(text)
+    return None if row is None else Position(*_CURSOR.unpack(row))
+
+
+def _cursors(scope: CursorScope) -> Cursors:
+    """Bound to the environment."""
+    return Cursors(scope.key, "feed", scope.organization, bytes([ENVIRONMENTS.index(scope.environment)]))

@@ -9,22 +9,20 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
-import trio
-
 from svc.features.feed import queries as feeds
 from svc.features.feed.feed import Feed
-from svc.features.feed.queries import FeedPosition, FeedPositions
+from svc.features.feed.queries import FeedPosition
 from svc.identify.events.listing import Position
 from svc.identify.index.queries import Scope
-from svc.identify.queries.events import MAX_KEYS
+from svc.identify.queries.events import MAX_LOOKS
 from svc.kernel.store.store import Store
+from svc.kernel.work.slices import found_behind
+from svc.world import World
 
 R = TypeVar("R")
 
 MAX_READS = 20
 """Of a page, until it is full: among late events many places are of others."""
-KEYS_AT_ONCE = 250
-"""Keys of the index that are looked at before others have their turn: about 2 milliseconds."""
 
 Close = Callable[[int], Awaitable[int | None]]
 """Closes the feed up to a time (`jobs.close`); `None` where the store takes nothing now."""
@@ -46,12 +44,13 @@ class FeedPages:
 
     def __init__(
         self,
+        world: World,
         store: Store,
         scope: Scope,
         close: Close,
         in_turn: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
     ) -> None:
-        self._store, self._scope, self._close, self._in_turn = store, scope, close, in_turn
+        self._world, self._store, self._scope, self._close, self._in_turn = world, store, scope, close, in_turn
 
     async def page(
         self, feed: Feed, now_ms: int, read: Callable[[Sequence[FeedPosition]], Awaitable[Sequence[R]]]
@@ -89,27 +88,10 @@ class FeedPages:
         closed_ms = to_ms if to_ms == ahead.closed_to_ms else await self._close(to_ms)
         return ahead.closed_to_ms if closed_ms is None else closed_ms
 
-    async def _find(self, feed: Feed, after: Position, to_ms: int, limit: int) -> FeedPositions:
-        rows, resume = await self._find_some(feed, after, to_ms, limit)
-        if resume is None or len(rows) == limit:
-            return FeedPositions(rows, resume)
-        async with self._in_turn():
-            for _ in range(KEYS_AT_ONCE, MAX_KEYS, KEYS_AT_ONCE):
-                await trio.lowlevel.checkpoint()
-                more, resume = await self._find_some(feed, resume, to_ms, limit - len(rows))
-                rows += more
-                if resume is None or len(rows) == limit:
-                    break
-        return FeedPositions(rows, resume)
-
-    async def _find_some(self, feed: Feed, after: Position, to_ms: int, limit: int) -> FeedPositions:
-        find = partial(
-            feeds.positions,
-            scope=self._scope,
-            filters=feed.filters,
-            after=after,
-            to_ms=to_ms,
-            limit=min(limit, KEYS_AT_ONCE),
-            most_keys=KEYS_AT_ONCE,
+    async def _find(
+        self, feed: Feed, after: Position, to_ms: int, limit: int
+    ) -> tuple[list[FeedPosition], Position | None]:
+        scan = partial(feeds.scan_positions, scope=self._scope, filters=feed.filters, to_ms=to_ms)
+        return await found_behind(
+            self._world, self._store, scan, after, limit, most=MAX_LOOKS + limit, held=self._in_turn
         )
-        return await self._store.query(find)

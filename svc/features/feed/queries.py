@@ -9,7 +9,7 @@ What may live here: how far the feed is closed, and reading in the order of posi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from svc.features.feed.feed import Ahead
 from svc.identify.events.listing import Filters, Position
 from svc.identify.index.queries import LAST, Scope, Search, SearchForward, just_above, wanted
 from svc.identify.queries import events
-from svc.identify.queries.events import MAX_KEYS, EventMatch, EventPosition, UnreadableEvent
+from svc.identify.queries.events import KEYS_OF_A_LOOK, MAX_KEYS, EventMatch, EventPosition, UnreadableEvent, in_looks
 from svc.identify.tables.events import FEED_CLOSED, LATE_EVENTS
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.ids import made_at_ms
@@ -99,6 +99,27 @@ def positions(
         del rows[limit:]
         end = rows[-1].of.position
     return FeedPositions(rows, end)
+
+
+def scan_positions(
+    snapshot: Snapshot, after: Position, count: int, *, scope: Scope, filters: Filters, to_ms: int
+) -> Iterator[tuple[Position, FeedPosition | None]]:
+    """Yield `count` feed positions as `positions` returns them, each with where it is; `None` = some keys were looked
+    at without finding one. Fewer only at the end.
+    """
+
+    def look(after: Position, limit: int) -> FeedPositions:
+        return positions(snapshot, scope, filters, after, to_ms, limit, KEYS_OF_A_LOOK)
+
+    return in_looks(look, lambda row: row.of.position, after, count)
+
+
+def read_each(
+    snapshot: Snapshot, wanted: Sequence[FeedPosition], filters: Filters, oldest_ms: int
+) -> Iterator[tuple[Position, EventMatch | UnreadableEvent] | None]:
+    """Yield what `read` returns for each of these positions; `None` for one that it leaves out."""
+    for place in wanted:
+        yield next(iter(read(snapshot, [place], filters, oldest_ms)), None)
 
 
 def read(

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Any
 
 from svc.features.feed import queries as feeds
 from svc.features.feed.feed import Feed, feed_cursor, read_feed
 from svc.features.feed.jobs import close
 from svc.features.feed.pages import FeedPages
 from svc.http.change import change
+from svc.http.listing import encoded_row, note_unreadable
 from svc.http.route import Call, Services
-from svc.http.rows import note_unreadable, read_and_encoded
 from svc.http.schema import EventsAnswer
-from svc.identify.events.event_row import EventBody, UnreadableEventBody
 from svc.identify.events.listing import Asked, CursorScope
 from svc.identify.index.queries import Scope
-from svc.identify.queries.events import listed_row
+from svc.identify.queries.events import EventMatch, UnreadableEvent, listed_row
+from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.environments import ENVIRONMENTS, Environment
 from svc.kernel.values.refusals import Refusal
+from svc.kernel.work.slices import all_in_slices
 
 
 async def page_of_feed(
@@ -38,19 +40,22 @@ async def page_of_feed(
         closed_ms = await change(services, call, partial(close, scope=scope, to_ms=to_ms))
         return None if isinstance(closed_ms, Refusal) else closed_ms
 
-    pages = FeedPages(services.store, scope, close_to, call.turn.held)
-    read = partial(_rows, services, number, feed)
-    page = await pages.page(feed, call.at_ms, lambda places: read_and_encoded(places, read))
+    async def read(places: Sequence[feeds.FeedPosition]) -> list[Any]:
+        found = await all_in_slices(services.world, services.store, places, partial(_rows, feed))
+        shown = [row for row in found if row is not None]
+        note_unreadable(services, "listEvents", number, (each for each, _ in shown))
+        return [row for _, row in shown]
+
+    pages = FeedPages(services.world, services.store, scope, close_to, call.turn.held)
+    page = await pages.page(feed, call.at_ms, read)
     cursor = feed_cursor(page.behind, cursors)
     return EventsAnswer(
         rows=tuple(page.rows), page=1, page_size=asked.limit, next_cursor=cursor, has_more=page.has_more
     )
 
 
-async def _rows(
-    services: Services, number: int, feed: Feed, wanted: Sequence[feeds.FeedPosition]
-) -> list[EventBody | UnreadableEventBody]:
-    read = partial(feeds.read, wanted=wanted, filters=feed.filters, oldest_ms=feed.oldest_ms)
-    found = [each for _, each in await services.store.query(read)]
-    note_unreadable(services, "listEvents", number, found)
-    return [listed_row(each) for each in found]
+def _rows(
+    feed: Feed, snapshot: Snapshot, places: Sequence[feeds.FeedPosition]
+) -> Iterator[tuple[EventMatch | UnreadableEvent, Any] | None]:
+    for found in feeds.read_each(snapshot, places, feed.filters, feed.oldest_ms):
+        yield None if found is None else (found[1], encoded_row(listed_row(found[1])))

@@ -6,14 +6,14 @@ for among the kinds of its route alone. Sources: interface 2.6-2.8, 3 and 4.4, d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import msgspec
-import trio
 from msgspec import UNSET, UnsetType
 
 from svc.features.organizations.bodies import (
@@ -32,14 +32,14 @@ from svc.features.organizations.bodies import (
     sdk_key_row,
 )
 from svc.http.change import caller_of, change
+from svc.http.listing import encoded, read_page
 from svc.http.route import ORGANIZATION, Call, Route, Services
-from svc.http.rows import encoded
 from svc.kernel.access import key_jobs as keys
 from svc.kernel.access.credentials import ApiKey, KeyKind, digest, new_key
 from svc.kernel.net.origins import normalize_pattern
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
-from svc.kernel.values.cursor import List, read_cursor, write_cursor
+from svc.kernel.values.cursor import Cursors, List
 from svc.kernel.values.environments import PLATFORMS, Platform
 from svc.kernel.values.refusals import Detail, Refusal, invalid
 from svc.kernel.values.struct_fields import body_of
@@ -48,8 +48,6 @@ from svc.world import twenty_characters
 
 PAGE = 200
 """Keys of a page whose size is not named."""
-KEYS_AT_ONCE = 32
-"""Read before other tasks have their turn: about a millisecond."""
 _LAST_MS = unix_ms(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))
 """The last second that RFC 3339 can write in UTC."""
 
@@ -175,45 +173,24 @@ def read_expiry(expires_at: datetime | None, now_ms: int) -> int | Refusal | Non
     return at_ms if now_ms < at_ms <= _LAST_MS else invalid("expires_at", "out_of_range")
 
 
-def _some_keys(snapshot: Snapshot, number: int, after: ApiKey | None) -> list[ApiKey]:
-    return list(islice(lookups.scan_keys(snapshot, number, after), KEYS_AT_ONCE))
-
-
-async def _page(services: Services, call: Call, family: _Family) -> msgspec.Struct:
+async def _page(services: Services, call: Call, family: _Family) -> msgspec.Struct | Refusal:
     """All keys of a family, or the page that the query asks for (decisions 2.5), of encoded rows and with the next
     cursor. `422` (`invalid_cursor`).
 
-    However many keys there are, they are read and encoded some at a time, and no more of them than the page needs.
-    Each part is read from the newest state: a key that is issued meanwhile may be among them.
+    They are read from the newest state, some at a time: a key that is issued meanwhile may be among them.
     """
     query: ListKeysQuery = call.query
-    caller = caller_of(call)
-    number, cursors_key = caller.organization.number, services.webhooks.cursors_key
-    after = None
-    if query.cursor is not UNSET:
-        text = read_cursor(cursors_key, family.cursors, number, query.cursor)
-        if text is not None:
-            find = partial(lookups.find_key_of, number=number, key_id=text.decode(), kinds=family.kinds)
-            after = await services.store.query(find)
-        if after is None:
-            return invalid("cursor", "invalid_cursor", "query")
-    is_whole = query.limit is UNSET and after is None
-    limit = None if is_whole else PAGE if query.limit is UNSET else query.limit
-    rows: list[Any] = []
-    last: ApiKey | None = None
-    while True:
-        read = await services.store.query(partial(_some_keys, number=number, after=after))
-        found = [key for key in read if key.kind in family.kinds]
-        shown = found if limit is None else found[: limit - len(rows)]
-        rows.extend(await encoded(shown, partial(map, family.row)))
-        last = shown[-1] if shown else last
-        if len(shown) < len(found):
-            assert last is not None
-            return family.page(tuple(rows), write_cursor(cursors_key, family.cursors, number, last.id.encode()))
-        if len(read) < KEYS_AT_ONCE:
-            return family.page(tuple(rows), UNSET)
-        after = read[-1]
-        await trio.lowlevel.checkpoint()
+    number = call.organization.number
+
+    def scan(snapshot: Snapshot, after: bytes, count: int) -> Iterator[tuple[bytes, ApiKey | None]]:
+        last = lookups.find_key_of(snapshot, number, after.decode(), get_args(KeyKind)) if after else None
+        for key in islice(lookups.scan_keys(snapshot, number, last), count):
+            yield key.id.encode(), key if key.kind in family.kinds else None
+
+    cursors = Cursors(services.webhooks.cursors_key, family.cursors, number)
+    limit = sys.maxsize if query.cursor is UNSET else PAGE
+    page = await read_page(services, cursors, query, encoded(scan, family.row), limit=limit, most=sys.maxsize)
+    return page if isinstance(page, Refusal) else family.page(page.rows, page.next_cursor)
 
 
 async def _issue(

@@ -12,14 +12,14 @@ import click
 import msgspec
 
 from svc.command.changes import Change, apply, commit
-from svc.command.data_directory import account, opened, reading
+from svc.command.data_directory import account, opened, read_through, reading
 from svc.command.help import CommandGroup, examples
 from svc.command.output import CommandError, ShownTable, data_option, json_option, show, show_json
 from svc.features.accounts.queries import environments_of
 from svc.features.events.source import Wanted, newest_readable, number_of
 from svc.features.labels.jobs import LabelChange, label_request
 from svc.features.labels.outcomes import OUTCOME_MS, Outcome
-from svc.features.labels.queries import find_outcome, labeled_days, labeled_outcomes, stored_outcome
+from svc.features.labels.queries import find_outcome, labeled_days, labeled_segments, stored_outcome
 from svc.features.labels.suggestion import EXTRA, LEAST_LABELS, Labeled, Quality, Suggestion, is_installed, suggest
 from svc.identify.events.listing import Filters
 from svc.identify.model import LABEL_REASONS, LABELS, Label, LabelReason
@@ -29,6 +29,7 @@ from svc.identify.queries.weights import weights_in_force
 from svc.identify.velocity.counts import EnvironmentKind
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.steps import EVENT_ROWS, STEP_LOOKS, items_of_step
 from svc.kernel.values.csv_tables import CsvError, Form, Row, read_table
 from svc.kernel.values.environments import PLATFORMS, Platform
 from svc.kernel.values.refusals import Refusal
@@ -36,8 +37,6 @@ from svc.world import World
 
 COLUMNS = ("request_id", "label", "label_reason")
 """Of the CSV, whose first line they are; the last may be left out."""
-_LINES_AT_ONCE = 64
-_SEGMENTS_AT_ONCE = 64
 _MOST = 1_000_000
 _LAST = b"\xff" * 16
 
@@ -75,8 +74,9 @@ def import_(organization_id: str, file: IO[bytes], directory: Path, as_json: boo
         number = account(found.store, organization_id).organization.number
         lines = read_csv(file.read())
         _check(found, number, lines, now_ms)
-        for start in range(0, max(len(lines), 1), _LINES_AT_ONCE):
-            job = partial(_label, number=number, lines=lines[start : start + _LINES_AT_ONCE], now_ms=now_ms)
+        most = items_of_step(EVENT_ROWS)
+        for start in range(0, max(len(lines), 1), most):
+            job = partial(_label, number=number, lines=lines[start : start + most], now_ms=now_ms)
             if start:
                 apply(found, job)
             else:
@@ -94,9 +94,9 @@ def _label(transaction: Transaction, number: int, lines: list[Line], now_ms: int
 
 def _check(found: Opened, number: int, lines: list[Line], now_ms: int) -> None:
     """Raises `CommandError` for the first line whose event is not there."""
-    for start in range(0, len(lines), _LINES_AT_ONCE):
+    for start in range(0, len(lines), STEP_LOOKS):
         with found.store.read() as snapshot:
-            for line in lines[start : start + _LINES_AT_ONCE]:
+            for line in lines[start : start + STEP_LOOKS]:
                 event = find_event(snapshot, number, UUID(bytes=line.request_id))
                 archived = find_outcome(snapshot, number, line.request_id) if event is None else None
                 if event is None and archived is None:
@@ -207,11 +207,9 @@ def _outcomes(store: Any, number: int, kind: EnvironmentKind, now_ms: int) -> It
                     yield stored_outcome(snapshot, number, match.request_id.bytes, match.event)
     with store.read() as snapshot:
         of_days = labeled_days(snapshot, number)
-    below: bytes | None = _LAST
-    while below is not None:
-        with store.read() as snapshot:
-            found, below = labeled_outcomes(snapshot, number, of_days, below, _SEGMENTS_AT_ONCE, now_ms)
-        yield from (outcome for outcome in found if outcome.facts.environment in environments)
+    segments = partial(labeled_segments, number=number, of_days=of_days, now_ms=now_ms)
+    for _, outcomes in read_through(store, segments, _LAST):
+        yield from (outcome for outcome in outcomes or () if outcome.facts.environment in environments)
 
 
 def _show(suggestion: Suggestion, platform: Platform, *, as_json: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from svc.features.labels.outcomes import OUTCOME_MS, Outcome, OutcomeSegment, outcome_of
@@ -15,8 +17,6 @@ from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.ids import DAY_MS, made_at_ms
 
 NO_LABELS = LabelCounts()
-MAX_KEYS = 1_000
-"""Of segments that one read of the archive passes: about a millisecond."""
 
 
 class Archived(NamedTuple):
@@ -80,27 +80,19 @@ def labeled_days(snapshot: Snapshot, number: int) -> frozenset[int]:
     return frozenset(day + beside for day in found for beside in (-1, 0, 1))
 
 
-def labeled_outcomes(
-    snapshot: Snapshot, number: int, of_days: frozenset[int], below: bytes, most: int, now_ms: int
-) -> tuple[list[Outcome], bytes | None]:
-    """Return the labeled outcomes of the next `most` segments of the archive that are of these days and below the key
-    `below`, newest segment first; and the last of these keys, or `None` if there are no more. At most `MAX_KEYS` keys
-    are looked at, so that there may be fewer segments.
+def labeled_segments(
+    snapshot: Snapshot, below: bytes, count: int, *, number: int, of_days: frozenset[int], now_ms: int
+) -> Iterator[tuple[bytes, list[Outcome] | None]]:
+    """Yield the keys of the next `count` segments of the archive below the key `below`, newest first, with the labeled
+    outcomes of those that are of these days; `None` = it is of another one.
     """
-    found: list[Outcome] = []
-    looked_at = 0
-    for keys, (_, newest) in enumerate(snapshot.scan_keys_reverse(OUTCOMES, (number,), (number, below)), start=1):
+    for _, newest in islice(snapshot.scan_keys_reverse(OUTCOMES, (number,), (number, below)), count):
         if made_at_ms(newest) // DAY_MS not in of_days:
-            if keys >= MAX_KEYS:
-                return found, newest
+            yield newest, None
             continue
         segment = snapshot.get(OUTCOMES, number, newest)
         outcomes = () if segment is None else segment.outcomes
-        found += [each for each in outcomes if each.facts.label is not None and each.at_ms >= now_ms - OUTCOME_MS]
-        looked_at += 1
-        if looked_at == most:
-            return found, newest
-    return found, None
+        yield newest, [each for each in outcomes if each.facts.label is not None and each.at_ms >= now_ms - OUTCOME_MS]
 
 
 def day_of(at_ms: int) -> int:

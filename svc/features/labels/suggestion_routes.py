@@ -6,18 +6,18 @@ organizations one long read runs at a time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
-import trio
 from msgspec import UNSET, UnsetType
 
 from svc.features.accounts.queries import environments_of
 from svc.features.events.routes import find_positions
 from svc.features.labels.outcomes import Outcome as LabeledOutcome
-from svc.features.labels.queries import labeled_days, labeled_outcomes, stored_outcome
+from svc.features.labels.queries import labeled_days, labeled_segments, stored_outcome
 from svc.features.labels.suggestion import (
     EXTRA,
     LEAST_LABELS,
@@ -29,7 +29,6 @@ from svc.features.labels.suggestion import (
     suggest,
 )
 from svc.http.route import ORGANIZATION, Call, Route, Services
-from svc.http.rows import in_parts
 from svc.identify.events.listing import Filters, Listing
 from svc.identify.model import LABELS
 from svc.identify.queries import events
@@ -40,13 +39,12 @@ from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.environments import PLATFORMS, Platform
 from svc.kernel.values.fields import about
 from svc.kernel.values.refusals import Refusal
+from svc.kernel.work.slices import in_slices, scanned
 
 MAX_EVENTS = 20_000
 """Labeled events of each label and environment that are stored."""
-MAX_KEYS = 200_000
-"""Keys of the index that are looked at for them: those of some ten million events."""
-SEGMENTS_AT_ONCE = 4
-"""Of outcomes: a millisecond or two."""
+MAX_LOOKS = 3_000
+"""At the index for them: some ten million events."""
 MAX_SEGMENTS = 2_000
 """About a million identifications, the newest of the archive."""
 _LAST = b"\xff" * 16
@@ -146,47 +144,38 @@ async def _add_stored(services: Services, call: Call, kind: EnvironmentKind, lab
     is_complete = True
     for environment in environments_of(kind):
         for label in LABELS:
-            filters = Filters(label=label)
-            listing = Listing(0, call.at_ms + 1, filters, limit=MAX_EVENTS)
+            listing = Listing(0, call.at_ms + 1, Filters(label=label), limit=MAX_EVENTS)
             number = call.organization.number
-            found = await find_positions(services, call.turn, number, environment, listing, MAX_KEYS)
-            is_complete = is_complete and found.resume is None and len(found.rows) < MAX_EVENTS
-            await in_parts(found.rows, partial(_add_at, services, number, filters, labeled))
+            found, resume = await find_positions(services, call.turn, number, [environment], listing, MAX_LOOKS)
+            is_complete = is_complete and resume is None and len(found) < MAX_EVENTS
+            read = partial(_outcomes, number, listing.filters)
+            async with aclosing(in_slices(services.world, services.store, found, read)) as slices:
+                async for some in slices:
+                    labeled.add(outcome for outcome in some if outcome is not None)
     return is_complete
 
 
-async def _add_at(
-    services: Services, number: int, filters: Filters, labeled: Labeled, places: Sequence[EventPosition]
-) -> tuple[()]:
-    def read(snapshot: Snapshot) -> list[LabeledOutcome]:
-        matches = events.read(snapshot, places, filters)
-        return [stored_outcome(snapshot, number, match.request_id.bytes, match.event) for match in matches]
-
-    labeled.add(await services.store.query(read))
-    return ()
+def _outcomes(
+    number: int, filters: Filters, snapshot: Snapshot, places: Sequence[EventPosition]
+) -> Iterator[LabeledOutcome | None]:
+    for match in events.read_each(snapshot, places, filters):
+        yield None if match is None else stored_outcome(snapshot, number, match.request_id.bytes, match.event)
 
 
 async def _add_archived(services: Services, call: Call, kind: EnvironmentKind, labeled: Labeled) -> bool:
     """Add the labeled ones among the newest outcomes of the archive. Return whether they are all that there are."""
     number, environments = call.organization.number, environments_of(kind)
     of_days = await services.store.query(partial(labeled_days, number=number))
-    below: bytes | None = _LAST
-    for _ in range(0, MAX_SEGMENTS, SEGMENTS_AT_ONCE):
-        if below is None:
-            break
-        await trio.lowlevel.checkpoint()
-        some, below = await services.store.query(
-            partial(
-                labeled_outcomes,
-                number=number,
-                of_days=of_days,
-                below=below,
-                most=SEGMENTS_AT_ONCE,
-                now_ms=call.at_ms,
-            )
-        )
-        labeled.add(outcome for outcome in some if outcome.facts.environment in environments)
-    return below is None
+    segments = partial(labeled_segments, number=number, of_days=of_days, now_ms=call.at_ms)
+    looked_at = 0
+    async with aclosing(scanned(services.world, services.store, segments, _LAST)) as slices:
+        async for some in slices:
+            for _, outcomes in some:
+                labeled.add(outcome for outcome in outcomes or () if outcome.facts.environment in environments)
+                looked_at += outcomes is not None
+            if looked_at >= MAX_SEGMENTS:
+                return False
+    return True
 
 
 def _body(suggestion: Suggestion, platform: Platform, *, is_complete: bool) -> SuggestionBody:

@@ -13,7 +13,7 @@ from typing import IO, Any, cast
 import click
 
 from svc.command.changes import Change, apply, commit
-from svc.command.data_directory import account, opened
+from svc.command.data_directory import account, opened, read_through
 from svc.command.help import CommandGroup, examples
 from svc.command.output import (
     CommandError,
@@ -28,7 +28,7 @@ from svc.command.output import (
     yes_option,
 )
 from svc.features.lists import jobs as transactions
-from svc.features.lists.jobs import ENTRIES_A_STEP, Added, NewEntry
+from svc.features.lists.jobs import ROWS_OF_AN_ENTRY, Added, NewEntry
 from svc.features.lists.lists import (
     LIST_KINDS,
     LONGEST_NOTE,
@@ -45,6 +45,7 @@ from svc.features.rules.jobs import ruleset_in_force
 from svc.identify.velocity.counts import KINDS
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.steps import items_of_step
 from svc.kernel.values.csv_tables import SEPARATORS, CsvError, Form, Row, Table, read_table
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.timestamps import read_timestamp, timestamp
@@ -59,7 +60,6 @@ SUSPECTS = frozenset(
 MAX_SHOWN = 5
 """Entries that are shown before they are added."""
 _SHOWN = ("name", "kind", "entries", "id", "created_at", "updated_at")
-_ENTRIES_AT_ONCE = 1_000
 
 
 @click.group("list", cls=CommandGroup)
@@ -225,8 +225,9 @@ def _import(found: Opened, world: World, number: int, known: StoredList, entries
         if not _has_room(found, number, len(values), now_ms):
             raise CommandError(f"an organization has at most {MAX_ENTRIES:,} entries in its lists; nothing was added")
     added = replaced = 0
-    for start in range(0, max(len(entries), 1), ENTRIES_A_STEP):
-        some = entries[start : start + ENTRIES_A_STEP]
+    most = items_of_step(3 * ROWS_OF_AN_ENTRY)  # with each, two that have expired may be deleted
+    for start in range(0, max(len(entries), 1), most):
+        some = entries[start : start + most]
 
         def job(transaction: Transaction, some: list[NewEntry] = some, start: int = start) -> Added:
             outcome = transactions.add_entries(transaction, number, known.id, some, now_ms)
@@ -301,15 +302,12 @@ def export(organization_id: str, name: str, directory: Path, as_json: bool) -> N
 
 
 def _entries(found: Opened, number: int, known: StoredList, now_ms: int) -> Iterator[ListEntry]:
-    """The living entries, in the order of their values; read some at a time, so that no old state is held."""
-    after = ""
-    while True:
-        with found.store.read() as snapshot:
-            rows = entries_behind(snapshot, number, known.id, "", after, _ENTRIES_AT_ONCE)
-        yield from (entry for _, entry in rows if entry.is_living(now_ms))
-        if len(rows) < _ENTRIES_AT_ONCE:
-            return
-        after = rows[-1][0]
+    """The living entries, in the order of their values."""
+
+    def scan(snapshot: Snapshot, after: str, count: int) -> list[tuple[str, ListEntry]]:
+        return entries_behind(snapshot, number, known.id, "", after, count)
+
+    return (entry for _, entry in read_through(found.store, scan, "") if entry.is_living(now_ms))
 
 
 def _row(entry: ListEntry) -> dict[str, str | None]:

@@ -28,10 +28,11 @@ from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
 from svc.features.rules.jobs import is_named, note_deciding
 from svc.kernel.store.schema.key_parts import LIST_ID
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.steps import items_of_step
 from svc.kernel.values.refusals import Refusal
 
-ENTRIES_A_STEP = 150
-"""Of a deleted list, in one transaction."""
+ROWS_OF_AN_ENTRY = 4
+"""With what says that it is there, and when it expires; a deleted list has some more."""
 
 
 class NewEntry(NamedTuple):
@@ -97,10 +98,11 @@ def delete_list(transaction: Transaction, number: int, list_id: str) -> bool | R
 
 
 def continue_deletion(transaction: Transaction, number: int, list_id: str) -> bool:
-    """Delete up to `ENTRIES_A_STEP` entries of a deleted list; return `True` if nothing is left. If this is never
+    """Delete some entries of a deleted list; return `True` if nothing is left. If this is never
     called, retention deletes them.
     """
-    return _purge(transaction, number, raw_id(list_id), ENTRIES_A_STEP) < ENTRIES_A_STEP
+    most = items_of_step(ROWS_OF_AN_ENTRY)
+    return _purge(transaction, number, raw_id(list_id), most) < most
 
 
 def _keep(transaction: Transaction, number: int, found: StoredList) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from msgspec import UNSET
@@ -28,18 +28,13 @@ from svc.features.lists.lists import ListEntry, ListKind, StoredList, canonical,
 from svc.features.lists.queries import entries_behind, expired_entries, find_list, lists_of, raw_id
 from svc.http.callers.limits import ENTRY_WORK
 from svc.http.change import caller_of, change
+from svc.http.listing import encoded, read_page
 from svc.http.route import ORGANIZATION, Call, Route, Services
-from svc.http.rows import encoded, page_of
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.cursor import read_cursor, write_cursor
-from svc.kernel.values.refusals import Detail, Refusal, invalid
+from svc.kernel.values.cursor import Cursors
+from svc.kernel.values.refusals import Detail, Refusal
 from svc.kernel.values.struct_fields import sent
 from svc.world import twenty_characters
-
-ENTRIES_AT_ONCE = 64
-"""About a millisecond."""
-ENTRIES_A_PAGE = 10_000
-"""That are looked at for one page: where most have expired, it may be short and have a cursor."""
 
 
 async def list_lists(services: Services, call: Call) -> ListsBody | Refusal:
@@ -102,26 +97,19 @@ async def list_entries(services: Services, call: Call) -> EntriesBody | Refusal:
     `404`, `422` (`invalid_cursor`).
     """
     query: ListEntriesQuery = call.query
-    number, key = call.organization.number, services.webhooks.cursors_key
+    number = call.organization.number
     found = await _find(services, call)
     if found is None:
         return Refusal("not_found")
-    after, of_list = "", raw_id(found.id)
-    if query.cursor is not UNSET:
-        row = read_cursor(key, "list_entries", number, query.cursor)
-        if row is None or not row.startswith(of_list):
-            return invalid("cursor", "invalid_cursor", "query")
-        after = row.removeprefix(of_list).decode()
-    beginning = searched(found.kind, sent(query.q) or "")
-    find = partial(entries_behind, number=number, list_id=found.id, beginning=beginning)
+    beginning, list_id = searched(found.kind, sent(query.q) or ""), found.id
+    cursors = Cursors(services.webhooks.cursors_key, "list_entries", number, raw_id(list_id))
 
-    async def read(after: str, count: int) -> list[tuple[str, ListEntry | None]]:
-        rows = await services.store.query(partial(find, after=after, limit=count))
-        return [(at, entry if _is_shown(entry, beginning, call.at_ms) else None) for at, entry in rows]
+    def scan(snapshot: Snapshot, after: bytes, count: int) -> Iterator[tuple[bytes, ListEntry | None]]:
+        rows = entries_behind(snapshot, number, list_id, beginning, after.decode(), count)
+        return ((at.encode(), entry if _is_shown(entry, beginning, call.at_ms) else None) for at, entry in rows)
 
-    shown, resume = await page_of(read, after, query.limit, ENTRIES_AT_ONCE, ENTRIES_A_PAGE)
-    next_cursor = UNSET if resume is None else write_cursor(key, "list_entries", number, of_list + resume.encode())
-    return EntriesBody(await encoded(shown, partial(map, entry_row)), next_cursor)
+    page = await read_page(services, cursors, query, encoded(scan, entry_row))
+    return page if isinstance(page, Refusal) else EntriesBody(page.rows, page.next_cursor)
 
 
 async def add_entries(services: Services, call: Call) -> AddedBody | Refusal:

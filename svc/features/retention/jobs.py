@@ -19,9 +19,7 @@ from uuid import UUID
 import msgspec
 
 from svc.features.contracts.cleanup import (
-    EVENTS_A_STEP,
-    LOOKS_A_STEP,
-    ROWS_A_STEP,
+    ROWS_OF_ONE,
     CleanupStep,
     CleanupTask,
     Pass,
@@ -56,6 +54,7 @@ from svc.identify.velocity.record import AccountRecord
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Aged, KeptFor, LastTwoPeriods, Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.steps import EVENT_ROWS, STEP_LOOKS, items_of_step
 from svc.kernel.tenants.queries import is_removed, organization, organizations
 from svc.kernel.values.ids import DAY_MS, first_id
 
@@ -64,8 +63,10 @@ PASS_INTERVAL_MS = 6 * 3600 * 1000
 the events that they were answered with."""
 BLOCKS_INTERVAL_MS = DAY_MS
 """Between two passes over its blocks, which are many, and in which the number of a deleted visitor leads nowhere."""
-ASKED_A_STEP = 16
-"""Visitors of which one step asks whether they have events: that is a look into every segment."""
+VISITORS_OF_A_LOOK = 512
+"""Numbers of visitors that have one row in `LAST_LOOKS`: it is stored."""
+LOOKS_OF_A_SEARCH = 32
+"""What it costs to ask whether a visitor has events: that is a look into every segment."""
 DELETED_A_PASS = 100_000
 """Visitors that one pass takes out of the blocks: their numbers are held in memory meanwhile."""
 
@@ -200,7 +201,8 @@ def _below(snapshot: Snapshot, table: Table[Any], number: int, bound: Any) -> It
 
 def _delete_below(table: Table[Any], bound: Any, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
     (number,) = start
-    purge, most = of_features().purged_by.get(table.name, (None, ROWS_A_STEP))
+    purge, rows = of_features().purged_by.get(table.name, (None, ROWS_OF_ONE))
+    most = items_of_step(rows)
     keys = list(islice(_below(transaction, table, number, bound), most))
     for key in keys:
         if purge is None:
@@ -213,7 +215,8 @@ def _delete_below(table: Table[Any], bound: Any, start: tuple[Any, ...], transac
 def _delete_events(bound: Any, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
     """Go on past events that cannot be read; a last step raises for the first of them, which `start` has third."""
     number, below, unreadable = (*start, bound, None)[:3] if len(start) == 1 else start
-    ids = [request_id for _, request_id in islice(_below(transaction, EVENTS, number, below), EVENTS_A_STEP)]
+    most = items_of_step(EVENT_ROWS)
+    ids = [request_id for _, request_id in islice(_below(transaction, EVENTS, number, below), most)]
     if not ids and unreadable is not None:
         raise CorruptionError(f"the expired event {UUID(bytes=unreadable)} cannot be read; quarantine it")
     readable = [each for each in ids if event_if_readable(transaction, number, each) is not None]
@@ -221,7 +224,7 @@ def _delete_events(bound: Any, start: tuple[Any, ...], transaction: Transaction)
     for request_id in readable:
         purge_event(transaction, number, request_id)
     unreadable = next((each for each in ids if each not in readable), unreadable)
-    goes_on = len(ids) == EVENTS_A_STEP or unreadable is not None
+    goes_on = len(ids) == most or unreadable is not None
     return CleanupStep(len(readable), (number, ids[-1], unreadable) if goes_on and ids else None)
 
 
@@ -255,12 +258,11 @@ def _pass_visitors(now_ms: int, unseen_s: int, start: tuple[Any, ...], transacti
     number, first, *rest = start
     if not rest:
         beyond = (transaction.get(VISITOR_COUNTS, number) or -1) + 1
-        end = min(beyond, first + LOOKS_A_STEP * LOOKS_A_STEP)
+        end = min(beyond, first + VISITORS_OF_A_LOOK * VISITORS_OF_A_LOOK)
         noted = transaction.scan(LAST_LOOKS, number, start=(number, first))
-        looks = {of: look for (_, of), look in islice(noted, LOOKS_A_STEP)}
-        of_due = (
-            one for one in range(first, end, LOOKS_A_STEP) if one not in looks or looks[one].is_due(now_s, unseen_s)
-        )
+        looks = {of: look for (_, of), look in islice(noted, VISITORS_OF_A_LOOK)}
+        ranges = range(first, end, VISITORS_OF_A_LOOK)
+        of_due = (one for one in ranges if one not in looks or looks[one].is_due(now_s, unseen_s))
         found = next(of_due, None)
         if found is None:
             return CleanupStep(0, (number, end) if end < beyond else None)
@@ -270,12 +272,12 @@ def _pass_visitors(now_ms: int, unseen_s: int, start: tuple[Any, ...], transacti
 
 def _look_at_range(transaction: Transaction, start: tuple[Any, ...], now_ms: int, unseen_s: int) -> CleanupStep:
     number, first, visitor_number, seen_s = start
-    now_s, end = now_ms // 1000, first + LOOKS_A_STEP
+    now_s, end = now_ms // 1000, first + VISITORS_OF_A_LOOK
     visitors = transaction.scan(VISITORS, number, start=(number, visitor_number))
     asked = deleted = 0
     for (_, visitor_number), visitor in takewhile(lambda row: row[0][1] < end, visitors):
         if now_s - visitor.last_seen_s >= unseen_s:
-            if asked == ASKED_A_STEP:
+            if asked == STEP_LOOKS // LOOKS_OF_A_SEARCH:
                 return CleanupStep(deleted, (number, first, visitor_number, seen_s))
             asked += 1
             if not has_events(transaction, number, visitor.visitor_id.encode()):  # only sure visits move the last

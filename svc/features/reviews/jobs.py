@@ -46,6 +46,7 @@ from svc.identify.tables.events import EVENTS
 from svc.kernel.net.trace_context import TraceContext
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.steps import STEP_ROWS
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal, invalid
 
@@ -185,13 +186,12 @@ def _rows_of(number: int, review: Review) -> Iterator[tuple[Table[Any], tuple[An
             yield SUBJECT_REVIEWS, (number, SUBJECTS.index(subject), digest, review.raw_id)
 
 
+ROWS_OF_A_REVIEW = 8
+
+
 def _delete(transaction: Transaction, number: int, review: Review) -> int:
     """Delete the rows of a review; return how many there were."""
     return sum(transaction.delete(table, *key) for table, key in review_rows(number, review))
-
-
-MAX_ROWS_A_STEP = 250
-"""Rows that one step of forgetting reviews deletes; the last review of a step may have more."""
 
 
 def forget_reviews(transaction: Transaction, number: int, subject: Subject, subject_id: str) -> bool:
@@ -202,10 +202,10 @@ def forget_reviews(transaction: Transaction, number: int, subject: Subject, subj
     A visitor and account have at most one open review: an open one that loses its account is deleted if the visitor has
     an open review without an account too.
     """
-    found = list(islice(reviews_of(transaction, number, subject, subject_id), MAX_ROWS_A_STEP + 1))
-    rows = 0
+    rows, most = 0, STEP_ROWS // 2  # the last review of a step may have many, and each is written again
+    found = list(islice(reviews_of(transaction, number, subject, subject_id), most + 1))
     for review in found:
-        if rows >= MAX_ROWS_A_STEP:
+        if rows >= most:
             return False
         rows += _delete(transaction, number, review)
         left = msgspec.structs.replace(review, account_id=None)

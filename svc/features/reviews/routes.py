@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from hashlib import blake2b
 
-import msgspec
 from msgspec import UNSET
 
 from svc.features.events.routes import read_request_id
@@ -22,18 +20,16 @@ from svc.features.reviews.jobs import Closing, Reviewed, assign_review, close_re
 from svc.features.reviews.queries import BEYOND_ALL, find_review, reviews_below
 from svc.features.reviews.reviews import Review, review_row
 from svc.http.change import change, member_of
+from svc.http.listing import encoded, read_page
 from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
-from svc.http.rows import page_of
 from svc.identify.queries.events import readable_event
 from svc.kernel.access.audit import Audited
-from svc.kernel.store.snapshot import Transaction
-from svc.kernel.values.cursor import read_cursor, write_cursor
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.values.cursor import Cursors, bound_to
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import sent
 
-REVIEWS_AT_ONCE = 32
-"""About a millisecond."""
-REVIEWS_A_PAGE = 5000
+MAX_REVIEWS = 5000
 """That are looked at for one page: with an assignee who has few, it may be short and have a cursor."""
 NOBODY = "none"
 
@@ -41,24 +37,15 @@ NOBODY = "none"
 async def list_reviews(services: Services, call: Call) -> ReviewsBody | Refusal:
     """`GET .../reviews`: a page of reviews, the one that was opened last first. `422` (`invalid_cursor`)."""
     query: ReviewsQuery = call.query
-    number, key = call.organization.number, services.webhooks.cursors_key
-    state, assignee = sent(query.state), sent(query.assignee)
-    bound = blake2b(msgspec.json.encode((state, assignee)), digest_size=8).digest()
-    below = BEYOND_ALL
-    if query.cursor is not UNSET:
-        row = read_cursor(key, "reviews", number, query.cursor)
-        if row is None or not row.startswith(bound):
-            return invalid("cursor", "invalid_cursor", "query")
-        below = row.removeprefix(bound)
-    find = partial(reviews_below, number=number, only_open=state == "open")
+    number, state, assignee = call.organization.number, sent(query.state), sent(query.assignee)
+    cursors = Cursors(services.webhooks.cursors_key, "reviews", number, bound_to(state, assignee, size=8))
 
-    async def read(below: bytes, count: int) -> list[tuple[bytes, Review | None]]:
-        rows = await services.store.query(partial(find, below=below, limit=count))
-        return [(raw_id, review if _is_meant(review, state, assignee) else None) for raw_id, review in rows]
+    def scan(snapshot: Snapshot, below: bytes, count: int) -> Iterator[tuple[bytes, Review | None]]:
+        rows = reviews_below(snapshot, number, below, count, only_open=state == "open")
+        return ((raw_id, review if _is_meant(review, state, assignee) else None) for raw_id, review in rows)
 
-    shown, resume = await page_of(read, below, query.limit, REVIEWS_AT_ONCE, REVIEWS_A_PAGE)
-    next_cursor = UNSET if resume is None else write_cursor(key, "reviews", number, bound + resume)
-    return ReviewsBody(tuple(map(review_row, shown)), next_cursor)
+    page = await read_page(services, cursors, query, encoded(scan, review_row), BEYOND_ALL, most=MAX_REVIEWS)
+    return page if isinstance(page, Refusal) else ReviewsBody(page.rows, page.next_cursor)
 
 
 def _is_meant(review: Review, state: str | None, assignee: str | None) -> bool:

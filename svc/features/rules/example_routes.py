@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Annotated, get_args
 from uuid import UUID
 
@@ -14,13 +13,13 @@ from svc.features.events.routes import read_request_id
 from svc.features.rules.routes import EXAMPLES
 from svc.features.rules.ruleset import MAX_RULES
 from svc.http.route import Call, Route, Services, console_route
-from svc.http.rows import in_parts
 from svc.identify.model import Level
 from svc.identify.queries.events import event_if_readable
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import SUSPECT_SCORE, AccountId, Action, RequestId, Timestamp, about, open_to
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import body_of
+from svc.kernel.work.slices import all_in_slices
 
 MAX_EXAMPLES = MAX_RULES * EXAMPLES
 
@@ -64,15 +63,16 @@ async def read_examples(services: Services, call: Call) -> ExamplesAnswer | Refu
     number = call.organization.number
     oldest_ms = call.at_ms - services.event_retention_ms
 
-    def read(some: Sequence[UUID], snapshot: Snapshot) -> list[ExampleBody]:
-        found = [(request_id, event_if_readable(snapshot, number, request_id.bytes)) for request_id in some]
-        return [
-            body_of(ExampleBody, event, event.verdict, request_id=str(request_id))
-            for request_id, event in found
-            if event is not None and event.occurred_at_ms >= oldest_ms
-        ]
+    def read(snapshot: Snapshot, some: Sequence[UUID]) -> Iterator[ExampleBody | None]:
+        for request_id in some:
+            event = event_if_readable(snapshot, number, request_id.bytes)
+            if event is None or event.occurred_at_ms < oldest_ms:
+                yield None
+            else:
+                yield body_of(ExampleBody, event, event.verdict, request_id=str(request_id))
 
-    return ExamplesAnswer(tuple(await in_parts(request_ids, lambda some: services.store.query(partial(read, some)))))
+    found = await all_in_slices(services.world, services.store, request_ids, read)
+    return ExamplesAnswer(tuple(each for each in found if each is not None))
 
 
 ROUTES: tuple[Route, ...] = (

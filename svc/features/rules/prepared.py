@@ -10,10 +10,10 @@ from svc.features.rules.language.conditions import known
 from svc.features.rules.ruleset import Ruleset
 from svc.features.rules.tables import RULESETS
 from svc.http.route import Services
-from svc.http.slices import Slice
 from svc.identify.velocity.counts import KINDS, kind_of
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.environments import Environment
+from svc.kernel.work.slices import Slice
 
 
 async def prepare_rules(services: Services, number: int, environment: Environment) -> None:

@@ -27,7 +27,6 @@ from svc.features.rules.ruleset import MAX_RULES, Decided, Prepared, Rule, RuleM
 from svc.http.callers.limits import EVENT_WORK, condition_work
 from svc.http.change import caller_of, change
 from svc.http.route import ORGANIZATION, Call, Route, Services
-from svc.http.slices import Slice, in_slices
 from svc.identify.events.hour_counts import matched_rules
 from svc.identify.model import Decision, RuleAction
 from svc.identify.queries import events
@@ -41,6 +40,7 @@ from svc.kernel.values.fields import RequestId, about, id_form
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import sent
+from svc.kernel.work.slices import Slice, in_slices
 from svc.world import twenty_characters
 
 MAX_PREVIEWED = 10_000
@@ -233,7 +233,9 @@ async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusa
     if refusal is not None:
         return refusal
     async with call.turn.exclusive():
-        places = await newest_positions(services, number, environments_of(kind), call.at_ms, most=MAX_PREVIEWED)
+        places = await newest_positions(
+            services, call.turn, number, environments_of(kind), call.at_ms, most=MAX_PREVIEWED
+        )
         services.limits.work_refusal(number, EVENT_WORK * len(places), call.at_ms)
         tried = Ruleset(revision=0, rules=tuple(rules))
         tally = await _tally(services, number, prepared(rules, compile_once), places)

@@ -14,14 +14,13 @@ from itertools import groupby
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
-import trio
 from msgspec import UNSET, Meta, UnsetType
 
 from svc.features.events.console_bodies import InEnvironment
-from svc.features.events.routes import find_positions, read_at
+from svc.features.events.routes import find_events
 from svc.features.weights.preview import LevelCounts
+from svc.http.listing import encoded_row
 from svc.http.route import Call, Route, Services, console_route
-from svc.http.rows import in_parts
 from svc.http.schema import WindowEnd
 from svc.identify.events.hour_counts import HourCounts, sum_of
 from svc.identify.events.listing import Listing, read_window
@@ -32,6 +31,7 @@ from svc.kernel.values.ids import DAY_MS, HOUR_MS
 from svc.kernel.values.refusals import Detail, Refusal
 from svc.kernel.values.struct_fields import body_of, sent
 from svc.kernel.values.timestamps import timestamp, unix_ms
+from svc.kernel.work.slices import Slice
 
 StepLength = Annotated[Literal["hour", "day"], about("Length of a period; days are those of UTC.", "hour")]
 SIGNALS_SHOWN = 20
@@ -41,8 +41,6 @@ NETWORKS_SHOWN = 50
 COUNTRIES_SHOWN = 50
 LAST_HOUR_MS = unix_ms(datetime(9999, 12, 31, 23, tzinfo=UTC))
 """RFC 3339 has no year beyond."""
-
-_encoder = msgspec.json.Encoder()
 
 
 WindowStart = Annotated[
@@ -152,11 +150,11 @@ async def read_networks(services: Services, call: Call) -> NetworksBody | Refusa
         return window
     number = call.organization.number
     listing = Listing(*window, limit=EVENTS_LOOKED_AT)
-    found = await find_positions(services, call.turn, number, query.environment, listing)
+    found, resume = await find_events(services, call.turn, number, [query.environment], listing)
     events = Counter[str]()
     suspicious = Counter[str]()
     names: dict[str, str] = {}
-    for _, event in await in_parts(found.rows, partial(read_at, services, listing.filters)):
+    for _, event in found:
         if event.asn is not None:
             events[event.asn] += 1
             suspicious[event.asn] += event.verdict.suspect_level in ("medium", "high")
@@ -166,7 +164,7 @@ async def read_networks(services: Services, call: Call) -> NetworksBody | Refusa
         NetworkCount(asn=asn, asn_name=names.get(asn, UNSET), events=count, suspicious=suspicious[asn])
         for asn, count in _most(events, NETWORKS_SHOWN)
     )
-    return NetworksBody(networks=tuple(rows), events=len(found.rows), is_complete=found.resume is None)
+    return NetworksBody(networks=tuple(rows), events=len(found), is_complete=resume is None)
 
 
 async def read_statistics(services: Services, call: Call) -> StatisticsBody | Refusal:
@@ -184,13 +182,14 @@ async def read_statistics(services: Services, call: Call) -> StatisticsBody | Re
     number = call.organization.number
     periods: list[HourCounts] = []
     rows: list[Any] = []
+    time = Slice(services.world)
     for day_ms in range(from_ms // DAY_MS * DAY_MS, to_ms, DAY_MS):
-        await trio.lowlevel.checkpoint()
+        await time.pause()
         first_ms, beyond_ms = max(day_ms, from_ms), min(day_ms + DAY_MS, to_ms)
         read = partial(hours, number=number, environment=query.environment, from_ms=first_ms, to_ms=beyond_ms)
         for at_ms, counts in _periods(await services.store.query(read), step_ms).items():
             periods.append(counts)
-            rows.append(msgspec.Raw(_encoder.encode(_counts(PeriodBody, counts, at=timestamp(at_ms)))))
+            rows.append(encoded_row(_counts(PeriodBody, counts, at=timestamp(at_ms))))
     return StatisticsBody(
         step=query.step,
         start=timestamp(from_ms),

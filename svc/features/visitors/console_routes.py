@@ -5,9 +5,9 @@ Lists and histories are bounded, and read some rows at a time: how often somebod
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack, aclosing
 from functools import partial
-from hashlib import blake2b
 from typing import NamedTuple
 
 import msgspec
@@ -25,10 +25,10 @@ from svc.features.events.console_bodies import (
     seen,
     tag_rows,
 )
-from svc.features.events.routes import KEYS_AT_ONCE, read_at
+from svc.features.events.routes import find_events
 from svc.http.callers.limits import Turn
+from svc.http.listing import read_page
 from svc.http.route import Call, Route, Services, console_route
-from svc.http.rows import in_parts, page_of
 from svc.identify.events.event_row import event_row
 from svc.identify.events.listing import (
     MAX_TAG_LENGTH,
@@ -41,25 +41,24 @@ from svc.identify.events.listing import (
     next_cursor,
 )
 from svc.identify.matching import Visitor
-from svc.identify.queries import events, records
+from svc.identify.queries import records
 from svc.identify.queries import visitors as visitor_views
 from svc.identify.queries.events import EventMatch
 from svc.identify.queries.visitors import Activity, sum_of
 from svc.kernel.net.addresses import parse_ip
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.cursor import read_cursor, write_cursor
+from svc.kernel.values.cursor import Cursors, bound_to
 from svc.kernel.values.environments import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import is_visitor_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import present, sent
+from svc.kernel.work.slices import all_in_slices, scanned
 
 EVENTS_SHOWN = 50
 EVENTS_LOOKED_AT = 200
 TAGS_SHOWN = 50
-VISITORS_AT_ONCE = 4
-"""Of those that may have events in an environment: each is a search, of milliseconds among millions of events."""
-VISITORS_A_PAGE = 1000
+MAX_VISITORS = 1000
 """That are looked at for one page: an environment with few of them gets a short page and a cursor."""
 
 
@@ -81,27 +80,21 @@ async def list_visitors(services: Services, call: Call) -> VisitorsBody | Refusa
     or at an address. `422 validation_error`.
     """
     query: VisitorsQuery = call.query
-    number, key = call.organization.number, services.webhooks.cursors_key
-    filters = _filters(query)
+    number, filters = call.organization.number, _filters(query)
     if isinstance(filters, Refusal):
         return filters
-    bound = _bound(sent(query.environment), filters)
-    row = b"" if query.cursor is UNSET else read_cursor(key, "visitors", number, query.cursor)
-    if row is None or (row and not row.startswith(bound)):
-        return invalid("cursor", "invalid_cursor", "query")
-    after = row[len(bound) :]
     if filters is not None:
         environment: Environment = "production" if query.environment is UNSET else query.environment
-        found = await _seen_with(services, number, environment, filters, after, query.limit + 1)
-    elif query.environment is UNSET:
-        found = await _created(services, number, after, query.limit + 1)
+        scan = partial(_seen_with, number=number, environment=environment, filters=filters)
     else:
-        shown, rest = await _seen_in(services, call, number, query.environment, after, query.limit)
-        cursor = UNSET if rest is None else write_cursor(key, "visitors", number, bound + rest)
-        return VisitorsBody(await _rows(services, call, number, shown), cursor)
-    shown = found[: query.limit]
-    cursor = write_cursor(key, "visitors", number, bound + shown[-1][0]) if len(found) > query.limit else UNSET
-    return VisitorsBody(await _rows(services, call, number, [each for _, each in shown]), cursor)
+        since_ms = call.at_ms - services.event_retention_ms
+        scan = partial(_created, number=number, environment=sent(query.environment), since_ms=since_ms)
+    bound = bound_to(sent(query.environment), filters)
+    cursors = Cursors(services.webhooks.cursors_key, "visitors", number, bound)
+    page = await read_page(services, cursors, query, scan, most=MAX_VISITORS)
+    if isinstance(page, Refusal):
+        return page
+    return VisitorsBody(await _rows(services, call, number, page.rows), page.next_cursor)
 
 
 def _filters(query: VisitorsQuery) -> Filters | Refusal | None:
@@ -114,12 +107,6 @@ def _filters(query: VisitorsQuery) -> Filters | Refusal | None:
         return None
     address = parse_ip(query.ip_address)
     return invalid("ip_address", "invalid_value", "query") if address is None else Filters(ip_address=address)
-
-
-def _bound(environment: Environment | None, filters: Filters | None) -> bytes:
-    """What a cursor is bound to beside the organization."""
-    asked = msgspec.json.encode((environment, filters), order="deterministic")
-    return blake2b(asked, digest_size=16).digest()
 
 
 async def _rows(services: Services, call: Call, number: int, page: Sequence[Found]) -> tuple[VisitorRow, ...]:
@@ -135,64 +122,24 @@ async def _rows(services: Services, call: Call, number: int, page: Sequence[Foun
     return tuple(rows)
 
 
-async def _created(services: Services, number: int, after: bytes, limit: int) -> list[tuple[bytes, Found]]:
-    """(where the next page begins, visitor), the most recently created first."""
+def _created(
+    snapshot: Snapshot, after: bytes, count: int, *, number: int, environment: Environment | None, since_ms: int
+) -> Iterator[tuple[bytes, Found | None]]:
+    """Visitors, the most recently created first; `None` for one without events in the environment, if one is given."""
     before = int.from_bytes(after) if after else None
-    found = await services.store.query(partial(visitor_views.visitors, number=number, after=before, limit=limit))
-    return [(visitor.to_bytes(4), Found(record.visitor_id, record)) for visitor, record in found]
+    for visitor, record in visitor_views.visitors(snapshot, number, before, count):
+        is_meant = environment is None or visitor_views.has_events_in(snapshot, number, environment, record, since_ms)
+        yield visitor.to_bytes(4), Found(record.visitor_id, record) if is_meant else None
 
 
-async def _seen_in(
-    services: Services, call: Call, number: int, environment: Environment, after: bytes, limit: int
-) -> tuple[list[Found], bytes | None]:
-    """Visitors with events in the environment, the most recently created first, and where the next page begins; `None`
-    = this is the last one.
-    """
-    find = partial(
-        _some_seen, number=number, environment=environment, since_ms=call.at_ms - services.event_retention_ms
-    )
-
-    async def read(before: int | None, count: int) -> list[tuple[int | None, Found | None]]:
-        return await services.store.query(partial(find, before=before, count=count))
-
-    before = int.from_bytes(after) if after else None
-    found, last = await page_of(read, before, limit, VISITORS_AT_ONCE, VISITORS_A_PAGE)
-    return found, None if last is None else last.to_bytes(4)
-
-
-def _some_seen(
-    snapshot: Snapshot, *, number: int, environment: Environment, since_ms: int, before: int | None, count: int
-) -> list[tuple[int | None, Found | None]]:
-    """(number, a visitor with events in the environment) of some visitors; the last of `count` is
-    not looked at.
-    """
-    has_events = partial(visitor_views.has_events_in, snapshot, number, environment)
-    return [
-        (visitor, Found(record.visitor_id, record) if index < count and has_events(record, since_ms) else None)
-        for index, (visitor, record) in enumerate(visitor_views.visitors(snapshot, number, before, count), start=1)
-    ]
-
-
-async def _seen_with(
-    services: Services, number: int, environment: Environment, filters: Filters, after: bytes, limit: int
-) -> list[tuple[bytes, Found]]:
-    """(where the next page begins, visitor), in the order of ids."""
-    find = partial(
-        visitor_views.visitors_with,
-        number=number,
-        environment=environment,
-        filters=filters,
-        after=after.decode() or None,
-        limit=limit,
-    )
-
-    def read(snapshot: Snapshot) -> list[Found]:
-        return [
-            Found(each.visitor_id, visitor_views.find_visitor(snapshot, number, each.visitor_id), each.events)
-            for each in find(snapshot)
-        ]
-
-    return [(each.visitor_id.encode(), each) for each in await services.store.query(read)]
+def _seen_with(
+    snapshot: Snapshot, after: bytes, count: int, *, number: int, environment: Environment, filters: Filters
+) -> Iterator[tuple[bytes, Found]]:
+    """Visitors that were seen with a tag or at an address, in the order of their ids."""
+    after_id = after.decode() or None
+    for each in visitor_views.visitors_with(snapshot, number, environment, filters, after_id, count):
+        record = visitor_views.find_visitor(snapshot, number, each.visitor_id)
+        yield each.visitor_id.encode(), Found(each.visitor_id, record, each.events)
 
 
 async def read_visitor(services: Services, call: Call) -> VisitorBody | Refusal:
@@ -207,13 +154,8 @@ async def read_visitor(services: Services, call: Call) -> VisitorBody | Refusal:
     listing = Listing(
         call.at_ms - services.event_retention_ms, call.at_ms + 1, Filters(visitor_id=visitor_id), limit=EVENTS_LOOKED_AT
     )
-    record, positions = await services.store.query(
-        lambda snapshot: (
-            visitor_views.find_visitor(snapshot, number, visitor_id),
-            events.positions(snapshot, number, environment, listing).rows,
-        )
-    )
-    found = await in_parts(positions, partial(read_at, services, listing.filters))
+    record = await services.store.query(partial(visitor_views.find_visitor, number=number, visitor_id=visitor_id))
+    found, _ = await find_events(services, call.turn, number, [environment], listing)
     if record is None and not found:
         return Refusal("not_found", explanation=_NO_VISITOR)
     visits = await visits_of(services, number, found[:EVENTS_SHOWN])
@@ -237,13 +179,13 @@ async def read_visitor(services: Services, call: Call) -> VisitorBody | Refusal:
 
 async def visits_of(services: Services, number: int, matches: Sequence[EventMatch]) -> list[VisitBody]:
     """Return events of a timeline, each with what had changed."""
-    return await in_parts(matches, partial(_visits, services, number))
+    return await all_in_slices(services.world, services.store, matches, partial(_visits, number))
 
 
-async def _visits(services: Services, number: int, matches: Sequence[EventMatch]) -> list[VisitBody]:
-    changes = await services.store.query(lambda snapshot: [_change(snapshot, number, match) for match in matches])
-    rows = [msgspec.structs.asdict(event_row(match.event, match.request_id)) for match in matches]
-    return [VisitBody(**row, changes=present(changed)) for row, changed in zip(rows, changes, strict=True)]
+def _visits(number: int, snapshot: Snapshot, matches: Sequence[EventMatch]) -> Iterator[VisitBody]:
+    for match in matches:
+        row = msgspec.structs.asdict(event_row(match.event, match.request_id))
+        yield VisitBody(**row, changes=present(_change(snapshot, number, match)))
 
 
 def _change(snapshot: Snapshot, number: int, match: EventMatch) -> tuple[str, ...] | None:
@@ -314,16 +256,13 @@ async def activity_of(
 
 
 async def _counted(services: Services, turn: Turn, number: int, environment: Environment, listing: Listing) -> Activity:
-    """`KEYS_AT_ONCE` are looked at between two checkpoints; what is beyond the first holds the turn of its
-    request.
-    """
-    read = partial(visitor_views.activity, number=number, environment=environment, most_keys=KEYS_AT_ONCE)
-    found, after = await services.store.query(partial(read, listing=listing))
-    if after is None:
-        return found
-    async with turn.held():
-        while after is not None:
-            await trio.lowlevel.checkpoint()
-            older, after = await services.store.query(partial(read, listing=listing._replace(after=after)))
-            found = found.plus(older)
+    """A long count holds the turn of its request."""
+    scan = partial(visitor_views.scan_activity, number=number, environment=environment, listing=listing)
+    found = Activity()
+    slices = scanned(services.world, services.store, scan, listing.start.after)
+    async with AsyncExitStack() as stack:
+        async for some in await stack.enter_async_context(aclosing(slices)):
+            found = sum_of((found, *(counted for _, counted in some)))
+            if some[-1][0] != visitor_views.END:
+                await stack.enter_async_context(turn.held())
     return found

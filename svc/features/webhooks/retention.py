@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from svc.features.contracts.cleanup import EVENTS_A_STEP, ROWS_A_STEP, Purge
+from svc.features.contracts.cleanup import Purge
 from svc.features.webhooks.jobs.deliveries import purge_webhook_event
 from svc.features.webhooks.queries import attempt_index_keys
 from svc.features.webhooks.tables import ATTEMPT_COUNTS, ATTEMPTS, WEBHOOK_EVENTS
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.steps import EVENT_ROWS
 
 
 def _purge_attempt(transaction: Transaction, number: int, attempt_id: bytes) -> None:
@@ -21,6 +22,6 @@ def _purge_attempt(transaction: Transaction, number: int, attempt_id: bytes) -> 
 
 PASSES: tuple[()] = ()
 PURGED_BY = {
-    WEBHOOK_EVENTS.name: Purge(purge_webhook_event, EVENTS_A_STEP),
-    ATTEMPTS.name: Purge(_purge_attempt, ROWS_A_STEP),
+    WEBHOOK_EVENTS.name: Purge(purge_webhook_event, EVENT_ROWS),
+    ATTEMPTS.name: Purge(_purge_attempt),
 }

@@ -6,9 +6,8 @@ learns of a change after its commit. Counts and times of attempts are as of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import starmap
 from typing import Any, TypeVar
 
 import msgspec
@@ -46,21 +45,17 @@ from svc.features.webhooks.queries import (
 from svc.features.webhooks.records import HISTORY_MS, Attempt
 from svc.http.callers.limits import condition_work
 from svc.http.change import caller_of, change
+from svc.http.listing import encoded, read_page
 from svc.http.route import ORGANIZATION, Call, Route, Services
-from svc.http.rows import encoded, page_of
 from svc.kernel.access.audit import Audited
-from svc.kernel.values.cursor import read_cursor, write_cursor
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.cursor import Cursors
 from svc.kernel.values.ids import first_id, is_webhook_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import sent
 from svc.world import twenty_characters
 
 T = TypeVar("T")
-
-ATTEMPTS_AT_ONCE = 64
-"""Of those among which the attempts to one endpoint are looked for."""
-ATTEMPTS_A_PAGE = 10_000
-"""That are looked at for one page: an endpoint with few of them gets a short page and a cursor."""
 
 
 async def list_webhooks(services: Services, call: Call) -> WebhooksBody | Refusal:
@@ -161,23 +156,20 @@ async def list_deliveries(services: Services, call: Call) -> WebhookDeliveriesBo
     (`invalid_cursor`, or `invalid_value` for an `endpoint_id` that is none).
     """
     query: ListWebhookDeliveriesQuery = call.query
-    number, key = call.organization.number, services.webhooks.cursors_key
-    before = BEYOND if query.cursor is UNSET else read_cursor(key, "deliveries", number, query.cursor)
-    if before is None:
-        return invalid("cursor", "invalid_cursor", "query")
+    number = call.organization.number
     if query.endpoint_id is not UNSET and not is_webhook_id(query.endpoint_id):
         return invalid("endpoint_id", "invalid_value", "query")
     wanted, environment = sent(query.endpoint_id), None if query.environment == "all" else query.environment
-    find = partial(attempts_page, number=number, environment=environment, since=first_id(call.at_ms - HISTORY_MS))
+    since = first_id(call.at_ms - HISTORY_MS)
 
-    async def read(before: bytes, count: int) -> list[tuple[bytes, tuple[bytes, Attempt] | None]]:
-        rows = await services.store.query(partial(find, before=before, limit=count))
-        return [(row[0], row if wanted in (None, row[1].endpoint_id) else None) for row in rows]
+    def scan(snapshot: Snapshot, before: bytes, count: int) -> Iterator[tuple[bytes, tuple[bytes, Attempt] | None]]:
+        rows = attempts_page(snapshot, number, environment, since=since, before=before, limit=count)
+        return ((row[0], row if wanted in (None, row[1].endpoint_id) else None) for row in rows)
 
-    at_once = query.limit if wanted is None else ATTEMPTS_AT_ONCE
-    shown, resume = await page_of(read, before, query.limit, at_once, ATTEMPTS_A_PAGE)
-    next_cursor = UNSET if resume is None else write_cursor(key, "deliveries", number, resume)
-    return WebhookDeliveriesBody(await encoded(shown, partial(starmap, delivery_row)), next_cursor)
+    cursors = Cursors(services.webhooks.cursors_key, "deliveries", number)
+    rows = encoded(scan, lambda found: delivery_row(*found))
+    page = await read_page(services, cursors, query, rows, BEYOND)
+    return page if isinstance(page, Refusal) else WebhookDeliveriesBody(page.rows, page.next_cursor)
 
 
 async def _is_another_url(services: Services, call: Call, url: str | None) -> bool:

@@ -22,7 +22,6 @@ from svc.features.weights.preview import MAX_EVENTS, Preview, WeightsPreview
 from svc.features.weights.routes import weights_change
 from svc.http.callers.limits import EVENT_WORK
 from svc.http.route import Call, Route, Services, console_route
-from svc.http.slices import in_slices
 from svc.identify.queries import events
 from svc.identify.queries import records as records_queries
 from svc.identify.queries import weights as weights_queries
@@ -36,10 +35,10 @@ from svc.kernel.values.environments import Environment, Platform
 from svc.kernel.values.fields import KeyId, about
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import sent
+from svc.kernel.work.slices import in_slices
 
 log = structlog.get_logger()
 
-"""About two milliseconds with documents as large as those of browsers."""
 MAX_LOOKED_AT = 50_000
 """Events among which those of the scope and platform are looked for."""
 
@@ -93,13 +92,14 @@ async def preview_weights(services: Services, call: Call) -> WeightsPreview | Re
     if refusal is not None:
         return refusal
     async with call.turn.exclusive():
-        return await _compared(services, scope, call.at_ms)
+        return await _compared(services, call, scope)
 
 
-async def _compared(services: Services, scope: _Scope, now_ms: int) -> WeightsPreview:
+async def _compared(services: Services, call: Call, scope: _Scope) -> WeightsPreview:
     preview = Preview(scope.platform, scope.before, scope.after)
-    newest = await newest_positions(services, scope.organization, [scope.environment], now_ms, most=MAX_LOOKED_AT)
-    services.limits.work_refusal(scope.organization, EVENT_WORK * min(len(newest), MAX_EVENTS), now_ms)
+    number, now_ms = scope.organization, call.at_ms
+    newest = await newest_positions(services, call.turn, number, [scope.environment], now_ms, most=MAX_LOOKED_AT)
+    services.limits.work_refusal(number, EVENT_WORK * min(len(newest), MAX_EVENTS), now_ms)
     compared = 0
     async with aclosing(in_slices(services.world, services.store, newest, partial(_matching, scope))) as slices:
         async for found in slices:

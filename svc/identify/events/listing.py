@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
-from hashlib import blake2b
 from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
@@ -18,7 +17,7 @@ from svc.identify.records import Event
 from svc.identify.scoring.signals import CATALOGUE
 from svc.identify.velocity.names import ACCOUNT_ID, ACTION
 from svc.kernel.net.addresses import parse_ip
-from svc.kernel.values.cursor import read_cursor, write_cursor
+from svc.kernel.values.cursor import Cursors, bound_to
 from svc.kernel.values.environments import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import DAY_MS, is_rule_id, is_visitor_id
 from svc.kernel.values.refusals import Detail, Issue, Refusal, invalid
@@ -53,8 +52,8 @@ FACETS: tuple[Facet, ...] = get_args(Facet)
 
 _ASN = re.compile(r"[0-9]{1,10}", re.ASCII)
 _COUNTRY = re.compile(r"[A-Za-z]{2}", re.ASCII)
-_CURSOR = struct.Struct(">16sqIQ16s")
-"""Digest of what it is bound to, start of the window, offset, position."""
+_CURSOR = struct.Struct(">qIQ16s")
+"""Start of the window, offset, position."""
 
 
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,6 +133,14 @@ class Position(NamedTuple):
     """16 bytes."""
 
 
+class Resume(NamedTuple):
+    """Where the page after one begins."""
+
+    after: Position
+    offset: int = 0
+    """Events that are still to be passed over: where a page ended before it reached its first event."""
+
+
 class Listing(NamedTuple):
     """A checked request for one page of events."""
 
@@ -147,6 +154,11 @@ class Listing(NamedTuple):
     limit: int = 10
     after: Position | None = None
     """The page begins with the next older event; `None` = with the newest of the window."""
+
+    @property
+    def start(self) -> Resume:
+        """Return where the page begins."""
+        return Resume(self.after or Position(self.to_ms, bytes(16)), self.offset)
 
 
 class Asked(NamedTuple):
@@ -187,14 +199,6 @@ class CursorScope(NamedTuple):
     environment: Environment
 
 
-class Resume(NamedTuple):
-    """Where the page after one begins."""
-
-    after: Position
-    offset: int = 0
-    """Events that are still to be passed over: where a page ended before it reached its first event."""
-
-
 def read_listing(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: int) -> Listing | Refusal:
     """Check the parameters of a list of events against the window and the limits (interface 4.2): `422 invalid_window`
     with the parameter that is wrong, `422 validation_error` for the filters of decisions 7.1 and for the cursor.
@@ -220,35 +224,26 @@ def read_listing(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: in
 
 def next_cursor(asked: Asked, listing: Listing, resume: Resume, scope: CursorScope) -> str:
     """Return the cursor of the page that follows. It is valid with the same window and filters alone."""
-    row = _CURSOR.pack(
-        _scope_digest(asked, listing.filters, scope.environment),
-        listing.from_ms,
-        resume.offset,
-        *resume.after,
-    )
-    return write_cursor(scope.key, "events", scope.organization, row)
+    row = _CURSOR.pack(listing.from_ms, resume.offset, *resume.after)
+    return _cursors(asked, listing.filters, scope).write(row)
 
 
 def _continued(asked: Asked, filters: Filters, oldest_ms: int, scope: CursorScope) -> Listing | Refusal:
     assert asked.cursor is not None
     if asked.page is not None:
         return invalid("page", "invalid_value", "query")
-    row = read_cursor(scope.key, "events", scope.organization, asked.cursor)
+    row = _cursors(asked, filters, scope).read(asked.cursor)
     if row is None:
         return invalid("cursor", "invalid_cursor", "query")
-    digest, from_ms, offset, *after = _CURSOR.unpack(row)
-    if digest != _scope_digest(asked, filters, scope.environment):
-        return invalid("cursor", "invalid_cursor", "query")
+    from_ms, offset, *after = _CURSOR.unpack(row)
     from_ms, position = max(from_ms, oldest_ms), Position(*after)
     return Listing(from_ms, max(from_ms, position.arrival_ms + 1), filters, offset, asked.limit, position)
 
 
-def _scope_digest(asked: Asked, filters: Filters, environment: Environment) -> bytes:
-    """What a cursor is bound to beside the organization: the environment, the filters and the window as they were
-    sent.
-    """
-    bound = (ENVIRONMENTS.index(environment), filters, asked.start, asked.end)
-    return blake2b(msgspec.json.encode(bound, order="deterministic"), digest_size=16).digest()
+def _cursors(asked: Asked, filters: Filters, scope: CursorScope) -> Cursors:
+    """Bound to the environment, the filters and the window as they were sent."""
+    bound = bound_to(ENVIRONMENTS.index(scope.environment), filters, asked.start, asked.end)
+    return Cursors(scope.key, "events", scope.organization, bound)
 
 
 def read_filters(asked: Asked) -> Filters | Refusal:

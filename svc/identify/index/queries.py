@@ -262,11 +262,16 @@ class Search:
         self._keys_left = most_keys
         self._tail = ((slot(key[-2:]), row) for key, row in self._tail_rows())
         self._next = next(self._tail, None)
+        self._all = self._slots()
         self.ended_at: Position | None = None
         """Where it gave up: all that is newer was looked at, and what is older was not."""
 
     def __iter__(self) -> Iterator[Position]:
-        return map(position, self._slots())
+        return map(position, self._all)
+
+    def pass_over(self, count: int) -> int:
+        """Go on behind the next `count` events; return how many there were."""
+        return sum(1 for _ in islice(self._all, count))
 
     def _tail_rows(self) -> Iterator[_TailRow]:
         start, end = (*self._scope, *self._oldest), (*self._scope, *self._beyond)

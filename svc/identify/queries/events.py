@@ -6,9 +6,12 @@ bounded, and a page that ends there says where the next one goes on (ADR 37, 63)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from heapq import merge
+from itertools import islice
+from operator import attrgetter
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -25,8 +28,15 @@ from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.environments import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import made_at_ms
 
+P = TypeVar("P")
+R = TypeVar("R")
+
 MAX_KEYS = 20_000
 """Keys that a page looks at, where a segment counts as several."""
+KEYS_OF_A_LOOK = 64
+"""Of these, such as one step of a scan looks at whether it finds something or not: about half a millisecond."""
+MAX_LOOKS = MAX_KEYS // KEYS_OF_A_LOOK
+"""Steps without a result that a page may take."""
 
 
 class EventMatch(NamedTuple):
@@ -129,18 +139,95 @@ def positions(
     beyond = listing.after or Position(listing.to_ms, bytes(16))
     asked = event_index.wanted(listing.filters)
     search = Search(snapshot, scope, asked, (max(listing.from_ms, 0), bytes(16)), beyond, most_keys)
-    rows: list[EventPosition] = []
-    passed = 0
-    for position in search:
-        if passed < listing.offset:
-            passed += 1
-        elif len(rows) == listing.limit:
-            return Positions(rows, Resume(rows[-1].position))
-        else:
-            rows.append(EventPosition(scope, position))
+    passed = search.pass_over(listing.offset)
+    rows = [EventPosition(scope, position) for position in islice(search, listing.limit + 1)]
+    if len(rows) > listing.limit:
+        return Positions(rows[:-1], Resume(rows[-2].position))
     if search.ended_at is None:
         return Positions(rows, None)
     return Positions(rows, Resume(search.ended_at, listing.offset - passed))
+
+
+def newest(
+    snapshot: Snapshot,
+    scopes: Sequence[Scope],
+    asked: Sequence[int],
+    oldest: tuple[int, bytes],
+    beyond: tuple[int, bytes],
+    limit: int = KEYS_OF_A_LOOK,
+) -> Positions:
+    """Return the positions of the newest events of several scopes together: of those below `beyond` and not below
+    `oldest` that have all of the digests `asked`. Of each scope about `KEYS_OF_A_LOOK` keys are looked at.
+    """
+    searches = [Search(snapshot, scope, asked, oldest, beyond, KEYS_OF_A_LOOK) for scope in scopes]
+    of_each = (
+        [EventPosition(scope, here) for here in islice(search, limit)]
+        for scope, search in zip(scopes, searches, strict=True)
+    )
+    found = list(islice(merge(*of_each, key=attrgetter("position"), reverse=True), limit))
+    ends = [search.ended_at for search in searches if search.ended_at is not None]
+    if len(found) == limit:
+        ends.append(found[-1].position)
+    if not ends:
+        return Positions(found, None)
+    return Positions([place for place in found if place.position >= max(ends)], Resume(max(ends)))
+
+
+def scan_positions(
+    snapshot: Snapshot,
+    resume: Resume,
+    count: int,
+    *,
+    number: int,
+    environments: Sequence[Environment],
+    listing: Listing,
+) -> Iterator[tuple[Resume, EventPosition | None]]:
+    """Yield `count` positions of the events that a listing asks for, of some environments together, newest first, each
+    with where to go on behind it; `None` = some keys were looked at without finding one. Fewer only at the end.
+    """
+    scopes = [Scope(number, ENVIRONMENTS.index(environment)) for environment in environments]
+    asked, oldest = event_index.wanted(listing.filters), (max(listing.from_ms, 0), bytes(16))
+
+    def look(resume: Resume, limit: int) -> Positions:
+        if len(scopes) > 1:
+            return newest(snapshot, scopes, asked, oldest, resume.after, limit)
+        left = listing._replace(limit=limit, after=resume.after, offset=resume.offset)
+        return positions(snapshot, number, environments[0], left, KEYS_OF_A_LOOK)
+
+    return in_looks(look, lambda place: Resume(place.position), resume, count)
+
+
+def in_looks(
+    look: Callable[[P, int], tuple[Sequence[R], P | None]], position_of: Callable[[R], P], start: P, count: int
+) -> Iterator[tuple[P, R | None]]:
+    """Yield what looks at an index find, up to `count`, each with its position; `None` = one that found nothing, or not
+    as much as it was asked for. `look` returns rows, and where the next one begins, `None` = at the end.
+    """
+    while count > 0:
+        rows, resume = look(start, count)
+        for row in rows:
+            yield position_of(row), row
+        if resume is None:
+            return
+        count, start = count - len(rows), resume
+        if not rows or position_of(rows[-1]) != start:
+            yield start, None
+            count -= 1
+
+
+def scan_events(
+    snapshot: Snapshot,
+    resume: Resume,
+    count: int,
+    *,
+    number: int,
+    environments: Sequence[Environment],
+    listing: Listing,
+) -> Iterator[tuple[Resume, EventMatch | UnreadableEvent | None]]:
+    """Yield the same as `scan_positions`, but the events, as `read_all` does; `None` for those that it leaves out."""
+    places = scan_positions(snapshot, resume, count, number=number, environments=environments, listing=listing)
+    for behind, place in places:
+        yield behind, None if place is None else _row(snapshot, place, listing.filters)
 
 
 def read(snapshot: Snapshot, wanted: Sequence[EventPosition], filters: Filters) -> list[EventMatch]:
@@ -155,27 +242,21 @@ def read_all(
     whose values do not match `filters` although a digest does. An event whose row is corrupt is an `UnreadableEvent`,
     whatever the filters; so is one that the index names and that does not exist, or belongs elsewhere.
     """
-    found = [(place, _read_one(snapshot, place)) for place in wanted]
-    rows: list[EventMatch | UnreadableEvent] = []
-    for place, event in found:
-        request_id = UUID(bytes=place.request_id)
-        if isinstance(event, CorruptionError):
-            rows.append(UnreadableEvent(request_id, event))
-        elif event is None:
-            if is_indexed(snapshot, *place):
-                rows.append(UnreadableEvent(request_id, _misplaced(place)))
-        elif not _is_at(place, event):
-            rows.append(UnreadableEvent(request_id, _misplaced(place)))
-        elif filters.matches(event):
-            rows.append(EventMatch(request_id, event))
-    return rows
+    rows = (_row(snapshot, place, filters) for place in wanted)
+    return [row for row in rows if row is not None]
 
 
-def _read_one(snapshot: Snapshot, place: EventPosition) -> Event | CorruptionError | None:
+def _row(snapshot: Snapshot, place: EventPosition, filters: Filters) -> EventMatch | UnreadableEvent | None:
+    request_id = UUID(bytes=place.request_id)
     try:
-        return snapshot.get(EVENTS, place.scope.number, place.request_id)
+        event = snapshot.get(EVENTS, place.scope.number, place.request_id)
     except CorruptionError as error:
-        return error
+        return UnreadableEvent(request_id, error)
+    if event is None:
+        return UnreadableEvent(request_id, _misplaced(place)) if is_indexed(snapshot, *place) else None
+    if not _is_at(place, event):
+        return UnreadableEvent(request_id, _misplaced(place))
+    return EventMatch(request_id, event) if filters.matches(event) else None
 
 
 def read_each(
@@ -184,8 +265,9 @@ def read_each(
     """Yield the event at each of these positions; `None` for one that is gone, cannot be read, or does not fit the
     filters.
     """
-    found = {each.request_id.bytes: each for each in read(snapshot, wanted, filters)}
-    return (found.get(place.request_id) for place in wanted)
+    for place in wanted:
+        found = _row(snapshot, place, filters)
+        yield found if isinstance(found, EventMatch) else None
 
 
 def read_naming(snapshot: Snapshot, wanted: Sequence[EventPosition], text: str) -> list[EventMatch]:

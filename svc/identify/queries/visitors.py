@@ -15,7 +15,7 @@ from uuid import UUID
 from svc.identify.events.listing import Filters, Listing, Position
 from svc.identify.index.queries import Scope, Search, SearchForward, digest_of, just_above, scope_of, wanted
 from svc.identify.matching import Visitor
-from svc.identify.queries.events import event_if_readable
+from svc.identify.queries.events import KEYS_OF_A_LOOK, event_if_readable
 from svc.identify.records import Event
 from svc.identify.tables.events import EVENTS
 from svc.identify.tables.visitors import ERASURES, VISITOR_IDS, VISITORS
@@ -32,6 +32,10 @@ CLOCK_MARGIN_MS = 24 * 3600 * 1000
 """An event may have arrived before its visitor was first seen, if the clock was set back meanwhile: by at most this
 time.
 """
+
+
+END = Position(0, bytes(16))
+"""Behind all events."""
 
 
 class Sighting(NamedTuple):
@@ -142,7 +146,7 @@ def counted_from_ms(record: Visitor | None, since_ms: int) -> int:
 
 
 def activity(
-    snapshot: Snapshot, number: int, environment: Environment, listing: Listing, most_keys: int
+    snapshot: Snapshot, number: int, environment: Environment, listing: Listing, most_keys: int = KEYS_OF_A_LOOK
 ) -> tuple[Activity, Position | None]:
     """Return the count of the events that the listing asks for, and where to resume; `None` if these are all. Look at
     about `most_keys` index keys and read no event: events of another visitor whose id has the same 64-bit digest are
@@ -156,6 +160,18 @@ def activity(
         return Activity(), search.ended_at
     counted = Activity(len(found), found[-1].arrival_ms, found[0].arrival_ms)
     return counted, found[-1] if len(found) == MAX_COUNTED else search.ended_at
+
+
+def scan_activity(
+    snapshot: Snapshot, after: Position, count: int, *, number: int, environment: Environment, listing: Listing
+) -> Iterator[tuple[Position, Activity]]:
+    """Yield the counts of up to `count` parts of the events below `after`, each with where the next one begins; that of
+    the last part is `END`.
+    """
+    while after != END and count > 0:
+        counted, rest = activity(snapshot, number, environment, listing._replace(after=after))
+        after, count = rest or END, count - 1
+        yield after, counted
 
 
 class Neighbors(NamedTuple):

@@ -13,7 +13,7 @@ from svc.kernel.store.engine import KeyRange, Reader, Writer, after_prefix
 from svc.kernel.store.overlay import Recording
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
-from svc.kernel.store.steps import ROWS_A_STEP, Steps
+from svc.kernel.store.steps import ROWS_TOLD, Steps
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -127,7 +127,7 @@ class Snapshot:
         return self.reader.size(table.name)
 
     def with_progress(self, steps: Steps) -> Snapshot:
-        """Return the same state as a snapshot that reports to `steps` how many rows its scans have read, `ROWS_A_STEP`
+        """Return the same state as a snapshot that reports to `steps` how many rows its scans have read, `ROWS_TOLD`
         at a time.
         """
         return _Watched(self.reader, steps)
@@ -156,7 +156,7 @@ class _Watched(Snapshot):
     ) -> Iterator[tuple[bytes, bytes]]:
         for row in super()._range(table, first, beyond, **how):
             self._rows += 1
-            if self._rows == ROWS_A_STEP:
+            if self._rows == ROWS_TOLD:
                 self._steps.step(self._rows)
                 self._rows = 0
             yield row

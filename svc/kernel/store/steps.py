@@ -1,14 +1,29 @@
-"""The progress of a long job: stages with a number of steps, and rows that are counted as they are read."""
+"""Steps of a long job: how much one transaction of it may touch, and what is told of its progress.
+
+A commit holds the writer, and everybody's identifications wait for it (docs/adr/0188, 0196). So what erases, sweeps or
+imports does so in steps, and there is one budget for all of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import Final, TypeVar
 
 T = TypeVar("T")
 
-ROWS_A_STEP = 1000
+STEP_ROWS: Final = 500
+"""Rows that one step writes or deletes, index rows included."""
+STEP_LOOKS: Final = 512
+"""Rows that it looks at for these."""
+EVENT_ROWS: Final = 15
+"""Rows of an event and of what counts it, as a step that erases it changes them."""
+ROWS_TOLD = 1000
 """Rows that are read, between two words about them."""
+
+
+def items_of_step(rows: int) -> int:
+    """Return how many items one step may have, each of which changes so many rows at most."""
+    return STEP_ROWS // rows
 
 
 class Steps:
@@ -25,10 +40,10 @@ QUIET = Steps()
 
 
 def counted(rows: Iterable[T], steps: Steps) -> Iterator[T]:
-    """Yield the same rows; report to `steps` how many were read, `ROWS_A_STEP` at a time and the rest at the end."""
+    """Yield the same rows; report to `steps` how many were read, `ROWS_TOLD` at a time and the rest at the end."""
     count = 0
     for count, row in enumerate(rows, start=1):
-        if not count % ROWS_A_STEP:
-            steps.step(ROWS_A_STEP)
+        if not count % ROWS_TOLD:
+            steps.step(ROWS_TOLD)
         yield row
-    steps.step(count % ROWS_A_STEP)
+    steps.step(count % ROWS_TOLD)

@@ -7,7 +7,10 @@ is found by, with an HMAC over it, the list and the organization, base64url with
 from __future__ import annotations
 
 import hmac
-from typing import Literal
+from hashlib import blake2b
+from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 from svc.kernel.values.encodings import seal, unseal
 
@@ -35,19 +38,32 @@ def cursors_key(pepper: bytes) -> bytes:
     return hmac.digest(pepper, b"svc cursor 1", "sha256")
 
 
-def write_cursor(key: bytes, which: List, organization: int, row: bytes) -> str:
-    """Return the cursor of the page that follows this row: opaque text, authenticated for this list and organization.
-    `key` comes from `cursors_key`.
+class Cursors(NamedTuple):
+    """The cursors of one list of one organization. They are bound to what the list shows: none of another list, of
+    another organization or of other filters is valid here.
     """
-    return seal(key, row, _MAC_LENGTH, _context(which, organization))
+
+    key: bytes
+    """As of `cursors_key`."""
+    which: List
+    organization: int
+    bound: bytes = b""
+    """Stands for the filters: see `bound_to`."""
+
+    def write(self, row: bytes) -> str:
+        """Return the cursor of the page that follows this row: opaque text, authenticated."""
+        return seal(self.key, self.bound + row, _MAC_LENGTH, self._context)
+
+    def read(self, text: str) -> bytes | None:
+        """Return the row that a cursor names, or `None` for text that these cursors did not write."""
+        row = unseal(self.key, text, _MAC_LENGTH, self._context)
+        return row.removeprefix(self.bound) if row is not None and row.startswith(self.bound) else None
+
+    @property
+    def _context(self) -> bytes:
+        return self.which.encode() + b"\0" + self.organization.to_bytes(4)
 
 
-def read_cursor(key: bytes, which: List, organization: int, text: str) -> bytes | None:
-    """Return the row that a cursor names, or `None` for text that was not made by `write_cursor` for this list and
-    organization.
-    """
-    return unseal(key, text, _MAC_LENGTH, _context(which, organization))
-
-
-def _context(which: List, organization: int) -> bytes:
-    return which.encode() + b"\0" + organization.to_bytes(4)
+def bound_to(*filters: Any, size: int = 16) -> bytes:
+    """Return so many bytes that stand for filters, which are values that msgspec encodes."""
+    return blake2b(msgspec.json.encode(filters, order="deterministic"), digest_size=size).digest()

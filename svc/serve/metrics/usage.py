@@ -20,11 +20,9 @@ from svc.kernel.store.store import Store, StoreSpace
 from svc.kernel.tenants.holding_jobs import holdings
 from svc.kernel.tenants.queries import organization
 from svc.kernel.values.partitions import EndpointKey
+from svc.kernel.work.slices import MAX_AT_ONCE
 from svc.serve.metrics.samples import Metric, Samples, by, one
 
-ENDPOINTS_A_STEP = 64
-"""Endpoints looked at without a pause: about half a millisecond."""
-ORGANIZATIONS_A_STEP = 256
 ORGANIZATIONS_SHOWN = 10
 
 
@@ -42,13 +40,13 @@ async def count_usage(store: Store, now_ms: int) -> UsageCounts:
     """
     usage, after = UsageCounts(Counter(), {}), EndpointKey(0, 0)
     while True:
-        found = await store.query(partial(endpoint_overviews, after=after, limit=ENDPOINTS_A_STEP, now_ms=now_ms))
+        found = await store.query(partial(endpoint_overviews, after=after, limit=MAX_AT_ONCE, now_ms=now_ms))
         for endpoint in found:
             usage.endpoints[endpoint.status] += 1
             if endpoint.due_ms is not None:
                 oldest = usage.oldest_due_ms.get(endpoint.sent_to_as, endpoint.due_ms)
                 usage.oldest_due_ms[endpoint.sent_to_as] = min(oldest, endpoint.due_ms)
-        if len(found) < ENDPOINTS_A_STEP:
+        if len(found) < MAX_AT_ONCE:
             return usage
         after = found[-1].queue
         await trio.lowlevel.checkpoint()
@@ -61,10 +59,10 @@ async def largest_holdings(store: Store) -> dict[str, int]:
     largest: list[tuple[int, int]] = []
     after = 0
     while True:
-        found = await store.query(partial(holdings, after=after, count=ORGANIZATIONS_A_STEP))
+        found = await store.query(partial(holdings, after=after, count=MAX_AT_ONCE))
         held = [(holding.held_bytes, number) for number, holding in found]
         largest = nlargest(ORGANIZATIONS_SHOWN, [*largest, *held])
-        if len(found) < ORGANIZATIONS_A_STEP:
+        if len(found) < MAX_AT_ONCE:
             break
         after = found[-1][0]
         await trio.lowlevel.checkpoint()

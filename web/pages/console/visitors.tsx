@@ -11,6 +11,8 @@ import type { LookedAt, Page, SubjectRow, VisitorRow } from "./wire.js";
 
 type Listed = "visitors" | "accounts";
 const LIMIT = 50;
+/** A list that is sorted by a count has no further pages. */
+const SORTED = 200;
 const OTHERS = { visitors: "accounts", accounts: "visitors" } as const;
 const LEVEL: Record<Listed, string> = { visitors: "Level in 24 h", accounts: "Level in 24 h" };
 
@@ -80,7 +82,7 @@ function Subjects({ listed }: { listed: Listed }) {
   const sort = orders(listed).some(([name]) => name === query.sort) ? query.sort! : "";
   const asked = Object.fromEntries(names.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])));
   const { loaded, more, busy, error } = usePages(
-    (cursor, signal) => api.get<Found>(`seen-${listed}`, { environment, limit: LIMIT, ...asked, sort, cursor }, signal),
+    (cursor, signal) => api.get<Found>(`seen-${listed}`, { environment, limit: sort ? SORTED : LIMIT, ...asked, sort, cursor }, signal),
     (page) => (page[listed] ?? []).map((row) => ({ row, page })),
     [listed, environment, sort, JSON.stringify(asked)],
   );

@@ -46,12 +46,12 @@ from svc.features.webhooks.jobs.deliveries import recover_deliveries
 from svc.features.webhooks.queries import Registered, endpoint_anywhere, endpoints_of, failed_in, health
 from svc.kernel.access.audit import asked
 from svc.kernel.store.directory import Opened
+from svc.kernel.store.steps import items_of_step
 from svc.kernel.values.ids import first_id, made_at_ms
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 
-ROWS_A_STEP = 128
-"""Rows of the log that one step reads, so that one commit holds the service up for some milliseconds at most."""
+ROWS_OF_A_DELIVERY = 4
 
 
 @click.command(
@@ -101,7 +101,7 @@ def _recover(found: Opened, world: World, registered: Registered, window: range,
     with click.progressbar(length=now_ms - reported, label="recovering", file=sys.stderr) as bar:
         while start is not None:
             with found.store.read() as snapshot:
-                failed = failed_in(snapshot, registered.queue, window, start, ROWS_A_STEP)
+                failed = failed_in(snapshot, registered.queue, window, start, items_of_step(ROWS_OF_A_DELIVERY))
             if failed.event_ids:
                 job = partial(recover_deliveries, queue=registered.queue, event_ids=failed.event_ids, now_ms=now_ms)
                 if recovered:

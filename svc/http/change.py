@@ -16,7 +16,7 @@ import msgspec
 import structlog
 import trio
 
-from svc.http.callers.authentication import Caller, UsedSession
+from svc.http.callers.caller import Caller, UsedSession
 from svc.http.route import NOT_NOW, Call, Services
 from svc.kernel.access.audit import Actor, AuditRecord, asked
 from svc.kernel.access.audit_jobs import audited
@@ -164,8 +164,10 @@ def _record(call: Call, outcome: object) -> AuditRecord | None:
             name=caller.key.name,
             role=caller.key.role,
             place=caller.facts.ip,
-        ),
-        action=call.route.operation_id,
+        )
+        if caller.operator is None
+        else caller.operator.actor,
+        action=call.route.operation_id if caller.operator is None else caller.operator.command,
         organization=caller.organization.number,
         subject=subject,
         change=asked(named | ({} if call.body is None else msgspec.to_builtins(call.body)), how) | how.seen_of(outcome),

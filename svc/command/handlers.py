@@ -93,9 +93,11 @@ def find_route(operation_id: str) -> Route:
 
 def refused(refusal: Refusal, about: str = "") -> CommandError:
     """Return the error whose line says what was refused, with each field that is wrong. It begins with `about`."""
-    faults = "; ".join(f"{detail.field}: {detail.issue}" for detail in refusal.details)
-    said = f"{about}: {refusal.message}" if about else refusal.message
-    return CommandError(f"{said} ({faults})" if faults else said)
+    faults = "; ".join(f"{detail.field}: {detail.issue.replace('_', ' ')}" for detail in refusal.details)
+    said = f"{refusal.message} ({faults})" if faults else refusal.message
+    if faults and refusal.code == "validation_error" and not refusal.explanation:
+        said = faults  # the catalog's message sends the caller to `details`, which are all here
+    return CommandError(f"{about}: {said}" if about else said)
 
 
 def _given(values: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -110,8 +112,6 @@ def _accepted(value: T | Refusal, about: str = "") -> T:
 
 class _OperatorStore:
     """What handlers ask of a store, at once and in this process: nobody else waits for it."""
-
-    is_shared = False
 
     def __init__(self, operation: Operation) -> None:
         self._operation = operation

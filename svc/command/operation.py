@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
@@ -27,6 +27,19 @@ from svc.kernel.tenants.organization import Organization
 from svc.world import World
 
 T = TypeVar("T")
+
+_MAX_PAGE = 200
+"""Of the lists of the API."""
+
+
+class Rows(NamedTuple):
+    """Rows of a list of the API."""
+
+    rows: list[dict[str, Any]]
+    more: bool
+    """Whether there are more."""
+    others: dict[str, Any]
+    """The last response, for its other fields."""
 
 
 class Operation:
@@ -83,6 +96,20 @@ class Operation:
         from svc.command.handlers import run  # noqa: PLC0415  loads what requests need, as `--help` does not
 
         return run(self, operation_id, body=body, query=query, about=about, missing=missing, **parts)
+
+    def rows(self, operation_id: str, name: str, limit: int, query: Mapping[str, Any], **parts: Any) -> Rows:
+        """Return at most `limit` rows of the list `name` of the API, read page by page."""
+        found: list[dict[str, Any]] = []
+        page: dict[str, Any] = {}
+        cursor = None
+        while len(found) <= limit:
+            wanted = min(limit + 1 - len(found), _MAX_PAGE)
+            page = self.call(operation_id, query={**query, "limit": wanted, "cursor": cursor}, **parts)
+            found += page[name]
+            cursor = page.get("next_cursor")
+            if cursor is None:
+                break
+        return Rows(found[:limit], len(found) > limit, page)
 
     def change(self, job: Callable[[Transaction], T], asked: Mapping[str, Any], subject: str | None = None) -> T:
         """Make a change that the API does not have, and record it as `commit` does. `subject`: an id; `None` = that of

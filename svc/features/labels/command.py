@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 from uuid import UUID
 
 import click
 import msgspec
 
-from svc.command.changes import Change, apply, commit
-from svc.command.data_directory import account, opened, reading
-from svc.command.help import CommandGroup, examples
-from svc.command.output import CommandError, ShownTable, data_option, json_option, show, show_json
+from svc.command.changes import apply
+from svc.command.data_directory import Readable
+from svc.command.help import examples
+from svc.command.operation import Operation, OrganizationGroup
+from svc.command.output import CommandError, ShownTable, show, show_json
 from svc.features.accounts.queries import environments_of
-from svc.features.events.source import Wanted, newest_readable, number_of
+from svc.features.events.source import Wanted, newest_readable
 from svc.features.labels.jobs import LabelChange, label_request
 from svc.features.labels.outcomes import OUTCOME_MS, Outcome
 from svc.features.labels.queries import find_outcome, labeled_days, labeled_outcomes, stored_outcome
@@ -27,12 +28,10 @@ from svc.identify.queries.events import refuse_hidden
 from svc.identify.queries.records import event as find_event
 from svc.identify.queries.weights import weights_in_force
 from svc.identify.velocity.counts import EnvironmentKind
-from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.csv_tables import CsvError, Form, Row, read_table
 from svc.kernel.values.environments import PLATFORMS, Platform
 from svc.kernel.values.refusals import Refusal
-from svc.world import World
 
 COLUMNS = ("request_id", "label", "label_reason")
 """Of the CSV, whose first line they are; the last may be left out."""
@@ -52,37 +51,28 @@ class Line(NamedTuple):
     reason: LabelReason | None
 
 
-@click.group(cls=CommandGroup)
+@click.group(cls=OrganizationGroup)
 def label() -> None:
     """Say what identifications turned out to be."""
 
 
 @label.command("import", epilog=examples("svc label import ORG chargebacks.csv", "svc label import ORG -"))
-@click.argument("organization_id", metavar="ORG")
 @click.argument("file", type=click.File("rb"))
-@data_option
-@json_option
-def import_(organization_id: str, file: IO[bytes], directory: Path, as_json: bool) -> None:
+def import_(operation: Operation, file: IO[bytes]) -> None:
     """Label the events of a CSV file; - is standard input.
 
     The first line is request_id,label,label_reason, separated by commas, semicolons or tabs. A label is fraud or
     legitimate; the reason may be empty. Events may be of any environment and up to 400 days old. If a line is wrong,
     nothing is labeled.
     """
-    world = World.real()
-    now_ms = world.now_ms()
-    with opened(directory) as found:
-        number = account(found.store, organization_id).organization.number
-        lines = read_csv(file.read())
-        _check(found, number, lines, now_ms)
-        for start in range(0, max(len(lines), 1), _LINES_AT_ONCE):
-            job = partial(_label, number=number, lines=lines[start : start + _LINES_AT_ONCE], now_ms=now_ms)
-            if start:
-                apply(found, job)
-            else:
-                commit(found, world, job, lambda _: Change(number, organization_id, {"labels": lines}))
+    number, now_ms = operation.number, operation.now_ms
+    lines = read_csv(file.read())
+    _check(operation, lines)
+    for start in range(0, max(len(lines), 1), _LINES_AT_ONCE):
+        job = partial(_label, number=number, lines=lines[start : start + _LINES_AT_ONCE], now_ms=now_ms)
+        apply(operation.found, job) if start else operation.change(job, {"labels": lines})
     counts = {name: sum(line.label == name for line in lines) for name in LABELS}
-    show({"organization_id": organization_id, "labeled": len(lines), **counts}, as_json=as_json)
+    operation.show({"organization_id": operation.organization_id, "labeled": len(lines), **counts})
 
 
 def _label(transaction: Transaction, number: int, lines: list[Line], now_ms: int) -> None:
@@ -92,10 +82,11 @@ def _label(transaction: Transaction, number: int, lines: list[Line], now_ms: int
             raise CommandError(f"line {line.number}: {labeled.message} Earlier lines were labeled.")
 
 
-def _check(found: Opened, number: int, lines: list[Line], now_ms: int) -> None:
+def _check(operation: Operation, lines: list[Line]) -> None:
     """Raises `CommandError` for the first line whose event is not there."""
+    number, now_ms = operation.number, operation.now_ms
     for start in range(0, len(lines), _LINES_AT_ONCE):
-        with found.store.read() as snapshot:
+        with operation.store.read() as snapshot:
             for line in lines[start : start + _LINES_AT_ONCE]:
                 event = find_event(snapshot, number, UUID(bytes=line.request_id))
                 archived = find_outcome(snapshot, number, line.request_id) if event is None else None
@@ -135,20 +126,20 @@ def _line(row: Row) -> Line:
     raise CommandError(f"line {row.line}: {fault}; nothing was labeled")
 
 
-@click.group(cls=CommandGroup)
+@click.group(cls=OrganizationGroup)
 def weights() -> None:
     """Show which weights the labels of events suggest."""
 
 
 @weights.command(
     "suggest",
+    reads=True,
     epilog=examples(
         "svc weights suggest ORG",
         "svc weights suggest ORG --output weights.json",
         "svc weights suggest ORG --platform android --environment test --json",
     ),
 )
-@click.argument("organization_id", metavar="ORG")
 @click.option("--platform", type=click.Choice(PLATFORMS), default="web", show_default=True, help="Of the weights.")
 @click.option(
     "--environment",
@@ -159,32 +150,21 @@ def weights() -> None:
     help="live is production, test staging and development.",
 )
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the suggested weights here.")
-@data_option
-@json_option
-def suggest_(
-    organization_id: str,
-    platform: Platform,
-    kind: EnvironmentKind,
-    output: Path | None,
-    directory: Path,
-    as_json: bool,
-) -> None:
+def suggest_(operation: Operation, platform: Platform, kind: EnvironmentKind, output: Path | None) -> None:
     """Suggest weights from the labels of an organization, beside today's. Nothing is changed.
 
     At least 50 events of each label are needed. Precision and recall are by cross-validation. --output writes what
     `svc replay --weights` reads; the object under the platform is what PUT risk-weights takes.
     """
-    now_ms = World.real().now_ms()
-    with reading(directory) as store:
-        number = number_of(store, organization_id)
-        labeled = Labeled(platform)
-        labeled.add(_outcomes(store, number, kind, now_ms))
-        with store.read() as snapshot:
-            in_force = weights_in_force(snapshot, number, None, platform)
+    number, store = operation.number, operation.store
+    labeled = Labeled(platform)
+    labeled.add(_outcomes(store, number, kind, operation.now_ms))
+    with store.read() as snapshot:
+        in_force = weights_in_force(snapshot, number, None, platform)
     if not labeled.is_enough:
         raise CommandError(
-            f"{organization_id} has {labeled.fraud} events labeled as fraud and {labeled.legitimate} as legitimate "
-            f"({kind}, {platform}); weights are suggested from {LEAST_LABELS} of each on"
+            f"{operation.organization_id} has {labeled.fraud} events labeled as fraud and {labeled.legitimate} as "
+            f"legitimate ({kind}, {platform}); weights are suggested from {LEAST_LABELS} of each on"
         )
     if not is_installed():
         raise CommandError(f"suggestions need scikit-learn, as the extra {EXTRA} has it: pip install scikit-learn")
@@ -193,10 +173,10 @@ def suggest_(
         chosen = in_force.weights | {one.signal: one.after for one in suggestion.weights}
         body = {platform: {"suspect_threshold": suggestion.threshold, "weights": chosen}}
         output.write_bytes(msgspec.json.format(msgspec.json.encode(body), indent=2) + b"\n")
-    _show(suggestion, platform, as_json=as_json)
+    _show(suggestion, platform, as_json=operation.as_json)
 
 
-def _outcomes(store: Any, number: int, kind: EnvironmentKind, now_ms: int) -> Iterable[Outcome]:
+def _outcomes(store: Readable, number: int, kind: EnvironmentKind, now_ms: int) -> Iterable[Outcome]:
     """The labeled outcomes of the environments of a kind: of stored events, then of the archive."""
     environments = environments_of(kind)
     for environment in environments:

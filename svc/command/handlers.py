@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from urllib.parse import urlencode
 
 import click
@@ -43,34 +43,37 @@ _NOT_HERE: Any = None
 _UNLIMITED = Allowances(client=0, read=0, management=0, work=0)
 
 
-def run(
-    operation: Operation,
-    operation_id: str,
-    *,
-    body: Mapping[str, Any] | None = None,
-    query: Mapping[str, Any] | None = None,
-    about: str = "",
-    missing: str = "",
-    environment: Environment | None = None,
-    public_url: str | None = None,
-    **path: str,
-) -> Any:
-    """Run a handler as `Operation.call` does. `environment`: that of the secret key for which the operator stands, on a
-    route of the server API; `public_url`: where people reach the service.
-    """
+class Asked(NamedTuple):
+    """What a command asks a handler for."""
+
+    body: Mapping[str, Any]
+    query: Mapping[str, Any]
+    """`None` is left out of both."""
+    path: Mapping[str, str]
+    """Its variables, beside the organization."""
+    recorded: Mapping[str, Any]
+    """What the audit record says beside body and path."""
+    environment: Environment | None
+    """That of the secret key for which the operator stands, on a route of the server API."""
+    public_url: str | None
+    """Where people reach the service."""
+
+
+def run(operation: Operation, operation_id: str, asked: Asked, about: str, missing: str) -> Any:
+    """Run a handler as `Operation.call` does."""
     route = find_route(operation_id)
     store = _OperatorStore(operation)
-    services = _services(operation, store, public_url)
+    services = _services(operation, store, asked.public_url)
     call = Call(
         request_id=operation.world.request_id(operation.now_ms),
         route=route,
         at_ms=operation.now_ms,
         headers={},
-        caller=_caller(operation, environment),
+        caller=_caller(operation, asked),
         platform=None,
-        path={"organization_id": operation.organization_id, **path},
-        query=_accepted(read_query(urlencode(_given(query)).encode(), route.query)),
-        body=None if route.body is None else _accepted(decode(msgspec.json.encode(_given(body)), route.body)),
+        path={"organization_id": operation.organization_id, **asked.path},
+        query=_accepted(read_query(urlencode(_given(asked.query)).encode(), route.query), about),
+        body=route.body and _accepted(decode(msgspec.json.encode(_given(asked.body)), route.body), about),
         long_reads=services.limits.long_reads.turn(operation.number),
     )
     answer = trio.run(route.handler, services, call)
@@ -91,7 +94,7 @@ def find_route(operation_id: str) -> Route:
     return next(route for route in routes if route.operation_id == name)
 
 
-def refused(refusal: Refusal, about: str = "") -> CommandError:
+def refused(refusal: Refusal, about: str) -> CommandError:
     """Return the error whose line says what was refused, with each field that is wrong. It begins with `about`."""
     faults = "; ".join(f"{detail.field}: {detail.issue.replace('_', ' ')}" for detail in refusal.details)
     said = f"{refusal.message} ({faults})" if faults else refusal.message
@@ -100,11 +103,11 @@ def refused(refusal: Refusal, about: str = "") -> CommandError:
     return CommandError(f"{about}: {said}" if about else said)
 
 
-def _given(values: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {name: value for name, value in (values or {}).items() if value is not None}
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
-def _accepted(value: T | Refusal, about: str = "") -> T:
+def _accepted(value: T | Refusal, about: str) -> T:
     if isinstance(value, Refusal):
         raise refused(value, about)
     return value
@@ -168,9 +171,9 @@ def _services(operation: Operation, store: _OperatorStore, public_url: str | Non
 def _ignore(_: object) -> None: ...
 
 
-def _caller(operation: Operation, environment: Environment | None) -> Caller:
+def _caller(operation: Operation, asked: Asked) -> Caller:
     """The operator, as a handler sees it: with a management key that is stored nowhere, or a secret one."""
-    actor = operator()
+    actor, environment = operator(), asked.environment
     key = ApiKey(
         id=actor.id,
         organization=operation.number,
@@ -193,5 +196,5 @@ def _caller(operation: Operation, environment: Environment | None) -> Caller:
         organization=operation.organization,
         origin=None,
         facts=RequestFacts(ip=""),
-        operator=Operator(actor, click.get_current_context().command_path),
+        operator=Operator(actor, click.get_current_context().command_path, asked.recorded),
     )

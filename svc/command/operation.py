@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import click
@@ -24,10 +25,12 @@ from svc.command.output import ShownTable, data_option, json_option, show, show_
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.organization import Organization
+from svc.kernel.values.environments import Environment
 from svc.world import World
 
 T = TypeVar("T")
 
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _MAX_PAGE = 200
 """Of the lists of the API."""
 
@@ -80,22 +83,24 @@ class Operation:
         self,
         operation_id: str,
         *,
-        body: Mapping[str, Any] | None = None,
-        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] = _NOTHING,
+        query: Mapping[str, Any] = _NOTHING,
+        recorded: Mapping[str, Any] = _NOTHING,
+        environment: Environment | None = None,
+        public_url: str | None = None,
         about: str = "",
         missing: str = "",
-        **parts: Any,
+        **path: str,
     ) -> Any:
         """Run the handler of a route as the operator, and return the response as JSON is read; `None` without a body.
 
-        `operation_id` names the route with its module below `svc.features`: `lists.routes.createList`. `None` in `body`
-        and `query` is left out. `parts`: the variables of the path, and `environment` and `public_url` as of
-        `handlers.run`. Raises `CommandError` with the text of a refusal, behind `about`; `missing` takes the place of
-        "not found".
+        `operation_id` names the route with its module below `svc.features`: `lists.routes.createList`. `path`: its
+        variables; the rest as of `handlers.Asked`. Raises `CommandError` with the text of a refusal, behind `about`;
+        `missing` takes the place of "not found".
         """
-        from svc.command.handlers import run  # noqa: PLC0415  loads what requests need, as `--help` does not
+        from svc.command.handlers import Asked, run  # noqa: PLC0415  loads what requests need, as `--help` does not
 
-        return run(self, operation_id, body=body, query=query, about=about, missing=missing, **parts)
+        return run(self, operation_id, Asked(body, query, path, recorded, environment, public_url), about, missing)
 
     def rows(self, operation_id: str, name: str, limit: int, query: Mapping[str, Any], **parts: Any) -> Rows:
         """Return at most `limit` rows of the list `name` of the API, read page by page."""

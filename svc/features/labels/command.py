@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -12,17 +11,12 @@ import click
 import msgspec
 
 from svc.command.changes import apply
-from svc.command.data_directory import Readable
 from svc.command.help import examples
 from svc.command.operation import Operation, OrganizationGroup
-from svc.command.output import CommandError, ShownTable, show, show_json
-from svc.features.accounts.queries import environments_of
-from svc.features.events.source import Wanted, newest_readable
+from svc.command.output import CommandError, ShownTable, kind_option
 from svc.features.labels.jobs import LabelChange, label_request
-from svc.features.labels.outcomes import OUTCOME_MS, Outcome
-from svc.features.labels.queries import find_outcome, labeled_days, labeled_outcomes, stored_outcome
-from svc.features.labels.suggestion import EXTRA, LEAST_LABELS, Labeled, Quality, Suggestion, is_installed, suggest
-from svc.identify.events.listing import Filters
+from svc.features.labels.outcomes import OUTCOME_MS
+from svc.features.labels.queries import find_outcome
 from svc.identify.model import LABEL_REASONS, LABELS, Label, LabelReason
 from svc.identify.queries.events import refuse_hidden
 from svc.identify.queries.records import event as find_event
@@ -36,9 +30,8 @@ from svc.kernel.values.refusals import Refusal
 COLUMNS = ("request_id", "label", "label_reason")
 """Of the CSV, whose first line they are; the last may be left out."""
 _LINES_AT_ONCE = 64
-_SEGMENTS_AT_ONCE = 64
-_MOST = 1_000_000
-_LAST = b"\xff" * 16
+_SUGGESTION = ("platform", "fraud", "legitimate", "suspect_threshold", "before", "after", "weights")
+"""Of the response of the API."""
 
 
 class Line(NamedTuple):
@@ -141,14 +134,7 @@ def weights() -> None:
     ),
 )
 @click.option("--platform", type=click.Choice(PLATFORMS), default="web", show_default=True, help="Of the weights.")
-@click.option(
-    "--environment",
-    "kind",
-    type=click.Choice(("live", "test")),
-    default="live",
-    show_default=True,
-    help="live is production, test staging and development.",
-)
+@kind_option
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the suggested weights here.")
 def suggest_(operation: Operation, platform: Platform, kind: EnvironmentKind, output: Path | None) -> None:
     """Suggest weights from the labels of an organization, beside today's. Nothing is changed.
@@ -156,72 +142,34 @@ def suggest_(operation: Operation, platform: Platform, kind: EnvironmentKind, ou
     At least 50 events of each label are needed. Precision and recall are by cross-validation. --output writes what
     `svc replay --weights` reads; the object under the platform is what PUT risk-weights takes.
     """
-    number, store = operation.number, operation.store
-    labeled = Labeled(platform)
-    labeled.add(_outcomes(store, number, kind, operation.now_ms))
-    with store.read() as snapshot:
-        in_force = weights_in_force(snapshot, number, None, platform)
-    if not labeled.is_enough:
+    route = "labels.suggestion_routes.getWeightsSuggestion"
+    found = operation.call(route, platform=platform, query={"environment": kind})
+    if "before" not in found:
         raise CommandError(
-            f"{operation.organization_id} has {labeled.fraud} events labeled as fraud and {labeled.legitimate} as "
-            f"legitimate ({kind}, {platform}); weights are suggested from {LEAST_LABELS} of each on"
+            f"{operation.organization_id} has {found['fraud']} events labeled as fraud and {found['legitimate']} as "
+            f"legitimate ({kind}, {platform}); weights are suggested from {found['needed']} of each on"
         )
-    if not is_installed():
-        raise CommandError(f"suggestions need scikit-learn, as the extra {EXTRA} has it: pip install scikit-learn")
-    suggestion = suggest(labeled, in_force, platform)
     if output is not None:
-        chosen = in_force.weights | {one.signal: one.after for one in suggestion.weights}
-        body = {platform: {"suspect_threshold": suggestion.threshold, "weights": chosen}}
+        with operation.store.read() as snapshot:
+            in_force = weights_in_force(snapshot, operation.number, None, platform).weights
+        chosen = in_force | {one["signal"]: one["after"] for one in found["weights"]}
+        body = {platform: {"suspect_threshold": found["suspect_threshold"], "weights": chosen}}
         output.write_bytes(msgspec.json.format(msgspec.json.encode(body), indent=2) + b"\n")
-    _show(suggestion, platform, as_json=operation.as_json)
-
-
-def _outcomes(store: Readable, number: int, kind: EnvironmentKind, now_ms: int) -> Iterable[Outcome]:
-    """The labeled outcomes of the environments of a kind: of stored events, then of the archive."""
-    environments = environments_of(kind)
-    for environment in environments:
-        for name in LABELS:
-            wanted = Wanted(environment, 0, now_ms + 1, Filters(label=name))
-            for match in newest_readable(store, number, wanted, _MOST):
-                with store.read() as snapshot:
-                    yield stored_outcome(snapshot, number, match.request_id.bytes, match.event)
-    with store.read() as snapshot:
-        of_days = labeled_days(snapshot, number)
-    below: bytes | None = _LAST
-    while below is not None:
-        with store.read() as snapshot:
-            found, below = labeled_outcomes(snapshot, number, of_days, below, _SEGMENTS_AT_ONCE, now_ms)
-        yield from (outcome for outcome in found if outcome.facts.environment in environments)
-
-
-def _show(suggestion: Suggestion, platform: Platform, *, as_json: bool) -> None:
-    rows = msgspec.to_builtins(suggestion.weights)
-    if as_json:
-        show_json(
-            {
-                "platform": platform,
-                "fraud": suggestion.fraud,
-                "legitimate": suggestion.legitimate,
-                "suspect_threshold": suggestion.threshold,
-                "before": suggestion.today._asdict(),
-                "after": suggestion.suggested._asdict(),
-                "weights": rows,
-            }
-        )
+    if operation.as_json:
+        operation.show({name: found[name] for name in _SUGGESTION})
         return
-    show(
+    operation.show(
         {
             "platform": platform,
-            "labeled": f"{suggestion.fraud} fraud, {suggestion.legitimate} legitimate",
-            "threshold": suggestion.threshold,
-            "today": _said(suggestion.today),
-            "suggested": _said(suggestion.suggested),
+            "labeled": f"{found['fraud']} fraud, {found['legitimate']} legitimate",
+            "threshold": found["suspect_threshold"],
+            "today": _said(found["before"]),
+            "suggested": _said(found["after"]),
         },
-        ShownTable("weights", rows, ("signal", "before", "after", "events", "fraud")),
-        as_json=False,
+        ShownTable("weights", found["weights"], ("signal", "before", "after", "events", "fraud")),
     )
 
 
-def _said(quality: Quality) -> str:
-    precision, recall = ("none" if value is None else f"{value:.1%}" for value in quality)
+def _said(quality: dict[str, float | None]) -> str:
+    precision, recall = ("none" if value is None else f"{value:.1%}" for value in quality.values())
     return f"precision {precision}, recall {recall}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 import trio
@@ -28,6 +28,7 @@ from svc.features.labels.suggestion import (
     is_installed,
     suggest,
 )
+from svc.http.change import caller_of
 from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.http.rows import in_parts
 from svc.identify.events.listing import Filters, Listing
@@ -41,15 +42,25 @@ from svc.kernel.values.environments import PLATFORMS, Platform
 from svc.kernel.values.fields import about
 from svc.kernel.values.refusals import Refusal
 
-MAX_EVENTS = 20_000
-"""Labeled events of each label and environment that are stored."""
-MAX_KEYS = 200_000
-"""Keys of the index that are looked at for them: those of some ten million events."""
 SEGMENTS_AT_ONCE = 4
 """Of outcomes: a millisecond or two."""
-MAX_SEGMENTS = 2_000
-"""About a million identifications, the newest of the archive."""
 _LAST = b"\xff" * 16
+
+
+class Bounds(NamedTuple):
+    """How much a request looks at."""
+
+    events: int = 20_000
+    """Labeled events of each label and environment that are stored."""
+    keys: int = 200_000
+    """Keys of the index that are looked at for them: those of some ten million events."""
+    segments: int = 2_000
+    """About a million identifications, the newest of the archive."""
+
+
+BOUNDS = Bounds()
+_EVERYTHING = Bounds(1 << 40, 1 << 40, 1 << 40)
+"""What `svc weights suggest` looks at: it holds nobody up."""
 
 
 class SuggestionQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -122,8 +133,9 @@ async def _suggested(
     services: Services, call: Call, kind: EnvironmentKind, platform: Platform
 ) -> SuggestionBody | Refusal:
     number, labeled = call.organization.number, Labeled(platform)
-    has_all_stored = await _add_stored(services, call, kind, labeled)
-    is_complete = await _add_archived(services, call, kind, labeled) and has_all_stored
+    bounds = BOUNDS if caller_of(call).operator is None else _EVERYTHING
+    has_all_stored = await _add_stored(services, call, kind, labeled, bounds)
+    is_complete = await _add_archived(services, call, kind, labeled, bounds.segments) and has_all_stored
     in_force = await services.store.query(partial(weights_in_force, number=number, key_id=None, platform=platform))
     if not labeled.is_enough:
         return SuggestionBody(
@@ -141,16 +153,16 @@ async def _suggested(
     )
 
 
-async def _add_stored(services: Services, call: Call, kind: EnvironmentKind, labeled: Labeled) -> bool:
+async def _add_stored(services: Services, call: Call, kind: EnvironmentKind, labeled: Labeled, bounds: Bounds) -> bool:
     """Add the newest labeled events that are stored. Return whether they are all that there are."""
     is_complete = True
     for environment in environments_of(kind):
         for label in LABELS:
             filters = Filters(label=label)
-            listing = Listing(0, call.at_ms + 1, filters, limit=MAX_EVENTS)
+            listing = Listing(0, call.at_ms + 1, filters, limit=bounds.events)
             number = call.organization.number
-            found = await find_positions(services, call.turn, number, environment, listing, MAX_KEYS)
-            is_complete = is_complete and found.resume is None and len(found.rows) < MAX_EVENTS
+            found = await find_positions(services, call.turn, number, environment, listing, bounds.keys)
+            is_complete = is_complete and found.resume is None and len(found.rows) < bounds.events
             await in_parts(found.rows, partial(_add_at, services, number, filters, labeled))
     return is_complete
 
@@ -166,12 +178,14 @@ async def _add_at(
     return ()
 
 
-async def _add_archived(services: Services, call: Call, kind: EnvironmentKind, labeled: Labeled) -> bool:
+async def _add_archived(
+    services: Services, call: Call, kind: EnvironmentKind, labeled: Labeled, most_segments: int
+) -> bool:
     """Add the labeled ones among the newest outcomes of the archive. Return whether they are all that there are."""
     number, environments = call.organization.number, environments_of(kind)
     of_days = await services.store.query(partial(labeled_days, number=number))
     below: bytes | None = _LAST
-    for _ in range(0, MAX_SEGMENTS, SEGMENTS_AT_ONCE):
+    for _ in range(0, most_segments, SEGMENTS_AT_ONCE):
         if below is None:
             break
         await trio.lowlevel.checkpoint()

@@ -60,7 +60,7 @@ def lists() -> None:
     """List, create, delete, import and export lists of values, which rules look up."""
 
 
-@lists.command("list", epilog=examples("svc list list ORG", "svc list list ORG --json"))
+@lists.command("list", reads=True, epilog=examples("svc list list ORG", "svc list list ORG --json"))
 def list_(operation: Operation) -> None:
     """List all lists of an organization, the six that each has among them."""
     operation.show_rows(operation.call("lists.routes.listLists")["lists"], "lists", _SHOWN)
@@ -84,7 +84,7 @@ def delete(operation: Operation, name: str, sure: bool) -> None:
     known = _named(operation, name)
     if not known.is_permanent:
         confirmed(f"This deletes the list {name} of {operation.organization_id} with its entries, for good.", sure=sure)
-    operation.call("lists.routes.deleteList", list_id=known.id, about=name)
+    operation.call("lists.routes.deleteList", list_id=known.id, about=name, recorded={"name": name})
     deleted = {"organization_id": operation.organization_id, "id": known.id, "name": name, "status": "deleted"}
     operation.show(deleted)
 
@@ -211,7 +211,7 @@ def _entry(row: Row, kind: ListKind, now_ms: int) -> NewEntry:
     return NewEntry(spelled, note, at_ms)
 
 
-@lists.command(epilog=examples("svc list export ORG blocked_addresses > networks.csv"))
+@lists.command(reads=True, epilog=examples("svc list export ORG blocked_addresses > networks.csv"))
 @click.argument("name")
 def export(operation: Operation, name: str) -> None:
     """Print the entries of a list as CSV, as `svc list import` reads it, without those that have expired."""

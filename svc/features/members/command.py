@@ -23,7 +23,7 @@ def member() -> None:
     """Invite, list, change and remove the people who sign in to the console."""
 
 
-@member.command("list", epilog=examples("svc member list ORG", "svc member list ORG --json"))
+@member.command("list", reads=True, epilog=examples("svc member list ORG", "svc member list ORG --json"))
 def list_(operation: Operation) -> None:
     """List all members of an organization, oldest first."""
     operation.show_rows([_shown(row) for row in _all(operation)], "members", _SHOWN)

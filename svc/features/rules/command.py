@@ -9,21 +9,12 @@ import msgspec
 
 from svc.command.help import examples
 from svc.command.operation import Operation, OrganizationGroup
-from svc.command.output import CommandError, show_json
+from svc.command.output import CommandError, kind_option, show_json
 from svc.features.rules.files import read_ruleset
 from svc.features.rules.jobs import revisions, ruleset_in_force
 from svc.features.rules.ruleset import Ruleset
 from svc.identify.velocity.counts import EnvironmentKind
 from svc.kernel.values.timestamps import timestamp
-
-_environment = click.option(
-    "--environment",
-    "kind",
-    type=click.Choice(("live", "test")),
-    default="live",
-    show_default=True,
-    help="live is production, test staging and development.",
-)
 
 
 @click.group(cls=OrganizationGroup)
@@ -32,7 +23,7 @@ def rule() -> None:
 
 
 @rule.command("show", reads=True, epilog=examples("svc rule show ORG", "svc rule show ORG --environment test --json"))
-@_environment
+@kind_option
 def show_rules(operation: Operation, kind: EnvironmentKind) -> None:
     """Show the rules in their order: the first active one that matches decides."""
     rows = [msgspec.structs.asdict(one) for one in _all(operation, kind)[0].rules]
@@ -42,7 +33,7 @@ def show_rules(operation: Operation, kind: EnvironmentKind) -> None:
 @rule.command(
     "history", reads=True, epilog=examples("svc rule history ORG", "svc rule history ORG --environment test --json")
 )
-@_environment
+@kind_option
 def list_revisions(operation: Operation, kind: EnvironmentKind) -> None:
     """List the revisions of the ruleset, newest first, with who saved each and when."""
     rows = [
@@ -64,7 +55,7 @@ def list_revisions(operation: Operation, kind: EnvironmentKind) -> None:
     epilog=examples("svc rule export ORG > rules.json", "svc rule export ORG --revision 3"),
 )
 @click.option("--revision", type=click.IntRange(0), help="Rules of an earlier revision; those in force when not given.")
-@_environment
+@kind_option
 def export_rules(operation: Operation, revision: int | None, kind: EnvironmentKind) -> None:
     """Write the ruleset as JSON, as the API and `svc rule set` take it.
 
@@ -89,11 +80,12 @@ def export_rules(operation: Operation, revision: int | None, kind: EnvironmentKi
     epilog=examples("svc rule set ORG rules.json", "svc rule set ORG rules.json --environment test"),
 )
 @click.argument("file", type=click.File("rb"))
-@_environment
+@kind_option
 def import_rules(operation: Operation, file: IO[bytes], kind: EnvironmentKind) -> None:
     """Put the ruleset of a file in force, as a whole. Its revision must be the one in force."""
     body = msgspec.to_builtins(read_ruleset(file.name, file.read()))
-    saved = operation.call("rules.routes.saveRules", query={"environment": kind}, body=body, about=file.name)
+    of = {"environment": kind}
+    saved = operation.call("rules.routes.saveRules", query=of, body=body, about=file.name, recorded=of)
     click.echo(f"Revision {saved['revision']} is in force, with {len(saved['rules'])} rules.")
     for warning in saved.get("warnings", ()):
         click.echo(f"Warning: {warning}.", err=True)

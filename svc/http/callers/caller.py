@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -58,6 +58,8 @@ class Operator(NamedTuple):
     actor: Actor
     command: str
     """Its words, such as `svc list create`."""
+    asked: Mapping[str, Any] = {}
+    """What the record says that was asked for, beside body and path."""
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):

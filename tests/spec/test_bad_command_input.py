@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from svc.cli import program
 from svc.command.data_directory import opened
+from svc.command.handlers import find_route
 from svc.command.operation import OrganizationCommand
 from tests.spec.commands import Run
 from tests.support.backup import Rows, rows_of
@@ -110,3 +112,12 @@ def test_a_bad_input_is_refused_in_words_and_changes_nothing(run: Run, tmp_path:
 
 def test_the_commands_on_an_organization_are_found():
     assert {"list create", "member invite", "account erase", "rule set", "org credit"} <= set(COMMANDS)
+
+
+def test_every_route_that_a_command_names_is_there():
+    """They are named by text, so that `--help` loads none."""
+    files = (Path(__file__).parents[2] / "svc/features").rglob("*command.py")
+    named = {
+        name for file in files for name in re.findall(r'"([a-z_]+(?:\.[a-z_]+)+\.[a-z]+[A-Z]\w+)"', file.read_text())
+    }
+    assert {find_route(name).operation_id for name in named} >= {"createList", "eraseVisitor", "getWeightsSuggestion"}

@@ -49,8 +49,8 @@ from svc.features.identification.transaction import Recorded, identify
 from svc.features.keys.command import issue_key
 from svc.features.organizations.command import create_organization
 from svc.http.body import decode, sdk_platform, unpack
-from svc.http.callers.authentication import Caller
-from svc.http.callers.visitor_facts import ConnectionHeaders, own_facts
+from svc.http.callers.caller import Caller, ConnectionHeaders
+from svc.http.callers.visitor_facts import own_facts
 from svc.http.route import Call
 from svc.http.schema import IdentifyBody, identify_response
 from svc.http.traffic import Traffic

@@ -36,7 +36,7 @@ from svc.features.identification.routes import IDENTIFY, read_submission, submit
 from svc.features.organizations.command import create_organization
 from svc.features.rules.comparison import Decisions
 from svc.features.weights.comparison import DEFAULT_EXAMPLES
-from svc.http.callers.authentication import Caller
+from svc.http.callers.caller import Caller
 from svc.http.change import change
 from svc.http.route import Call, Outcome, Services
 from svc.http.schema import IdentifyAnswer, error_body

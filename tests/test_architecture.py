@@ -21,7 +21,7 @@ ROOMS = {
     "svc.identify": {"svc.kernel", "svc.world"},
     "svc.workers": {"svc.identify", "svc.kernel", "svc.world"},
     "svc.http": {"svc.workers", "svc.identify", "svc.kernel", "svc.world"},
-    "svc.command": {"svc.workers", "svc.identify", "svc.kernel", "svc.world"},
+    "svc.command": {"svc.http", "svc.workers", "svc.identify", "svc.kernel", "svc.world"},
     "svc.features": {"svc.command", "svc.http", "svc.workers", "svc.identify", "svc.kernel", "svc.world"},
     "svc.serve": {"svc.command", "svc.features", "svc.http", "svc.workers", "svc.identify", "svc.kernel", "svc.world"},
     "svc.cli": {

@@ -119,6 +119,15 @@ def settings(file: Path | None = None) -> Config:
     return config if url is None else msgspec.structs.replace(config, store=url)
 
 
+kind_option = click.option(
+    "--environment",
+    "kind",
+    type=click.Choice(("live", "test")),
+    default="live",
+    show_default=True,
+    help="live is production, test staging and development.",
+)
+"""`--environment` of what live and test have each, passed on as `kind`."""
 yes_option = click.option("--yes", "sure", is_flag=True, help="Do not ask for confirmation.")
 """`--yes`, passed on as `sure`: skips the question of `confirmed`."""
 

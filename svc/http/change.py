@@ -16,7 +16,7 @@ import msgspec
 import structlog
 import trio
 
-from svc.http.callers.authentication import Caller, UsedSession
+from svc.http.callers.caller import Caller, UsedSession
 from svc.http.route import NOT_NOW, Call, Services
 from svc.kernel.access.audit import Actor, AuditRecord, asked
 from svc.kernel.access.audit_jobs import audited
@@ -153,20 +153,22 @@ def _record(call: Call, outcome: object) -> AuditRecord | None:
     if isinstance(outcome, Refusal):
         return None
     caller = caller_of(call)
-    how = call.route.audited
+    how, operator = call.route.audited, caller.operator
     named = {name: text for name, text in call.path.items() if name not in how.left_out}
     subject = named.pop(next(iter(named))) if named else how.made_of(outcome) or caller.organization.id
+    named |= {} if call.body is None else msgspec.to_builtins(call.body)
+    by_key = Actor(
+        kind="management_key" if caller.member is None else "member",
+        id=caller.key.id,
+        name=caller.key.name,
+        role=caller.key.role,
+        place=caller.facts.ip,
+    )
     return AuditRecord(
         at_ms=call.at_ms,
-        actor=Actor(
-            kind="management_key" if caller.member is None else "member",
-            id=caller.key.id,
-            name=caller.key.name,
-            role=caller.key.role,
-            place=caller.facts.ip,
-        ),
-        action=call.route.operation_id,
+        actor=by_key if operator is None else operator.actor,
+        action=call.route.operation_id if operator is None else operator.command,
         organization=caller.organization.number,
         subject=subject,
-        change=asked(named | ({} if call.body is None else msgspec.to_builtins(call.body)), how) | how.seen_of(outcome),
+        change=asked(named if operator is None else {**operator.asked, **named}, how) | how.seen_of(outcome),
     )

@@ -19,14 +19,14 @@ from structlog.contextvars import bound_contextvars
 from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
 from svc.http.callers.authentication import (
     AuthRequest,
-    Caller,
     authenticate,
     claimed_platform,
     forbidden,
     platform_refusal,
     sender,
 )
-from svc.http.callers.sessions import Site, authenticate_session, read_site
+from svc.http.callers.caller import Caller, Site
+from svc.http.callers.sessions import authenticate_session, read_site
 from svc.http.change import note_use
 from svc.http.pages.app import Pages
 from svc.http.paths import Paths, RouteMatch

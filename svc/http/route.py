@@ -14,9 +14,8 @@ from uuid import UUID
 import msgspec
 
 from svc.http.body import BodyBudget
-from svc.http.callers.authentication import AuthPolicy, Caller
+from svc.http.callers.caller import AuthPolicy, Caller, Site
 from svc.http.callers.limits import RequestLimits, Turn
-from svc.http.callers.sessions import Site
 from svc.identify.records import RETENTION_MS
 from svc.kernel.access.audit import Audited
 from svc.kernel.access.credentials import KeyKind

@@ -15,7 +15,7 @@ import msgspec
 import structlog
 import trio
 
-from svc.http.callers.authentication import Caller
+from svc.http.callers.caller import Caller
 from svc.http.schema import IdentifyAnswer
 from svc.http.server.messages import Request
 from svc.kernel.net.trace_context import TraceContext, span_of, trace_fields

@@ -36,9 +36,8 @@ from svc.features.webhooks.sending.refusal_log import RefusalLog
 from svc.features.webhooks.transport.resolver import Resolver, SystemResolver
 from svc.features.webhooks.transport.transport import check_target
 from svc.http.body import BodyBudget
-from svc.http.callers.authentication import AuthPolicy
+from svc.http.callers.caller import AuthPolicy, ConnectionHeaders
 from svc.http.callers.limits import RequestLimits
-from svc.http.callers.visitor_facts import ConnectionHeaders
 from svc.http.exchange import Exchange, application
 from svc.http.pages.app import create_app, documentation, respond, site
 from svc.http.rendering import edge_refusal

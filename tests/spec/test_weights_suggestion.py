@@ -139,7 +139,7 @@ async def test_fewer_than_50_of_either_label_are_refused_with_both_counts(shop: 
     path = "/risk-weights/web/suggestion"
     counted = {"platform": "web", "fraud": 2, "legitimate": 1, "suspect_threshold": 30, "needed": 50, "weights": []}
     assert (await shop.admin("GET", path)).json() == counted | {"is_complete": True}
-    monkeypatch.setattr(over_http, "MAX_EVENTS", 2)
+    monkeypatch.setattr(over_http, "BOUNDS", over_http.Bounds(events=2))
     assert (await shop.admin("GET", path)).json() == counted | {"is_complete": False}, "there may be a third"
     other = (await shop.admin("GET", f"{path}?environment=test")).json()
     assert (other["fraud"], other["legitimate"]) == (0, 0)

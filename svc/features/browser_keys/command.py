@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 import click
 
-from svc.command.changes import Change, apply, commit
-from svc.command.data_directory import account, opened
+from svc.command.changes import apply
+from svc.command.data_directory import Readable
 from svc.command.help import examples
-from svc.command.output import TimestampType, confirmed, data_option, json_option, show, yes_option
+from svc.command.operation import Operation, OrganizationCommand
+from svc.command.output import TimestampType, confirmed, yes_option
 from svc.command.terminal import progress
 from svc.features.browser_keys.jobs import MAX_READ, Signed, find_keys, revoke_keys
-from svc.kernel.store.directory import Opened
 from svc.kernel.store.steps import Steps
 from svc.kernel.values.timestamps import timestamp
-from svc.world import World, elapsed_s, pause
+from svc.world import elapsed_s, pause
 
 
 @click.command(
     "revoke-keys",
+    cls=OrganizationCommand,
     epilog=examples(
         "svc visitor revoke-keys ORG --since 2026-03-01T10:00:00Z",
         "svc visitor revoke-keys ORG --since 7d --yes --json",
     ),
 )
-@click.argument("organization_id", metavar="ORG")
 @click.option(
     "--since", "since_ms", type=TimestampType(), required=True, metavar="T", help="First signed since: 24h, RFC 3339."
 )
@@ -34,47 +33,33 @@ from svc.world import World, elapsed_s, pause
     "--until", "until_ms", type=TimestampType(), metavar="T", help="First signed before this time; now if left out."
 )
 @yes_option
-@data_option
-@json_option
-def revoke_browser_keys(
-    organization_id: str, since_ms: int, until_ms: int | None, sure: bool, directory: Path, as_json: bool
-) -> None:
+def revoke_browser_keys(operation: Operation, since_ms: int, until_ms: int | None, sure: bool) -> None:
     """Revoke the keys of browsers that first signed in a window of time, of all visitors of an organization.
 
     Use it after a script ran on your pages that was not yours: it may have planted a key. The visitors stay, unproven
     until the web SDK has renewed their keys. A planted key may first sign on a later visit: leave --until out.
     """
-    world = World.real()
-    now_ms = world.now_ms()
+    of, number, now_ms = operation.organization_id, operation.number, operation.now_ms
     signed = Signed(since_ms, now_ms + 1 if until_ms is None else until_ms)
     if since_ms > now_ms or signed.from_ms >= signed.to_ms:
         raise click.UsageError("--since is a time that has passed, and before --until")
-    with opened(directory) as found:
-        number = account(found.store, organization_id).organization.number
-        with progress() as steps:
-            visitors, keys = _all_keys(found, number, signed, steps)
-        if visitors:
-            confirmed(
-                f"This revokes {keys} keys of {len(visitors)} visitors of {organization_id}, for good.", sure=sure
-            )
-        asked = {"since": timestamp(signed.from_ms), "until": timestamp(signed.to_ms)}
-        revoked = 0
-        with progress() as steps:
-            steps.stage("revoking", len(visitors))
-            for begin in range(0, len(visitors) or 1, MAX_READ):
-                some = visitors[begin : begin + MAX_READ]
-                job = partial(revoke_keys, number=number, signed=signed, visitors=some, now_ms=now_ms)
-                revoked += (
-                    apply(found, job)
-                    if begin
-                    else commit(found, world, job, lambda _: Change(number, organization_id, asked))
-                )
-                steps.step(len(some))
-    shown = {"organization_id": organization_id, **asked, "visitors": len(visitors), "revoked": revoked}
-    show(shown, as_json=as_json)
+    with progress() as steps:
+        visitors, keys = _all_keys(operation.store, number, signed, steps)
+    if visitors:
+        confirmed(f"This revokes {keys} keys of {len(visitors)} visitors of {of}, for good.", sure=sure)
+    asked = {"since": timestamp(signed.from_ms), "until": timestamp(signed.to_ms)}
+    revoked = 0
+    with progress() as steps:
+        steps.stage("revoking", len(visitors))
+        for begin in range(0, len(visitors) or 1, MAX_READ):
+            some = visitors[begin : begin + MAX_READ]
+            job = partial(revoke_keys, number=number, signed=signed, visitors=some, now_ms=now_ms)
+            revoked += apply(operation.found, job) if begin else operation.change(job, asked)
+            steps.step(len(some))
+    operation.show({"organization_id": of, **asked, "visitors": len(visitors), "revoked": revoked})
 
 
-def _all_keys(found: Opened, number: int, signed: Signed, steps: Steps) -> tuple[list[int], int]:
+def _all_keys(store: Readable, number: int, signed: Signed, steps: Steps) -> tuple[list[int], int]:
     """Numbers of all visitors with such keys, and how many keys. A running service has the store in between."""
     visitors: list[int] = []
     keys = 0
@@ -82,7 +67,7 @@ def _all_keys(found: Opened, number: int, signed: Signed, steps: Steps) -> tuple
     steps.stage("looking through visitors", 0)
     while after is not None:
         began = elapsed_s()
-        with found.store.read() as snapshot:
+        with store.read() as snapshot:
             step = find_keys(snapshot, number, signed, after)
         visitors += step.visitors
         keys += step.keys

@@ -12,8 +12,9 @@ import click
 import msgspec
 
 from svc.command.data_directory import Readable, reading
-from svc.command.help import CommandGroup, examples
-from svc.command.output import CommandError, data_option, json_lines_option, json_option, settings, show_json
+from svc.command.help import examples
+from svc.command.operation import Operation, OrganizationGroup
+from svc.command.output import CommandError, data_option, json_lines_option, settings, show_json
 from svc.features.events import text as event_text
 from svc.features.events.archived_document import DocumentBody, document_body, event_detail
 from svc.features.events.source import (
@@ -45,35 +46,31 @@ NEVER_MS = 2**62
 _encoder = msgspec.json.Encoder()
 
 
-@click.group(cls=CommandGroup)
+@click.group(cls=OrganizationGroup)
 def events() -> None:
     """List, explain and follow stored identifications."""
 
 
 @events.command(
     "list",
+    reads=True,
     epilog=examples(
         "svc events list ORG --since 1h --level high",
         "svc events list ORG --environment development --signal headless --json",
     ),
 )
-@click.argument("organization_id", metavar="ORG")
 @filter_options(since="24h")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Maximum number.")
 @click.option("--ids", is_flag=True, help="Show request ids, rules, agents and tags as well, in a wider table.")
-@data_option
-@json_option
-def list_events(organization_id: str, wanted: Wanted, limit: int, ids: bool, directory: Path, as_json: bool) -> None:
+def list_events(operation: Operation, wanted: Wanted, limit: int, ids: bool) -> None:
     """List events of an organization, newest first, also while the service runs.
 
     "seen" is the confidence, or "new"; "in" is the country. With --json, rows are those of GET /events.
     """
-    with reading(directory) as store:
-        found = newest_first(store, number_of(store, organization_id), wanted, limit + 1)
+    found = newest_first(operation.store, operation.number, wanted, limit + 1)
     more, found = len(found) > limit, found[:limit]
-    if as_json:
-        rows = [listed_row(each) for each in found]
-        show_json({"events": rows, "more": more})
+    if operation.as_json:
+        operation.show({"events": [listed_row(each) for each in found], "more": more})
         return
     if not found:
         click.echo("no events")
@@ -86,28 +83,23 @@ def list_events(organization_id: str, wanted: Wanted, limit: int, ids: bool, dir
         click.echo("There are older ones: raise --limit, or narrow the filters.", err=True)
 
 
-@events.command(epilog=examples("svc events get ORG 019b76da-a800-7000-8000-000000000000"))
-@click.argument("organization_id", metavar="ORG")
+@events.command(reads=True, epilog=examples("svc events get ORG 019b76da-a800-7000-8000-000000000000"))
 @click.argument("request_id", type=click.UUID, metavar="REQUEST_ID")
-@data_option
-@json_option
-def get(organization_id: str, request_id: UUID, directory: Path, as_json: bool) -> None:
+def get(operation: Operation, request_id: UUID) -> None:
     """Explain one event: the score as a sum, the evidence of each signal, how the visitor was recognized.
 
     With --json, everything stored about it: the response of GET /events/{request_id} and the request's headers.
     """
-    now_ms, config = World.real().now_ms(), settings()
-    with reading(directory) as store:
-        number = number_of(store, organization_id)
-        with store.read() as snapshot:
-            event = readable_event(snapshot, number, request_id, now_ms, config.event_retention_ms())
-            if event is None:
-                raise CommandError(
-                    f"{organization_id} has no event {request_id}; events are kept for "
-                    f"{config.event_retention_days} days (`svc events list --ids` shows them)"
-                )
-            archived = Archives().read(snapshot, number, EventMatch(request_id, event))
-    if as_json:
+    number, config = operation.number, settings()
+    with operation.store.read() as snapshot:
+        event = readable_event(snapshot, number, request_id, operation.now_ms, config.event_retention_ms())
+        if event is None:
+            raise CommandError(
+                f"{operation.organization_id} has no event {request_id}; events are kept for "
+                f"{config.event_retention_days} days (`svc events list --ids` shows them)"
+            )
+        archived = Archives().read(snapshot, number, EventMatch(request_id, event))
+    if operation.as_json:
         show_json(archived.line())
         return
     deferred, former = archived.deferred is not None, archived.split_from
@@ -116,11 +108,12 @@ def get(organization_id: str, request_id: UUID, directory: Path, as_json: bool) 
 
 
 @events.command(
+    cls=click.Command,
     epilog=examples(
         "svc events tail ORG --environment development",
         "svc events tail ORG --since 10m --json | jq .visitor_id",
         "svc events tail ORG --since 30d --cursor-file cursor --json >> events.jsonl",
-    )
+    ),
 )
 @click.argument("organization_id", metavar="ORG")
 @filter_options(since="0s")

@@ -21,7 +21,7 @@ from svc.features.events.change_jobs import change_event, supplement
 from svc.features.feed.routes import page_of_feed
 from svc.features.labels.jobs import LabelChange, Labeled
 from svc.http.body import decode_signals
-from svc.http.callers.authentication import Caller
+from svc.http.callers.caller import Caller
 from svc.http.callers.limits import Turn
 from svc.http.change import caller_of, change
 from svc.http.listing import encoded_row, note_unreadable, read_behind

@@ -16,7 +16,7 @@ import trio
 
 from svc.features.events.live import MAX_VIEWERS, LiveEvent, LiveHub, Viewer
 from svc.features.events.routes import find_positions, read_request_id
-from svc.http.callers.authentication import Caller
+from svc.http.callers.caller import Caller
 from svc.http.callers.limits import Turn
 from svc.http.change import caller_of, note_open_stream
 from svc.http.route import Call, Outcome, Route, Services, Stream, console_route

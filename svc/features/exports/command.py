@@ -14,16 +14,16 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from svc.command.data_directory import opened, reading
-from svc.command.help import CommandGroup, examples
-from svc.command.output import CommandError, data_option
+from svc.command.data_directory import Readable, opened, reading
+from svc.command.help import examples
+from svc.command.operation import Operation, OrganizationGroup
+from svc.command.output import CommandError
 from svc.command.terminal import progress
 from svc.features.events.command import Archived, Archives
 from svc.features.events.source import (
     Wanted,
     events_wanted,
     filter_options,
-    number_of,
     oldest_first,
     refuse_in_feed,
     say_nothing_found,
@@ -98,20 +98,21 @@ output_option = click.option(
 )
 
 
-@click.group(cls=CommandGroup)
+@click.group(cls=OrganizationGroup)
 def export() -> None:
     """Export events or a visitor to a file."""
 
 
 @export.command(
     "events",
+    reads=True,
+    has_json=False,
     epilog=examples(
         "svc export events ORG --since 7d --format csv --output events.csv",
         "svc export events ORG --documents --output traffic.jsonl.gz",
         "svc export events ORG --format parquet --hourly /srv/events --follow",
     ),
 )
-@click.argument("organization_id", metavar="ORG")
 @filter_options(since="30d")
 @click.option(
     "--format",
@@ -131,16 +132,14 @@ def export() -> None:
 @click.option("--follow", is_flag=True, help="Go on with the hours that come; with --hourly.")
 @click.option("--documents", is_flag=True, help="Add the archived reports, which `svc replay` needs. JSON lines only.")
 @output_option
-@data_option
 def export_events(
-    organization_id: str,
+    operation: Operation,
     wanted: Wanted,
     form: Form,
     folder: Path | None,
     follow: bool,
     documents: bool,
     output: Path | None,
-    directory: Path,
 ) -> None:
     """Export events of an organization, oldest first, also while the service runs.
 
@@ -162,44 +161,40 @@ def export_events(
     if documents and form != "jsonl":
         raise click.UsageError("--documents goes with JSON lines alone: a report has no columns")
     if folder is not None:
-        with opened(directory) as found, feed_store(found) as store:
-            hours = HoursWanted(organization_id, number_of(store, organization_id), wanted, form)
+        with opened(operation.directory) as found, feed_store(found) as store:
+            hours = HoursWanted(operation.organization_id, operation.number, wanted, form)
             export_hours(store, hours, folder, follow=follow)
         return
     if form == "parquet" and output is None and sys.stdout.isatty():
         raise click.UsageError("Parquet is not text: name a file with --output")
     if form == "parquet" and output is not None and output.suffix == ".gz":
         raise click.UsageError("Parquet is compressed: name a file without .gz")
-    _export(organization_id, wanted, form, output, directory, documents=documents)
+    _export(operation, wanted, form, output, documents=documents)
 
 
-def _export(
-    organization_id: str, wanted: Wanted, form: Form, output: Path | None, directory: Path, *, documents: bool = False
-) -> None:
-    with reading(directory) as store:
-        number = number_of(store, organization_id)
-        with output_file(output) as write, _progress(output) as steps:
-            if documents:
-                read = partial(Archives().read_all, number)
-                written = _write(
-                    store, number, wanted, steps, lambda each: write(_archived_line(each)), read_events=read
-                )
-            else:
-                file = event_file(form, write)
-                written = _write(store, number, wanted, steps, file.add)
-                file.end()
+def _export(operation: Operation, wanted: Wanted, form: Form, output: Path | None, *, documents: bool = False) -> None:
+    number, store = operation.number, operation.store
+    with output_file(output) as write, _progress(output) as steps:
+        if documents:
+            read = partial(Archives().read_all, number)
+            written = _write(store, number, wanted, steps, lambda each: write(_archived_line(each)), read_events=read)
+        else:
+            file = event_file(form, write)
+            written = _write(store, number, wanted, steps, file.add)
+            file.end()
     if not written:
         say_nothing_found(wanted.environment)
 
 
 @export.command(
     "visitor",
+    reads=True,
+    has_json=False,
     epilog=examples(
         "svc export visitor ORG VISITOR --output visitor.json",
         "svc export visitor ORG VISITOR --format csv --since 7d --output visits.csv",
     ),
 )
-@click.argument("organization_id", metavar="ORG")
 @click.argument("visitor_id", metavar="VISITOR")
 @click.option(
     "--format",
@@ -211,18 +206,14 @@ def _export(
 )
 @time_options(since="30d")
 @output_option
-@data_option
-@click.pass_context
-def export_visitor(  # noqa: PLR0913, PLR0917  one parameter per option
-    context: click.Context,
-    organization_id: str,
+def export_visitor(
+    operation: Operation,
     visitor_id: str,
     form: Literal["json", "jsonl", "csv"],
     environment: Environment,
     since_ms: int,
     until_ms: int | None,
     output: Path | None,
-    directory: Path,
 ) -> None:
     """Export everything stored about a visitor as one JSON document, for a data subject's request.
 
@@ -234,12 +225,13 @@ def export_visitor(  # noqa: PLR0913, PLR0917  one parameter per option
         if not is_visitor_id(visitor_id):
             raise CommandError(f"{visitor_id!r} is not a visitor id, which is 20 letters and digits")
         wanted = events_wanted(environment, since_ms, until_ms, Filters(visitor_id=visitor_id))
-        _export(organization_id, wanted, form, output, directory)
+        _export(operation, wanted, form, output)
         return
+    context = click.get_current_context()
     if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in _OF_EVENTS):
         raise click.UsageError("--environment, --since and --until go with --format jsonl or csv: json has everything")
-    with reading(directory) as store:
-        parts = visitor_export(store, organization_id, number_of(store, organization_id), visitor_id)
+    with reading(operation.directory) as store:
+        parts = visitor_export(store, operation.organization_id, operation.number, visitor_id)
         with output_file(output) as write:
             for part in parts:
                 write(part)
@@ -250,7 +242,7 @@ def _archived_line(found: Archived | UnreadableEvent) -> bytes:
 
 
 def _write(
-    store: ReadOnlyStore,
+    store: Readable,
     number: int,
     wanted: Wanted,
     steps: Steps,

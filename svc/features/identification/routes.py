@@ -17,7 +17,7 @@ from svc.features.identification.pipeline.messages import Admission, Failed, Ide
 from svc.features.identification.pipeline.pipeline import Pipeline
 from svc.features.rules.prepared import prepare_rules
 from svc.http.body import decode_signals
-from svc.http.callers.authentication import Caller
+from svc.http.callers.caller import Caller
 from svc.http.callers.limits import visitor_address
 from svc.http.change import caller_of, change
 from svc.http.openapi.parameters import ADMITTED, FORWARDED

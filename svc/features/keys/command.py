@@ -9,9 +9,10 @@ from typing import Any, cast
 import click
 
 from svc.command.changes import Change, apply, commit
-from svc.command.data_directory import account, opened
-from svc.command.help import CommandGroup, examples
-from svc.command.output import CommandError, confirmed, data_option, json_option, settings, show, show_table, yes_option
+from svc.command.data_directory import opened
+from svc.command.help import examples
+from svc.command.operation import Operation, OrganizationGroup
+from svc.command.output import CommandError, confirmed, data_option, json_option, settings, show, yes_option
 from svc.kernel.access import key_jobs as keys
 from svc.kernel.access.credentials import KEY_KINDS, ApiKey, KeyKind, digest, new_key, public_text
 from svc.kernel.access.roles import KEY_ROLES, KeyRole
@@ -26,7 +27,7 @@ from svc.kernel.values.struct_fields import named
 from svc.world import World, twenty_characters
 
 
-@click.group(cls=CommandGroup)
+@click.group(cls=OrganizationGroup)
 def key() -> None:
     """Issue, list and revoke API keys. A secret is shown once and never stored."""
 
@@ -38,7 +39,6 @@ def key() -> None:
         "svc key issue ORG --kind management --role developer",
     )
 )
-@click.argument("organization_id", metavar="ORG")
 @click.option("--kind", type=click.Choice(KEY_KINDS), required=True, help="What the key is for.")
 @click.option("--environment", type=click.Choice(ENVIRONMENTS), help="Required for all but management keys.")
 @click.option("--role", type=click.Choice(KEY_ROLES), help="Of a management key; admin when not given.")
@@ -47,42 +47,37 @@ def key() -> None:
 @click.option(
     "--platform", "platforms", type=click.Choice(PLATFORMS), multiple=True, help="Of a public key; web when not given."
 )
-@data_option
-@json_option
-def issue(  # noqa: PLR0913, PLR0917  one parameter per option
-    organization_id: str,
+def issue(
+    operation: Operation,
     kind: str,
     environment: str | None,
     role: str | None,
     name: str,
     origins: tuple[str, ...],
     platforms: tuple[str, ...],
-    directory: Path,
-    as_json: bool,
 ) -> None:
     """Issue a key. It is printed only once: store it."""
     _check(kind, environment, role, origins, platforms)
     region = settings().region
-    with opened(directory) as found:
-        organization = account(found.store, organization_id).organization
-        apply(found, partial(claim_region, region=region))
-        issued, secret = issue_key(
-            found,
-            World.real(),
-            organization=organization.number,
-            kind=cast("KeyKind", kind),
-            name=name or f"{environment or ''} {kind}".strip(),
-            environment=cast("Environment | None", environment),
-            region=region,
-            role=cast("KeyRole", role or "admin") if kind == "management" else None,
-            platforms=cast("tuple[Platform, ...]", platforms or ("web",)) if kind == "public" else (),
-            allowed_origins=read_origins(origins),
-        )
+    found, organization = operation.found, operation.organization
+    apply(found, partial(claim_region, region=region))
+    issued, secret = issue_key(
+        found,
+        operation.world,
+        organization=organization.number,
+        kind=cast("KeyKind", kind),
+        name=name or f"{environment or ''} {kind}".strip(),
+        environment=cast("Environment | None", environment),
+        region=region,
+        role=cast("KeyRole", role or "admin") if kind == "management" else None,
+        platforms=cast("tuple[Platform, ...]", platforms or ("web",)) if kind == "public" else (),
+        allowed_origins=read_origins(origins),
+    )
     shown = _shown(issued, organization.id, found.pepper)
-    if as_json:
-        show({"key": shown, "secret": secret}, as_json=True)
+    if operation.as_json:
+        operation.show({"key": shown, "secret": secret})
         return
-    show(shown, as_json=False)
+    operation.show(shown)
     if kind == "public":
         click.echo(
             f"\nkey  {secret}\n\nPages contain it, so it is not a secret. `svc key list` and the console show it again."
@@ -152,20 +147,17 @@ def read_origins(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @key.command("list", epilog=examples("svc key list ORG"))
-@click.argument("organization_id", metavar="ORG")
-@data_option
-@json_option
-def list_(organization_id: str, directory: Path, as_json: bool) -> None:
+def list_(operation: Operation) -> None:
     """List all keys of an organization, oldest first, revoked included."""
-    with opened(directory) as found:
-        number = account(found.store, organization_id).organization.number
-        with found.store.read() as snapshot:
-            rows = [_shown(known, organization_id, found.pepper) for known in lookups.keys_of(snapshot, number)]
-    columns = ("id", "kind", "environment", "name", "prefix", "last4", "status", "last_used_at")
-    show_table(rows, columns, "keys", as_json=as_json)
+    number, of, pepper = operation.number, operation.organization_id, operation.found.pepper
+    with operation.store.read() as snapshot:
+        rows = [_shown(known, of, pepper) for known in lookups.keys_of(snapshot, number)]
+    operation.show_rows(
+        rows, "keys", ("id", "kind", "environment", "name", "prefix", "last4", "status", "last_used_at")
+    )
 
 
-@key.command(epilog=examples("svc key revoke KEY_ID", "svc key revoke KEY_ID --yes"))
+@key.command(cls=click.Command, epilog=examples("svc key revoke KEY_ID", "svc key revoke KEY_ID --yes"))
 @click.argument("key_id")
 @yes_option
 @data_option

@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 from uuid import UUID
 
 import click
 import msgspec
 
-from svc.command.changes import Change, apply, commit
-from svc.command.data_directory import account, opened, read_through, reading
-from svc.command.help import CommandGroup, examples
-from svc.command.output import CommandError, ShownTable, data_option, json_option, show, show_json
-from svc.features.accounts.queries import environments_of
-from svc.features.events.source import Wanted, newest_readable, number_of
+from svc.command.changes import apply
+from svc.command.help import examples
+from svc.command.operation import Operation, OrganizationGroup
+from svc.command.output import CommandError, ShownTable, kind_option
 from svc.features.labels.jobs import LabelChange, label_request
-from svc.features.labels.outcomes import OUTCOME_MS, Outcome
-from svc.features.labels.queries import find_outcome, labeled_days, labeled_segments, stored_outcome
-from svc.features.labels.suggestion import EXTRA, LEAST_LABELS, Labeled, Quality, Suggestion, is_installed, suggest
-from svc.identify.events.listing import Filters
+from svc.features.labels.outcomes import OUTCOME_MS
+from svc.features.labels.queries import find_outcome
 from svc.identify.model import LABEL_REASONS, LABELS, Label, LabelReason
 from svc.identify.queries.events import refuse_hidden
 from svc.identify.queries.records import event as find_event
 from svc.identify.queries.weights import weights_in_force
 from svc.identify.velocity.counts import EnvironmentKind
-from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import EVENT_ROWS, STEP_LOOKS, items_of_step
 from svc.kernel.values.csv_tables import CsvError, Form, Row, read_table
 from svc.kernel.values.environments import PLATFORMS, Platform
 from svc.kernel.values.refusals import Refusal
-from svc.world import World
 
 COLUMNS = ("request_id", "label", "label_reason")
 """Of the CSV, whose first line they are; the last may be left out."""
-_MOST = 1_000_000
-_LAST = b"\xff" * 16
+_SUGGESTION = ("platform", "fraud", "legitimate", "suspect_threshold", "before", "after", "weights")
+"""Of the response of the API."""
 
 
 class Line(NamedTuple):
@@ -51,38 +44,29 @@ class Line(NamedTuple):
     reason: LabelReason | None
 
 
-@click.group(cls=CommandGroup)
+@click.group(cls=OrganizationGroup)
 def label() -> None:
     """Say what identifications turned out to be."""
 
 
 @label.command("import", epilog=examples("svc label import ORG chargebacks.csv", "svc label import ORG -"))
-@click.argument("organization_id", metavar="ORG")
 @click.argument("file", type=click.File("rb"))
-@data_option
-@json_option
-def import_(organization_id: str, file: IO[bytes], directory: Path, as_json: bool) -> None:
+def import_(operation: Operation, file: IO[bytes]) -> None:
     """Label the events of a CSV file; - is standard input.
 
     The first line is request_id,label,label_reason, separated by commas, semicolons or tabs. A label is fraud or
     legitimate; the reason may be empty. Events may be of any environment and up to 400 days old. If a line is wrong,
     nothing is labeled.
     """
-    world = World.real()
-    now_ms = world.now_ms()
-    with opened(directory) as found:
-        number = account(found.store, organization_id).organization.number
-        lines = read_csv(file.read())
-        _check(found, number, lines, now_ms)
-        most = items_of_step(EVENT_ROWS)
-        for start in range(0, max(len(lines), 1), most):
-            job = partial(_label, number=number, lines=lines[start : start + most], now_ms=now_ms)
-            if start:
-                apply(found, job)
-            else:
-                commit(found, world, job, lambda _: Change(number, organization_id, {"labels": lines}))
+    number, now_ms = operation.number, operation.now_ms
+    lines = read_csv(file.read())
+    _check(operation, lines)
+    most = items_of_step(EVENT_ROWS)
+    for start in range(0, max(len(lines), 1), most):
+        job = partial(_label, number=number, lines=lines[start : start + most], now_ms=now_ms)
+        apply(operation.found, job) if start else operation.change(job, {"labels": lines})
     counts = {name: sum(line.label == name for line in lines) for name in LABELS}
-    show({"organization_id": organization_id, "labeled": len(lines), **counts}, as_json=as_json)
+    operation.show({"organization_id": operation.organization_id, "labeled": len(lines), **counts})
 
 
 def _label(transaction: Transaction, number: int, lines: list[Line], now_ms: int) -> None:
@@ -92,10 +76,11 @@ def _label(transaction: Transaction, number: int, lines: list[Line], now_ms: int
             raise CommandError(f"line {line.number}: {labeled.message} Earlier lines were labeled.")
 
 
-def _check(found: Opened, number: int, lines: list[Line], now_ms: int) -> None:
+def _check(operation: Operation, lines: list[Line]) -> None:
     """Raises `CommandError` for the first line whose event is not there."""
+    number, now_ms = operation.number, operation.now_ms
     for start in range(0, len(lines), STEP_LOOKS):
-        with found.store.read() as snapshot:
+        with operation.store.read() as snapshot:
             for line in lines[start : start + STEP_LOOKS]:
                 event = find_event(snapshot, number, UUID(bytes=line.request_id))
                 archived = find_outcome(snapshot, number, line.request_id) if event is None else None
@@ -135,111 +120,57 @@ def _line(row: Row) -> Line:
     raise CommandError(f"line {row.line}: {fault}; nothing was labeled")
 
 
-@click.group(cls=CommandGroup)
+@click.group(cls=OrganizationGroup)
 def weights() -> None:
     """Show which weights the labels of events suggest."""
 
 
 @weights.command(
     "suggest",
+    reads=True,
     epilog=examples(
         "svc weights suggest ORG",
         "svc weights suggest ORG --output weights.json",
         "svc weights suggest ORG --platform android --environment test --json",
     ),
 )
-@click.argument("organization_id", metavar="ORG")
 @click.option("--platform", type=click.Choice(PLATFORMS), default="web", show_default=True, help="Of the weights.")
-@click.option(
-    "--environment",
-    "kind",
-    type=click.Choice(("live", "test")),
-    default="live",
-    show_default=True,
-    help="live is production, test staging and development.",
-)
+@kind_option
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the suggested weights here.")
-@data_option
-@json_option
-def suggest_(
-    organization_id: str,
-    platform: Platform,
-    kind: EnvironmentKind,
-    output: Path | None,
-    directory: Path,
-    as_json: bool,
-) -> None:
+def suggest_(operation: Operation, platform: Platform, kind: EnvironmentKind, output: Path | None) -> None:
     """Suggest weights from the labels of an organization, beside today's. Nothing is changed.
 
     At least 50 events of each label are needed. Precision and recall are by cross-validation. --output writes what
     `svc replay --weights` reads; the object under the platform is what PUT risk-weights takes.
     """
-    now_ms = World.real().now_ms()
-    with reading(directory) as store:
-        number = number_of(store, organization_id)
-        labeled = Labeled(platform)
-        labeled.add(_outcomes(store, number, kind, now_ms))
-        with store.read() as snapshot:
-            in_force = weights_in_force(snapshot, number, None, platform)
-    if not labeled.is_enough:
+    route = "labels.suggestion_routes.getWeightsSuggestion"
+    found = operation.call(route, platform=platform, query={"environment": kind})
+    if "before" not in found:
         raise CommandError(
-            f"{organization_id} has {labeled.fraud} events labeled as fraud and {labeled.legitimate} as legitimate "
-            f"({kind}, {platform}); weights are suggested from {LEAST_LABELS} of each on"
+            f"{operation.organization_id} has {found['fraud']} events labeled as fraud and {found['legitimate']} as "
+            f"legitimate ({kind}, {platform}); weights are suggested from {found['needed']} of each on"
         )
-    if not is_installed():
-        raise CommandError(f"suggestions need scikit-learn, as the extra {EXTRA} has it: pip install scikit-learn")
-    suggestion = suggest(labeled, in_force, platform)
     if output is not None:
-        chosen = in_force.weights | {one.signal: one.after for one in suggestion.weights}
-        body = {platform: {"suspect_threshold": suggestion.threshold, "weights": chosen}}
+        with operation.store.read() as snapshot:
+            in_force = weights_in_force(snapshot, operation.number, None, platform).weights
+        chosen = in_force | {one["signal"]: one["after"] for one in found["weights"]}
+        body = {platform: {"suspect_threshold": found["suspect_threshold"], "weights": chosen}}
         output.write_bytes(msgspec.json.format(msgspec.json.encode(body), indent=2) + b"\n")
-    _show(suggestion, platform, as_json=as_json)
-
-
-def _outcomes(store: Any, number: int, kind: EnvironmentKind, now_ms: int) -> Iterable[Outcome]:
-    """The labeled outcomes of the environments of a kind: of stored events, then of the archive."""
-    environments = environments_of(kind)
-    for environment in environments:
-        for name in LABELS:
-            wanted = Wanted(environment, 0, now_ms + 1, Filters(label=name))
-            for match in newest_readable(store, number, wanted, _MOST):
-                with store.read() as snapshot:
-                    yield stored_outcome(snapshot, number, match.request_id.bytes, match.event)
-    with store.read() as snapshot:
-        of_days = labeled_days(snapshot, number)
-    segments = partial(labeled_segments, number=number, of_days=of_days, now_ms=now_ms)
-    for _, outcomes in read_through(store, segments, _LAST):
-        yield from (outcome for outcome in outcomes or () if outcome.facts.environment in environments)
-
-
-def _show(suggestion: Suggestion, platform: Platform, *, as_json: bool) -> None:
-    rows = msgspec.to_builtins(suggestion.weights)
-    if as_json:
-        show_json(
-            {
-                "platform": platform,
-                "fraud": suggestion.fraud,
-                "legitimate": suggestion.legitimate,
-                "suspect_threshold": suggestion.threshold,
-                "before": suggestion.today._asdict(),
-                "after": suggestion.suggested._asdict(),
-                "weights": rows,
-            }
-        )
+    if operation.as_json:
+        operation.show({name: found[name] for name in _SUGGESTION})
         return
-    show(
+    operation.show(
         {
             "platform": platform,
-            "labeled": f"{suggestion.fraud} fraud, {suggestion.legitimate} legitimate",
-            "threshold": suggestion.threshold,
-            "today": _said(suggestion.today),
-            "suggested": _said(suggestion.suggested),
+            "labeled": f"{found['fraud']} fraud, {found['legitimate']} legitimate",
+            "threshold": found["suspect_threshold"],
+            "today": _said(found["before"]),
+            "suggested": _said(found["after"]),
         },
-        ShownTable("weights", rows, ("signal", "before", "after", "events", "fraud")),
-        as_json=False,
+        ShownTable("weights", found["weights"], ("signal", "before", "after", "events", "fraud")),
     )
 
 
-def _said(quality: Quality) -> str:
-    precision, recall = ("none" if value is None else f"{value:.1%}" for value in quality)
+def _said(quality: dict[str, float | None]) -> str:
+    precision, recall = ("none" if value is None else f"{value:.1%}" for value in quality.values())
     return f"precision {precision}, recall {recall}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -28,6 +28,7 @@ from svc.features.labels.suggestion import (
     is_installed,
     suggest,
 )
+from svc.http.change import caller_of
 from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.identify.events.listing import Filters, Listing
 from svc.identify.model import LABELS
@@ -41,13 +42,23 @@ from svc.kernel.values.fields import about
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.work.slices import in_slices, scanned
 
-MAX_EVENTS = 20_000
-"""Labeled events of each label and environment that are stored."""
-MAX_LOOKS = 3_000
-"""At the index for them: some ten million events."""
-MAX_SEGMENTS = 2_000
-"""About a million identifications, the newest of the archive."""
 _LAST = b"\xff" * 16
+
+
+class Bounds(NamedTuple):
+    """How much a request looks at."""
+
+    events: int = 20_000
+    """Labeled events of each label and environment that are stored."""
+    looks: int = 3_000
+    """At the index for them: some ten million events."""
+    segments: int = 2_000
+    """About a million identifications, the newest of the archive."""
+
+
+BOUNDS = Bounds()
+_EVERYTHING = Bounds(1 << 40, 1 << 40, 1 << 40)
+"""What `svc weights suggest` looks at: it holds nobody up."""
 
 
 class SuggestionQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,8 +131,9 @@ async def _suggested(
     services: Services, call: Call, kind: EnvironmentKind, platform: Platform
 ) -> SuggestionBody | Refusal:
     number, labeled = call.organization.number, Labeled(platform)
-    has_all_stored = await _add_stored(services, call, kind, labeled)
-    is_complete = await _add_archived(services, call, kind, labeled) and has_all_stored
+    bounds = BOUNDS if caller_of(call).operator is None else _EVERYTHING
+    has_all_stored = await _add_stored(services, call, kind, labeled, bounds)
+    is_complete = await _add_archived(services, call, kind, labeled, bounds.segments) and has_all_stored
     in_force = await services.store.query(partial(weights_in_force, number=number, key_id=None, platform=platform))
     if not labeled.is_enough:
         return SuggestionBody(
@@ -139,15 +151,15 @@ async def _suggested(
     )
 
 
-async def _add_stored(services: Services, call: Call, kind: EnvironmentKind, labeled: Labeled) -> bool:
+async def _add_stored(services: Services, call: Call, kind: EnvironmentKind, labeled: Labeled, bounds: Bounds) -> bool:
     """Add the newest labeled events that are stored. Return whether they are all that there are."""
     is_complete = True
     for environment in environments_of(kind):
         for label in LABELS:
-            listing = Listing(0, call.at_ms + 1, Filters(label=label), limit=MAX_EVENTS)
+            listing = Listing(0, call.at_ms + 1, Filters(label=label), limit=bounds.events)
             number = call.organization.number
-            found, resume = await find_positions(services, call.turn, number, [environment], listing, MAX_LOOKS)
-            is_complete = is_complete and resume is None and len(found) < MAX_EVENTS
+            found, resume = await find_positions(services, call.turn, number, [environment], listing, bounds.looks)
+            is_complete = is_complete and resume is None and len(found) < bounds.events
             read = partial(_outcomes, number, listing.filters)
             async with aclosing(in_slices(services.world, services.store, found, read)) as slices:
                 async for some in slices:
@@ -162,7 +174,9 @@ def _outcomes(
         yield None if match is None else stored_outcome(snapshot, number, match.request_id.bytes, match.event)
 
 
-async def _add_archived(services: Services, call: Call, kind: EnvironmentKind, labeled: Labeled) -> bool:
+async def _add_archived(
+    services: Services, call: Call, kind: EnvironmentKind, labeled: Labeled, most_segments: int
+) -> bool:
     """Add the labeled ones among the newest outcomes of the archive. Return whether they are all that there are."""
     number, environments = call.organization.number, environments_of(kind)
     of_days = await services.store.query(partial(labeled_days, number=number))
@@ -173,7 +187,7 @@ async def _add_archived(services: Services, call: Call, kind: EnvironmentKind, l
             for _, outcomes in some:
                 labeled.add(outcome for outcome in outcomes or () if outcome.facts.environment in environments)
                 looked_at += outcomes is not None
-            if looked_at >= MAX_SEGMENTS:
+            if looked_at >= most_segments:
                 return False
     return True
 

@@ -6,24 +6,20 @@ import csv
 import io
 import sys
 from collections.abc import Iterable, Iterator
-from functools import partial
-from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO
 
 import click
 
-from svc.command.changes import Change, apply, commit
-from svc.command.data_directory import account, opened, read_through
-from svc.command.help import CommandGroup, examples
+from svc.command.changes import apply
+from svc.command.data_directory import read_through
+from svc.command.help import examples
+from svc.command.operation import Operation, OrganizationGroup
 from svc.command.output import (
     CommandError,
     ShownTable,
     confirmed,
-    data_option,
-    json_option,
     show,
     show_json,
-    show_table,
     standard_output,
     yes_option,
 )
@@ -39,17 +35,15 @@ from svc.features.lists.lists import (
     canonical,
     is_list_name,
 )
-from svc.features.lists.queries import entries_behind, expired_entries, lists_of, named_list
+from svc.features.lists.queries import entries_behind, named_list
 from svc.features.lists.standing import list_effects
 from svc.features.rules.jobs import ruleset_in_force
 from svc.identify.velocity.counts import KINDS
-from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import items_of_step
 from svc.kernel.values.csv_tables import SEPARATORS, CsvError, Form, Row, Table, read_table
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.timestamps import read_timestamp, timestamp
-from svc.world import World, twenty_characters
 
 COLUMNS = ("value", "note", "expires_at")
 """Of the CSV, in this order; what is behind the value may be left out."""
@@ -62,78 +56,38 @@ MAX_SHOWN = 5
 _SHOWN = ("name", "kind", "entries", "id", "created_at", "updated_at")
 
 
-@click.group("list", cls=CommandGroup)
+@click.group("list", cls=OrganizationGroup)
 def lists() -> None:
     """List, create, delete, import and export lists of values, which rules look up."""
 
 
-@lists.command("list", epilog=examples("svc list list ORG", "svc list list ORG --json"))
-@click.argument("organization_id", metavar="ORG")
-@data_option
-@json_option
-def list_(organization_id: str, directory: Path, as_json: bool) -> None:
+@lists.command("list", reads=True, epilog=examples("svc list list ORG", "svc list list ORG --json"))
+def list_(operation: Operation) -> None:
     """List all lists of an organization, the six that each has among them."""
-    now_ms = World.real().now_ms()
-    with opened(directory) as found:
-        organization = account(found.store, organization_id).organization
-        with found.store.read() as snapshot:
-            expired = expired_entries(snapshot, organization.number, now_ms)
-            rows = [
-                _shown(each, expired[each.id], organization.created_at_ms)
-                for each in lists_of(snapshot, organization.number).values()
-            ]
-    show_table(rows, _SHOWN, "lists", as_json=as_json)
+    operation.show_rows(operation.call("lists.routes.listLists")["lists"], "lists", _SHOWN)
 
 
 @lists.command(epilog=examples("svc list create ORG vip_accounts --kind account"))
-@click.argument("organization_id", metavar="ORG")
 @click.argument("name")
 @click.option("--kind", type=click.Choice(LIST_KINDS), required=True, help="What its entries are.")
-@data_option
-@json_option
-def create(organization_id: str, name: str, kind: str, directory: Path, as_json: bool) -> None:
+def create(operation: Operation, name: str, kind: str) -> None:
     """Create an empty list. Rules name it by NAME: a letter, then letters, digits and _, in lower case."""
     if not is_list_name(name):
         raise CommandError(f"{name!r} is not a list name: a lower-case letter, then up to 47 of a-z, 0-9 and _")
-    world = World.real()
-    now_ms = world.now_ms()
-    list_id = "lst_" + twenty_characters(world.entropy)
-    with opened(directory) as found:
-        organization = account(found.store, organization_id).organization
-        number = organization.number
-
-        def job(transaction: Transaction) -> StoredList:
-            made = transactions.create_list(transaction, number, list_id, name, cast("ListKind", kind), now_ms)
-            return _done(made, organization_id, name)
-
-        made = commit(found, world, job, lambda _: Change(number, list_id, {"name": name, "kind": kind}))
-    show(_shown(made, 0, organization.created_at_ms), as_json=as_json)
+    operation.show(operation.call("lists.routes.createList", body={"name": name, "kind": kind}, about=name))
 
 
 @lists.command(epilog=examples("svc list delete ORG vip_accounts", "svc list delete ORG vip_accounts --yes"))
-@click.argument("organization_id", metavar="ORG")
 @click.argument("name")
 @yes_option
-@data_option
-@json_option
-def delete(organization_id: str, name: str, sure: bool, directory: Path, as_json: bool) -> None:
+def delete(operation: Operation, name: str, sure: bool) -> None:
     """Delete a list with its entries."""
-    world = World.real()
-    with opened(directory) as found:
-        number = account(found.store, organization_id).organization.number
-        with found.store.read() as snapshot:
-            known = _named(snapshot, number, organization_id, name)
-        if not known.is_permanent:
-            confirmed(f"This deletes the list {name} of {organization_id} with its entries, for good.", sure=sure)
-
-        def job(transaction: Transaction) -> bool:
-            return _done(transactions.delete_list(transaction, number, known.id), organization_id, name)
-
-        ended = commit(found, world, job, lambda _: Change(number, known.id, {"name": name}))
-        while not ended:
-            ended = apply(found, partial(transactions.continue_deletion, number=number, list_id=known.id))
-    deleted = {"organization_id": organization_id, "id": known.id, "name": name, "status": "deleted"}
-    show(deleted, as_json=as_json)
+    known = _named(operation, name)
+    if not known.is_permanent:
+        confirmed(f"This deletes the list {name} of {operation.organization_id} with its entries, for good.", sure=sure)
+    operation.call("lists.routes.deleteList", list_id=known.id, about=name, recorded={"name": name})
+    deleted = {"organization_id": operation.organization_id, "id": known.id, "name": name, "status": "deleted"}
+    operation.show(deleted)
 
 
 @lists.command(
@@ -144,24 +98,12 @@ def delete(organization_id: str, name: str, sure: bool, directory: Path, as_json
         "svc list import ORG vip_accounts - --separator semicolon",
     ),
 )
-@click.argument("organization_id", metavar="ORG")
 @click.argument("name")
 @click.argument("file", type=click.File("rb"))
 @click.option("--separator", type=click.Choice(tuple(SEPARATORS)), help="Of the columns; found if not given.")
 @click.option("--dry-run", is_flag=True, help="Show how the file is read, and add nothing.")
 @yes_option
-@data_option
-@json_option
-def import_(
-    organization_id: str,
-    name: str,
-    file: IO[bytes],
-    separator: str | None,
-    dry_run: bool,
-    sure: bool,
-    directory: Path,
-    as_json: bool,
-) -> None:
+def import_(operation: Operation, name: str, file: IO[bytes], separator: str | None, dry_run: bool, sure: bool) -> None:
     """Add the entries of a CSV file to a list; - is standard input.
 
     Columns are value, note and expires_at, the last two optional. The first line may name them, in any order and
@@ -170,23 +112,18 @@ def import_(
 
     On a terminal the first entries are shown, and you are asked; elsewhere they are added at once.
     """
-    world = World.real()
-    now_ms = world.now_ms()
-    with opened(directory) as found:
-        number = account(found.store, organization_id).organization.number
-        with found.store.read() as snapshot:
-            known = _named(snapshot, number, organization_id, name)
-        table, entries = read_csv(file.read(), known.kind, now_ms, separator)
-        if dry_run:
-            _show_first(name, table, entries, as_json=as_json)
-            return
-        if not sure and not as_json and sys.stdin.isatty() and file.name != sys.stdin.name:
-            _show_first(name, table, entries, as_json=False)
-            confirmed(f"This adds {_many(entries)} to {name}.", sure=False)
-        added = _import(found, world, number, known, entries, now_ms)
-        with found.store.read() as snapshot:
-            warnings = _warnings(snapshot, number, name)
-    show({"id": known.id, "name": name, "added": added.added, "replaced": added.replaced}, as_json=as_json)
+    known = _named(operation, name)
+    table, entries = read_csv(file.read(), known.kind, operation.now_ms, separator)
+    if dry_run:
+        _show_first(name, table, entries, as_json=operation.as_json)
+        return
+    if not sure and not operation.as_json and sys.stdin.isatty() and file.name != sys.stdin.name:
+        _show_first(name, table, entries, as_json=False)
+        confirmed(f"This adds {_many(entries)} to {name}.", sure=False)
+    added = _import(operation, known, entries)
+    with operation.store.read() as snapshot:
+        warnings = _warnings(snapshot, operation.number, name)
+    operation.show({"id": known.id, "name": name, "added": added.added, "replaced": added.replaced})
     for warning in warnings:
         click.echo(f"Warning: {warning}", err=True)
 
@@ -217,12 +154,13 @@ def _many(entries: list[NewEntry]) -> str:
     return f"{len(entries):,} {'entry' if len(entries) == 1 else 'entries'}"
 
 
-def _import(found: Opened, world: World, number: int, known: StoredList, entries: list[NewEntry], now_ms: int) -> Added:
+def _import(operation: Operation, known: StoredList, entries: list[NewEntry]) -> Added:
     """Add the entries, some in each transaction, if there is room for all of them; recorded with the first."""
+    number, now_ms = operation.number, operation.now_ms
     values = {entry.value for entry in entries}
-    if not _has_room(found, number, len(values), now_ms):
-        values.difference_update(entry.value for entry in _entries(found, number, known, now_ms))
-        if not _has_room(found, number, len(values), now_ms):
+    if not _has_room(operation, len(values)):
+        values.difference_update(entry.value for entry in _entries(operation, known))
+        if not _has_room(operation, len(values)):
             raise CommandError(f"an organization has at most {MAX_ENTRIES:,} entries in its lists; nothing was added")
     added = replaced = 0
     most = items_of_step(3 * ROWS_OF_AN_ENTRY)  # with each, two that have expired may be deleted
@@ -235,17 +173,14 @@ def _import(found: Opened, world: World, number: int, known: StoredList, entries
                 raise CommandError(f"{outcome.message} {start} of {len(entries)} entries were added before.")
             return outcome
 
-        if start:
-            outcome = apply(found, job)
-        else:
-            outcome = commit(found, world, job, lambda _: Change(number, known.id, {"entries": entries}))
+        outcome = apply(operation.found, job) if start else operation.change(job, {"entries": entries}, known.id)
         added, replaced = added + outcome.added, replaced + outcome.replaced
     return Added(added, replaced)
 
 
-def _has_room(found: Opened, number: int, added: int, now_ms: int) -> bool:
-    with found.store.read() as snapshot:
-        return transactions.has_room(snapshot, number, added, now_ms)
+def _has_room(operation: Operation, added: int) -> bool:
+    with operation.store.read() as snapshot:
+        return transactions.has_room(snapshot, operation.number, added, operation.now_ms)
 
 
 def read_csv(content: bytes, kind: ListKind, now_ms: int, separator: str | None = None) -> tuple[Table, list[NewEntry]]:
@@ -278,36 +213,29 @@ def _entry(row: Row, kind: ListKind, now_ms: int) -> NewEntry:
     return NewEntry(spelled, note, at_ms)
 
 
-@lists.command(epilog=examples("svc list export ORG blocked_addresses > networks.csv"))
-@click.argument("organization_id", metavar="ORG")
+@lists.command(reads=True, epilog=examples("svc list export ORG blocked_addresses > networks.csv"))
 @click.argument("name")
-@data_option
-@json_option
-def export(organization_id: str, name: str, directory: Path, as_json: bool) -> None:
+def export(operation: Operation, name: str) -> None:
     """Print the entries of a list as CSV, as `svc list import` reads it, without those that have expired."""
-    now_ms = World.real().now_ms()
-    with opened(directory) as found:
-        number = account(found.store, organization_id).organization.number
-        with found.store.read() as snapshot:
-            known = _named(snapshot, number, organization_id, name)
-        entries = _entries(found, number, known, now_ms)
-        if as_json:
-            show_json({"id": known.id, "name": name, "kind": known.kind, "entries": [_row(each) for each in entries]})
-            return
-        write = standard_output()
-        write(_csv_line(COLUMNS))
-        for entry in entries:
-            write(_csv_line(value or "" for value in _row(entry).values()))
+    known = _named(operation, name)
+    entries = _entries(operation, known)
+    if operation.as_json:
+        show_json({"id": known.id, "name": name, "kind": known.kind, "entries": [_row(each) for each in entries]})
+        return
+    write = standard_output()
+    write(_csv_line(COLUMNS))
+    for entry in entries:
+        write(_csv_line(value or "" for value in _row(entry).values()))
     sys.stdout.buffer.flush()
 
 
-def _entries(found: Opened, number: int, known: StoredList, now_ms: int) -> Iterator[ListEntry]:
+def _entries(operation: Operation, known: StoredList) -> Iterator[ListEntry]:
     """The living entries, in the order of their values."""
 
     def scan(snapshot: Snapshot, after: str, count: int) -> list[tuple[str, ListEntry]]:
-        return entries_behind(snapshot, number, known.id, "", after, count)
+        return entries_behind(snapshot, operation.number, known.id, "", after, count)
 
-    return (entry for _, entry in read_through(found.store, scan, "") if entry.is_living(now_ms))
+    return (entry for _, entry in read_through(operation.store, scan, "") if entry.is_living(operation.now_ms))
 
 
 def _row(entry: ListEntry) -> dict[str, str | None]:
@@ -325,29 +253,10 @@ def _csv_line(cells: Iterable[str]) -> bytes:
     return line.getvalue().encode()
 
 
-def _named(snapshot: Snapshot, number: int, organization_id: str, name: str) -> StoredList:
-    found = named_list(snapshot, number, name)
+def _named(operation: Operation, name: str) -> StoredList:
+    with operation.store.read() as snapshot:
+        found = named_list(snapshot, operation.number, name)
     if found is None:
-        raise CommandError(f"{organization_id} has no list {name!r}; `svc list list {organization_id}` shows them")
+        of = operation.organization_id
+        raise CommandError(f"{of} has no list {name!r}; `svc list list {of}` shows them")
     return found
-
-
-def _done(outcome: Any, organization_id: str, name: str) -> Any:
-    """Return the result of a change. Raises `CommandError` where it was refused."""
-    if isinstance(outcome, Refusal):
-        if outcome.code == "not_found":
-            raise CommandError(f"{organization_id} has no list {name!r}; `svc list list {organization_id}` shows them")
-        raise CommandError(f"{name}: {outcome.message}")
-    return outcome
-
-
-def _shown(found: StoredList, expired: int, organization_created_at_ms: int) -> dict[str, Any]:
-    created_at_ms = organization_created_at_ms if found.created_at_ms is None else found.created_at_ms
-    return {
-        "id": found.id,
-        "name": found.name,
-        "kind": found.kind,
-        "entries": found.entries - expired,
-        "created_at": timestamp(created_at_ms),
-        "updated_at": timestamp(created_at_ms if found.updated_at_ms is None else found.updated_at_ms),
-    }

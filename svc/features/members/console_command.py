@@ -9,10 +9,10 @@ from typing import NamedTuple, cast
 import click
 
 from svc.command.changes import Change, apply, commit
-from svc.command.data_directory import account, opened
-from svc.command.help import CommandGroup, examples
+from svc.command.help import examples
 from svc.command.local_service import local_url
-from svc.command.output import CommandError, data_option, json_option, settings, show
+from svc.command.operation import Operation, OrganizationGroup
+from svc.command.output import CommandError, settings
 from svc.features.keys.command import fresh_key, key_of_secret, store_issued
 from svc.kernel.access.credentials import ApiKey, digest
 from svc.kernel.access.roles import KEY_ROLES, KeyRole
@@ -37,7 +37,7 @@ class IssuedLink(NamedTuple):
     expires_at_ms: int
 
 
-@click.group(cls=CommandGroup)
+@click.group(cls=OrganizationGroup)
 def console() -> None:
     """Create links that sign in to the console."""
 
@@ -48,7 +48,6 @@ def console() -> None:
         "svc console link ORG --role developer --name 'Ada' --minutes 60",
     )
 )
-@click.argument("organization_id", metavar="ORG")
 @click.option("--role", type=click.Choice(KEY_ROLES), default="admin", show_default=True, help="What it may do.")
 @click.option(
     "--minutes",
@@ -59,31 +58,25 @@ def console() -> None:
 )
 @click.option("--name", default="console link", show_default=True, help="Who signs in: the name of the link's key.")
 @click.option("--url", metavar="URL", help="Where browsers reach the service, such as https://svc.example.com.")
-@data_option
-@json_option
-def link(
-    organization_id: str, role: str, minutes: int, name: str, url: str | None, directory: Path, as_json: bool
-) -> None:
+def link(operation: Operation, role: str, minutes: int, name: str, url: str | None) -> None:
     """Make a link that signs in to the console of an organization, once.
 
     Signing in begins a session of 12 hours at most. The link has its own management key with a discarded secret:
     the audit log names it, and `svc key revoke` ends the session. A link that is not used in
     time is deleted with its key when the next one is made, or by the service within hours.
     """
-    base = base_url(url, directory)
-    region = settings().region
-    with opened(directory) as found:
-        organization = account(found.store, organization_id).organization
-        apply(found, partial(claim_region, region=region))
-        made = make_link(found, World.real(), organization, cast("KeyRole", role), name, minutes, region)
+    base = base_url(url, operation.directory)
+    region, organization = settings().region, operation.organization
+    apply(operation.found, partial(claim_region, region=region))
+    made = make_link(operation.found, operation.world, organization, cast("KeyRole", role), name, minutes, region)
     shown = {
         "url": console_url(base, made.token),
         "expires_at": timestamp(made.expires_at_ms),
         "key_id": made.key.id,
         "role": role,
     }
-    if as_json:
-        show(shown, as_json=True)
+    if operation.as_json:
+        operation.show(shown)
         return
     click.echo(f"{shown['url']}\n\nOpen it in a browser within {minutes} minutes; it works once.")
     click.echo(f"Sign its user out again: svc key revoke {made.key.id}")

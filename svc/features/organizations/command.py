@@ -15,7 +15,8 @@ import click
 
 from svc.command.changes import Change, commit, operator
 from svc.command.data_directory import account, opened
-from svc.command.help import CommandGroup, examples
+from svc.command.help import examples
+from svc.command.operation import Operation, OrganizationGroup
 from svc.command.output import CommandError, confirmed, data_option, json_option, settings, show, show_table, yes_option
 from svc.features.billing.statement_command import statement, usd
 from svc.features.organizations import jobs as organizations
@@ -91,7 +92,7 @@ class CreditLimit(Dollars):
         return micros
 
 
-@click.group(cls=CommandGroup)
+@click.group(cls=OrganizationGroup)
 def org() -> None:
     """Manage organizations: create and list them, and set limits, credit and billing status."""
 
@@ -102,9 +103,10 @@ org.add_command(statement)
 
 
 @org.command(
+    cls=click.Command,
     epilog=examples(
         "svc org create 'My shop' --data /var/lib/svc", "svc org create Shop --credit-usd 50 --rate-limit 200 --json"
-    )
+    ),
 )
 @click.argument("name")
 @click.option(
@@ -191,7 +193,7 @@ def created_change(created: Organization, *, credit: int | None) -> Change:
     return Change(created.number, created.id, asked)
 
 
-@org.command("list", epilog=examples("svc org list"))
+@org.command("list", cls=click.Command, epilog=examples("svc org list"))
 @data_option
 @json_option
 def list_(directory: Path, as_json: bool) -> None:
@@ -203,21 +205,20 @@ def list_(directory: Path, as_json: bool) -> None:
 
 
 @org.command("show", epilog=examples("svc org show ORG"))
-@click.argument("organization_id", metavar="ORG")
-@data_option
-@json_option
-def show_(organization_id: str, directory: Path, as_json: bool) -> None:
+def show_(operation: Operation) -> None:
     """Show an organization: its balance, what it stores and its share of the store."""
-    with opened(directory) as found:
-        known = account(found.store, organization_id, removed_too=True)
-        with found.store.read() as snapshot:
-            held = holding(snapshot, known.organization.number)
-            served = served_limits(snapshot) or ServedLimits(found.store.capacity_bytes(), settings().store_share)
-            most = lookups.share_in_force(snapshot, served.store_share) * served.capacity_bytes
+    found = operation.found
+    known = account(found.store, operation.organization_id, removed_too=True)
+    with found.store.read() as snapshot:
+        held = holding(snapshot, known.organization.number)
+        served = served_limits(snapshot) or ServedLimits(found.store.capacity_bytes(), settings().store_share)
+        most = lookups.share_in_force(snapshot, served.store_share) * served.capacity_bytes
     share = held.held_bytes / most
-    held_share = share if as_json else f"{share:.1%} of the {most / GIB:.1f} GiB that one organization may hold"
+    held_share = (
+        share if operation.as_json else f"{share:.1%} of the {most / GIB:.1f} GiB that one organization may hold"
+    )
     storage = {**named(held, "events", "visitors", "report_bytes", "held_bytes"), "held_share": held_share}
-    show({**_shown(known.organization, known.balance_micros), **storage}, as_json=as_json)
+    operation.show({**_shown(known.organization, known.balance_micros), **storage})
 
 
 @org.command(
@@ -225,28 +226,25 @@ def show_(organization_id: str, directory: Path, as_json: bool) -> None:
         "svc org credit ORG --usd 25 --note 'invoice 17'", "svc org credit ORG --usd -25 --note 'booked twice'"
     )
 )
-@click.argument("organization_id", metavar="ORG")
 @click.option("--usd", "micros", type=Dollars(), required=True, help="Dollars; a negative amount takes credit back.")
 @click.option("--note", default="", help="Reason, stored on the ledger.")
 @yes_option
-@data_option
-@json_option
-def credit(organization_id: str, micros: int, note: str, sure: bool, directory: Path, as_json: bool) -> None:
+def credit(operation: Operation, micros: int, note: str, sure: bool) -> None:
     """Add credit to an organization's ledger. A negative amount corrects an earlier one. If the balance falls below
     the credit limit, production traffic is refused (402) until there is credit again.
     """
     _confirm_credit(micros, sure=sure)
-    world = World.real()
-    now_ms = world.now_ms()
-    who = operator().id
-    by = f"{who}: {note}" if note else who
-    with opened(directory) as found:
-        number = account(found.store, organization_id).organization.number
-        entry_id = world.request_id(now_ms)
-        job = partial(ledger.add_credit, number=number, entry_id=entry_id, micros=micros, now_ms=now_ms, note=by)
-        asked = {"credit_usd": usd(micros), "note": note or None}
-        commit(found, world, job, lambda _: Change(number, organization_id, asked))
-        known = account(found.store, organization_id)
+    who, number = operator().id, operation.number
+    job = partial(
+        ledger.add_credit,
+        number=number,
+        entry_id=operation.world.request_id(operation.now_ms),
+        micros=micros,
+        now_ms=operation.now_ms,
+        note=f"{who}: {note}" if note else who,
+    )
+    operation.change(job, {"credit_usd": usd(micros), "note": note or None})
+    known = account(operation.store, operation.organization_id)
     if micros < 0:
         refused = refused_for_money(
             environment="production",
@@ -257,13 +255,12 @@ def credit(organization_id: str, micros: int, note: str, sure: bool, directory: 
         )
         consequence = ": production traffic is refused (402) until there is credit" if refused == "no_credit" else ""
         click.echo(f"took {usd(-micros)} USD back; the balance is {usd(known.balance_micros)}{consequence}", err=True)
-    show(_shown(known.organization, known.balance_micros), as_json=as_json)
+    operation.show(_shown(known.organization, known.balance_micros))
 
 
 @org.command(
     "credit-limit", epilog=examples("svc org credit-limit ORG --usd 100", "svc org credit-limit ORG --usd none")
 )
-@click.argument("organization_id", metavar="ORG")
 @click.option(
     "--usd",
     "micros",
@@ -272,50 +269,34 @@ def credit(organization_id: str, micros: int, note: str, sure: bool, directory: 
     required=True,
     help="Dollars the balance may go below zero; none = as far as it goes.",
 )
-@data_option
-@json_option
-def credit_limit(organization_id: str, micros: int, directory: Path, as_json: bool) -> None:
+def credit_limit(operation: Operation, micros: int) -> None:
     """Set how far the balance may go below zero. Without a limit the organization is postpaid, and nothing is refused
     for money. The billing status stays.
     """
     limit = None if micros < 0 else micros
     job = partial(organizations.set_credit_limit, micros=limit)
-    _change(directory, organization_id, job, {"credit_limit_usd": _limit(limit) or NO_LIMIT}, as_json=as_json)
+    _change(operation, job, {"credit_limit_usd": _limit(limit) or NO_LIMIT})
 
 
 @org.command("rate-limit", epilog=examples("svc org rate-limit ORG 500"))
-@click.argument("organization_id", metavar="ORG")
 @click.argument("per_second", metavar="N", type=_RATE_LIMIT)
-@data_option
-@json_option
-def rate_limit(organization_id: str, per_second: int, directory: Path, as_json: bool) -> None:
+def rate_limit(operation: Operation, per_second: int) -> None:
     """Set the identifications per second; 0 = no limit."""
     job = partial(organizations.set_rate_limit, per_s=per_second)
-    _change(directory, organization_id, job, {"rate_limit_per_s": per_second}, as_json=as_json)
+    _change(operation, job, {"rate_limit_per_s": per_second})
 
 
-def _change(
-    directory: Path,
-    organization_id: str,
-    job: Callable[..., Organization],
-    asked: Mapping[str, Any],
-    *,
-    as_json: bool,
-) -> None:
+def _change(operation: Operation, job: Callable[..., Organization], asked: Mapping[str, Any]) -> None:
     """Change an organization by a job that takes its `number`, record what was asked for, and show it as it is then."""
-    with opened(directory) as found:
-        known = account(found.store, organization_id)
-        number = known.organization.number
-        numbered = partial(job, number=number)
-        changed = commit(found, World.real(), numbered, lambda _: Change(number, organization_id, asked))
-    show(_shown(changed, known.balance_micros), as_json=as_json)
+    balance_micros = account(operation.store, operation.organization_id).balance_micros
+    changed = operation.change(partial(job, number=operation.number), asked)
+    operation.show(_shown(changed, balance_micros))
 
 
 @org.command(
     "rotate-verdict-key",
     epilog=examples("svc org rotate-verdict-key ORG", "svc org rotate-verdict-key ORG --previous-valid-hours 0"),
 )
-@click.argument("organization_id", metavar="ORG")
 @click.option(
     "--previous-valid-hours",
     "hours",
@@ -324,36 +305,26 @@ def _change(
     show_default=True,
     help="Hours for which verdicts by the previous key stay valid.",
 )
-@data_option
-@json_option
-def rotate_verdict_key(organization_id: str, hours: int, directory: Path, as_json: bool) -> None:
+def rotate_verdict_key(operation: Operation, hours: int) -> None:
     """Sign verdicts with the next key, from the next identification on."""
-    world = World.real()
-    now_ms = world.now_ms()
-    with opened(directory) as found:
-        number = account(found.store, organization_id).organization.number
-        job = partial(organizations.rotate_verdict_key, number=number, overlap_hours=hours, now_ms=now_ms)
-        asked = {"previous_key_valid_hours": hours}
-        changed = commit(found, world, job, lambda _: Change(number, organization_id, asked))
-        keys = published_keys(verdict_key(found.pepper), changed, now_ms)
-    show({"organization_id": organization_id, "keys": [key.kid for key in keys]}, as_json=as_json)
+    number, now_ms = operation.number, operation.now_ms
+    job = partial(organizations.rotate_verdict_key, number=number, overlap_hours=hours, now_ms=now_ms)
+    changed = operation.change(job, {"previous_key_valid_hours": hours})
+    keys = published_keys(verdict_key(operation.found.pepper), changed, now_ms)
+    operation.show({"organization_id": operation.organization_id, "keys": [key.kid for key in keys]})
 
 
 @org.command(
     "billing-status",
     epilog=examples("svc org billing-status ORG active", "svc org billing-status ORG blocked --note 'unpaid'"),
 )
-@click.argument("organization_id", metavar="ORG")
 @click.argument("status", type=click.Choice(BILLING_STATUSES))
 @click.option("--note", default="", help="Reason, stored with the change.")
-@data_option
-@json_option
-def billing_status(organization_id: str, status: str, note: str, directory: Path, as_json: bool) -> None:
+def billing_status(operation: Operation, status: str, note: str) -> None:
     """Set the billing status: free, active, past_due or blocked."""
     wanted = cast("BillingStatus", status)
-    world = World.real()
-    now_ms = world.now_ms()
-    author = organizations.Author(world.request_id(now_ms), now_ms, operator().id, note)
+    entry_id = operation.world.request_id(operation.now_ms)
+    author = organizations.Author(entry_id, operation.now_ms, operator().id, note)
 
     def job(transaction: Transaction, number: int) -> Organization:
         before = lookups.organization(transaction, number).billing_status
@@ -363,8 +334,7 @@ def billing_status(organization_id: str, status: str, note: str, directory: Path
             raise CommandError(f"{before} cannot become {wanted}; from there it may become {legal}")
         return changed
 
-    asked = {"billing_status": wanted, "note": note or None}
-    _change(directory, organization_id, job, asked, as_json=as_json)
+    _change(operation, job, {"billing_status": wanted, "note": note or None})
 
 
 def _confirm_credit(micros: int, *, sure: bool) -> None:

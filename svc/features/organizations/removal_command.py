@@ -4,57 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import click
 
 from svc.command.changes import Change, apply, commit
-from svc.command.data_directory import account, opened
+from svc.command.data_directory import account
 from svc.command.help import examples
-from svc.command.output import confirmed, data_option, json_option, show, yes_option
+from svc.command.operation import Operation, OrganizationCommand
+from svc.command.output import confirmed, yes_option
 from svc.command.terminal import progress
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import Steps
 from svc.kernel.tenants.holding_jobs import holding
-from svc.world import World, elapsed_s, pause
+from svc.world import elapsed_s, pause
 
 
-@click.command("drop-documents", epilog=examples("svc org drop-documents ORG"))
-@click.argument("organization_id", metavar="ORG")
+@click.command("drop-documents", cls=OrganizationCommand, epilog=examples("svc org drop-documents ORG"))
 @yes_option
-@data_option
-@json_option
-def drop_documents(organization_id: str, sure: bool, directory: Path, as_json: bool) -> None:
+def drop_documents(operation: Operation, sure: bool) -> None:
     """Delete an organization's archived reports permanently. Its events stay; later reports are archived again.
 
     It may be interrupted and run again, also while the service runs.
     """
     from svc.features.erasure import organizations as removal  # noqa: PLC0415  loads much
 
-    world = World.real()
-    with opened(directory) as found:
-        number = account(found.store, organization_id).organization.number
-        confirmed(f"This deletes the archived reports of {organization_id} for good.", sure=sure)
-        with found.store.read() as snapshot:
-            before = holding(snapshot, number)
-        step = partial(removal.drop_documents, number=number, beyond=removal.before(world.now_ms()))
-        with progress() as steps:
-            steps.stage("dropping documents", before.events)
-            dropped = commit(found, world, step, lambda _: Change(number, organization_id))
-            dropped += _until_done(found, step, steps, dropped)
-        with found.store.read() as snapshot:
-            after = holding(snapshot, number)
+    of, number, store = operation.organization_id, operation.number, operation.store
+    confirmed(f"This deletes the archived reports of {of} for good.", sure=sure)
+    with store.read() as snapshot:
+        before = holding(snapshot, number)
+    step = partial(removal.drop_documents, number=number, beyond=removal.before(operation.now_ms))
+    with progress() as steps:
+        steps.stage("dropping documents", before.events)
+        dropped = operation.change(step, {})
+        dropped += _until_done(operation.found, step, steps, dropped)
+    with store.read() as snapshot:
+        after = holding(snapshot, number)
     freed = before.report_bytes - after.report_bytes
-    show({"organization_id": organization_id, "dropped": dropped, "freed_bytes": freed}, as_json=as_json)
+    operation.show({"organization_id": of, "dropped": dropped, "freed_bytes": freed})
 
 
-@click.command(epilog=examples("svc org remove ORG"))
-@click.argument("organization_id", metavar="ORG")
+@click.command(cls=OrganizationCommand, epilog=examples("svc org remove ORG"))
 @yes_option
-@data_option
-@json_option
-def remove(organization_id: str, sure: bool, directory: Path, as_json: bool) -> None:
+def remove(operation: Operation, sure: bool) -> None:
     """Remove an organization: its keys are refused from the next request on, and its data is erased permanently.
 
     Its ledger, settlements and changes of billing status stay, and its audit log for 400 days.
@@ -62,19 +54,18 @@ def remove(organization_id: str, sure: bool, directory: Path, as_json: bool) -> 
     """
     from svc.features.erasure import organizations as removal  # noqa: PLC0415  loads much
 
-    world = World.real()
-    with opened(directory) as found:
-        known = account(found.store, organization_id, removed_too=True).organization
-        if known.removed_at_ms is None:
-            confirmed(f"This removes {organization_id} ({known.name}) and erases all it has, for good.", sure=sure)
-        begin = partial(removal.remove_organization, number=known.number, now_ms=world.now_ms())
-        commit(found, world, begin, lambda is_new: Change(known.number, organization_id) if is_new else None)
-        with found.store.read() as snapshot:
-            events = holding(snapshot, known.number).events
-        with progress() as steps:
-            steps.stage("erasing", events)
-            erased = _until_done(found, partial(removal.continue_removal, number=known.number), steps, 1)
-    show({"organization_id": organization_id, "status": "removed", "rows_erased": erased}, as_json=as_json)
+    of, found = operation.organization_id, operation.found
+    known = account(found.store, of, removed_too=True).organization
+    if known.removed_at_ms is None:
+        confirmed(f"This removes {of} ({known.name}) and erases all it has, for good.", sure=sure)
+    begin = partial(removal.remove_organization, number=known.number, now_ms=operation.now_ms)
+    commit(found, operation.world, begin, lambda is_new: Change(known.number, of) if is_new else None)
+    with found.store.read() as snapshot:
+        events = holding(snapshot, known.number).events
+    with progress() as steps:
+        steps.stage("erasing", events)
+        erased = _until_done(found, partial(removal.continue_removal, number=known.number), steps, 1)
+    operation.show({"organization_id": of, "status": "removed", "rows_erased": erased})
 
 
 def _until_done(found: Opened, step: Callable[[Transaction], int], steps: Steps, last: int) -> int:

@@ -13,7 +13,7 @@ from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.text_files import NotTextError, decode_text
 
 
-class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """A rule in a file, as the API takes it."""
 
     name: str

@@ -10,73 +10,23 @@ region), whether or not such a key exists (docs/adr/0076). What only the store k
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ipaddress import IPv4Network, IPv6Network
 from typing import NamedTuple
 
 import msgspec
 
-from svc.http.callers.visitor_facts import (
-    VISITOR_HEADERS,
-    ConnectionHeaders,
-    HeaderMap,
-    bad_metadata,
-    forwarded_facts,
-    own_facts,
-    page_context,
-)
+from svc.http.callers.caller import AuthPolicy, Caller, HeaderMap, UsedSession
+from svc.http.callers.visitor_facts import VISITOR_HEADERS, bad_metadata, forwarded_facts, own_facts, page_context
 from svc.identify.model import HeaderContext, RequestFacts, scoring_platform
 from svc.kernel.access.credentials import ApiKey, Credential, KeyKind, beginning, digest, parse, redact
 from svc.kernel.access.members import Member
 from svc.kernel.access.roles import Permission, may
-from svc.kernel.access.sessions import Session
 from svc.kernel.net.addresses import client_address
 from svc.kernel.net.origins import MAX_LENGTH, normalize_origin, origin_allowed
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
-from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.refusals import Refusal
 
 MAX_PLATFORM_LENGTH = 64
-
-
-class AuthPolicy(msgspec.Struct, frozen=True):
-    """What authentication depends on beside the store: pepper, region, trusted proxies."""
-
-    pepper: bytes
-    region: str
-    trusted_proxies: Sequence[IPv4Network | IPv6Network]
-    connection: ConnectionHeaders = ConnectionHeaders()
-
-
-class UsedSession(NamedTuple):
-    """The session that a request came with, and the digest of its token."""
-
-    digest: bytes
-    session: Session
-
-
-class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """The holder of a valid key or session, and the visitor that the request is about."""
-
-    key: ApiKey
-    """The key in `x-api-key`, or that of the session: of a member its `standing_key`."""
-    digest: bytes
-    applied: ApiKey
-    """The key whose origins, platforms and weights apply: a forwarded public key, else the same."""
-    applied_digest: bytes
-    organization: Organization
-    origin: str | None
-    """The visitor's, normalized."""
-    facts: RequestFacts
-    session: UsedSession | None = None
-    """Of the console; `None` where the key itself was presented."""
-    member: Member | None = None
-    """Whose session it is; `None` where it is that of a key."""
-
-    @property
-    def member_id(self) -> str | None:
-        """Whom a change is attributed to; `None` = no member (interface 5, rule 8)."""
-        return None if self.member is None else self.member.id
 
 
 class AuthRequest(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 import trio
 
-from svc.http.callers.authentication import Caller
+from svc.http.callers.caller import Caller
 from svc.kernel.access.audit import AuditRecord
 from svc.kernel.limits.eviction import client_prefix, site_prefix
 from svc.kernel.limits.quotas import seconds_to_midnight

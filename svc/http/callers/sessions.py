@@ -6,12 +6,8 @@ and end sessions are in `features/members/sign_in/session_routes.py`. Source: do
 
 from __future__ import annotations
 
-from typing import Literal
-
-import msgspec
-
-from svc.http.callers.authentication import AuthPolicy, AuthRequest, Caller, FoundKey, UsedSession, caller_with, sender
-from svc.http.callers.visitor_facts import HeaderMap
+from svc.http.callers.authentication import AuthRequest, FoundKey, caller_with, sender
+from svc.http.callers.caller import AuthPolicy, Caller, ConnectionSecurity, HeaderMap, Site, UsedSession
 from svc.kernel.access.credentials import digest
 from svc.kernel.access.session_jobs import find_session, key_digest
 from svc.kernel.access.sessions import organization_of
@@ -21,25 +17,10 @@ from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.refusals import Refusal
 
-ConnectionSecurity = Literal["https", "loopback", "insecure"]
 COOKIES: dict[ConnectionSecurity, str] = {"https": "__Host-svc", "loopback": "svc-console"}
 """Name of the cookie by how the browser reached the service; an insecure connection has none."""
 READING = ("GET", "HEAD")
 SIGNED_OUT = "You are not signed in, or your session has ended. Sign in again."
-
-
-class Site(msgspec.Struct, frozen=True, kw_only=True):
-    """How a browser reached this service."""
-
-    transport: ConnectionSecurity
-    """`https`: its own TLS or that of a trusted proxy. `loopback`: plain HTTP from this very machine, and by such a
-    name; a proxy on this machine does not make its clients local. `insecure`: any other plain HTTP."""
-    origin: str | None
-    """Of pages of this service: scheme and `Host` of the request, normalized; `None` where they make no origin."""
-    address: str
-    """The client's (decisions 2.10)."""
-    peer: str
-    """The address of the connection."""
 
 
 def read_site(policy: AuthPolicy, headers: HeaderMap, scheme: str, peer: str) -> Site:

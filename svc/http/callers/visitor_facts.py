@@ -5,11 +5,12 @@ What may live here: reading `RequestFacts` out of headers, and refusing forwarde
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network
 
 import msgspec
 
+from svc.http.callers.caller import ConnectionHeaders, HeaderMap
 from svc.identify.model import HeaderContext, RequestFacts
 from svc.identify.network.request_headers import read_fetch_metadata
 from svc.identify.useragent import read_hints
@@ -17,9 +18,6 @@ from svc.kernel.access.credentials import ApiKey
 from svc.kernel.net.addresses import client_address, is_public, is_trusted, read_address
 from svc.kernel.net.origins import is_loopback, normalize_origin
 from svc.kernel.values.refusals import Detail, Issue, Refusal
-
-HeaderMap = Mapping[str, str]
-"""Lower-case names; a header that came twice is joined with a comma."""
 
 MAX_USER_AGENT_BYTES = 1024
 MAX_HEADERS_BYTES = 2048
@@ -44,17 +42,6 @@ NOT_OF_A_VISITOR = (
 )
 
 _forwarded = msgspec.json.Decoder(dict[str, str])
-
-
-class ConnectionHeaders(msgspec.Struct, frozen=True):
-    """The headers, in lower case, in which a trusted proxy reports what it saw of the connection; `None` = not
-    reported.
-    """
-
-    os: str | None = None
-    """The operating system that made it."""
-    tls: str | None = None
-    """The fingerprint of its TLS handshake."""
 
 
 def own_facts(

@@ -13,8 +13,9 @@ from msgspec import UNSET, UnsetType
 
 from svc.features.members.bodies import EmailText, MemberName
 from svc.features.organizations.bodies import MemberId
-from svc.http.callers.authentication import AuthRequest, Caller
-from svc.http.callers.sessions import Site, cookie, cross_origin_refusal, presented_token, session_row
+from svc.http.callers.authentication import AuthRequest
+from svc.http.callers.caller import Caller, Site
+from svc.http.callers.sessions import cookie, cross_origin_refusal, presented_token, session_row
 from svc.http.change import change
 from svc.http.route import Call, Outcome, Services
 from svc.kernel.access.credentials import digest

@@ -35,7 +35,8 @@ from svc.features.members.sign_in.openid import (
     write_attempt,
 )
 from svc.features.members.sign_in.password_routes import entry_of
-from svc.http.callers.sessions import COOKIES, Site, cookie_value, cross_origin_refusal
+from svc.http.callers.caller import Site
+from svc.http.callers.sessions import COOKIES, cookie_value, cross_origin_refusal
 from svc.http.route import CONSOLE_ROOT, Call, Outcome, Route, Services, console_route
 from svc.kernel.access.audit import Audited
 from svc.kernel.access.members import MEMBER_PREFIX, Member, UsedAttempt

@@ -18,18 +18,17 @@ import click
 from click.core import ParameterSource
 
 from svc.command.changes import Change, apply, commit
-from svc.command.data_directory import account, opened, reading_directory
+from svc.command.data_directory import opened
 from svc.command.dev_service import dev_data_option, service_option
 from svc.command.help import CommandGroup, examples
+from svc.command.operation import Operation, OrganizationCommand
 from svc.command.output import (
     CommandError,
     TimestampType,
     data_option,
     json_option,
     readable,
-    settings,
     show,
-    show_table,
     terminal_safe_json,
 )
 from svc.features.webhooks.commands.forwarding import (
@@ -134,21 +133,22 @@ def webhook() -> None:
     """List endpoints, recover failed deliveries, and receive and verify webhooks during development."""
 
 
-@webhook.command("list", epilog=examples("svc webhook list ORG", "svc webhook list ORG --json"))
-@click.argument("organization_id", metavar="ORG")
-@data_option
-@json_option
-def list_endpoints(organization_id: str, directory: Path, as_json: bool) -> None:
+@webhook.command(
+    "list",
+    cls=OrganizationCommand,
+    reads=True,
+    epilog=examples("svc webhook list ORG", "svc webhook list ORG --json"),
+)
+def list_endpoints(operation: Operation) -> None:
     """List the webhook endpoints of an organization, with format, filter and status, also while the service runs.
 
     "failing_since" is when the first of its failed attempts in a row began: while it is empty, the last one succeeded.
     Leave out the path of an address: anybody who knows that of a chat can write there.
     """
-    with reading_directory(directory, settings()) as store:
-        number = account(store, organization_id).organization.number
-        with store.read() as snapshot:
-            found = endpoints_of(snapshot, number)
-            since = [health(snapshot, queue).failing_since_ms for queue, _ in found]
+    number = operation.number
+    with operation.store.read() as snapshot:
+        found = endpoints_of(snapshot, number)
+        since = [health(snapshot, queue).failing_since_ms for queue, _ in found]
     rows = [
         {
             "id": endpoint.id,
@@ -157,12 +157,12 @@ def list_endpoints(organization_id: str, directory: Path, as_json: bool) -> None
             "failing_since": None if since_ms is None else timestamp(since_ms),
             "format": endpoint.format,
             **asked({"url": endpoint.url}),
-            "events": ", ".join(endpoint.events) if not as_json else endpoint.events,
+            "events": ", ".join(endpoint.events) if not operation.as_json else endpoint.events,
             "filter": endpoint.filter,
         }
         for (_, endpoint), since_ms in zip(found, since, strict=True)
     ]
-    show_table(rows, tuple(rows[0]) if rows else (), "endpoints", as_json=as_json)
+    operation.show_rows(rows, "endpoints", tuple(rows[0]) if rows else ())
 
 
 webhook.add_command(recover)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import trio
 
-from svc.kernel.work.slices import MAX_AT_ONCE, SLICE_S, Slice, in_slices
+from svc.kernel.work.slices import MAX_AT_ONCE, SLICE_S, Slice, found_behind, in_slices
 
 
 class Clock:
@@ -75,3 +76,54 @@ async def test_work_rests_between_its_steps_when_its_slice_is_over(autojump_cloc
     clock.now_s += SLICE_S
     await time.pause()
     assert trio.current_time() == began + SLICE_S
+
+
+class Turns:
+    """Counts how often it was entered."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+    @asynccontextmanager
+    async def held(self) -> AsyncGenerator[None]:
+        self.taken += 1
+        yield
+
+
+async def found(rows: Sequence[bool], start: int, limit: int, most: int = 10_000) -> tuple[list[int], int | None, int]:
+    """Places of rows behind a place, where the next page begins, and how often a turn was taken: `True` is a row."""
+    world = store = cast("Any", Clock(0))
+    turns = Turns()
+
+    def scan(_: object, place: int, count: int) -> Iterator[tuple[int, int | None]]:
+        for at in range(place, min(place + count, len(rows))):
+            yield at + 1, at if rows[at] else None
+
+    return *await found_behind(world, store, scan, start, limit, most=most, held=turns.held), turns.taken
+
+
+async def test_a_page_is_full_or_the_last_one(autojump_clock: object):
+    rows = [True] * 200
+    assert await found(rows, 0, 3) == ([0, 1, 2], 3, 0)
+    assert await found(rows, 197, 3) == ([197, 198, 199], None, 0)
+    assert await found(rows, 0, 200) == (list(range(200)), None, 0)
+    assert await found(rows, 200, 3) == ([], None, 0)
+
+
+async def test_a_full_page_looks_at_few_rows_for_another_one(autojump_clock: object):
+    few, many = [True, *[False] * (MAX_AT_ONCE - 1)], [True, *[False] * 500]
+    assert (await found(few, 0, 1))[:2] == ([0], None), "there is none"
+    assert (await found([*few, True], 0, 1))[:2] == ([0], MAX_AT_ONCE), "there is one"
+    resume = (await found(many, 0, 1))[1]
+    assert resume is not None
+    assert resume <= 2 * MAX_AT_ONCE + 1
+    assert (await found(many, resume, 1))[:2] == ([], None)
+
+
+async def test_a_search_in_vain_takes_a_turn_and_ends_at_its_bound(autojump_clock: object):
+    rows = [False] * 5_000
+    places, resume, turns = await found(rows, 0, 10, most=1_000)
+    assert (places, turns) == ([], 1)
+    assert resume is not None
+    assert 1_000 <= resume < 1_000 + MAX_AT_ONCE
+    assert await found([*rows, True], 0, 10) == ([5_000], None, 1)

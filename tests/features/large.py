@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
+import httpx
 import msgspec
 
 from svc.features.identification.transaction import Recorded, identify
@@ -64,6 +65,8 @@ SIZE = effort(Size(800, 600, 1_200, 300), Size(3_000, 2_000, 5_000, 1_000))
 SPAN_MS = 20 * 24 * 3_600_000
 """From the first event to the last."""
 MARK = "annaxq"
+PATIENCE_S = 120
+"""For one response, on a machine that does much else."""
 OFTEN = 10
 """One visit in so many is of one visitor with one account; another one of one account, each time with another visitor.
 """
@@ -211,6 +214,7 @@ async def large(directory: Path, **settings: Any) -> AsyncGenerator[House]:
     known = await made_once(directory)
     given = {"transport": Receivers(always(OK, 0)), "resolver": Hosts(), "now_ms": known["now_ms"], **settings}
     async with live_service(directory, **given) as live:
+        live.client.timeout = httpx.Timeout(PATIENCE_S)
         with live.found.store.read() as snapshot:
             found = find_account(snapshot, known["organization"])
         assert found is not None

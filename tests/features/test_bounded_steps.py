@@ -135,4 +135,4 @@ async def test_no_commit_has_many_rows_whatever_is_erased_or_expires(
                 break
         steps.assert_bounded("an organization", 100)
         if LONG:
-            assert {name for name, left in rows(steps.store.engine, number).items() if left} == STAY
+            assert {name for name, left in rows(steps.store.engine, number).items() if left} <= STAY

@@ -141,7 +141,7 @@ async def test_nobody_sees_or_changes_anything_of_another_organization(tmp_path:
                 assert not [text for text in shown if text.encode() in something[1]], where
                 refused += answer.status_code in (403, 404)
         assert rows(live.found.store.engine, first.organization.number) == before
-        assert wrong == []
+        assert not wrong, "\n".join(map(str, wrong))
         assert refused > 60
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.effort import effort
 from tests.support.feed_kills import FeedKills, Outcome
 from tests.support.postgresql import MISSING, Cluster, programs
 from tests.support.process import Served, run_json
 
-KILLS = 8
+KILLS = effort(4, 8)
 PAUSE_S = 0.05
 
 

@@ -48,7 +48,7 @@ ROWS_A_TABLE = 1
 DAMAGES_A_ROW = effort(1, 3)
 """Each row is damaged so often, at other places; once in a database, since what is read of a row is above the engines.
 """
-ONE_IN = effort(2, 1)
+ONE_IN = effort(4, 1)
 """Of the tables one in so many is tried at a commit."""
 ONE_IN_A_DATABASE = effort(6, 1)
 """In a database fewer: what is tried for each is above the engines."""

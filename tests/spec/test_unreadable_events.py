@@ -32,7 +32,7 @@ from tests.spec.test_events import get, secret_key, visits
 from tests.spec.test_supplement import send
 from tests.support.live import Live, live_service
 
-pytestmark = [pytest.mark.every_case, pytest.mark.usefixtures("engine")]
+pytestmark = pytest.mark.usefixtures("engine")
 HOUR_MS = 3_600_000
 HERE = "production"
 

@@ -151,12 +151,12 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def _not_drawn(config: pytest.Config, items: list[pytest.Item]) -> set[pytest.Item]:
-    """Cases of tests marked `one_case`, or tests of a module marked with the same words, that are not this commit's."""
-    cases: dict[tuple[str, str], list[pytest.Item]] = {}
+    """Cases of tests marked `one_case`, or tests marked with the same words, that are not this commit's."""
+    cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         if (marker := item.get_closest_marker("one_case")) and not LONG:
-            module, _, test = item.nodeid.partition("[")[0].partition("::")
-            cases.setdefault((module, marker.args[0] if marker.args else test), []).append(item)
+            words = marker.args[0] if marker.args else item.nodeid.partition("[")[0]
+            cases.setdefault(words, []).append(item)
     return {item for some in cases.values() for at, item in enumerate(some) if at != seed_of(config) % len(some)}
 
 

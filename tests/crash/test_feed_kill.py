@@ -25,7 +25,7 @@ def assert_each_once(outcome: Outcome) -> None:
 
 
 @pytest.mark.slow(12)
-@pytest.mark.one_case("two processes")
+@pytest.mark.one_case("deaths while sending")
 def test_on_two_workers(tmp_path: Path, crash_seed: int):
     data = tmp_path / "data"
     run_json("org", "create", "first", "--data", str(data))
@@ -40,7 +40,7 @@ def test_on_two_workers(tmp_path: Path, crash_seed: int):
 
 @pytest.mark.skipif(programs() is None, reason=MISSING)
 @pytest.mark.slow(15)
-@pytest.mark.one_case("two processes")
+@pytest.mark.one_case("deaths while sending")
 def test_on_two_nodes(tmp_path: Path, crash_seed: int):
     cluster = Cluster()
     try:

@@ -32,6 +32,7 @@ DOCUMENTS = {
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
+@pytest.mark.slow(0.3)
 async def test_a_document_is_public_and_equals_that_of_the_command_line(live: Live, run: Run, path: str):
     response = await live.client.get(path)
     assert response.status_code == 200

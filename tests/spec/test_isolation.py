@@ -265,6 +265,7 @@ async def test_an_event_that_a_damaged_table_hides_is_an_error_as_long_as_a_neig
 
 
 @pytest.mark.parametrize("how", ["a failed check", "a sound row of something else"])
+@pytest.mark.slow(0.2)
 async def test_learned_rows_that_cannot_be_read_are_learned_again(how: str, tmp_path: Path):
     """An organization's statistics are worth less than its identifications."""
     known = await populate(tmp_path)

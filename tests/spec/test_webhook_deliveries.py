@@ -386,6 +386,7 @@ async def page(hooks: Subscriber, query: str) -> tuple[list[str], str | None]:
     return [one["id"] for one in response["deliveries"]], response.get("next_cursor")
 
 
+@pytest.mark.slow(0.2)
 async def test_pages_are_consecutive_while_new_attempts_arrive(hooks: Subscriber):
     """Interface 4.4: `next_cursor` is left out on the last page, also when that is full."""
     await hooks.create()

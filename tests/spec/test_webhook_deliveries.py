@@ -434,6 +434,7 @@ async def test_attempts_are_filtered_by_environment(hooks: Subscriber):
 
 
 @pytest.mark.parametrize(("at_once", "a_page"), [(64, 10_000), (2, 4)])
+@pytest.mark.slow(0.3)
 async def test_attempts_are_filtered_by_endpoint(
     hooks: Subscriber, monkeypatch: pytest.MonkeyPatch, at_once: int, a_page: int
 ):

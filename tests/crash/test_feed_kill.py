@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.effort import effort
 from tests.support.feed_kills import FeedKills, Outcome
 from tests.support.postgresql import MISSING, Cluster, programs
 from tests.support.process import Served, run_json
 
-KILLS = effort(4, 8)
+KILLS = 8
 PAUSE_S = 0.05
 
 

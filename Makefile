@@ -1,7 +1,7 @@
 # Two commands need only Python 3.11 or later, git and make:
 #   make run    set up, start the development service, show the main job on a real report
 #   make test   set up, run every test
-#   make quick  every test that takes less than a quarter of a second, on LMDB alone
+#   make quick  every test that takes less than a tenth of a second, on LMDB alone
 # PYTHON=python3.13 takes another Python than `python3.11`; SVC_BIND=127.0.0.1:8081 runs at another port than 8080.
 
 SHELL := /bin/bash

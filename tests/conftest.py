@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -58,6 +59,8 @@ del sys.modules["rich"]
 GARBAGE_OBJECTS = 50_000
 """After how many new objects garbage is looked for, instead of 700; as in `svc serve`."""
 SECONDS_ON_POSTGRESQL = 0.1
+LEFT_OUT = pytest.StashKey[list[str]]()
+"""Folders of tests that need not run."""
 
 # Until everything is collected: what importing and collecting make is kept, and there are a million objects of it.
 gc.disable()
@@ -93,7 +96,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     The slow tests of a module stay together, since they share fixtures. What needs PostgreSQL's server is slow.
     """
     left_out = {item for item in items if item.get_closest_marker("long") and not LONG} | _not_drawn(config, items)
-    left_out |= _unchanged(config, items)
     if left_out:
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
@@ -122,26 +124,39 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items += quick
 
 
-def _unchanged(config: pytest.Config, items: list[pytest.Item]) -> set[pytest.Item]:
-    """Tests of browsers and libraries of which nothing has changed since they passed, unless somebody names them."""
-    named = [folder for folder in INPUTS if any(folder in argument for argument in config.args)]
-    if LONG or named or not any(item.nodeid.startswith(tuple(INPUTS)) for item in items):
-        return set()
-    return {item for item in items if item.nodeid.partition("/test_")[0] in unchanged()}
+def pytest_configure(config: pytest.Config) -> None:
+    """Folders of which nothing has changed since they passed, unless somebody names them. One process finds out."""
+    given = getattr(config, "workerinput", {}).get("left_out")
+    named = any(folder in argument for folder in INPUTS for argument in config.args)
+    config.stash[LEFT_OUT] = given if given is not None else [] if LONG or named else sorted(unchanged())
 
 
-def pytest_report_header() -> list[str]:
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """What a process of xdist is told."""
+    node.workerinput["left_out"] = node.config.stash[LEFT_OUT]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Tests that are left out are not even imported."""
+    if any(collection_path == ROOT / folder for folder in config.stash[LEFT_OUT]):
+        return True
+    return None
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
     """One line for each folder that is left out."""
-    found = () if LONG else sorted(unchanged())
-    return [f"{folder}: nothing that it looks at has changed since it passed; EFFORT=long runs it" for folder in found]
+    what = "nothing that it looks at has changed since it passed; EFFORT=long runs it"
+    return [f"{folder}: {what}" for folder in config.stash[LEFT_OUT]]
 
 
 def _not_drawn(config: pytest.Config, items: list[pytest.Item]) -> set[pytest.Item]:
-    """Cases of tests marked `one_case` that are not this commit's."""
+    """Cases of tests marked `one_case`, or tests marked with the same words, that are not this commit's."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("one_case") and not LONG:
-            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        if (marker := item.get_closest_marker("one_case")) and not LONG:
+            words = marker.args[0] if marker.args else item.nodeid.partition("[")[0]
+            cases.setdefault(words, []).append(item)
     return {item for some in cases.values() for at, item in enumerate(some) if at != seed_of(config) % len(some)}
 
 

@@ -1,4 +1,7 @@
-"""Each command works as usual where the process that starts it has closed standard input, output or error."""
+"""Each command works as usual where the process that starts it has closed standard input, output or error.
+
+Each start is a whole one, so a commit gets one of the five ways of closing.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ import pytest
 from tests.support.ports import free_port
 from tests.support.process import ENVIRONMENT, PROGRAM, run_json
 
-pytestmark = pytest.mark.slow(6)
+pytestmark = [pytest.mark.slow(2), pytest.mark.one_case]
 
 CLOSED = ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"]
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import tomllib
-import zipfile
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -16,7 +13,6 @@ import pytest
 from tests.test_docs import MARKDOWN
 from tools import packages
 from tools.node_client import PACKAGES
-from tools.web import WEB, find_node
 
 ROOT = Path(__file__).parents[1]
 LICENSE = (ROOT / "LICENSE").read_bytes()
@@ -87,61 +83,3 @@ def test_a_package_has_the_license_and_a_page_without_links_to_files_elsewhere(f
     assert (folder / "LICENSE").read_bytes() == LICENSE
     links = re.findall(r"\]\((?!https?:|#)([^)]*)\)", (folder / "README.md").read_text())
     assert [link for link in links if not (folder / link).resolve().is_relative_to(folder)] == []
-
-
-@pytest.mark.slow(5)
-def test_the_wheel_of_the_library_carries_the_license(tmp_path: Path):
-    source = ROOT / "clients" / "python"
-    copy = tmp_path / "python"
-    for file in (source / "pyproject.toml", source / "README.md", source / "LICENSE", *source.glob("svc_client/*.py")):
-        (copy / file.relative_to(source)).parent.mkdir(parents=True, exist_ok=True)
-        (copy / file.relative_to(source)).write_bytes(file.read_bytes())
-    build = ["wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(tmp_path), str(copy)]
-    subprocess.run([sys.executable, "-m", "pip", "--disable-pip-version-check", *build], check=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/licenses/LICENSE")]
-        assert archive.read(name) == LICENSE
-
-
-def install(folder: Path, *packages: Path) -> set[str]:
-    """What npm installs of these files, without any registry."""
-    node = find_node()
-    assert node is not None
-    folder.mkdir()
-    (folder / "package.json").write_text('{"name": "app", "private": true}')
-    command = [*node.npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--offline", *map(str, packages)]
-    done = subprocess.run(command, cwd=folder, env=node.environment, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    lock = json.loads((folder / "package-lock.json").read_text())["packages"]
-    return {name.removeprefix("node_modules/") for name in lock if name}
-
-
-@pytest.mark.slow(5)
-def test_npm_asks_no_registry_for_a_package_of_ours(tmp_path: Path):
-    """A stranger who registers the name of the SDK must not come into a page: a peer that npm installs would. With
-    both files in one command, as documented, both are there.
-    """
-    node = find_node()
-    if node is None:
-        pytest.skip("there is no npm")
-    for folder in (WEB / "sdk", WEB / "react", WEB / "node_modules" / "react"):
-        command = [*node.npm, "pack", "--silent", "--ignore-scripts", "--pack-destination", str(tmp_path)]
-        subprocess.run(command, cwd=folder, env=node.environment, check=True, capture_output=True)
-    (react,) = tmp_path.glob("react-*.tgz")
-    (sdk,) = tmp_path.glob("svc-web-*.tgz")
-    (wrapper,) = tmp_path.glob("svc-react-*.tgz")
-    assert install(tmp_path / "alone", react, wrapper) == {"react", "@svc/react"}
-    assert install(tmp_path / "both", react, sdk, wrapper) == {"react", "@svc/web", "@svc/react"}
-
-
-@pytest.mark.slow(5)
-@pytest.mark.parametrize("folder", PACKAGES, ids=lambda folder: folder.relative_to(ROOT).as_posix())
-def test_an_npm_package_carries_the_license(folder: Path):
-    node = find_node()
-    if node is None:
-        pytest.skip("there is no npm")
-    command = [*node.npm, "pack", "--dry-run", "--json", "--ignore-scripts"]
-    done = subprocess.run(command, cwd=folder, env=node.environment, check=True, capture_output=True)
-    (packed,) = json.loads(done.stdout)
-    assert "LICENSE" in {file["path"] for file in packed["files"]}

@@ -13,7 +13,7 @@ import pytest
 from svc.kernel.store.directory import open_directory
 from svc.world import World
 from tests.support.ports import free_port
-from tests.support.process import ENVIRONMENT, PROGRAM, Served, finish, read_until, start
+from tests.support.process import ENVIRONMENT, PRELOADED, PROGRAM, Served, finish, read_until, start
 
 pytestmark = pytest.mark.slow
 
@@ -30,6 +30,23 @@ def test_the_same_output_and_status(arguments: tuple[str, ...], tmp_path: Path):
         [*PROGRAM, *arguments], capture_output=True, text=True, check=False, env=environment, cwd=tmp_path
     )
     assert (forked.returncode, forked.stdout, forked.stderr) == (itself.returncode, itself.stdout, itself.stderr)
+
+
+ENDS = """
+import atexit, sys, threading, time
+atexit.register(print, "at exit")
+threading.Thread(target=lambda: [time.sleep(0.1), print("a thread")]).start()
+print("the program")
+sys.exit({status!r})
+"""
+
+
+@pytest.mark.parametrize(("status", "code", "said"), [(3, 3, ""), (None, 0, ""), ("a word", 1, "a word\n")])
+def test_threads_exit_functions_and_output_are_awaited(status: object, code: int, said: str):
+    program = (PRELOADED, ENDS.format(status=status))
+    with start(program=program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.communicate(timeout=60) == ("the program\na thread\nat exit\n", said)
+    assert process.returncode == code
 
 
 def test_output_without_a_reader_ends_it_quietly():

@@ -63,6 +63,7 @@ async def recovers(due: Due, heard: Sequence[Responder], settings: dict[str, str
 
 
 @pytest.mark.slow(2)
+@pytest.mark.one_case("recovered at once")
 async def test_two_workers_send_recovered_deliveries_at_once(tmp_path: Path):
     tls, settings = certified(tmp_path)
     heard = Responder(THANKS)
@@ -75,6 +76,7 @@ async def test_two_workers_send_recovered_deliveries_at_once(tmp_path: Path):
 
 
 @pytest.mark.slow(8)
+@pytest.mark.one_case("recovered at once")
 async def test_two_nodes_send_recovered_deliveries_at_once(cluster: Cluster, database: str, tmp_path: Path):
     """Of two endpoints in shares of different nodes."""
     url: StoreUrl = cluster.url(database)

@@ -237,6 +237,7 @@ BETWEEN_VISITS_S = 0.005
 
 
 @pytest.mark.slow(8)
+@pytest.mark.one_case
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_restart_with_an_inherited_socket_refuses_no_connection(data: Path, workers: int):
     unit = Unit(data, workers)

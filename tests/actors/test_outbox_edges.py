@@ -85,6 +85,7 @@ async def test_deliveries_of_a_paused_or_failing_endpoint_are_not_late(tmp_path:
         assert not world.outbox.is_behind()
 
 
+@pytest.mark.slow(0.2)
 async def test_every_endpoint_queue_is_scanned_and_a_single_late_delivery_is_found(
     tmp_path: Path, autojump_clock: MockClock
 ):

@@ -257,6 +257,7 @@ async def test_the_statistics_report_the_depth_of_each_mailbox(tmp_path: Path):
     found.store.close()
 
 
+@pytest.mark.slow(0.2)
 async def test_a_busy_organization_delays_another_by_at_most_one_batch(tmp_path: Path):
     """Decisions 4: organizations are admitted in turn, at every stage."""
     threads = HeldThreads()

@@ -40,6 +40,7 @@ def test_recipes_find_the_attacks_that_they_are_made_against():
 
 
 @pytest.mark.slow(3)
+@pytest.mark.long
 def test_a_form_that_fails_costs_people_something_unless_the_backend_renames_it():
     """Decisions 11.2: each sign-up without an account counts as one, while the account takes its place."""
     made, reports, recipes = (

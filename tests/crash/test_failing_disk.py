@@ -100,6 +100,7 @@ async def send(port: int, key: str) -> None:
 
 
 @pytest.mark.slow(8)
+@pytest.mark.one_case
 @pytest.mark.parametrize("workers", ["1", "2"])
 async def test_until_a_write_is_stored_it_is_not_ready_and_sends_nothing(tmp_path: Path, workers: str):
     broken = Broken(tmp_path)
@@ -136,6 +137,7 @@ async def test_until_a_write_is_stored_it_is_not_ready_and_sends_nothing(tmp_pat
 
 
 @pytest.mark.slow(4)
+@pytest.mark.one_case
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_sigterm_ends_a_service_whose_disk_fails(tmp_path: Path, workers: str):
     broken = Broken(tmp_path)

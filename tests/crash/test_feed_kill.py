@@ -24,6 +24,7 @@ def assert_each_once(outcome: Outcome) -> None:
 
 
 @pytest.mark.slow(12)
+@pytest.mark.one_case("deaths while sending")
 def test_on_two_workers(tmp_path: Path, crash_seed: int):
     data = tmp_path / "data"
     run_json("org", "create", "first", "--data", str(data))
@@ -38,6 +39,7 @@ def test_on_two_workers(tmp_path: Path, crash_seed: int):
 
 @pytest.mark.skipif(programs() is None, reason=MISSING)
 @pytest.mark.slow(15)
+@pytest.mark.one_case("deaths while sending")
 def test_on_two_nodes(tmp_path: Path, crash_seed: int):
     cluster = Cluster()
     try:

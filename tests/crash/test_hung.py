@@ -20,11 +20,11 @@ import trio
 
 from tests.crash.disk import disk_library
 from tests.support.live import ORIGIN, USER_AGENT, report
-from tests.support.process import Served, run, run_json
+from tests.support.process import PRELOADED, Served, run, run_json
 
 SETTINGS = "w.STALLED_S = c.STALLED_S = 1.0; w.PROBE_S = w.INTERVAL_S = 0.1"
 IMPORTS = "import svc.kernel.work.watch.store as w, svc.features.identification.routes as c, svc.cli"
-QUICK = [sys.executable, "-c", f"{IMPORTS}; {SETTINGS}; svc.cli.main()"]
+QUICK = [PRELOADED, f"{IMPORTS}; {SETTINGS}; svc.cli.main()"]
 """The program, in which a commit of a second has stalled: nobody waits for ten."""
 HOLD = """
 import os, signal, sys, lmdb

@@ -37,6 +37,7 @@ async def killed(directory: Path, seed: int, server: Cluster | Pair, *victims: V
 
 @needs_postgresql
 @pytest.mark.slow(17)
+@pytest.mark.one_case("deaths of nodes")
 async def test_the_death_of_a_node_the_leader_or_the_database_loses_nothing(tmp_path: Path, crash_seed: int):
     """Each once, with a database that syncs."""
     server = Cluster(durable=True)
@@ -46,6 +47,7 @@ async def test_the_death_of_a_node_the_leader_or_the_database_loses_nothing(tmp_
 
 @needs_postgresql
 @pytest.mark.slow(6)
+@pytest.mark.one_case("deaths of nodes")
 async def test_a_failover_to_a_synchronous_standby_loses_nothing(tmp_path: Path, crash_seed: int):
     """Nodes find the new primary by themselves, by the URL that names both."""
     await killed(tmp_path, crash_seed, Pair(), "database")
@@ -53,6 +55,7 @@ async def test_a_failover_to_a_synchronous_standby_loses_nothing(tmp_path: Path,
 
 @needs_postgresql
 @pytest.mark.slow(17)
+@pytest.mark.one_case("deaths of nodes")
 async def test_a_leader_that_was_stopped_and_is_five_minutes_behind_loses_nothing(tmp_path: Path, crash_seed: int):
     """It is stopped for longer than its lease, and goes on."""
     await killed(tmp_path, crash_seed, Cluster(durable=True), "stopped", stop_s=12, clock_off_s=-300)

@@ -10,7 +10,8 @@ from bench.disk import NoCompiler
 from bench.power import Recording, Run, judge
 from tests.support.effort import effort
 
-STATES = effort(50, 100)
+STATES = effort(30, 100)
+REQUESTS = effort(40, 60)
 
 
 def recorded(directory: Path, requests: int, control: str | None = None) -> Recording:
@@ -22,7 +23,7 @@ def recorded(directory: Path, requests: int, control: str | None = None) -> Reco
 
 @pytest.mark.slow(7)
 def test_a_power_loss_neither_loses_acknowledged_data_nor_leaves_partial_writes(tmp_path: Path):
-    recording = recorded(tmp_path, requests=60)
+    recording = recorded(tmp_path, requests=REQUESTS)
     assert recording.nameless == []
     outcome = judge(recording, STATES, seed=1, scratch=tmp_path)
     assert outcome.wrong == []

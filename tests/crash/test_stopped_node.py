@@ -56,6 +56,7 @@ class Holding:
 
 
 @pytest.mark.slow(24)
+@pytest.mark.one_case("deaths of nodes")
 async def test_writes_of_a_node_that_was_stopped_within_a_group_are_rejected_when_it_resumes(
     cluster: Cluster, database: str, tmp_path: Path
 ):

@@ -30,6 +30,7 @@ DELIVERED = 'svc_webhook_attempts_total{result="delivered"}'
 
 
 @pytest.mark.slow(17)
+@pytest.mark.one_case("deaths of nodes")
 async def test_nodes_share_the_endpoints_and_take_over_those_of_a_killed_or_stopped_node(
     cluster: Cluster, database: str, tmp_path: Path
 ):

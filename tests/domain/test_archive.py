@@ -104,6 +104,7 @@ def test_reports_that_no_dictionary_was_made_of_become_shorter(kind: str, part: 
     assert sum(len(deflate(document)) for document in documents) < without / part
 
 
+@pytest.mark.slow(0.2)
 def test_the_dictionaries_can_be_made_again():
     assert tuple(zlib.adler32(made) for made in archive_dictionary.made()) == (SHORT, LONG)
 

@@ -338,6 +338,7 @@ json_values = st.recursive(
 
 @settings(max_examples=50)
 @given(json_values, st.sampled_from(PLATFORMS))
+@pytest.mark.slow(0.2)
 def test_no_json_raises_an_exception(attestation: Any, platform: Platform):
     found = read(attestation, platform)
     assert (found is None) == (attestation is None)

@@ -79,6 +79,7 @@ def test_a_remotely_provisioned_chain_expires_and_a_factory_chain_does_not(real:
             assert (found == "chain_expired") == name.startswith("akita"), name
 
 
+@pytest.mark.slow(0.2)
 def test_a_hundred_mutations_of_real_chains_do_not_verify(real: dict[str, list[bytes]]):
     """Bits flipped anywhere, certificates left out, swapped, repeated, taken from another device."""
     chance = random.Random(7)
@@ -111,6 +112,7 @@ def swapped(certificates: list[bytes], place: int) -> list[bytes]:
     return changed
 
 
+@pytest.mark.slow(0.2)
 def test_a_generated_chain_verifies_and_none_of_its_bits_can_change():
     whole = chain()
     assert isinstance(verify(whole), KeyDescription)
@@ -200,6 +202,7 @@ def test_a_chain_or_certificate_of_wrong_size_is_malformed():
 
 @settings(max_examples=150)
 @given(st.lists(st.binary(max_size=80), max_size=12))
+@pytest.mark.slow(0.2)
 def test_no_bytes_raise_an_exception(certificates: list[bytes]):
     assert isinstance(verify(certificates), str)
 

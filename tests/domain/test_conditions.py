@@ -266,6 +266,7 @@ def runtime() -> Callable[[str], bool | None]:
 
 
 @pytest.mark.parametrize("seed", range(20 if LONG else 1))
+@pytest.mark.slow(0.9)
 def test_an_evaluation_comes_to_what_the_runtime_of_the_language_does(seed: int):
     evaluate = runtime()
     for text in conditions(seed, 1_000):
@@ -273,6 +274,7 @@ def test_an_evaluation_comes_to_what_the_runtime_of_the_language_does(seed: int)
         assert (None if isinstance(found, str) else found) is evaluate(text), text
 
 
+@pytest.mark.slow(0.3)
 def test_an_evaluation_never_spends_more_than_its_condition_may_cost():
     for text in conditions(100, 500):
         condition, of = known(text), evaluation(units=1 << 40)
@@ -300,6 +302,7 @@ def test_evaluations_on_two_threads_do_not_meet():
     assert not crossed
 
 
+@pytest.mark.slow(0.2)
 def test_an_evaluation_that_fails_leaves_no_cycle_to_the_garbage_collector():
     """A run of it over what a preview had left took 16 ms of everybody's time."""
     texts = [*conditions(5, 200), "signals.all(a, int(a) > 1)", "signals.exists(a, int(a) > 1)"]

@@ -54,6 +54,7 @@ def test_an_identifier_is_kept_as_it_was_sent(device_id: str):
     assert usable_device_id(device_id) == device_id
 
 
+@pytest.mark.slow(0.2)
 def test_random_identifiers_of_all_kinds_are_usable():
     """Of 16 hexadecimal digits, as Android's are, about one in two million is refused."""
     dice = random.Random(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from svc.identify.history.newcomers import Arrival, arrived, renewals, without
 from svc.identify.keys.browser_keys import MAX_TOKENS, NO_OUTCOMES, Shared, Use, used, usually_verify, with_outcome
@@ -19,6 +20,7 @@ def rendering(canvas: int, release: int = 1):
     return msgspec.structs.replace(features, values=tuple(values), release=release)
 
 
+@pytest.mark.slow(0.3)
 def test_a_release_keeps_the_values_of_devices_that_came_back():
     renderings: Renderings = {}
     for device in range(10):

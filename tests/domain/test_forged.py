@@ -87,6 +87,7 @@ def test_no_browser_that_is_what_it_calls_itself_is_called_forged(file: Path):
         assert fired(signals, plain, "plain") == (), row.get("tag")
 
 
+@pytest.mark.slow(0.2)
 def test_browsers_in_disguise_are_called_forged_only_where_their_headers_give_them_away():
     """Chromium that calls itself Firefox or Safari sends client hints; a headless shell that calls itself Chrome, no
     languages.

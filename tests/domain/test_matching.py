@@ -654,6 +654,7 @@ def test_any_features_at_any_time_get_a_valid_result(visits: list[tuple[Features
 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(any_features, min_size=2, max_size=6), st.booleans())
+@pytest.mark.slow(0.5)
 def test_a_visitor_is_added_under_every_key_where_its_record_does_not_show_it(reports: list[Features], listed: bool):
     """`keys_to_add` computes no hash that it does not need; here all are, and those that stand are left out."""
     visitor = first_record(reports[0], START_MS, listed=listed)

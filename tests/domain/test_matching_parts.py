@@ -279,6 +279,7 @@ def test_posting_twice_and_removing_twice_change_nothing() -> None:
 
 
 @given(visitors)
+@pytest.mark.slow(0.2)
 def test_a_visitor_survives_serialization(visitor: Visitor) -> None:
     assert Visitor.unpack(visitor.pack()) == visitor
 

@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import Any
 
 import msgspec
+import pytest
 
 from svc.identify.matching import Features, extract
 from svc.identify.matching.blocks import EXACT, TOKEN, block_keys
@@ -147,6 +148,7 @@ def learned(rows: StatisticsRows) -> list[Any]:
     return [decode(rows.shared), *(decode(raw) for _, raw in sorted(rows.classes.items()))]
 
 
+@pytest.mark.slow(0.2)
 def test_a_year_of_visits_has_pinned_results() -> None:
     organization = Noted()
     answers = visited(organization)

@@ -202,6 +202,7 @@ def test_statistics_count_tokens_that_waited_and_those_that_were_strangers() -> 
     assert world.statistics.twin_odds() > odds
 
 
+@pytest.mark.slow(0.2)
 def test_the_memory_of_twins_is_bounded() -> None:
     statistics = learned(waited=int(parameters.TWINS_REMEMBERED), found=int(parameters.TWINS_REMEMBERED))
     certain = statistics.twin_odds()

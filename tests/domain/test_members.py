@@ -45,6 +45,7 @@ def test_a_code_is_good_around_its_step_and_after_the_last_one_that_counted():
         assert step_of_code(RFC_SECRET, text, now_ms, -1) is None
 
 
+@pytest.mark.slow(0.2)
 def test_a_password_is_hashed_with_its_address_and_key():
     first = password_hash(b"k" * 32, "ada@shop.example", "correct horse")
     assert password_hash(b"k" * 32, "ada@shop.example", "correct horse") == first

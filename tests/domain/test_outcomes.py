@@ -39,6 +39,7 @@ outcomes = st.lists(
 
 
 @given(outcomes)
+@pytest.mark.slow(0.2)
 def test_a_segment_reads_what_it_was_packed_from(some: list[Outcome]):
     segment = OutcomeSegment(tuple(sorted(some, key=lambda each: each.request_id)))
     assert OutcomeSegment.unpack(segment.pack()) == segment
@@ -86,6 +87,7 @@ def test_what_is_added_and_taken_away_leaves_nothing(some: list[Outcome]):
 
 
 @given(outcomes, outcomes)
+@pytest.mark.slow(0.2)
 def test_sums_of_parts_are_the_sum_of_all(some: list[Outcome], more: list[Outcome]):
     whole, parts = Performance(), Performance()
     for part in (some, more):

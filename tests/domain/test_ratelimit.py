@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,6 +83,7 @@ def test_no_part_takes_more_than_its_share_and_a_refusal_takes_nothing(requests:
             buckets |= {name: one.bucket for name, one in expected.items()}
 
 
+@pytest.mark.slow(0.2)
 def test_the_buckets_of_addresses_are_bounded_and_the_oldest_are_evicted():
     buckets = MemoryBuckets()
     limiter = Limiter("identify", LimitShares(address_least_per_s=1), buckets)

@@ -64,6 +64,7 @@ def test_programs_and_disguises_are_detected(kind: str, shape: Shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.slow(0.2)
 def test_no_browser_gets_the_id_of_another_on_the_same_machine(shape: Shape):
     organization, owners = Organization(), dict[int, str]()
     for count, capture in enumerate(those("normal")):

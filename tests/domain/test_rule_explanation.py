@@ -108,6 +108,7 @@ def test_values_are_written_as_a_condition_would_and_cut_where_they_are_long():
     assert len(shown("x" * 1000, Type("string"))) == LONGEST_VALUE
 
 
+@pytest.mark.slow(0.3)
 def test_a_condition_is_written_as_it_was_read():
     """What is written is read as the same tree again, whatever brackets it needs."""
     for text in conditions(7, 300):

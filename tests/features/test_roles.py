@@ -483,6 +483,7 @@ ONE_IN_ON_ANOTHER_ENGINE = effort(5, 1)
 
 
 @pytest.mark.slow(10)
+@pytest.mark.any_store
 async def test_every_route_admits_exactly_the_allowed_callers(tmp_path: Path, crash_seed: int):
     """A request per cell of route x kind x environment x region x state x role x organization x `Origin`.
 
@@ -538,6 +539,7 @@ async def test_every_route_admits_exactly_the_allowed_callers(tmp_path: Path, cr
 
 
 @pytest.mark.slow(5)
+@pytest.mark.any_store
 async def test_every_role_of_members_is_admitted_exactly_where_it_may(tmp_path: Path):
     """Each route that a session opens, by a member of each role; nobody signs out before the others are through."""
     async with live_service(tmp_path, transport=Receivers(), resolver=Names()) as live:

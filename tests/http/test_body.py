@@ -243,6 +243,7 @@ def test_the_limit_is_one_mebibyte_after_decompression():
 
 
 @given(st.dictionaries(st.text(max_size=8), json_values, max_size=6))
+@pytest.mark.slow(0.2)
 def test_any_object_within_the_limits_is_decoded_unchanged(signals: dict[str, Any]):
     text = json.dumps(signals, ensure_ascii=False)
     try:

@@ -1,7 +1,7 @@
 """A client that leaves, and a machine that loses its power, at every point at which a request can be interrupted.
 
 Moments are counted in turns of the loop from several times on: nothing that the service awaits lies between two turns.
-A run tries every second of them, which ones follows from `--crash-seed` or the commit; `make test-long` tries all.
+A run tries every fourth of them, which ones follows from `--crash-seed` or the commit; `make test-long` tries all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TURNS = 32
 """More than any request takes between two moments of time."""
 AFTER_S = (0.0, 0.005, 0.015, 0.03)
 """Before, within and after a commit."""
-ONE_IN = effort(2, 1)
+ONE_IN = effort(4, 1)
 HOOK = Register(at=0, hook=0, org=0)
 
 

@@ -3,7 +3,7 @@
 A test that opens a store takes the fixture `engine`, by itself or with `live` or `run`, and runs once on each engine.
 One that can only be true of one of them says so, and why: `@pytest.mark.only_on("lmdb", "a database has its own
 backups")`. Of the cases of a test PostgreSQL gets one, but for `every_case`, whose cases differ in what they ask of the
-store; tests whose subject no store can change are marked `any_store`. Of the other tests a third runs on PostgreSQL,
+store; tests whose subject no store can change are marked `any_store`. Of the other tests a sixth runs on PostgreSQL,
 another one with each commit: `--crash-seed` gives the seed. `make test-long` tries all on both.
 """
 
@@ -28,7 +28,7 @@ from tests.support.live import Live, live_service
 from tests.support.postgresql import MISSING, programs
 from tests.support.serving_postgresql import directories_in_use, give_back_databases
 
-ONE_IN = 3
+ONE_IN = 6
 """Of the tests that run on LMDB as well, this share runs on PostgreSQL at a commit."""
 
 

@@ -79,6 +79,7 @@ async def keys(live: Live) -> tuple[str, str]:
 # One account, one visitor
 
 
+@pytest.mark.slow(0.6)
 async def test_an_account_is_read_with_its_visitors_and_velocity(live: Live, keys: tuple[str, str]):
     public, secret = keys
     first = await act(live, public, "user/1 ü")
@@ -177,6 +178,7 @@ async def test_who_is_unknown_is_not_found(live: Live, keys: tuple[str, str]):
         assert_error(await get(live, secret, path), 404, "not_found")
 
 
+@pytest.mark.slow(0.2)
 async def test_staging_and_development_are_read_together_and_production_apart(live: Live, keys: tuple[str, str]):
     public, secret = keys
     _, staging = live.issue(environment="staging")
@@ -199,6 +201,7 @@ async def test_staging_and_development_are_read_together_and_production_apart(li
 # Lists
 
 
+@pytest.mark.slow(0.2)
 async def test_accounts_are_listed_by_when_they_were_last_seen_each_once(live: Live, keys: tuple[str, str]):
     public, secret = keys
     for number, account in enumerate("abcadbeac"):
@@ -330,6 +333,7 @@ async def test_the_level_of_a_list_is_the_highest_within_24_hours(live: Live, ke
     assert "level" not in (await read(live, secret, "accounts", q="good"))["accounts"][0]
 
 
+@pytest.mark.slow(0.2)
 async def test_a_list_goes_on_through_pages_that_look_at_few_events(
     live: Live, keys: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ):

@@ -162,6 +162,7 @@ async def test_without_an_account_there_is_no_velocity_of_one(live: Live, keys: 
     assert event["velocity"]["visitor"]["accounts"] == {"1h": 0, "24h": 0, "30d": 0}
 
 
+@pytest.mark.slow(0.6)
 async def test_64_or_more_are_64(live: Live, keys: tuple[str, str]):
     public, secret = keys
     for number in range(70):
@@ -230,6 +231,7 @@ async def test_five_accounts_of_a_visitor_within_an_hour_fire_account_testing(li
     assert (weights["multi_account"], weights["account_testing"]) == (10, 30)
 
 
+@pytest.mark.slow(0.2)
 async def test_twenty_accounts_of_an_address_within_an_hour_fire_account_testing(live: Live, keys: tuple[str, str]):
     public, secret = keys
     for device in range(1, 21):
@@ -253,6 +255,7 @@ async def test_an_account_of_six_visitors_is_shared_and_weighs_nothing_by_defaul
     assert event["document"]["evidence"]["account_sharing"] == ["many_visitors_of_account"]
 
 
+@pytest.mark.slow(0.2)
 async def test_a_new_visitor_of_an_account_that_is_known_for_a_day_fires(live: Live, keys: tuple[str, str]):
     """It is had after two earlier days; the first one is had from the start. What nobody verified on one day
     excuses nothing, however often.
@@ -269,6 +272,7 @@ async def test_a_new_visitor_of_an_account_that_is_known_for_a_day_fires(live: L
     assert [await is_foreign(device) for device in (1, 2, 3, 4)] == [False, False, True, True]
 
 
+@pytest.mark.slow(0.2)
 async def test_a_visitor_is_had_once_a_backend_verified_the_pair(live: Live, keys: tuple[str, str]):
     public, secret = keys
     await act(live, public, "a")
@@ -321,6 +325,7 @@ async def test_an_account_has_an_age_from_its_real_first_day_and_none_where_it_i
         assert facts_now(snapshot, live.organization.number, named).ages.account is None
 
 
+@pytest.mark.slow(0.2)
 async def test_accounts_are_forgotten_with_the_visitors(live: Live, keys: tuple[str, str]):
     public, _ = keys
 
@@ -339,6 +344,7 @@ async def test_accounts_are_forgotten_with_the_visitors(live: Live, keys: tuple[
     assert await visitors_kept(200) == []
 
 
+@pytest.mark.slow(0.6)
 async def test_what_is_verified_for_outlives_claims(live: Live, keys: tuple[str, str]):
     """11.5: of 64 visitors those go first that nobody verified and that came on few days."""
     public, secret = keys
@@ -379,6 +385,7 @@ async def test_a_sign_up_counts_the_account_that_is_being_opened(live: Live, key
     assert fired(await event_of(live, secret, last)) == {"multi_account", "account_testing"}
 
 
+@pytest.mark.slow(0.2)
 async def test_an_account_that_is_set_takes_the_place_of_its_sign_up(live: Live, keys: tuple[str, str]):
     public, secret = keys
     answers = [await sign_up(live, public) for _ in range(3)]
@@ -420,6 +427,7 @@ async def test_a_sign_up_is_no_row_of_accounts_and_is_found_by_min_accounts(live
     assert (await read("accounts"))["accounts"] == []
 
 
+@pytest.mark.slow(0.2)
 async def test_a_sign_up_that_is_erased_counts_no_more(live: Live, keys: tuple[str, str]):
     public, secret = keys
     gone = await sign_up(live, public)
@@ -441,6 +449,7 @@ async def test_a_sign_up_that_is_erased_counts_no_more(live: Live, keys: tuple[s
 # 11.4: replays
 
 
+@pytest.mark.slow(0.2)
 async def test_a_replayed_report_moves_no_count_and_makes_no_pair_seen(live: Live, keys: tuple[str, str]):
     public, secret = keys
     device = report(1) | {"client_token": f"{1:032x}"}
@@ -577,6 +586,7 @@ async def test_rows_of_velocity_are_deleted_after_two_periods(live: Live, keys: 
         assert len(live.contents()[VELOCITY.name]) == left
 
 
+@pytest.mark.slow(0.2)
 async def test_a_visitor_is_erased_from_accounts_also_where_its_events_are_gone(live: Live, keys: tuple[str, str]):
     """What its events lead to at once; the rest, a number that leads nowhere, by the daily pass."""
     public, _ = keys

@@ -190,6 +190,7 @@ async def test_a_key_is_known_to_its_organization_and_to_all_its_api_keys(tmp_pa
 
 
 @pytest.mark.usefixtures("engine")
+@pytest.mark.slow(0.2)
 async def test_a_key_of_another_app_or_of_a_development_build_proves_nothing_in_production(tmp_path: Path):
     async with shop(tmp_path) as live:
         development, production = ios_key(live), ios_key(live, environment="production")

@@ -47,6 +47,7 @@ async def test_a_phone_after_reinstallation_keeps_its_id_from_another_network(li
 
 
 @pytest.mark.parametrize("platform", ["android", "ios"])
+@pytest.mark.slow(0.3)
 async def test_twenty_phones_of_one_model_behind_one_address_are_twenty(live: Live, platform: Platform):
     app = App(live, platform)
     said = {"client_token_is_new": True}

@@ -147,6 +147,7 @@ async def test_a_challenge_is_requested_only_by_post(live: Live):
 
 
 @pytest.mark.usefixtures("engine")
+@pytest.mark.slow(0.2)
 async def test_a_full_store_gives_no_challenge(tmp_path: Path):
     async with live_service(tmp_path, map_bytes=512 << 10) as live:
         key = android_key(live)

@@ -301,6 +301,7 @@ def test_for_every_field_of_a_body_it_is_decided_what_is_recorded():
 
 
 @pytest.mark.usefixtures("engine")
+@pytest.mark.slow(0.2)
 async def test_reading_leaves_no_record_though_it_updates_the_last_use_of_the_key(tmp_path: Path):
     """Decisions 2.3: `last_used_at` is no change that anybody made."""
     async with subscribing(tmp_path) as hooks:

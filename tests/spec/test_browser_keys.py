@@ -37,6 +37,7 @@ def moment(live: Live, hours: float = 0) -> str:
     return timestamp(live.clock.now_ms + int(hours * 3_600_000))
 
 
+@pytest.mark.slow(0.2)
 async def test_revoked_keys_prove_nothing_and_the_browsers_renew_them(live: Live):
     admin, incident = Automation(live), moment(live)
     browser = Browser(live)
@@ -99,6 +100,7 @@ async def test_a_key_on_probation_is_revoked_too(live: Live):
     assert not any([(await browser.days(1))["proven"] for _ in range(8)])
 
 
+@pytest.mark.slow(0.2)
 async def test_keys_that_followed_by_renewal_are_of_the_moment_in_which_they_signed(live: Live):
     """A script may have signed a renewal: without an end, the window has what followed, too."""
     admin = Automation(live)
@@ -113,6 +115,7 @@ async def test_keys_that_followed_by_renewal_are_of_the_moment_in_which_they_sig
     assert (await browser.visit())["proven"] is False
 
 
+@pytest.mark.slow(1.4)
 async def test_many_visitors_are_revoked_in_steps_with_one_record(live: Live, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(revoked_keys, "MAX_READ", 2)
     admin, incident = Automation(live), moment(live)
@@ -179,6 +182,7 @@ async def test_developers_and_other_organizations_revoke_nothing(live: Live):
     assert (await browser.visit())["proven"] is True
 
 
+@pytest.mark.slow(0.2)
 async def test_the_command_revokes_beside_the_service(live: Live):
     incident, browser = moment(live), Browser(live)
     await browser.days(2)
@@ -196,6 +200,7 @@ async def test_the_command_revokes_beside_the_service(live: Live):
     assert (again["visitors"], again["revoked"]) == (0, 0)
 
 
+@pytest.mark.slow(0.2)
 async def test_the_command_refuses_a_window_that_cannot_be(live: Live):
     command = ("visitor", "revoke-keys", live.organization.id, *live.options, "--yes")
     (await run_beside(*command)).assert_usage()

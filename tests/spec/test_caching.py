@@ -57,6 +57,7 @@ async def test_responses_to_a_request_with_a_key_are_not_cached(live: Live, rout
 
 
 @pytest.mark.parametrize("path", PAGES)
+@pytest.mark.slow(0.2)
 async def test_a_page_is_the_same_with_any_key_and_not_cached_then(live: Live, path: str):
     """Decisions 9.3: pages have no key, and anybody who sends one is told nothing of it."""
     without = await live.client.get(path)

@@ -204,6 +204,7 @@ async def set_back(live: Live, now_ms: int) -> None:
 
 
 @pytest.mark.usefixtures("engine")
+@pytest.mark.slow(0.2)
 async def test_after_a_clock_that_was_a_year_ahead_a_quota_of_a_day_is_for_a_day(tmp_path: Path):
     """17.2: identifications outside production, archived reports and issued keys; the bill stays exact."""
     async with live_service(tmp_path, nonproduction_per_day=3, keys_per_day=2) as live:

@@ -42,6 +42,7 @@ async def test_a_verdict_is_issued_at_the_time_that_its_reader_has(live: Live, h
 
 
 @pytest.mark.parametrize("hours", [2, 24 * 400])
+@pytest.mark.slow(0.2)
 async def test_an_authenticator_shows_the_code_of_the_time_that_it_is(live: Live, hours: int):
     _, member_id = await with_codes(live)
     live.clock.jump(hours=hours)

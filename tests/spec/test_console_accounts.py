@@ -45,6 +45,7 @@ def credit(live: Live, micros: int, note: str) -> None:
     live.found.store.write_now([job])
 
 
+@pytest.mark.slow(0.2)
 async def test_a_new_organization_has_an_empty_account(live: Live):
     organization = live.new_organization(credit_usd=0)
     assert await Console(live, organization=organization).seen("/billing") == {
@@ -85,6 +86,7 @@ async def test_erasing_a_visitor_refunds_nothing(live: Live):
     assert await console.seen("/billing") == before
 
 
+@pytest.mark.slow(0.2)
 async def test_credits_are_listed_newest_first_whatever_charges_lie_between_them(live: Live):
     console = Console(live)
     await a_day(live)

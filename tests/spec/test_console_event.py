@@ -42,6 +42,7 @@ async def test_an_event_of_any_environment_is_shown_as_in_the_server_api(live: L
         assert seen["deliveries"] == []
 
 
+@pytest.mark.slow(0.2)
 async def test_previous_and_next_events_of_the_visitor_are_within_its_environment(live: Live):
     """Whatever their levels; also of one millisecond, and not of another visitor or environment."""
     console, (_, public) = Console(live), live.issue()

@@ -41,6 +41,7 @@ async def busy(live: Live, environment: str = "production") -> list[str]:
     return ids[::-1]
 
 
+@pytest.mark.slow(0.2)
 async def test_events_are_those_of_the_server_api_in_that_environment(live: Live):
     """The same rows, filters and cursors; `production` when nothing is said."""
     console = Console(live)

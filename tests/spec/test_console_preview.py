@@ -56,6 +56,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.slow(0.2)
 async def test_saved_weights_give_exactly_what_was_previewed(live: Live, change: dict[str, Any]):
     """Preview, save, and identify the same reports again as other organizations would: the same levels."""
     console, admin, (_, public) = Console(live), Automation(live), live.issue()
@@ -118,6 +119,7 @@ async def test_without_documents_the_fired_signals_are_compared_and_counted(live
     assert found | {"compared_without_document": 0} == full
 
 
+@pytest.mark.slow(0.2)
 async def test_a_scope_contains_the_events_that_its_weights_would_score(live: Live):
     """An SDK key's own; of the organization those of all keys that have no weights of their own."""
     console, admin = Console(live), Automation(live)

@@ -228,6 +228,7 @@ async def test_the_last_use_of_a_session_is_written_once_a_minute(live: Live):
         assert session.last_used_at_ms == noted
 
 
+@pytest.mark.slow(0.2)
 async def test_a_session_ends_after_twelve_hours_whatever_its_use(live: Live):
     browser = await signed_in(live)
     ends = live.clock.now_ms + SESSION_MS

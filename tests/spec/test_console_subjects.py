@@ -81,6 +81,7 @@ async def test_a_list_is_sorted_by_a_count(live: Live, public: str, path: str, n
     assert limited[name] == rows[:1]
 
 
+@pytest.mark.slow(0.2)
 async def test_a_sorted_list_ends_after_its_first_ones(live: Live, public: str):
     """It says how many there are, and has no cursor; nor does one of another order lead on."""
     await shop(live, public)
@@ -114,6 +115,7 @@ async def test_a_sorted_list_says_how_far_it_looked(live: Live, public: str, mon
     assert {row["account_id"] for row in seen["accounts"]} == {"user-4", "user-3"}
 
 
+@pytest.mark.slow(0.2)
 async def test_filters_of_the_server_api_hold_here_and_pages_follow_one_another(live: Live, public: str):
     await shop(live, public)
     console = Console(live)
@@ -163,6 +165,7 @@ async def test_visitors_from_a_network_are_listed(live: Live, public: str):
         ("/search", {}, "q", "required"),
     ],
 )
+@pytest.mark.slow(0.2)
 async def test_what_cannot_be_asked_is_invalid(live: Live, path: str, query: dict[str, Any], field: str, issue: str):
     assert_invalid(await Console(live).get(path, **query), field, issue, "query")
 
@@ -170,6 +173,7 @@ async def test_what_cannot_be_asked_is_invalid(live: Live, path: str, query: dic
 # One account
 
 
+@pytest.mark.slow(0.2)
 async def test_an_account_is_read_with_its_events_and_what_changed(live: Live, public: str):
     await shop(live, public)
     account = await Console(live).seen("/accounts/family")
@@ -224,6 +228,7 @@ async def test_links_end_at_a_bound_and_say_so(live: Live, public: str, monkeypa
 # Search
 
 
+@pytest.mark.slow(0.2)
 async def test_a_search_finds_what_a_text_may_mean(live: Live, public: str):
     farm, family, _ = await shop(live, public)
     last = await came(live, public, "acc-9", 5, tag="order 7")

@@ -60,6 +60,7 @@ async def test_visitors_are_listed_newest_first(live: Live, limit: int):
 
 
 @pytest.mark.parametrize(("limit", "at_once", "a_page"), [(1, 4, 1000), (2, 1, 2), (3, 4, 4), (200, 4, 1000)])
+@pytest.mark.slow(0.2)
 async def test_visitors_of_an_environment_are_those_with_events_in_it(
     live: Live, monkeypatch: pytest.MonkeyPatch, limit: int, at_once: int, a_page: int
 ):

@@ -71,7 +71,8 @@ phases.coverage.enabled = false
 """
 
 
-@pytest.mark.slow(30)
+@pytest.mark.slow(15)
+@pytest.mark.any_store  # each route responds on both: tests/spec/test_on_postgresql.py
 async def test_no_generated_request_finds_an_error_or_an_undocumented_response(tmp_path: Path, crash_seed: int):
     names = Names()
     names.known[SHOP] = (PUBLIC_ADDRESS,)

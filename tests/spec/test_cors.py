@@ -46,6 +46,7 @@ async def test_a_preflight_never_checks_a_key_or_a_query(live: Live):
     assert (await live.client.options(IDENTIFY, headers=headers)).status_code == 204
 
 
+@pytest.mark.slow(0.2)
 async def test_a_response_echoes_its_origin_and_exposes_its_headers(live: Live):
     """Decisions 3.11, interface 2.2."""
     _, secret = live.issue()

@@ -105,6 +105,7 @@ def test_what_a_service_would_refuse_is_a_problem(data: Path):
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root makes files of others")
 @pytest.mark.parametrize("name", ["pepper", "store/lock.mdb", "serve.lock"])
+@pytest.mark.slow(0.5)
 def test_a_file_of_another_user_is_a_problem(data: Path, name: str):
     """As after a command by root in the directory of the service."""
     shutil.chown(data, NOBODY)
@@ -246,6 +247,7 @@ def test_a_sample_is_identified_with_these_settings_and_leaves_nothing(data: Pat
     assert (data / "store" / "data.mdb").read_bytes() == before
 
 
+@pytest.mark.slow(0.2)
 def test_the_organization_and_the_secret_of_the_provider_are_looked_for(data: Path, tmp_path: Path):
     """With settings by which members sign in the sample is identified, too."""
     secret = tmp_path / "secret"
@@ -298,6 +300,7 @@ def test_the_command_prints_one_line_for_each_check_and_has_an_exit_status(
     ], "whatever the settings are, everything else is looked at"
 
 
+@pytest.mark.slow(0.5)
 async def test_accounts_that_only_look_alike_are_pointed_out(live: Live):
     key = live.issue(environment="production")[1]
     for account in ("shop-1", "shop-2"):

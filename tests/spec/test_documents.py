@@ -16,7 +16,6 @@ from svc.http.pages.app import ASSETS
 from svc.http.route import BASE
 from tests.spec.commands import Run
 from tests.spec.responses import BROWSER, IDENTIFY, assert_error, body_of
-from tests.support.browser import Page, browser_page
 from tests.support.collection_runner import run_collection
 from tests.support.development import development_service
 from tests.support.documents import published
@@ -33,6 +32,7 @@ DOCUMENTS = {
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
+@pytest.mark.slow(0.3)
 async def test_a_document_is_public_and_equals_that_of_the_command_line(live: Live, run: Run, path: str):
     response = await live.client.get(path)
     assert response.status_code == 200
@@ -139,67 +139,6 @@ async def test_a_management_key_is_refused_from_the_page_too(live: Live):
 async def identify_from(live: Live, secret: str, origin: str, **headers: str):
     sent = {**BROWSER, "origin": origin, "x-api-key": secret, "content-type": "application/json", **headers}
     return await live.client.post(IDENTIFY, content=body_of(), headers=sent)
-
-
-# The page in a browser
-
-
-@pytest.mark.slow(4)
-async def test_the_panel_identifies_and_lists_events_with_development_keys_alone(live: Live, tmp_path: Path):
-    """Nothing is asked of another host, and the content security policy stops nothing that the page does. Browsers send
-    no `Origin` with a `GET` to where the page is from, so that the page itself must hold other keys back.
-    """
-    async with browser_page(tmp_path / "browser") as page:
-        _, secret = live.issue("secret")
-        await opened(page, live)
-        await page.run(f"void reference.preauthorizeApiKey('secretKey', {json.dumps(secret)})")
-        identified = json.loads(await tried(page, "identify"))
-        listed = json.loads(await tried(page, "listEvents"))
-        assert [row["request_id"] for row in listed["rows"]] == [identified["request_id"]]
-        assert [request_id for request_id, _ in live.events()] == [identified["request_id"]]
-        asked = [request["url"] for request in page.requests]
-        assert all(url.startswith((live.url, "data:")) for url in asked), asked
-        assert page.complaints == []
-
-        _, secret = live.issue("secret", "production")
-        page.requests.clear()
-        await page.go("about:blank")
-        await opened(page, live)
-        await page.run(f"void reference.preauthorizeApiKey('secretKey', {json.dumps(secret)})")
-        refused = json.loads(await tried(page, "listEvents"))
-        assert refused["error"]["code"] == "unauthorized"
-        assert await page.run("getComputedStyle(document.getElementById('refusal')).display") == "block"
-        sent = [request for request in page.requests if "/events?" in request["url"]]
-        assert sent
-        assert secret not in json.dumps(sent)
-
-
-async def opened(page: Page, live: Live) -> None:
-    await page.go(f"{live.url}/docs/api")
-    await page.wait_for("document.querySelectorAll('.opblock').length")
-
-
-async def expand(page: Page, operation: str) -> None:
-    await page.run(f"{block(operation)}.querySelector('.opblock-summary-control').click()")
-    await page.wait_for(f"{block(operation)}.querySelector('.execute') !== null")
-    await page.settle()
-
-
-async def execute(page: Page, operation: str) -> None:
-    await expand(page, operation)
-    await page.run(f"{block(operation)}.querySelector('.execute').click()")
-
-
-async def tried(page: Page, operation: str) -> str:
-    """The body of the answer that the panel shows."""
-    await execute(page, operation)
-    return await page.wait_for(
-        f"{block(operation)}.querySelector('.live-responses-table .highlight-code code')?.innerText"
-    )
-
-
-def block(operation: str) -> str:
-    return f"document.querySelector('.opblock[id$=-{operation}]')"
 
 
 # The request collection

@@ -98,6 +98,7 @@ async def test_an_erased_visitor_can_no_longer_be_read_and_others_can(live: Live
     assert (await identified(live, public, marked("b", 2)))["visitor_id"] == other["visitor_id"]
 
 
+@pytest.mark.slow(0.2)
 async def test_nothing_of_an_erased_visitor_is_found_in_the_store(live: Live, tmp_path: Path):
     """Decisions 7.6: not in any page that is in use; the same search finds all of it before."""
     admin, (_, public) = Automation(live), live.issue()
@@ -164,6 +165,7 @@ async def test_an_erased_visitor_returns_as_a_new_one(live: Live):
     assert {event.verdict.visitor_id for _, event in live.events()} == {again["visitor_id"]}
 
 
+@pytest.mark.slow(0.2)
 async def test_erasing_refunds_nothing(live: Live):
     """Decisions 5.1: the ledger is append-only; its lines say when and how much, and of nobody."""
     admin, (_, public) = Automation(live), live.issue(environment="production")

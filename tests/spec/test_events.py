@@ -217,6 +217,7 @@ async def test_an_event_is_listed_by_its_arrival_even_when_the_clock_was_set_bac
 # Order, pages, windows
 
 
+@pytest.mark.slow(0.2)
 async def test_events_come_newest_first_in_pages_of_ten_by_default(live: Live):
     """Interface 4.2."""
     made = (await visits(live, 23))[::-1]
@@ -326,6 +327,7 @@ async def test_the_level_filter_matches_each_level_and_omits_unscored_events(liv
 # Who may read what
 
 
+@pytest.mark.slow(0.2)
 async def test_events_of_other_environments_and_organizations_do_not_exist(live: Live):
     """Interface 4.2, 5; by list, by filter and by id."""
     visitor_id = ""

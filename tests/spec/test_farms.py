@@ -113,6 +113,7 @@ async def test_what_is_no_third_new_token_is_silent(live: Live, changed: str):
     assert "storage_renewed" not in fired(await site.visit(signals, ip))
 
 
+@pytest.mark.slow(0.2)
 async def test_equal_devices_of_which_one_came_back_are_no_storage_that_is_cleared(live: Live):
     """An office of equal laptops: an older token returned after a newer one, so that they are several."""
     site, tokens = Site(live), Site(live).tokens()
@@ -169,10 +170,12 @@ async def burst(
 
 
 @pytest.mark.parametrize(("number", "seconds"), [(18, 90 * 60), (18, 1), (30, 12 * 3600), (30, 600)])
+@pytest.mark.slow(0.2)
 async def test_what_an_office_or_a_class_brings_is_no_burst(live: Live, number: int, seconds: float):
     assert all(not weight(answer, "new_visitor_burst") for answer in await burst(Site(live), number, seconds))
 
 
+@pytest.mark.slow(0.5)
 async def test_eighty_new_visitors_in_eighty_seconds_are_a_burst_and_weigh_twice(live: Live):
     site = Site(live)
     answers = await burst(site, 80, 80)
@@ -184,12 +187,14 @@ async def test_eighty_new_visitors_in_eighty_seconds_are_a_burst_and_weigh_twice
     ]
 
 
+@pytest.mark.slow(0.4)
 async def test_a_slow_burst_weighs_once_and_beyond_twice_as_many_twice(live: Live):
     weights = [weight(answer, "new_visitor_burst") for answer in await burst(Site(live), 64, 80 * 60)]
     assert weights == [0] * 30 + [15] * 30 + [30] * 4
 
 
 @pytest.mark.parametrize("other", ["address", "class", "organization", "environment"])
+@pytest.mark.slow(0.3)
 async def test_a_burst_is_of_one_address_class_and_organization(live: Live, other: str):
     site, signals, ip = Site(live), report(90), PUBLIC_ADDRESS
     await burst(site, 40, 10)
@@ -205,12 +210,14 @@ async def test_a_burst_is_of_one_address_class_and_organization(live: Live, othe
     assert "new_visitor_burst" not in fired(await site.visit(signals, ip))
 
 
+@pytest.mark.slow(0.3)
 async def test_who_comes_back_is_no_new_visitor(live: Live):
     site = Site(live)
     await burst(site, 40, 10)
     assert "new_visitor_burst" not in fired(await site.visit(report(1)))
 
 
+@pytest.mark.slow(0.4)
 async def test_where_known_visitors_come_many_new_ones_are_usual(live: Live):
     """A carrier's address: as many known visitors as new ones."""
     site = Site(live)
@@ -222,6 +229,7 @@ async def test_where_known_visitors_come_many_new_ones_are_usual(live: Live):
     assert not any(weight(answer, "new_visitor_burst") for answer in await burst(site, 25, 25, first=40))
 
 
+@pytest.mark.slow(0.3)
 async def test_made_up_phones_of_one_address_are_a_burst(live: Live):
     app = App(live, "android")
     answers = [
@@ -335,6 +343,7 @@ async def signed_visits(site: Site, outcomes: str) -> list[dict[str, Any]]:
     [("+" * 20, True), ("-" + "+" * 18 + "-", True), ("---" + "+" * 17, False), ("+" * 19, False), ("-" * 20, False),
      ("-" * 20 + "+" * 20, True)],
 )  # fmt: skip
+@pytest.mark.slow(0.2)
 async def test_a_failed_proof_counts_where_18_of_the_last_20_were_verified(live: Live, before: str, fires: bool):
     site = Site(live)
     await signed_visits(site, before)
@@ -345,6 +354,7 @@ async def test_a_failed_proof_counts_where_18_of_the_last_20_were_verified(live:
     assert "proof_failed" not in fired(unsigned)
 
 
+@pytest.mark.slow(0.2)
 async def test_proofs_of_another_organization_say_nothing(live: Live):
     await signed_visits(Site(live), "+" * 20)
     other = Site(live, organization=live.new_organization().number)
@@ -352,6 +362,7 @@ async def test_proofs_of_another_organization_say_nothing(live: Live):
     assert "proof_failed" not in fired(failed)
 
 
+@pytest.mark.slow(0.2)
 async def test_a_report_that_is_sent_again_changes_nothing_of_its_origin(live: Live):
     site = Site(live)
     await signed_visits(site, "+" * 20)
@@ -387,6 +398,7 @@ async def release(site: Site, devices: int, single: int = 0) -> None:
 
 
 @pytest.mark.parametrize(("field", "value"), [("canvas", "d" * 32), ("audio", "124.0434752751607499")])
+@pytest.mark.slow(0.3)
 async def test_a_value_that_no_other_of_fifty_devices_has_fires(live: Live, field: str, value: str):
     site = Site(live)
     await release(site, 50)
@@ -396,6 +408,7 @@ async def test_a_value_that_no_other_of_fifty_devices_has_fires(live: Live, fiel
     assert "unseen_rendering" not in fired(await site.visit(rendering(100), "81.3.1.1"))
 
 
+@pytest.mark.slow(0.6)
 async def test_invented_values_do_not_become_known(live: Live):
     site = Site(live)
     await release(site, 50)
@@ -404,6 +417,7 @@ async def test_invented_values_do_not_become_known(live: Live):
         assert weight(answer, "unseen_rendering") == 5
 
 
+@pytest.mark.slow(0.5)
 async def test_a_program_that_invents_every_device_is_seen_in_a_young_store(live: Live):
     """What does not come back does not make a release look as if its devices varied."""
     site = Site(live)
@@ -411,6 +425,7 @@ async def test_a_program_that_invents_every_device_is_seen_in_a_young_store(live
     assert [weight(answer, "unseen_rendering") for answer in answers] == [0] * 50 + [5] * 30
 
 
+@pytest.mark.slow(0.3)
 async def test_a_device_that_comes_back_on_another_day_is_real(live: Live):
     site = Site(live)
     await release(site, 50)
@@ -422,6 +437,7 @@ async def test_a_device_that_comes_back_on_another_day_is_real(live: Live):
 
 
 @pytest.mark.parametrize("other", ["49 devices", "version", "system", "renderer", "own values", "organization"])
+@pytest.mark.slow(0.3)
 async def test_where_a_release_is_not_known_or_varies_it_is_silent(live: Live, other: str):
     site = Site(live)
     await release(site, 49 if other == "49 devices" else 52, single=2 if other == "own values" else 0)

@@ -44,6 +44,7 @@ async def whole_feed(live: Live, key: str, **query: Any) -> list[str]:
         query["after"] = body["next_cursor"]
 
 
+@pytest.mark.slow(0.2)
 async def test_the_feed_has_each_event_once_oldest_first_and_a_cursor_at_its_end(live: Live):
     made, secret = await visits(live, 7), secret_key(live)
     live.clock.now_ms += HOLD_MS
@@ -236,6 +237,7 @@ async def test_the_lists_of_the_console_have_no_feed(live: Live):
 
 
 @pytest.mark.usefixtures("engine")
+@pytest.mark.slow(0.2)
 async def test_cursors_outlive_a_restart(tmp_path: Any):
     async with live_service(tmp_path) as live:
         made, secret = await visits(live, 3), secret_key(live)

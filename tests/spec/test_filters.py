@@ -73,6 +73,7 @@ async def test_combined_filters_show_the_events_that_have_all_values(live: Live)
         assert await listed(live, secret, **{**everything, name: other}) == []
 
 
+@pytest.mark.slow(0.2)
 async def test_a_filter_shows_nothing_of_another_organization_or_environment(live: Live):
     made = await some(live)
     await some(live, "staging")
@@ -130,6 +131,7 @@ async def test_a_search_finds_the_same_however_few_keys_it_scans_per_turn(
     assert await listed(live, secret, limit=5, tag="cart", kind="human") == made[::-1]
 
 
+@pytest.mark.slow(0.2)
 async def test_a_cursor_leads_through_all_pages_whatever_arrives_meanwhile(live: Live):
     made, secret = await visits(live, 5, tag="cart"), secret_key(live)
     for query in ({}, {"tag": "cart"}, {"tag": "cart", "kind": "human"}, {"kind": "human", "level": "low"}):

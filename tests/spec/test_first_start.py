@@ -258,6 +258,7 @@ def test_the_option_json_requires_init(run: Run):
 # Regions
 
 
+@pytest.mark.slow(0.2)
 def test_a_store_of_another_region_is_rejected_at_startup_and_before_a_key_is_issued(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ):

@@ -252,6 +252,7 @@ async def test_a_forwarded_public_key_brings_its_origins(live: Live):
         assert_error(response, 401, "unauthorized")
 
 
+@pytest.mark.slow(0.2)
 async def test_a_forwarded_public_key_is_in_use(live: Live):
     """Decisions 2.3, 2.9: its `last_used_at` says so, else its owner would revoke it as unused."""
     _, proxy = live.issue("proxy", "production")

@@ -99,6 +99,7 @@ def hidden(store: Store, *tables: Table[Any]) -> Iterator[None]:
     ],
     ids=lambda value: "+".join(getattr(part, "name", part) for part in value),
 )
+@pytest.mark.slow(0.2)
 async def test_what_a_corrupt_table_hides_of_the_outbox_is_an_error(
     shop: Shop, tables: tuple[Table[Any], ...], asked: tuple[str, ...]
 ):

@@ -239,6 +239,7 @@ async def test_a_private_address_never_floods(live: Live):
     assert all(listed(live))
 
 
+@pytest.mark.slow(0.2)
 async def test_an_office_is_not_a_proxy(live: Live):
     _, secret = live.issue()
     for number in range(MANY_VISITORS * 3):

@@ -114,6 +114,7 @@ async def test_a_key_is_remembered_across_a_restart(tmp_path: Path):
         assert (await visit(live, secret, headers=KEYED)).json() == duplicate_of(first)
 
 
+@pytest.mark.slow(0.2)
 async def test_a_key_has_1_to_255_characters(live: Live):
     """Interface 7, 8: `422 idempotency_key_too_long`; decisions 3.2: an empty one is `invalid_value`."""
     _, secret = live.issue()
@@ -241,6 +242,7 @@ async def test_a_refused_request_never_takes_its_key(live: Live):
 
 
 @pytest.mark.usefixtures("engine")
+@pytest.mark.slow(0.2)
 async def test_a_request_refused_by_a_full_store_can_be_retried_with_the_same_key(tmp_path: Path):
     """Interface 7: `503 service_unavailable`; decisions 3.2: it releases the key."""
     threads = HeldThreads()

@@ -266,6 +266,7 @@ async def test_without_a_database_the_lookup_is_unavailable_with_a_reason(tmp_pa
         assert (answer["state"], answer["reason"]) == ("unavailable", "no_network_data")
 
 
+@pytest.mark.slow(0.2)
 async def test_a_visitor_is_recognized_across_environments_and_keys_of_an_organization(live: Live):
     """Decisions 3.5: `visitor_id` and `visitor_is_new` are about the organization."""
     answers: list[dict[str, Any]] = []

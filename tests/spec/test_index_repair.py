@@ -90,6 +90,7 @@ async def asked(live: Live, secret: str) -> list[list[dict[str, Any]]]:
 
 @pytest.mark.parametrize("elsewhere", [False, True])
 @pytest.mark.parametrize("what", ["small", "slots", "postings"])
+@pytest.mark.slow(0.3)
 async def test_a_corrupt_segment_is_made_again_and_lists_are_what_they_were(live: Live, what: str, elsewhere: bool):
     """Events of another environment lie between those that it had."""
     _, secret = await filled(live, elsewhere=elsewhere)
@@ -110,6 +111,7 @@ async def test_a_corrupt_segment_is_made_again_and_lists_are_what_they_were(live
 
 
 @pytest.mark.parametrize("part", [SMALL, SLOTS])
+@pytest.mark.slow(0.2)
 async def test_a_late_event_of_its_time_stays_where_it_is(live: Live, part: int):
     """It is in the tail, or at its own place of the feed, once."""
     _, secret = await filled(live)
@@ -124,6 +126,7 @@ async def test_a_late_event_of_its_time_stays_where_it_is(live: Live, part: int)
 
 
 @pytest.mark.parametrize("part", [SMALL, SLOTS])
+@pytest.mark.slow(0.2)
 async def test_an_event_that_cannot_be_read_either_is_named(live: Live, part: int):
     made, secret = await filled(live)
     damage(live, part)
@@ -137,6 +140,7 @@ async def test_an_event_that_cannot_be_read_either_is_named(live: Live, part: in
     assert await repair(live.found.store, CorruptRows()) == 1, "and is found by its values once it can be read"
 
 
+@pytest.mark.slow(0.2)
 async def test_a_segment_whose_key_is_corrupt_is_left_to_the_operator(live: Live):
     """Which events it had is not known: made of others, they would be listed twice."""
     _, secret = await filled(live)
@@ -158,6 +162,7 @@ def rename(store: Store, key: bytes, to: bytes, raw: bytes) -> None:
     store.engine.write(write)
 
 
+@pytest.mark.slow(0.2)
 async def test_what_changed_while_the_events_were_read_is_not_undone(live: Live, monkeypatch: pytest.MonkeyPatch):
     """An event that was erased meanwhile would be in the index again: the next look makes it of what there is then."""
     made, secret = await filled(live)

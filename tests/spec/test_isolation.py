@@ -48,7 +48,7 @@ ROWS_A_TABLE = 1
 DAMAGES_A_ROW = effort(1, 3)
 """Each row is damaged so often, at other places; once in a database, since what is read of a row is above the engines.
 """
-ONE_IN = effort(2, 1)
+ONE_IN = effort(4, 1)
 """Of the tables one in so many is tried at a commit."""
 ONE_IN_A_DATABASE = effort(6, 1)
 """In a database fewer: what is tried for each is above the engines."""
@@ -265,6 +265,7 @@ async def test_an_event_that_a_damaged_table_hides_is_an_error_as_long_as_a_neig
 
 
 @pytest.mark.parametrize("how", ["a failed check", "a sound row of something else"])
+@pytest.mark.slow(0.2)
 async def test_learned_rows_that_cannot_be_read_are_learned_again(how: str, tmp_path: Path):
     """An organization's statistics are worth less than its identifications."""
     known = await populate(tmp_path)

@@ -397,6 +397,7 @@ async def test_an_invalid_body_still_provides_its_platform(live: Live):
         assert_error(response, 422, "validation_error", ("more", "unknown_field", "body"))
 
 
+@pytest.mark.slow(0.2)
 async def test_a_secret_key_with_an_origin_is_refused(live: Live):
     """Interface 5, decisions 2.8. The documentation page, whose development keys are excepted, does not exist yet."""
     for environment in ("production", "staging", "development"):

@@ -50,6 +50,7 @@ def faults(live: Live) -> list[str]:
 # 14.1: updateEvent
 
 
+@pytest.mark.slow(0.2)
 async def test_a_label_and_its_reason_are_set_changed_and_removed(live: Live, keys: tuple[str, str]):
     public, secret = keys
     answer = await act(live, public)

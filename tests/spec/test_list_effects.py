@@ -170,6 +170,7 @@ async def test_a_save_and_a_preview_warn_of_rules_that_ask_no_blocked_list(
     assert "warnings" not in (await desk.admin("GET", "/rules")).json()
 
 
+@pytest.mark.slow(0.2)
 async def test_an_import_into_a_list_that_no_rule_reads_says_so(desk: Desk, tmp_path: Path):
     file = tmp_path / "in.csv"
     file.write_text("value\nuser-1\n")
@@ -180,6 +181,7 @@ async def test_an_import_into_a_list_that_no_rule_reads_says_so(desk: Desk, tmp_
         assert ran.err == f"Warning: {name} (test): No active rule reads it, so nothing is {warned}.\n"
 
 
+@pytest.mark.slow(0.2)
 async def test_the_command_line_warns_and_saves(desk: Desk, tmp_path: Path):
     file = tmp_path / "rules.json"
     for revision, (rules, warnings) in enumerate(

@@ -131,6 +131,7 @@ async def test_the_six_of_another_organization_are_others(live: Live, admin: Aut
 # 12.1: lists
 
 
+@pytest.mark.slow(0.2)
 async def test_a_list_is_made_renamed_and_deleted(live: Live, admin: Automation):
     made = (await admin("POST", "/lists", {"name": "vip", "kind": "account"})).json()
     assert made == {

@@ -364,6 +364,7 @@ async def test_a_proxy_key_takes_no_fields_of_an_sdk_key(live: Live):
             assert_invalid(await admin("POST", PROXY, {**body, **more}), next(iter(more)), "unknown_field")
 
 
+@pytest.mark.slow(0.2)
 async def test_a_key_is_found_only_by_routes_of_its_own_kind_and_organization(live: Live):
     """Interface 4.4 and 7: `404 not_found`, the same for a foreign key, one of another kind, and none at all."""
     automation, stranger = Automation(live), Automation(live, organization=live.new_organization())

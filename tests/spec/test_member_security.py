@@ -31,6 +31,7 @@ async def confirmed(live: Live) -> tuple[Browser, str, list[str]]:
     return browser, member_id, answer.json()["recovery_codes"]
 
 
+@pytest.mark.slow(0.7)
 async def test_ten_recovery_codes_come_once_and_each_counts_once_in_the_place_of_a_code(live: Live):
     _, _, codes = await confirmed(live)
     assert len(set(codes)) == 10
@@ -45,6 +46,7 @@ async def test_ten_recovery_codes_come_once_and_each_counts_once_in_the_place_of
     assert (await sign_in(live, with_password(totp=codes[3]))).status_code == 200
 
 
+@pytest.mark.slow(0.3)
 async def test_new_codes_end_former_recovery_codes_and_the_other_sessions(live: Live):
     browser, member_id, codes = await confirmed(live)
     other = Browser(live)
@@ -69,12 +71,14 @@ async def test_new_codes_end_former_recovery_codes_and_the_other_sessions(live: 
         ({"password": PASSWORD, "code": "000000"}, "password", "invalid_value"),
     ],
 )
+@pytest.mark.slow(0.2)
 async def test_who_finds_an_open_screen_sets_up_no_codes(live: Live, proof: dict[str, str], field: str, issue: str):
     browser, _, _ = await confirmed(live)
     with nothing_stored(live):
         assert_error(await browser("POST", OFFER, proof), 422, "validation_error", (field, issue, "body"))
 
 
+@pytest.mark.slow(0.2)
 async def test_a_code_proves_as_the_password_does_and_counts_once(live: Live):
     browser, member_id, _ = await confirmed(live)
     live.clock.advance(seconds=120)
@@ -84,6 +88,7 @@ async def test_a_code_proves_as_the_password_does_and_counts_once(live: Live):
     assert_error(answer, 422, "validation_error", ("code", "invalid_value", "body"))
 
 
+@pytest.mark.slow(0.4)
 async def test_a_member_changes_its_password_and_its_other_sessions_end(live: Live):
     browser, other = await came_in(live, email=ADA), Browser(live)
     assert (await sign_in(live, with_password(), other)).status_code == 200
@@ -136,6 +141,7 @@ async def test_a_session_of_a_key_and_a_member_of_the_provider_have_no_password_
         assert_error(await browser("POST", path, body), 404, "not_found")
 
 
+@pytest.mark.slow(0.2)
 async def test_another_invitation_ends_recovery_codes(live: Live):
     _, member_id, codes = await confirmed(live)
     admin = await signed_in(live)

@@ -61,6 +61,7 @@ async def with_codes(live: Live) -> tuple[Browser, str]:
     return browser, member_id
 
 
+@pytest.mark.slow(0.2)
 async def test_a_member_signs_in_by_address_and_password(live: Live):
     await came_in(live, "analyst", email=ADA)
     browser = Browser(live, https=True)
@@ -121,6 +122,7 @@ async def test_every_failure_gets_the_same_response_for_the_same_work(tmp_path: 
         assert len(answers) == 1
 
 
+@pytest.mark.slow(0.2)
 async def test_nobody_but_the_browser_gets_the_password(live: Live, capsys: pytest.CaptureFixture[str]):
     await came_in(live, email=ADA)
     await sign_in(live, with_password())
@@ -130,6 +132,7 @@ async def test_nobody_but_the_browser_gets_the_password(live: Live, capsys: pyte
     assert PASSWORD.encode() not in live.stored_bytes()
 
 
+@pytest.mark.slow(0.2)
 async def test_the_same_password_of_two_members_is_stored_otherwise(live: Live):
     for _ in range(2):
         await came_in(live)
@@ -138,6 +141,7 @@ async def test_the_same_password_of_two_members_is_stored_otherwise(live: Live):
     assert len(first.password) == 32
 
 
+@pytest.mark.slow(0.2)
 async def test_an_address_in_two_organizations_leads_to_the_one_whose_password_it_is(live: Live):
     other = live.new_organization()
     await came_in(live, email=ADA)
@@ -187,6 +191,7 @@ async def test_attempts_with_one_address_are_limited_from_wherever_they_come(liv
     assert (await other("POST", SESSION, {"token": link(live)}, x_forwarded_for="203.0.113.96")).status_code == 200
 
 
+@pytest.mark.slow(0.2)
 async def test_attempts_from_one_address_are_limited_whomever_they_name(live: Live):
     statuses = [
         (await Browser(live)("POST", SESSION, with_password(f"a{number}@shop.example"))).status_code
@@ -232,6 +237,7 @@ async def test_a_flood_of_sign_ins_waits_its_turn_and_keeps_nobody_else_waiting(
     assert sorted(set(statuses)) == [401, 503]
 
 
+@pytest.mark.slow(0.3)
 async def test_codes_are_set_up_by_a_secret_that_is_shown_once_and_stored_nowhere(live: Live):
     browser = await came_in(live, email=ADA)
     member_id = (await browser("GET", SESSION)).json()["member"]["id"]
@@ -283,6 +289,7 @@ async def test_a_code_is_good_for_its_step_and_the_two_beside_it_in_order(live: 
         assert response.status_code == status, steps
 
 
+@pytest.mark.slow(0.3)
 async def test_a_new_secret_replaces_the_former_when_it_is_confirmed(live: Live):
     browser, member_id = await with_codes(live)
     member = stored(live, member_id)
@@ -303,6 +310,7 @@ async def test_a_new_secret_replaces_the_former_when_it_is_confirmed(live: Live)
     assert (await Browser(live)("POST", SESSION, with_password(totp=code(live, member_id)))).status_code == 200
 
 
+@pytest.mark.slow(0.2)
 async def test_another_invitation_ends_the_need_of_codes(live: Live):
     _, member_id = await with_codes(live)
     admin = await signed_in(live)
@@ -328,6 +336,7 @@ async def test_no_session_and_no_invitation_comes_back_with_a_backup(live: Live)
     assert_error(await browser("GET", SESSION), 401, "unauthorized")
 
 
+@pytest.mark.slow(0.2)
 async def test_without_the_pepper_no_password_can_be_tried(live: Live):
     """What is stored does not follow from address, password and row alone."""
     from svc.features.members.sign_in.passwords import is_password, password_hash

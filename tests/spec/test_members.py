@@ -36,6 +36,7 @@ def token_of(invitation_url: str) -> str:
     return invitation_url.partition("#")[2]
 
 
+@pytest.mark.slow(0.2)
 async def test_an_invited_member_chooses_a_password_and_comes_in(live: Live):
     admin = await came_in(live, "admin")
     answer = await admin("POST", at(live), ADA)
@@ -154,6 +155,7 @@ async def test_members_of_another_organization_are_not_found(live: Live):
     assert stored(live, theirs.id, other.number) == theirs
 
 
+@pytest.mark.slow(0.2)
 async def test_another_role_holds_from_the_next_request_on(live: Live):
     admin, ada = await came_in(live, "admin"), await came_in(live, "viewer")
     member_id = (await ada("GET", SESSION)).json()["member"]["id"]
@@ -168,6 +170,7 @@ async def test_another_role_holds_from_the_next_request_on(live: Live):
 
 
 @pytest.mark.parametrize("how", ["remove", "suspend"])
+@pytest.mark.slow(0.2)
 async def test_a_member_who_goes_is_out_at_the_next_request(live: Live, how: str):
     admin, ada = await came_in(live, "admin"), await came_in(live, "developer", email="ada@shop.example")
     member_id = (await ada("GET", SESSION)).json()["member"]["id"]
@@ -200,6 +203,7 @@ async def test_an_invited_member_has_no_status_to_change(live: Live):
     )
 
 
+@pytest.mark.slow(0.2)
 async def test_no_act_of_a_member_leaves_the_organization_without_an_admin(live: Live):
     admin = await came_in(live, "admin")
     mine = (await admin("GET", SESSION)).json()["member"]["id"]
@@ -226,6 +230,7 @@ async def test_a_management_key_may_remove_the_last_admin(live: Live):
     assert_error(await admin("GET", SESSION), 401, "unauthorized")
 
 
+@pytest.mark.slow(0.2)
 async def test_two_admins_cannot_demote_each_other_at_once(live: Live):
     import trio
 
@@ -244,6 +249,7 @@ async def test_two_admins_cannot_demote_each_other_at_once(live: Live):
     assert len(admins) == 1
 
 
+@pytest.mark.slow(0.2)
 async def test_another_invitation_replaces_the_former_and_resets_how_the_member_comes_in(live: Live):
     admin, ada = await signed_in(live), await came_in(live, email="ada@shop.example")
     member_id = (await ada("GET", SESSION)).json()["member"]["id"]
@@ -260,6 +266,7 @@ async def test_another_invitation_replaces_the_former_and_resets_how_the_member_
     assert signed.status_code == 200
 
 
+@pytest.mark.slow(0.2)
 async def test_what_a_member_does_is_attributed_to_it(live: Live):
     admin = await came_in(live, "admin")
     mine = (await admin("GET", SESSION)).json()["member"]["id"]
@@ -283,6 +290,7 @@ async def test_what_a_member_does_is_attributed_to_it(live: Live):
     assert ("created_by" in key, (await admin("GET", entries)).json()["entries"]) == (False, [entry])
 
 
+@pytest.mark.slow(0.2)
 async def test_the_audit_log_names_the_member(live: Live):
     admin = await came_in(live, "admin", name="Ada")
     mine = (await admin("GET", SESSION)).json()["member"]

@@ -49,6 +49,7 @@ async def ask(live: Live, secret: str) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("engine")
+@pytest.mark.slow(0.5)
 async def test_a_running_service_loads_new_files_and_bills_only_successful_lookups(folder: Path, tmp_path: Path):
     """Decisions 3.4: `unavailable` is free; the first file ends that, without a restart."""
     settings: dict[str, Any] = {"network_directory": str(folder), "network_interval_s": 0.02}

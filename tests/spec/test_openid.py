@@ -635,6 +635,7 @@ async def test_a_suspended_member_stays_out_and_a_removed_one_is_new(scene: Scen
     assert (await browser("GET", SESSION)).json()["member"]["id"] != first
 
 
+@pytest.mark.slow(0.2)
 async def test_a_member_of_the_provider_has_no_password(scene: Scene):
     await scene.sign_in()
     for password in ("", "0" * 12):

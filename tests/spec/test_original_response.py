@@ -54,6 +54,7 @@ async def test_the_second_response_is_the_first_one_and_says_that_it_is_a_duplic
     assert {"svc-balance-micros", "ratelimit-limit", "ratelimit-remaining"} <= set(again.headers)
 
 
+@pytest.mark.slow(0.2)
 async def test_the_first_request_may_ask_for_it_too(live: Live):
     """It changes nothing there; and without an `Idempotency-Key` there is no duplicate."""
     _, secret = live.issue()

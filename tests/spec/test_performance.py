@@ -53,6 +53,7 @@ def counts(of: dict[str, Any]) -> tuple[int, ...]:
     return tuple(of[name] for name in COUNTS)
 
 
+@pytest.mark.slow(0.2)
 async def test_precision_recall_and_intervals_follow_from_the_labels(shop: Shop):
     for label in ("fraud", "fraud", "fraud", "legitimate", None):
         await shop.visit(label, headless=True)

@@ -156,6 +156,7 @@ async def test_proven_is_in_webhooks(tmp_path: Path):
             assert json.loads(post.body)["data"]["proven"] is expected
 
 
+@pytest.mark.slow(0.2)
 async def test_proven_is_a_claim_of_signed_verdicts(live: Live):
     browser = Browser(live)
     tokens = [(await browser.visit(verdict=True))["verdict"] for _ in range(2)]
@@ -208,6 +209,7 @@ async def test_a_token_from_before_there_were_keys_gets_one(live: Live):
     assert [one["proven"] for one in signed] == [False, False, False, True]
 
 
+@pytest.mark.slow(0.2)
 async def test_a_thief_does_not_own_the_token_that_he_signs_first(live: Live):
     """Decisions 18.2: with token and report, in the owner's network, before the site's SDK makes keys."""
     owner, thief = Browser(live), Browser(live, 2)

@@ -145,6 +145,7 @@ def forwarded(public: str, address: str) -> dict[str, str]:
     return {**visitor, "x-svc-visitor-user-agent": BROWSER["user-agent"]}
 
 
+@pytest.mark.slow(0.2)
 async def test_an_address_behind_a_first_party_proxy_has_the_bucket_that_it_has_directly(live: Live):
     """Decisions 2.9 and 4: one visitor takes no more by way of the proxy, and leaves the rest to the others."""
     issue = limited(live, 40)
@@ -181,6 +182,7 @@ async def test_an_address_behind_a_proxy_is_limited_in_deferred_reports_too(tmp_
         assert await supplement(proxy, {"x-svc-visitor-ip": "81.2.69.1"}) == 422
 
 
+@pytest.mark.slow(0.3)
 async def test_an_ipv6_customer_with_many_addresses_uses_at_most_half_of_the_limit(live: Live):
     """A /48 has 65,536 addresses in the sense of decisions 4; four of them would shut out everybody else."""
     _, secret = limited(live, 80)()

@@ -72,6 +72,7 @@ def restored(run: Run, root: Path, name: str, *options: str) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("pepper")
+@pytest.mark.slow(1.2)
 def test_a_backup_whose_log_is_gone_is_refused_unless_the_loss_is_accepted(run: Run, tmp_path: Path):
     copied = followed(run, tmp_path)
     whole = restored(run, tmp_path, "whole")
@@ -93,6 +94,7 @@ def test_a_backup_whose_log_is_gone_is_refused_unless_the_loss_is_accepted(run: 
 
 
 @pytest.mark.usefixtures("pepper")
+@pytest.mark.slow(0.2)
 def test_a_moment_after_the_last_copy_is_refused_and_an_idle_time_is_not(run: Run, tmp_path: Path):
     followed(run, tmp_path)
     idle_ms = now_ms()

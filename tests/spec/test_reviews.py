@@ -145,6 +145,7 @@ async def test_a_review_of_no_readable_event_is_refused(shop: Shop):
 # 14.4: list, assign, close
 
 
+@pytest.mark.slow(0.2)
 async def test_reviews_are_listed_by_state_and_assignee_in_pages(shop: Shop):
     answers = [await shop.visit("a", device) for device in range(5)]
     opened: list[dict[str, Any]] = []
@@ -208,6 +209,7 @@ async def test_an_assignee_is_a_member_of_the_organization(shop: Shop):
     assert shop.live.contents() == before
 
 
+@pytest.mark.slow(0.2)
 async def test_the_console_names_the_members_to_everybody_and_says_who_judges(shop: Shop):
     """15.1: a viewer reads; the addresses are for admins."""
     ada, bob = add_member(shop.live, "analyst", name="Ada"), add_member(shop.live, "developer", name="Bob")

@@ -96,6 +96,7 @@ async def test_a_save_changes_only_the_named_values(live: Live):
     assert platform_of(answer, "web") == expected
 
 
+@pytest.mark.slow(0.2)
 async def test_an_empty_save_stores_the_effective_values(live: Live):
     """Decisions 6.2, 6.3: from now on the scope has its own configuration, which its parent no longer changes."""
     admin = Automation(live)
@@ -107,6 +108,7 @@ async def test_an_empty_save_stores_the_effective_values(live: Live):
     assert (entry["scope"], entry["stored"], entry["revision"], entry["suspect_threshold"]) == ("key", True, 1, 70)
 
 
+@pytest.mark.slow(0.2)
 async def test_the_key_takes_precedence_over_the_organization_and_that_over_the_default(live: Live):
     """Decisions 6.2; what is saved and what is restored scores the very next identification."""
     admin = Automation(live)

@@ -112,6 +112,7 @@ async def test_a_rule_that_was_deleted_or_changed_its_mode_keeps_its_list(shop: 
     assert await listed(shop.live, shop.secret, rule=of_any, shadow="true") == [made[2], made[1], made[0]]
 
 
+@pytest.mark.slow(0.4)
 async def test_a_rule_is_combined_with_other_filters_and_followed_by_cursors(shop: Shop):
     of_a, of_any, made = await decided(shop)
     for _ in range(2):  # in the tail, and in segments
@@ -181,6 +182,7 @@ async def test_the_library_lists_by_rule(shop: Shop):
     assert [row["request_id"] for row in found["rows"]] == made[2:3]
 
 
+@pytest.mark.slow(0.2)
 async def test_a_rule_of_another_organization_lists_nothing(shop: Shop):
     """Also where both have an event that a rule with this id decided, as those of the start."""
     of_a, of_any, _ = await decided(shop)
@@ -282,6 +284,7 @@ async def left_behind(directory: Path) -> tuple[str, str, str, list[str]]:
         return live.organization.id, *made
 
 
+@pytest.mark.slow(0.6)
 def test_commands_list_and_export_by_rule(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     organization, of_a, of_any, made = trio.run(left_behind, tmp_path / "data")
     monkeypatch.setenv("SVC_DATA", str(tmp_path / "data"))

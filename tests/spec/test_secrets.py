@@ -20,7 +20,7 @@ from svc.features.tables import TABLES
 from svc.identify.events.archive import inflate
 from svc.identify.tables.events import DOCUMENTS
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, mistyped, opened, options_of, report, settings_of
-from tests.support.process import PROGRAM, Served, run, run_json
+from tests.support.process import PRELOADED, Served, run, run_json
 
 pytestmark = pytest.mark.slow(15)
 
@@ -228,7 +228,7 @@ def test_a_secret_appears_only_in_the_response_that_issued_it(tmp_path: Path, en
     tour = Tour(tmp_path / "data", tmp_path / "backup")
     unlimited = {"SVC_MANAGEMENT_RATE": "1000", "SVC_READ_RATE": "1000", "SVC_CLIENT_RATE": "1000"}
     settings = {"SVC_WEBHOOK_ALLOW_NETWORKS": "127.0.0.0/8", **unlimited, **settings_of(tour.directory)}
-    served = Served(tour.directory, program=(*PROGRAM[:2], FAULTY), **settings)
+    served = Served(tour.directory, program=(PRELOADED, FAULTY), **settings)
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{served.port}", timeout=20, verify=False) as client:
             for leg in (keys_and_webhooks, right, wrong, odd, console):

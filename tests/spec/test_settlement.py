@@ -58,6 +58,7 @@ def told(live: Live, event_type: str) -> list[dict[str, Any]]:
     return [msgspec.json.decode(event.body)["data"] for event in events if event.type == event_type]
 
 
+@pytest.mark.slow(0.2)
 async def test_a_day_is_settled_from_its_ledger(live: Live):
     """Decisions 5.4, 8.10: by price, with what was charged and the balance at its end."""
     subscribe(live, "usage.daily_settled")

@@ -58,6 +58,7 @@ async def test_others_are_not_told(live: Live):
     assert (await browser.visit())["client_token_renew"] is True
 
 
+@pytest.mark.slow(0.2)
 async def test_the_visitor_goes_along_and_goes_on_being_proven(live: Live):
     browser = await claimed(live)
     before = await browser.visit()
@@ -83,6 +84,7 @@ async def test_the_proof_before_covers_account_action_and_tag(live: Live):
 
 
 @pytest.mark.parametrize("key", [THIEVES, NEXT, BrowserKey(99)], ids=["the thief's", "the new one", "any"])
+@pytest.mark.slow(0.2)
 async def test_nobody_goes_along_by_another_key(live: Live, key: BrowserKey):
     browser = await claimed(live)
     before = await browser.visit()
@@ -108,6 +110,7 @@ def swapped(body: bytes, old: bytes, new: bytes) -> bytes:
         (b',"client_key_before":', b',"client_key_before":null,"x":'),
     ],
 )
+@pytest.mark.slow(0.2)
 async def test_a_renewal_that_was_written_anew_is_an_ordinary_report(live: Live, old: bytes, new: bytes):
     """Bad input: the request is identified, nothing of it is believed, and the owner keeps what it has."""
     browser = await claimed(live)
@@ -138,6 +141,7 @@ async def test_a_renewal_is_for_its_own_origin(live: Live):
     assert (answer["visitor_id"] == before["visitor_id"], answer["proven"]) == (False, False)
 
 
+@pytest.mark.slow(0.2)
 async def test_a_renewal_whose_response_was_lost_is_sent_again(live: Live):
     """The SDK keeps the old ones until it has a response; a captured renewal proves nothing a second time."""
     browser = await claimed(live)
@@ -151,6 +155,7 @@ async def test_a_renewal_whose_response_was_lost_is_sent_again(live: Live):
     assert "replayed" in fired(replayed)
 
 
+@pytest.mark.slow(0.2)
 async def test_a_thief_who_signed_first_is_never_above_89_and_the_owner_recovers(live: Live):
     """Rival keys (decisions 18.1, 18.2): neither proves; report and network tell who is asked to renew."""
     owner = Browser(live)

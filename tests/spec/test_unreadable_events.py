@@ -32,7 +32,7 @@ from tests.spec.test_events import get, secret_key, visits
 from tests.spec.test_supplement import send
 from tests.support.live import Live, live_service
 
-pytestmark = [pytest.mark.every_case, pytest.mark.usefixtures("engine")]
+pytestmark = pytest.mark.usefixtures("engine")
 HOUR_MS = 3_600_000
 HERE = "production"
 
@@ -101,6 +101,7 @@ async def indexed(live: Live) -> None:
 
 
 @pytest.mark.parametrize("where", ["tail", "segment"])
+@pytest.mark.slow(0.5)
 async def test_lists_and_the_feed_go_on_past_an_event_that_cannot_be_read(live: Live, where: str):
     made, secret = await visits(live, 70 if where == "segment" else 7), secret_key(live)
     live.clock.now_ms += HOLD_MS
@@ -135,6 +136,7 @@ async def test_a_late_event_that_cannot_be_read_is_in_the_feed_once(live: Live):
             assert rows[2] == unreadable(late[0])
 
 
+@pytest.mark.slow(0.7)
 async def test_a_damaged_row_of_the_index_hides_no_event_and_is_written_again(live: Live):
     made, secret = await visits(live, 70), secret_key(live)
     live.clock.now_ms += HOLD_MS
@@ -309,6 +311,7 @@ async def test_of_a_readable_event_the_damaged_reports_alone_are_taken_out(recen
     assert "deferred_signals" not in body
 
 
+@pytest.mark.slow(0.2)
 async def test_what_the_index_says_of_an_event_that_is_gone_is_taken_out(recent: Live):
     live, made = recent, await populated(recent)
     _, secret = live.issue("secret", environment=HERE)
@@ -322,6 +325,7 @@ async def test_what_the_index_says_of_an_event_that_is_gone_is_taken_out(recent:
     assert json.loads((await svc(live, "check", "--json")).out)["ok"]
 
 
+@pytest.mark.slow(0.4)
 async def test_retention_goes_on_past_events_that_cannot_be_read(live: Live):
     made = await visits(live, 70)
     live.clock.now_ms += 31 * DAY_MS

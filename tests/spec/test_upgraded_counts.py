@@ -147,6 +147,7 @@ def assert_counts_are_those_of_the_events(live: Live, counted: int | None = None
         assert list(violations(snapshot)) == []
 
 
+@pytest.mark.slow(0.2)
 async def test_counts_are_those_of_a_store_that_counted_each_event_as_it_came(live: Live, key: str):
     await populate(live, key)
     with live.found.store.read() as snapshot:
@@ -170,6 +171,7 @@ async def test_counts_are_those_of_a_store_that_counted_each_event_as_it_came(li
     assert_counts_are_those_of_the_events(live)
 
 
+@pytest.mark.slow(0.2)
 async def test_a_recount_goes_on_where_it_was_interrupted_and_new_events_count_once(live: Live, key: str):
     await populate(live, key)
     upgraded(live)
@@ -194,6 +196,7 @@ async def test_a_recount_goes_on_where_it_was_interrupted_and_new_events_count_o
     assert_counts_are_those_of_the_events(live)
 
 
+@pytest.mark.slow(0.2)
 async def test_an_event_that_gets_an_account_meanwhile_is_counted_with_it(live: Live, key: str):
     ids = await populate(live, key)
     secret = live.issue("secret", "production")[1]
@@ -214,6 +217,7 @@ async def change(live: Live, secret: str, request_id: str, **fields: Any) -> Non
 @pytest.mark.parametrize("steps", [0, 2, 9])
 @pytest.mark.parametrize("what", ["visitors", "accounts"])
 @pytest.mark.every_case
+@pytest.mark.slow(0.2)
 async def test_what_is_erased_while_counts_are_rebuilt_is_in_none(live: Live, key: str, steps: int, what: str):
     await populate(live, key)
     upgraded(live)
@@ -229,6 +233,7 @@ async def test_what_is_erased_while_counts_are_rebuilt_is_in_none(live: Live, ke
     assert_counts_are_those_of_the_events(live, 2 if what == "visitors" else None)
 
 
+@pytest.mark.slow(0.2)
 async def test_answers_say_since_when_events_are_counted_until_all_are(live: Live, key: str):
     ids = await populate(live, key)
     secret = live.issue("secret", "production")[1]
@@ -258,6 +263,7 @@ async def read(live: Live, secret: str, path: str) -> dict[str, Any]:
     return response.json()
 
 
+@pytest.mark.slow(0.2)
 async def test_an_event_that_cannot_be_read_is_left_out(live: Live, key: str):
     ids = await populate(live, key)
     upgraded(live)
@@ -286,6 +292,7 @@ def pending_of(live: Live) -> recount.Pending:
     return found
 
 
+@pytest.mark.slow(0.2)
 async def test_a_store_without_old_events_has_nothing_to_count(live: Live, key: str):
     await populate(live, key)
     with live.found.store.read() as snapshot:

@@ -149,6 +149,7 @@ async def test_an_identification_is_explained_to_the_browser_that_made_it(trying
     assert [row["request_id"] for row in explained["visits"]] == [answer["request_id"], first["request_id"]]
 
 
+@pytest.mark.slow(0.2)
 async def test_at_most_two_dozen_visits_are_shown(trying: Trying):
     for _ in range(MAX_VISITS + 1):
         answer, asked = await trying.visited()

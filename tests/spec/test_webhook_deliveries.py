@@ -387,6 +387,7 @@ async def page(hooks: Subscriber, query: str) -> tuple[list[str], str | None]:
     return [one["id"] for one in response["deliveries"]], response.get("next_cursor")
 
 
+@pytest.mark.slow(0.2)
 async def test_pages_are_consecutive_while_new_attempts_arrive(hooks: Subscriber):
     """Interface 4.4: `next_cursor` is left out on the last page, also when that is full."""
     await hooks.create()
@@ -434,6 +435,7 @@ async def test_attempts_are_filtered_by_environment(hooks: Subscriber):
 
 
 @pytest.mark.parametrize(("at_once", "a_page"), [(64, 10_000), (2, 4)])
+@pytest.mark.slow(0.3)
 async def test_attempts_are_filtered_by_endpoint(
     hooks: Subscriber, monkeypatch: pytest.MonkeyPatch, at_once: int, a_page: int
 ):

@@ -116,6 +116,7 @@ def test_a_record_is_what_its_events_say_whatever_moves_away(seed: int):
     assert kept == []
 
 
+@pytest.mark.slow(0.5)
 async def test_an_upgrade_makes_records_and_counts_sign_ups_of_what_is_there(tmp_path: Path):
     async with live_service(tmp_path) as live:
         await populate(live)

@@ -72,7 +72,8 @@ def changed(before: dict[str, list[Any]], after: dict[str, list[Any]]) -> int:
     return count
 
 
-@pytest.mark.slow
+@pytest.mark.slow(3)
+@pytest.mark.one_case
 @pytest.mark.parametrize("endpoints", [0, 10])
 @pytest.mark.parametrize("subject", ["account", "visitor"])
 def test_the_erasure_of_somebody_with_many_reviews_takes_steps(tmp_path: Path, subject: Subject, endpoints: int):

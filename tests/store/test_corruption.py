@@ -143,6 +143,7 @@ def test_the_startup_check_verifies_every_page_number_if_no_value_is_large(tmp_p
         assert refusal(corrupted.path, CheckDepth.BRANCHES), place
 
 
+@pytest.mark.slow(0.2)
 def test_a_page_in_use_that_is_listed_as_free_is_detected_before_it_is_overwritten(intact: Path, tmp_path: Path):
     corrupted = CorruptedFile(intact, tmp_path)
     listed = [
@@ -155,6 +156,7 @@ def test_a_page_in_use_that_is_listed_as_free_is_detected_before_it_is_overwritt
         assert refusal(corrupted.path), place
 
 
+@pytest.mark.slow(0.2)
 def test_a_bit_flip_in_a_commit_number_never_restores_the_previous_commit(tmp_path: Path):
     store = opened(tmp_path / "store")
     for number in range(9):

@@ -48,6 +48,7 @@ def test_the_counters_of_a_window_are_those_of_the_hours_that_it_touches(tmp_pat
                     assert ask(EPOCH_MS + first, EPOCH_MS + beyond) == wanted
 
 
+@pytest.mark.slow(0.2)
 def test_deletions_are_subtracted_and_the_last_one_removes_the_row(tmp_path: Path):
     chance = random.Random(32)
     made = [(1, uuid(number), event(chance, EPOCH_MS + number, environment="staging")) for number in range(40)]

@@ -63,6 +63,7 @@ def test_the_bytes_of_a_batch_are_pinned():
     st.integers(0, 2**64 - 1),
     st.data(),
 )
+@pytest.mark.slow(0.2)
 def test_a_batch_is_read_as_written_and_a_bit_flip_is_detected(changes: Changes, at_ms: int, data: st.DataObject):
     packed = bytearray(pack_batch(Batch(at_ms, changes)))
     assert unpack_batch(bytes(packed)) == Batch(at_ms, changes)
@@ -122,6 +123,7 @@ def test_a_job_that_raises_and_an_empty_commit_leave_no_trace(tmp_path: Path):
         max_size=6,
     )
 )
+@pytest.mark.slow(0.2)
 def test_applying_the_batches_to_an_older_state_gives_the_current_store(
     tmp_path_factory: pytest.TempPathFactory, commits: list[list[tuple[str, int, bytes]]]
 ):

@@ -10,6 +10,7 @@ import random
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ from tests.support.effort import effort
 
 STREAMS = Path(__file__).parents[2] / ".." / "shared" / "data" / "linkage"
 DAY_S = 86_400
+VISITS = effort(5_000, 1_000_000)
 AT_ONCE = 2000
 """Events of one transaction."""
 
@@ -163,7 +165,10 @@ def test_velocity_is_exact_on_a_stream_of_bursts_and_silence(tmp_path: Path):
 @pytest.mark.slow(10)
 @pytest.mark.skipif(not STREAMS.exists(), reason="the shared data is not there")
 @pytest.mark.parametrize("name", ["small", "every-7-days"][: effort(1, 2)])
-def test_velocity_is_exact_on_a_whole_stream(name: str, tmp_path: Path):
-    compared, wrong = differing(tmp_path, of_stream(name))
+def test_velocity_is_exact_on_a_stream(name: str, tmp_path: Path):
+    """`make test` takes its beginning, which is longer than the longest window."""
+    seen = list(islice(of_stream(name), VISITS))
+    assert seen[-1].at_s - seen[0].at_s > max(WINDOWS.values())
+    compared, wrong = differing(tmp_path, seen)
     assert wrong == []
-    assert compared > 40_000
+    assert compared > 2.5 * len(seen)

@@ -3,8 +3,10 @@
     with Preloaded(["serve", "--data", directory], stderr=subprocess.PIPE) as process: ...
 
 The process is as one that was started by itself: a child of this one with arguments, environment, folder and standard
-streams of its own, which ends as the interpreter ends. What is under test before `svc.cli.main` is called, or needs
-other descriptors, is started from `tests.support.process.PROGRAM` itself.
+streams of its own, which ends as the interpreter ends: only its memory is not taken apart, which would copy all of it,
+and take ten times as long as a command. `code` takes the place of a call of `svc.cli.main`, to change
+modules before: they are loaded, so one that has copied a name at its import keeps what it has. What is under test
+before that, or needs other descriptors, is started from `tests.support.process.PROGRAM` itself.
 """
 
 from __future__ import annotations
@@ -31,14 +33,16 @@ from typing import Any
 STREAMS = ("stdin", "stdout", "stderr")
 LONGEST = 1 << 17
 """Bytes of arguments and environment."""
-_CODE = "from tests.support.preloaded import born; born(); import svc.cli; svc.cli.main()"
+MAIN = "import svc.cli; svc.cli.main()"
+_CODE = "from tests.support.preloaded import run; run()"
 _PR_SET_CHILD_SUBREAPER = 36
 
 
 class Preloaded(subprocess.Popen[str]):
     """`svc` with these arguments. The rest is as of `subprocess.Popen`, without what concerns the start itself."""
 
-    def __init__(self, arguments: Sequence[object], **how: Any) -> None:
+    def __init__(self, arguments: Sequence[object], *, code: str = MAIN, **how: Any) -> None:
+        self._code = code
         super().__init__(["svc", *map(str, arguments)], text=True, **how)
 
     def _execute_child(self, *how: Any) -> None:
@@ -48,7 +52,7 @@ class Preloaded(subprocess.Popen[str]):
         ends = [given[name] for name in ("p2cread", "c2pwrite", "errwrite")]
         streams = [own if end == -1 else end for own, end in enumerate(ends)]
         environment = dict(os.environ if given["env"] is None else given["env"])
-        self.pid = _parent().bear(given["args"], environment, str(given["cwd"] or Path.cwd()), streams)
+        self.pid = _parent().bear(self._code, given["args"], environment, str(given["cwd"] or Path.cwd()), streams)
         self._child_created = True
         names = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
         self._close_pipe_fds(*(given[name] for name in names))
@@ -66,9 +70,11 @@ class _Parent:
         # A child of its child, whose parent has ended, becomes a child of this process.
         assert ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
 
-    def bear(self, arguments: Sequence[str], environment: dict[str, str], folder: str, streams: Sequence[int]) -> int:
+    def bear(
+        self, code: str, arguments: Sequence[str], environment: dict[str, str], folder: str, streams: Sequence[int]
+    ) -> int:
         """The process id of a new one."""
-        message = json.dumps([list(arguments), environment, folder]).encode()
+        message = json.dumps([code, list(arguments), environment, folder]).encode()
         assert len(message) <= LONGEST
         with self._lock:
             socket.send_fds(self._socket, [message], streams)
@@ -86,8 +92,28 @@ def _parent() -> _Parent:
     return parent
 
 
-def born() -> None:
-    """Load the program, and return in each process that is to run it."""
+def run() -> None:
+    """Load the program, and run it in each process that is to be it."""
+    code = _born()
+    status: object = 0
+    try:
+        exec(code, {"__name__": "__main__"})
+    except SystemExit as ended:
+        status = ended.code or 0
+    if not isinstance(status, int):
+        sys.exit(status)  # pyright: ignore[reportArgumentType]  a message, which the interpreter writes
+    threading._shutdown()  # pyright: ignore[reportAttributeAccessIssue]  waits for threads
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        sys.exit(status)  # the interpreter says what is wrong with the stream
+    os._exit(status & 0xFF)
+
+
+def _born() -> str:
+    """Load the program, and return in each process that is to run it, with its code."""
     control = socket.socket(fileno=os.dup(0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the tests
     _load()
@@ -98,9 +124,9 @@ def born() -> None:
         told, tell = os.pipe()
         child = os.fork()
         if not child:
-            _become(message, streams, tell)
+            code = _become(message, streams, tell)
             os.closerange(3, 1 + max(control.detach(), told, tell, *streams))
-            return
+            return code
         os.waitpid(child, 0)
         control.send(os.read(told, 64))
         for descriptor in (told, tell, *streams):
@@ -110,22 +136,27 @@ def born() -> None:
 def _load() -> None:
     for unused in ("rich", "yaml"):  # as `main` does
         sys.modules.setdefault(unused, None)  # pyright: ignore[reportArgumentType]
+    import iporigin
+
     import svc.cli
     import svc.cli.serve.node
     import svc.cli.serve.processes
+    from svc.identify.useragent.agent import load_patterns
 
     for location in svc.cli.COMMANDS.values():
         importlib.import_module(location.full_name)
+    load_patterns()  # as each `serve` does, in half of the CPU of its start
+    iporigin.dataset_info()
     gc.collect()
     gc.freeze()
 
 
-def _become(message: bytes, streams: Sequence[int], tell: int) -> None:
-    """The process that was asked for; the one between it and its parent ends."""
+def _become(message: bytes, streams: Sequence[int], tell: int) -> str:
+    """Become the process that was asked for, and return its code; the one between it and its parent ends."""
     if child := os.fork():
         os.write(tell, str(child).encode())
         os._exit(0)
-    arguments, environment, folder = json.loads(message)
+    code, arguments, environment, folder = json.loads(message)
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -136,6 +167,7 @@ def _become(message: bytes, streams: Sequence[int], tell: int) -> None:
     sys.argv = arguments
     for number, name in enumerate(STREAMS):
         _open_stream(number, name)
+    return code
 
 
 def _open_stream(number: int, name: str) -> None:

@@ -14,9 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from tests.support.preloaded import Preloaded
+from tests.support.preloaded import MAIN, Preloaded
 
-PROGRAM = [sys.executable, "-c", "import svc.cli; svc.cli.main()"]
+PROGRAM = [sys.executable, "-c", MAIN]
+PRELOADED = "preloaded"
+"""In the place of the interpreter: the code behind it runs where `svc` is loaded, and changes modules before `main`."""
 ENVIRONMENT = {
     **os.environ,
     "SVC_TRUSTED_PROXIES": "127.0.0.1/32",
@@ -29,8 +31,13 @@ def start(*arguments: object, program: Sequence[str] = PROGRAM, **how: Any) -> s
     """Start the program, forked from one that has loaded it: unless it is another one, or the loader has to load more.
     `how` is as of `Popen`.
     """
-    if program == PROGRAM and "LD_PRELOAD" not in (how.get("env") or os.environ):
-        return Preloaded(arguments, **how)
+    if "LD_PRELOAD" not in (how.get("env") or os.environ):
+        if program == PROGRAM:
+            return Preloaded(arguments, **how)
+        if program[0] == PRELOADED:
+            return Preloaded(arguments, code=program[1], **how)
+    if program[0] == PRELOADED:
+        program = [*PROGRAM[:2], program[1]]
     return subprocess.Popen([*program, *map(str, arguments)], text=True, **how)
 
 

@@ -23,8 +23,11 @@ _OF_THE_SERVICE = (
 )  # fmt: skip
 INPUTS: dict[str, tuple[str, ...]] = {
     "tests/web": ("web/**/*", "tests/web/**/*", "tools/web.py", "docs/openapi.json", *_OF_THE_SERVICE),
-    "tests/clients": ("clients/**/*", "examples/**/*", "tests/clients/**/*", "docs/openapi.json", *_OF_THE_SERVICE),
-}
+    "tests/clients": (
+        "clients/**/*", "examples/**/*", "tests/clients/**/*", "docs/openapi.json", "web/*/package.json",
+        "web/*/LICENSE", "LICENSE", "tools/*.py", *_OF_THE_SERVICE,
+    ),
+}  # fmt: skip
 """Folder -> patterns of the files that its tests depend on. The tests of the contract check what a route returns."""
 OUTPUTS = ("__pycache__", "node_modules", "dist", "target", "build", ".gradle", ".build", "web_static")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,10 +14,10 @@ from psycopg import pq
 from tests.crash.test_failing_disk import identify, until_ready_is
 from tests.support.acknowledged import shop
 from tests.support.postgresql import Cluster
-from tests.support.process import Served, run
+from tests.support.process import PRELOADED, Served, run
 
 SETTINGS = "w.FAILING_S = 1.0; w.SUSPECT_S = 0.5"
-QUICK = [sys.executable, "-c", f"import svc.kernel.store.write_health as w, svc.cli; {SETTINGS}; svc.cli.main()"]
+QUICK = [PRELOADED, f"import svc.kernel.store.write_health as w, svc.cli; {SETTINGS}; svc.cli.main()"]
 """The program, in which writes that were tried for a second fail: nobody waits for ten."""
 ROLE = "writes_what_it_may"
 

@@ -215,7 +215,7 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
 
 
 def _verifiable(agent: Agent, ranges: Ranges | None) -> Agent:
-    """Without an operator whose addresses nobody here knows: a genuine crawler of his would count as spoofed."""
+    """Drop a crawler's operator if no addresses of it are known here: a genuine crawler would count as spoofed."""
     if agent.operator is None or ranges is None or ranges.publishes(agent.operator):
         return agent
     return msgspec.structs.replace(agent, operator=None)

@@ -203,7 +203,7 @@ def _head(raw: bytes, end: int) -> AuthenticatorData:
 
 
 def _point(key: Any) -> bytes | None:
-    """The uncompressed form of a COSE key."""
+    """Return a COSE key in the uncompressed form; `None` unless it is on P-256."""
     if type(key) is not dict:
         return None
     fields = cast("dict[Any, Any]", key)

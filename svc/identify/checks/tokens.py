@@ -38,7 +38,7 @@ def token_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def _kept(visitor: Visitor) -> Iterator[str]:
-    """What the record alone says."""
+    """Yield the faults that the visitor's record shows without any other row."""
     if len(visitor.tokens) > TOKENS:
         yield f"{len(visitor.tokens)} tokens, of which {TOKENS} are kept"
     if any(count > 1 for count in Counter(token.hash for token in visitor.tokens).values()):
@@ -53,8 +53,8 @@ def _kept(visitor: Visitor) -> Iterator[str]:
 
 
 def _is_proven_of(other: Visitor | None, visitor: Visitor, token: Token) -> bool:
-    """Whether both have the token as one that proves who they are. Beside a device id a token counts for less, and so
-    does one that an earlier version kept.
+    """Return whether both visitors have the token as proof of who they are. A token proves less beside a device id, or
+    if an earlier version stored it.
     """
     theirs = None if other is None or other.device or visitor.device else other.token(token.hash)
     return theirs is not None and all(one.probation == 0 and one.origin != UNKNOWN_ORIGIN for one in (theirs, token))

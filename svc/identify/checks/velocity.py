@@ -57,8 +57,8 @@ def _uncounted(row: VelocityRow, at_s: int, others: dict[str, int | None]) -> It
 
 
 def _is_kept(times: tuple[int, ...], at_s: int) -> bool:
-    """Whether a list with entries of these times has one of this time, if it counted it. A full list has cut older ones
-    off, and where it is not full, an erasure or another account may have taken entries away since.
+    """Return whether a list with entries of these times must have one of this time, if it was ever added. A full list
+    has dropped older entries, and from one that is not full an erasure or another account may have taken entries.
     """
     return 0 < len(times) < MOST and at_s > times[0]
 

@@ -78,7 +78,7 @@ def _names_any(renderer: str, names: tuple[str, ...]) -> bool:
 
 
 def _may_draw_such_points(renderer: str) -> bool:
-    """Software does, whatever its name, and so do Qualcomm's drivers."""
+    """Return whether the renderer may have this point size: software under any name, and Qualcomm's drivers."""
     return is_software_renderer(renderer) or "adreno" in renderer or "qualcomm" in renderer
 
 
@@ -97,7 +97,7 @@ def _is_foreign(renderer: str, claimed: Claimed) -> bool:
 
 
 def _is_stealth_default(claims: Claims, claimed: Claimed) -> bool:
-    """The renderer that the stealth plugin of Puppeteer puts in by default: that of an old Mac before ANGLE.
+    """Return whether the renderer is the default of Puppeteer's stealth plugin: that of an old Mac before ANGLE.
 
     Chromium draws through ANGLE on Windows and macOS, and says so, since long before version 100.
     """

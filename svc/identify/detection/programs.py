@@ -67,7 +67,7 @@ def comes_from_operator(agent: Agent, network: Network) -> bool:
 
 
 def _is_spoofed(agent: Agent, network: Network) -> bool:
-    """Only where it could be looked up; but nobody publishes a private address."""
+    """Return whether a crawler is known to come from another address than its operator's; nobody's is private."""
     if agent.operator is None or comes_from_operator(agent, network):
         return False
     return network.state == "enriched" or network.reason == "private_address"
@@ -87,7 +87,7 @@ _LOOKED_AT = 256
 
 
 def _is_an_apps_own(facts: RequestFacts, agent: Agent, platform: Platform) -> bool:
-    """Whether an app sends this user agent by itself: that of its HTTP library, or a bare name, which is its own."""
+    """Return whether apps send this user agent by default: that of an HTTP library, or a bare name of their own."""
     if platform == "web" or facts.user_agent is None:
         return False
     return agent.is_bare_name or _APP_LIBRARIES.search(facts.user_agent[:_LOOKED_AT]) is not None

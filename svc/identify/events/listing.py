@@ -244,7 +244,7 @@ def _continued(asked: Asked, filters: Filters, oldest_ms: int, scope: CursorScop
 
 
 def _scope_digest(asked: Asked, filters: Filters, environment: Environment) -> bytes:
-    """What a cursor is bound to beside the organization: the environment, the filters and the window as they were
+    """Digest what a cursor is bound to beside the organization: the environment, and filters and window as they were
     sent.
     """
     bound = (ENVIRONMENTS.index(environment), filters, asked.start, asked.end)

@@ -191,7 +191,7 @@ def address_id(ip: str) -> int:
 
 
 def _replay_key(report: Report, signals_json: bytes, at_ms: int) -> ReplayKey | None:
-    """Equal reports have equal nonces, so that one key is enough."""
+    """Return the key of the nonce, which equal reports share; without a nonce, that of the signals."""
     collected = report.collected_at_ms
     stale = collected is not None and at_ms - collected > STALE_REPORT_MS
     if report.nonce is not None:
@@ -223,7 +223,7 @@ def visited(before: VisitorHistory, seen: HistoryEvidence) -> VisitorHistory:
 def _latest(
     entries: tuple[tuple[_Key, int], ...], now_s: int, window_s: int, most: int
 ) -> tuple[tuple[_Key, int], ...]:
-    """The first entry of each key, of those within the window: one entry a key, newest first, at most the limit."""
+    """Keep the first entry of each key within the window, in the order given (newest first), `most` at most."""
     kept: dict[_Key, int] = {}
     for key, at_s in entries:
         if abs(now_s - at_s) < window_s:

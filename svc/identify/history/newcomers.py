@@ -94,7 +94,7 @@ def arrived(row: VelocityRow, arrival: Arrival, at_s: int) -> VelocityRow:
 
 
 def _returned_after_another(newcomers: Seen, arrival: Arrival) -> bool:
-    """Whether a known token came with the report of a token that joined here after it: these are two devices."""
+    """Return whether a known token came with the report of a token that joined here after it: these are two devices."""
     for entry in reversed(newcomers.ids):
         if entry >> _REPORT_AT == arrival.several >> _REPORT_AT and entry & _NEW_TOKEN:
             return _low(entry >> _TOKEN_AT, _TOKEN_BITS) != arrival.token_bits
@@ -146,7 +146,7 @@ def new_visitor_burst(row: VelocityRow, arrival: Arrival, at_s: int, new_for_eac
 
 
 def _excess(row: VelocityRow, arrival: Arrival, at_s: int, new_for_each_known: float, burst: tuple[int, int]) -> float:
-    """How many times the usual number of new visitors of the class came in the window of a burst."""
+    """Return by which factor new visitors of the class exceed their usual number in the window of a burst."""
     window_s, usual = burst
     visitors, newcomers = row.others[0], row.others[2]
     since_s = at_s - window_s

@@ -37,7 +37,7 @@ class VisitorNumbers:
     """
 
     def __init__(self, at_once: int = 1, most: int = MAX_HELD) -> None:
-        """`at_once` numbers are taken together: 1 for a worker that is alone, which then never has one in hand."""
+        """Take `at_once` numbers together: 1 for a worker that is alone, which then never holds an unused one."""
         self._at_once = at_once
         self._most = most
         self._held: OrderedDict[int, deque[int]] = OrderedDict()

@@ -100,7 +100,7 @@ async def repair(store: Store, corrupt: CorruptRows) -> int:
 
 
 async def _read(store: Store, read: Callable[[Snapshot], T]) -> T:
-    """What was read, after a rest."""
+    """Run a query, then pause in proportion to the time that it took."""
     began = trio.current_time()
     found = await store.query(read)
     await trio.sleep(REST * (trio.current_time() - began))

@@ -92,7 +92,7 @@ async def _within(url: str, tls: ssl.SSLContext, most_bytes: int, limit_s: float
 
 
 async def _get(url: str, tls: ssl.SSLContext, most_bytes: int) -> Fetched | str:
-    """The file, or where the response redirects to."""
+    """Return the file, or the URL to which the response redirects."""
     headers = [("User-Agent", f"svc/{svc.__version__}"), ("Accept-Encoding", "identity")]
     limits = dict.fromkeys(("connect", "read", "write", "pool"), IDLE_LIMIT_S)
     async with (
@@ -128,7 +128,7 @@ def _pool(url: str, tls: ssl.SSLContext) -> httpcore.AsyncConnectionPool:
 
 
 def _cause(error: BaseException) -> str:
-    """What the deepest error says that says something: httpcore's own are often empty."""
+    """Return the text of the deepest error that has one: httpcore's own are often empty."""
     said = type(error).__name__
     found: BaseException | None = error
     while found is not None:

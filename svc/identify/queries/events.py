@@ -61,8 +61,8 @@ def put_event(transaction: Transaction, number: int, request_id: UUID, event: Ev
 
 
 def _placed(transaction: Transaction, number: int, event: Event) -> Event:
-    """A new event with its place in the feed (`features/feed/queries.py`). The job depends on that place, and not on
-    how far the feed is closed.
+    """Give a new event its place in the feed (`features/feed/queries.py`). The job depends on that place only, and not
+    on the time up to which the feed is closed.
     """
     arrival_ms = event.occurred_at_ms
 
@@ -146,7 +146,7 @@ def positions(
 
 
 def _refuse_counted(snapshot: Snapshot, number: int, environment: Environment, listing: Listing) -> None:
-    """For a window without events. Raises `CorruptionError` where the counters of one of its whole hours have some."""
+    """Raise `CorruptionError` if a window without events has a whole hour in which the counters have some."""
     for hour_ms, _ in hours(snapshot, number, environment, listing.from_ms, listing.to_ms):
         if listing.from_ms <= hour_ms <= listing.to_ms - HOUR_MS:
             raise CorruptionError(f"the index of organization {number} has no event of an hour that counts some")

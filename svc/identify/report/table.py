@@ -113,7 +113,7 @@ class FieldTable:
 
 
 class _Code:
-    """The source of a function that reads a report. Of a table, it holds the keys; the rest it refers to by number."""
+    """Source of a function that reads a report. It spells out a table's keys, and refers to all else by number."""
 
     def __init__(self, absent: frozenset[str]) -> None:
         self._known: dict[str, Any] = {"absent": absent, "no_members": {}}
@@ -140,7 +140,7 @@ class _Code:
         ]
 
     def _object(self, names: tuple[str, ...]) -> str:
-        """The variable with the object at this path, an empty one where there is none."""
+        """Return the variable that holds the object at this path, or an empty one if there is none."""
         if names not in self._objects:
             holder = self._object(names[:-1])
             self._objects[names] = found = f"object{len(self._objects)}"

@@ -50,8 +50,8 @@ _RESOLUTION = re.compile(r"(\d{1,6})x(\d{1,6})", re.ASCII)
 
 
 def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
-    """The components that did not fail. Where the tree is no other object, all else in it is a component of the page's
-    making.
+    """Return the components that did not fail. In an object of its own, unknown members are components that the page
+    added.
     """
     tree = tree_of(signals)
     if tree is None:
@@ -83,7 +83,7 @@ def tree_of(signals: Signals) -> Signals | None:
 
 
 def _marked(tree: Signals) -> int:
-    """The number of components that bear their marks."""
+    """Count the components that have their marks and did not fail."""
     found = 0
     for name, marks in MARKS.items() if tree else ():
         if name in tree:

@@ -21,7 +21,7 @@ from svc.identify.data import read_tables
 
 
 class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`systems.toml`."""
+    """The content of `systems.toml`."""
 
     first: tuple[tuple[str, str], ...]
     last: tuple[tuple[str, str], ...]

@@ -31,7 +31,7 @@ def account_signals(
 
 
 def _of_many_accounts(velocity: Velocity, thresholds: AccountThresholds) -> Iterator[Observation]:
-    """What the accounts of the visitor and of the address show, whether or not the event names one."""
+    """Yield what the accounts of the visitor and of the address show, whether or not the event names one."""
     accounts, at_address = velocity.visitor.others[0], velocity.address.others[1]
     if accounts[2] >= thresholds.multi_account:
         yield Observation("multi_account", "high", ("many_accounts_of_visitor",))

@@ -136,7 +136,7 @@ def _written(name: str, value: Any) -> Any:
 
 
 def _origin(url: str) -> str:
-    """To whom an address leads. Path and query are left out: for many receivers they are what lets one in."""
+    """Return the origin of a URL, without path and query, which often are the secret that gives access."""
     scheme, _, rest = url.partition("://")
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
     origin = f"{scheme}://{authority.rpartition('@')[2]}"[:LONGEST_TEXT]

@@ -242,7 +242,7 @@ class OpenEngine(Protocol):
     """
 
     def __call__(self, directory: Path, /, *, map_bytes: int, durable: bool, check_row: CheckRow) -> Engine:
-        """Raises `EngineError` and `codec.CorruptionError`."""
+        """Open the engine. Raises `EngineError` and `codec.CorruptionError`."""
         ...
 
 

@@ -169,7 +169,7 @@ def _outcome(call: Callable[[], V]) -> V | Exception:
 
 
 def _finish(result: T | Late[T] | Exception, changes: Changes, state: Overlay) -> T | Exception:
-    """The outcome of a job. Its changes become part of the state, unless it failed."""
+    """Return the outcome of a job. Its changes become part of the state, unless it failed."""
     if isinstance(result, Late):
         late = cast("Late[T]", result)
         outcome = _outcome(lambda: late.finish(Snapshot(Overlay(state, changes))))
@@ -181,8 +181,8 @@ def _finish(result: T | Late[T] | Exception, changes: Changes, state: Overlay) -
 
 
 def _changes_now(recording: Recording, state: Reader, changed: Collection[RowKey] | None = None) -> Changes | None:
-    """The changes of a job that would have read the same in this state, of which only the rows `changed` are others if
-    that is given; `None` where it has to run again.
+    """Return the changes of a job if it would read the same in this state; `None` if it has to run again. If `changed`
+    is given, only these rows differ from what it may have read.
     """
     try:
         holds = recording.holds_over(state) if changed is None else recording.holds_but_for(changed, state)

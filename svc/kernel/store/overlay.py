@@ -123,7 +123,7 @@ class _Asked(NamedTuple):
 
 
 class _Range(NamedTuple):
-    """The rows of the state below that a range gave out, as far as it was read."""
+    """Rows of the state below that a range gave out, as far as it was read."""
 
     asked: KeyRange
     rows: list[tuple[bytes, bytes]]
@@ -270,7 +270,7 @@ def _is_same(found: _Range, state: Reader) -> bool:
 def _merged(
     below: Iterator[tuple[bytes, bytes]], own: list[tuple[bytes, Raw]], *, reverse: bool, keys_only: bool
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Rows of both in the order of their keys; where both have a key, only what `own` has."""
+    """Merge the rows in the order of their keys. If both have a key, that of `own` counts."""
     waiting = next(below, None)
     for key, raw in own:
         while waiting is not None and (waiting[0] > key if reverse else waiting[0] < key):

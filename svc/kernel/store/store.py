@@ -104,7 +104,7 @@ class Store(ABC):
         now_ms: Callable[[], int],
         elapsed_s: Callable[[], float] = elapsed_s,
     ) -> None:
-        """`engine` has the tables of this version open."""
+        """Use an `engine` whose tables are open."""
         self.elapsed_s = elapsed_s
         self.commit_since_s: float | None = None
         """Since when a commit is under way, on the monotonic clock; `None` while none is."""
@@ -167,7 +167,7 @@ class Store(ABC):
 
     @abstractmethod
     async def _rehearse(self) -> None:
-        """Do it; the attempt begins when it is its turn."""
+        """Rehearse a write. The attempt begins when it is its turn."""
 
     @abstractmethod
     def statistics(self) -> StoreStatistics:
@@ -294,7 +294,7 @@ class Store(ABC):
         return self.engine.write(lambda writer: job(Transaction(writer)), may_use_reserve=True)
 
     def _drop_log(self) -> None:
-        """Identifications come before their backup: give up the operation log, whose pages the next commit can use."""
+        """Give up the operation log, whose pages the next commit can use: identifications come before their backup."""
         if self.is_recorded():
             with suppress(StoreFullError):
                 self.change_log(partial(operations.drop, now_ms=self._now_ms(), because="the store was full"))

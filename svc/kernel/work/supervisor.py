@@ -81,7 +81,7 @@ def is_unavailable(error: BaseException) -> bool:
 
 
 def _first(error: BaseException) -> BaseException:
-    """Of a group, in which a nursery raises what its tasks do, the first: its own text says nothing."""
+    """Return the first error of a group, as a nursery raises it: the group's own text says nothing."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     return error

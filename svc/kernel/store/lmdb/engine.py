@@ -61,7 +61,7 @@ class ReaderSlot(NamedTuple):
 
 
 def _believe(table: str, key: bytes, value: bytes) -> None:
-    """For rows without a checksum."""
+    """Accept a row of a table without checksums."""
 
 
 class LmdbEngine:

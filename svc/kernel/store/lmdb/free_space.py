@@ -44,7 +44,7 @@ class FreeSpace:
     """What the map and the disk still allow one open environment to write."""
 
     def __init__(self, environment: lmdb.Environment, tables: Collection[Any]) -> None:
-        """`tables` are the handles of all of them; they may still be opened."""
+        """Take the handles of all tables; they may be opened later."""
         self._environment = environment
         self._tables = tables
 
@@ -68,7 +68,7 @@ class FreeSpace:
         return DISK_FULL if disk.f_bavail * disk.f_frsize < in_map else MAP_FULL
 
     def _left(self, file: _File, transaction: Any) -> int:
-        """Bytes, at most twice the reserve."""
+        """Return the free bytes, at most twice the reserve."""
         if file.may_grow >= 2 * file.reserve:
             return 2 * file.reserve  # what this transaction takes is no more than the other half
         return file.may_grow + file.size - file.page_bytes * pages_in_use(self._environment, transaction, self._tables)

@@ -22,7 +22,7 @@ _CORRUPT_PAGE = (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.BadTxnError)
 
 
 class _Ended:
-    """In the place of a transaction that has ended; may be ended again."""
+    """Placeholder for a transaction that has ended; may be ended again."""
 
     def abort(self) -> None:
         """Do nothing."""
@@ -112,9 +112,9 @@ class LmdbReader:
             raise _read_failure(error) from error
 
     def _check_bound(self, asked: KeyRange, key: bytes, value: bytes) -> None:
-        """A row that bounds a range. Raises `CorruptionError` where it lies in the range, or would if one bit of its
-        key were another: then it is a row of this range, which its key hides. What else is wrong with it is the fault
-        of the organization that owns it, and harms no other (decisions 17.5).
+        """Verify a row next to a range. Raises `CorruptionError` if the row is in the range, or would be if one bit of
+        its key were flipped: then it is a row of this range under a corrupt key. Any other fault of it concerns the
+        organization that owns it, and no other (decisions 17.5).
         """
         try:
             self._check_row(asked.table, key, value)
@@ -132,8 +132,8 @@ class LmdbReader:
         return True
 
     def _checked_before(self, asked: KeyRange, cursor: Any, *, found: bool) -> bytes:
-        """The last key before a range, b"" where there is none; the cursor, at the first key from there on if `found`,
-        stays there. Raises `CorruptionError`.
+        """Return the last key before a range, or b"" if there is none. If `found`, the cursor is at the first key from
+        there on, and stays there. Raises `CorruptionError`.
         """
         table, key = asked.table, asked.first
         if found:

@@ -106,7 +106,7 @@ class UncertainCommitError(Exception):
 
 
 class _Ran(NamedTuple, Generic[T]):
-    """A group whose fences are held, and what its jobs came to."""
+    """A group whose fences are held, and the results of its jobs."""
 
     group: Group[T]
     settled: Settled[T]
@@ -120,7 +120,7 @@ class Transactions:
     """Runs groups of jobs on connections that it is given."""
 
     def __init__(self, *, may_run_ahead: bool = True) -> None:
-        """`may_run_ahead`: the database says of each row which transaction wrote it."""
+        """Set `may_run_ahead` if the database says of each row which transaction wrote it."""
         self.may_run_ahead = may_run_ahead
         self.others = OtherWriters()
         self.counts = PostgresqlStatistics()
@@ -173,7 +173,7 @@ class Transactions:
     async def _run_fenced(
         self, wire: Wire, rows: Rows, parts: Sequence[Part[T]], leases: frozenset[LeaseEpoch], *, free: bool
     ) -> _Ran[T]:
-        """The fences first: nothing that is read changes any more."""
+        """Take the fences first, so that nothing that is read changes any more."""
         fences = _fences_of(parts)
         steps = [[hint(Snapshot(rows)) for hint in part.hints] for part in parts]
         turns = await self._begin(wire, rows, [step for each in steps for step in each], fences, leases, free=free)
@@ -188,8 +188,8 @@ class Transactions:
     async def _run_ahead(
         self, wire: Wire, rows: Rows, parts: Sequence[Part[T]], leases: frozenset[LeaseEpoch]
     ) -> _Ran[T]:
-        """The fences last: once they are held, what has changed meanwhile is fetched again, and jobs that would have
-        read something else run again. Rows that nobody else can write or see are written before that.
+        """Take the fences last. Once they are held, fetch again what has changed meanwhile, and repeat jobs that would
+        have read something else. Rows that nobody else can write or see are written before that.
         """
         fences = _fences_of(parts)
         group = Group([job for part in parts for job in part.jobs])
@@ -236,8 +236,8 @@ class Transactions:
         free: bool = False,
         before: Sequence[Statement] = (),
     ) -> dict[int, int]:
-        """Fence -> its turn; none where all are held. `free`: only those that nobody has, and rows of them. `before`
-        that it sends these.
+        """Begin a transaction and fetch rows. Return fence -> its turn; nothing if `EVERY` fence is held. `free`: take
+        only fences that nobody holds, and their rows. `before`: statements to send first.
         """
         _advance(steps)
         taking = [_BEGIN, *before, *_taking(fences, free=free)]
@@ -352,8 +352,8 @@ class GroupAttempt(Generic[T]):
             raise
 
     def _may_run_ahead(self) -> bool:
-        """Whether its jobs run before it has its fence: those that have hints, of an organization for which other nodes
-        write as well.
+        """Return whether the jobs may run before their fence is held: all have hints, and other nodes write for their
+        organization, too.
         """
         if self._is_shared or len(self._parts) != 1:
             return False
@@ -363,7 +363,7 @@ class GroupAttempt(Generic[T]):
 
 
 def _must_wait(rows: Rows, hints: Sequence[Hint], index: int) -> bool:
-    """Whether a job that has to run again waits, as one before it lacks rows. What its hint knows is asked for, too."""
+    """Return whether a job that has to run again waits for missing rows. Request what its hint knows, too."""
     if rows.is_missing:
         for _ in hints[index](Snapshot(rows)):
             pass
@@ -371,7 +371,7 @@ def _must_wait(rows: Rows, hints: Sequence[Hint], index: int) -> bool:
 
 
 def _advance(steps: list[Iterator[None]]) -> None:
-    """Let each hint read on to where it needs what it has read; those at their end are taken out."""
+    """Let each hint continue until it needs what it has read; remove those that have ended."""
     steps[:] = [step for step in steps if next(step, _END) is not _END]
 
 
@@ -398,7 +398,7 @@ def _refuse_unfenced(rows: Rows, changes: Changes, held: frozenset[int]) -> None
 
 
 def _missing(touched: set[int], held: frozenset[int]) -> set[int]:
-    """Fences that have to be held too. What belongs to an owner is touched for it: any organization will do."""
+    """Return fences that have to be held, too. Rows of the owner need a fence, but any organization's will do."""
     if EVERY in held:
         return set()
     missing = touched - held - {OWNER, NOTHING}
@@ -408,8 +408,8 @@ def _missing(touched: set[int], held: frozenset[int]) -> set[int]:
 
 
 def _changed(rows: Rows, changes: Changes) -> dict[RowKey, Raw]:
-    """The rows that a commit writes: those that differ. Where none does, one is written as it was: a job that writes a
-    row has it committed, as in a data directory (ADR 163).
+    """Return the rows that a commit writes: those that differ. If none does, one is written as it was: a job that
+    writes a row has it committed, as in a data directory (ADR 163).
     """
     put = {(table, key): raw for table, own in changes.items() for key, raw in own.items()}
     changed = {row_key: raw for row_key, raw in put.items() if raw is None or rows.found(*row_key) != raw}
@@ -417,8 +417,8 @@ def _changed(rows: Rows, changes: Changes) -> dict[RowKey, Raw]:
 
 
 def _proof_rows(rows: Rows, changed: dict[RowKey, Raw]) -> tuple[RowKey, ...]:
-    """New rows under ids of their own: only this transaction can have written them. Others say little, as a sum may be
-    what another transaction has made it.
+    """Return new rows with unique ids: only this transaction can have written them. Others prove little, since another
+    transaction may have written the same, such as a sum.
     """
     return tuple(
         row_key

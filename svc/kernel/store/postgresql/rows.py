@@ -68,9 +68,9 @@ class Rows:
     def __init__(
         self, known: Callable[[RowKey], Raw] | None = None, *, of_several: bool = False, versioned: bool = False
     ) -> None:
-        """`known` gives rows that need not be fetched, `None` for others. `of_several`: one statement may fetch rows of
-        several organizations, which a database that spreads rows by organization could not run in one place.
-        `versioned`: rows can be read again (see `look_again`); not together with `of_several`.
+        """Use `known` for rows that need not be fetched; it returns `None` for others. `of_several`: one statement may
+        fetch rows of several organizations, which a database that spreads rows by organization could not run in one
+        place. `versioned`: rows can be read again (see `look_again`); not together with `of_several`.
         """
         self._known = known
         self._of_several = of_several
@@ -180,7 +180,7 @@ class Rows:
         self.commit += 1
 
     def _asked(self) -> Iterator[tuple[Statement, _Take]]:
-        """Statements, and what takes their results."""
+        """Yield statements, each with the function that takes its result."""
         tables: defaultdict[str, list[int]] = defaultdict(list)
         for table, organization in self._missing_keys:
             tables[table].append(organization)
@@ -413,7 +413,7 @@ class RecentRows:
             self._old.pop(key_range, None)
 
     def _turn_over(self) -> None:
-        """What was added in one half is kept to the end of the next one."""
+        """Begin the next half period if it is time. Rows added in one half are kept to the end of the next."""
         now_s = trio.current_time()
         if now_s - self._since_s >= self._half_s:
             self._old = self._new if now_s - self._since_s < 2 * self._half_s else {}

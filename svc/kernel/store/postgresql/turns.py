@@ -121,7 +121,7 @@ class _Busy(msgspec.Struct):
 
 
 class _Queue:
-    """What waits of one organization in one lane."""
+    """The writes of one organization that wait in one lane."""
 
     def __init__(self) -> None:
         self.waiting: list[Waiting[Any]] = []
@@ -132,7 +132,7 @@ class _Queue:
         return sum(len(one.jobs) for one in self.waiting)
 
     def take(self, most: int) -> list[Waiting[Any]]:
-        """The first that is urgent leads, or the first; then the others in order, up to the limit of jobs."""
+        """Take the first urgent write, or else the first, to lead; then others in order, up to `most` jobs."""
         leader = next((one for one in self.waiting if one.urgent), self.waiting[0])
         self.waiting.remove(leader)
         taken, count = [leader], len(leader.jobs)
@@ -148,8 +148,8 @@ class GroupTurns:
     def __init__(
         self, connections: int, organizations: int, is_written_elsewhere: Callable[[int], bool] = lambda _: False
     ) -> None:
-        """At most so many `organizations` share a group; with 1, or with one connection, each has its own.
-        `is_written_elsewhere`: whether other nodes write for an organization, too.
+        """Let at most `organizations` share a group; with 1, or with one connection, each has its own.
+        `is_written_elsewhere` says whether other nodes write for an organization, too.
         """
         self._is_written_elsewhere = is_written_elsewhere
         self._connections = connections
@@ -204,7 +204,7 @@ class GroupTurns:
             del self._queues[waiting.organization, waiting.lane]
 
     def _call(self) -> None:
-        """Form the groups that can begin, and call who leads them."""
+        """Form the groups that can begin, and wake the writes that lead them."""
         while (group := self._next()) is not None:
             self._on_their_way[group.is_shared] += 1
             for part in group.parts:

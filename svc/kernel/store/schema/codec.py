@@ -166,7 +166,7 @@ class Record(Generic[V]):
             ) from error
 
     def _nested(self, row: Any) -> Any:
-        """What was read, in the form of the record."""
+        """Convert what was read to the form of the record."""
         return row
 
 

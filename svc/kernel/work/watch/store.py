@@ -180,7 +180,7 @@ class StoreWatch:
                     await store.rehearse()
 
     async def _note_commits(self) -> None:
-        """Beside the store, so that an older file in its place is missed by the next start and by `svc check`."""
+        """Record commits beside the store, so that the next start and `svc check` detect an older file in its place."""
         while True:
             await trio.sleep(INTERVAL_S)
             with suppress(OSError):  # without it less is known, and nothing is lost

@@ -117,8 +117,8 @@ class Node:
         pepper: PepperMark | None = None,
         clock: ClockOffset | None = None,
     ) -> None:
-        """`name` is nobody else's, of no process before either. `jitter` is random from 0 to 1. Without `partitions` it
-        sends no webhooks; without `pepper` it does not look whether that was replaced, without `clock` how late it is.
+        """Take a `name` that no process has or had, and `jitter`, random from 0 to 1. Without `partitions` the node
+        sends no webhooks. Without `pepper` it does not check if that was replaced, without `clock` how late it is.
         """
         self._connect = connect
         self._name = name

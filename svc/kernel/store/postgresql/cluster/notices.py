@@ -58,7 +58,7 @@ class Notices:
     """The notices of one node. It receives those of the other nodes, and never its own."""
 
     def __init__(self, connect: Connect, jitter: Callable[[], float], has_others: Callable[[], bool]) -> None:
-        """`jitter` is random from 0 to 1; `has_others` says whether other nodes live now."""
+        """Take `jitter`, random from 0 to 1, and `has_others`, which says whether other nodes live now."""
         self._connect = connect
         self._jitter = jitter
         self._has_others = has_others
@@ -119,7 +119,7 @@ class Notices:
                 await self._poll_for(wait_s, poll)
 
     async def _poll_for(self, seconds: float, poll: Callable[[], Awaitable[None]]) -> None:
-        """Poll for so long; what waits to be sent meanwhile would come too late."""
+        """Poll for this time. Notices that are queued are dropped: they would arrive too late."""
         self._dropped += len(self._held)
         self._held.clear()
         until_s = trio.current_time() + seconds
@@ -161,7 +161,7 @@ class Notices:
             self._poll_at_s = trio.current_time() + SILENT_S
 
     async def _adjust(self, wire: Wire, heard: set[str]) -> bool:
-        """Listen to what is to be heard, and to nothing else; whether that is more than before."""
+        """Listen to the channels that are wanted, and to no others. Return whether any was added."""
         wanted = set(self._channels)
         is_more = bool(wanted - heard)
         words = [f'listen "{name}"' for name in sorted(wanted - heard)]
@@ -182,7 +182,7 @@ class Notices:
         self._sent += len(gathered)
 
     async def _next(self, wire: Wire) -> list[Notice]:
-        """The notices that have come next; none where there is something else to do first."""
+        """Wait for notices. Return none if there is something else to do first."""
         deadline_s = min(self._poll_at_s, self._sent_s + GATHER_S if self._held else math.inf)
         with trio.CancelScope(deadline=deadline_s) as self._waiting:
             if self._channels_changed:

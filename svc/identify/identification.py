@@ -60,7 +60,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     touched_key: bytes | None
     """Digest of the presented key when its `last_used_at` is due for renewal."""
     touched_public_key: bytes | None = None
-    """The same of a public key that a proxy forwards."""
+    """As `touched_key`, for a public key that a proxy forwards."""
     keys: tuple[bytes, ...] = ()
     """Digests of keys that may have been revoked, or given other origins, since they were looked up."""
     environment: Environment

@@ -42,7 +42,7 @@ from svc.identify.report.values import members
 from svc.kernel.values.environments import Environment
 
 MAX_ATTESTATION_BYTES = 20_000
-"""Those of current devices have 6,000, most of it the receipt, which is not read."""
+"""Attestations of current devices have 6,000, most of it the receipt, which is not read."""
 MAX_ASSERTION_BYTES = 4_000
 NONCE_EXTENSION = "1.2.840.113635.100.8.2"
 
@@ -191,8 +191,8 @@ def _nonce(signed: bytes, client_data_hash: bytes) -> bytes:
 
 
 def _verified_leaf(certificates: list[bytes], trust: AppleTrust, at_ms: int) -> x509.Certificate | ChainFailure:
-    """Step 1: verify a leaf and Apple's intermediate, from the root down. The root is not sent along, and its own dates
-    are not checked: whether to trust it is for its owner to decide.
+    """Verify a leaf and Apple's intermediate, from the root down (step 1). The root is not sent along, and its own
+    dates are not checked: whether to trust it is for its owner to decide.
     """
     chain = read_certificates(certificates) if len(certificates) == 2 else None
     if chain is None:
@@ -223,7 +223,7 @@ def _point(leaf: x509.Certificate) -> bytes | None:
 def _claims(
     data: AuthenticatorData, credential: AttestedCredential, key_id: bytes, point: bytes | None, trust: AppleTrust
 ) -> Iterator[AppAttestFailure]:
-    """Steps 5 to 9: yield a failure for each wrong claim of an attestation."""
+    """Yield a failure for each wrong claim of an attestation (steps 5 to 9)."""
     if point is None or not sha256(point).digest() == key_id == credential.id or credential.point != point:
         yield "key_mismatch"
     if data.app_digest not in trust.apps:

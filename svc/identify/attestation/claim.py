@@ -50,9 +50,9 @@ class Attestation(msgspec.Struct, frozen=True):
     failures: tuple[str, ...]
     """Names of what does not hold."""
     format: str = "none"
-    """As of `AttestationResult`."""
+    """As in `AttestationResult`."""
     proof: Proof | None = None
-    """Of `apple-app-attest`: what is to be kept of the key, or an assertion to be verified by what is kept of it."""
+    """For `apple-app-attest`: the key to store, or an assertion to verify with the stored key."""
 
 
 def read_attestation(signals: dict[str, Any], platform: Platform, trust: Trust, at_ms: int) -> Attestation | None:

@@ -22,13 +22,13 @@ def token_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
     """Yield a sentence for each fault in the tokens of an organization's visitors."""
     for (_, visitor_number), visitor in snapshot.scan(VISITORS, number):
         if snapshot.has(ERASURES, number, visitor.visitor_id.encode()):
-            continue  # it leaves its blocks before it goes
+            continue  # an erasure takes it out of its blocks first
         name = f"visitor {visitor.visitor_id}"
         for fault in _kept(visitor):
             yield f"{name} has {fault}"
         for token in visitor.tokens:
             if token.probation == STRANGERS:
-                continue  # its browser has a visitor of its own, or will have
+                continue  # the token belongs to another visitor, or will
             block = snapshot.get(BLOCKS, number, token_key(token.hash)) or EMPTY_BLOCK
             if visitor_number not in block.numbers and len(block.numbers) < BLOCK_LENGTH:
                 yield f"{name} is not found by a token that it has"
@@ -53,8 +53,8 @@ def _kept(visitor: Visitor) -> Iterator[str]:
 
 
 def _is_proven_of(other: Visitor | None, visitor: Visitor, token: Token) -> bool:
-    """Return whether both visitors have the token as proof of who they are. A token proves less beside a device id, or
-    if an earlier version stored it.
+    """Return whether both visitors have the token as proof of who they are. It is none beside a device id, or if an
+    earlier version stored it.
     """
     theirs = None if other is None or other.device or visitor.device else other.token(token.hash)
     return theirs is not None and all(one.probation == 0 and one.origin != UNKNOWN_ORIGIN for one in (theirs, token))

@@ -17,7 +17,7 @@ from svc.identify.velocity.record import DAY_S, MAX_VISITORS, AccountRecord
 from svc.kernel.store.snapshot import Snapshot
 
 SAFE_S = LONGEST_S - 24 * 3600
-"""So long before the last event of a row nothing has left it."""
+"""No entry this far before the last event of a row has expired."""
 
 
 def velocity_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
@@ -39,7 +39,7 @@ def velocity_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
             period = who.at_s // LONGEST_S
             keys = (row_key(who, subject, period + 1), row_key(who, subject, period))
             others = dict(zip(OTHERS[subject], who.others_of(subject), strict=True))
-            # That of its own period has an event which was committed after one of the next period.
+            # The row of its own period has the event if it was committed after one of the next period.
             rows = [row for key in keys if (row := snapshot.get(VELOCITY, *key)) is not None]
             faults = [list(_uncounted(row, who.at_s, others)) for row in rows]
             for fault in min(faults, key=len, default=["there is no velocity"]):

@@ -45,14 +45,14 @@ LEAST_FRAME = 8
 """Pixels by which a window must exceed a screen to be larger; less is rounding, by systems that scale."""
 
 LEAST_ZOOM_RATIO = 1.07
-"""Zoomed out, a window shows more page than it has pixels, and at least this much more: the first step is 90 %."""
+"""A window that is zoomed out shows at least this much more page than it has pixels: the first step is 90 %."""
 
 MARKS = {
     "selenium": "selenium_mark",
     "playwright": "playwright_mark",
     "webdriver_writable": "webdriver_writable",
 }
-"""Driver mark -> evidence. An honest `navigator.webdriver` cannot be written to: there, somebody replaced it."""
+"""Driver mark -> evidence. A `navigator.webdriver` that can be written to was replaced."""
 
 
 def detect_automation(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findings) -> None:
@@ -240,7 +240,7 @@ def _headless_firefox(report: Report) -> list[str]:
 
 
 def _first_firefox_window(screen: Size) -> Size | None:
-    """Return the size of a new profile's first window; `None` on a screen too high to show that it is empty."""
+    """Return the size of a new profile's first window on an empty screen; `None` if that is too high to tell."""
     width, height = 0.9 * screen[0], 0.9 * screen[1]
     if height >= FIREFOX_FIRST_WINDOW[1]:
         return None
@@ -259,7 +259,7 @@ def _headless_webkit(claims: Claims) -> list[str]:
 def _find_stealth(traits: list[str], findings: Findings) -> None:
     """Report stealth tools. A trace of them proves nothing alone: developers override user agents, too.
 
-    With a contradiction about something else, or without a window, the browser was made to look like another device. A
+    A contradiction about something else, or no window, shows that the browser was made to look like another device. A
     renamed graphics card is one lie, wherever it shows, and extensions that rename it change similar values.
     """
     if findings.driver_traces and (traits or (len(findings.lies) >= 2 and _lies_beyond_extensions(findings))):
@@ -272,7 +272,7 @@ def _lies_beyond_extensions(findings: Findings) -> bool:
 
 
 _CHANGED_BY_EXTENSIONS = ("hardware_", "language_", "limits_", "renderer_", "timezone_")
-"""How the names of contradictions begin in values that extensions against being identified change in a page."""
+"""Prefixes of contradictions in values that extensions change in a page to prevent identification."""
 
 
 def _find_debugger(report: Report, claimed: Claimed, traits: list[str], findings: Findings) -> None:
@@ -282,7 +282,7 @@ def _find_debugger(report: Report, claimed: Claimed, traits: list[str], findings
     """
     if "cdp" not in (report.claims.driver_marks or ()):
         return
-    invented = claimed.desktop and _lies_beyond_extensions(findings)  # the tools themselves invent phones
+    invented = claimed.desktop and _lies_beyond_extensions(findings)  # developer tools emulate phones
     wrong = traits or invented or findings.has("automation")
     if report.developer_tools is False or wrong:
         findings.add("automation", "debugger_attached")

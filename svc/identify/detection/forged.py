@@ -138,7 +138,7 @@ def _version(user_agent: str, claimed: Claimed) -> int:
 
 def _look_at_sdk(report: Report, version: str | None, findings: Findings) -> None:
     """Report an imitated web SDK. The SDK sends probes with every report, and makes nonce and time in one moment.
-    Others may use the same libraries, but hardly send all that it sends, under the version of a release.
+    Others may use the same libraries, but hardly send everything that it sends, and name one of its releases.
     """
     collectors, collected = set(report.collectors), report.collected_at_ms
     if report.nonce is None or collected is None:

@@ -26,7 +26,7 @@ _FOREIGN: dict[System, tuple[str, ...]] = {
     # Not "apple": Linux runs on Apple's chips.
     "unix": ("direct3d", "metal renderer", "opengl engine", "apple gpu"),
 }
-"""What cannot draw on a system. Drivers that a system could be made to use with effort are not named."""
+"""System -> renderers that it cannot have. Drivers that it could use with effort are not listed."""
 
 _NOT_IN_A_PHONE = ("nvidia", "geforce", "radeon", "intel", "swiftshader")
 
@@ -73,7 +73,7 @@ def draws_in_software(claims: Claims) -> bool:
 
 @lru_cache(maxsize=1024)
 def _names_any(renderer: str, names: tuple[str, ...]) -> bool:
-    # Few renderers draw most reports; the length limit bounds what strangers make us keep.
+    # Few renderers cover most reports; the length limit bounds what clients make us keep.
     return any(name in renderer for name in names)
 
 

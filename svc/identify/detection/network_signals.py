@@ -61,7 +61,7 @@ def _has_foreign_clock(report: Report, network: Network) -> bool:
 
 
 def _is_of_another_system(facts: RequestFacts, agent: Agent, claimed: Claimed) -> bool:
-    """Return whether the connection's system is not the claimed one. A program's claim proves nothing."""
+    """Return whether the connection, as of a tunnel's far end, shows another system than the browser claims."""
     seen = system_of_connection(facts.connection_os)
     return seen is not None and agent.program is None and claimed.system is not None and claimed.system != seen
 

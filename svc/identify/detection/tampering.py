@@ -166,7 +166,7 @@ FIRST_WITH_DERIVED_GREASE = 111
 """Chromium derives the invented brand from its own version since about 103; from 111 on none was seen without."""
 
 FIRST_WITH_HINTS = 100
-"""Every desktop has filled its hints in for a while by then."""
+"""From this version on every desktop fills in its hints."""
 
 _GREASE_CHARACTERS = (" ", "(", ":", "-", ".", "/", ")", ";", "=", "?", "_")
 _THREE_NUMBERS = re.compile(r"\d+\.\d+\.\d+\Z")
@@ -182,7 +182,7 @@ def detect_hints(hints: ClientHints, claimed: Claimed, findings: Findings) -> No
     if claimed.engine != "chromium":
         return
     chromium = next((version for brand, version in hints.brands if brand == "Chromium"), "")
-    # Version 99 stood still in user agents for a while, so that sites would not misread a third digit. Collectors that
+    # Some user agents kept version 99 for a while, so that sites would not misread a third digit. Collectors that
     # list brands without versions say nothing.
     if claimed.version > 99 and chromium and not chromium.startswith(str(claimed.version)):
         findings.contradict("version", "browser_tampering", "brand_version_vs_user_agent")
@@ -229,7 +229,7 @@ _LENGTH_OF_EVAL = {33: ("chromium",), 37: ("gecko", "webkit")}
 """Length of `eval.toString()` -> the engines that write it so."""
 
 FIRST_STEADY_CHROMIUM = 100
-"""The first version of which the checks that ask for today's interfaces speak."""
+"""The first version that has the interfaces which the checks look for."""
 
 V8_MATHS = {
     "acos": 1.4473588658278522,
@@ -248,11 +248,11 @@ V8_MATHS = {
     "expm1": 1.718281828459045,
     "log1p": 2.3978952727983707,
 }
-"""What FingerprintJS's questions are answered by V8, which computes these in software, the same on all machines. Seen
-without a change in Chromium 109 to 156."""
+"""The results of V8, which computes these functions in software, equally on all machines. Unchanged in Chromium 109 to
+156."""
 
 FEWEST_WRONG_MATHS = 3
-"""Answers that must differ: one that a compiler rounds otherwise shows nothing."""
+"""Results that must differ: a single one that a compiler rounds otherwise shows nothing."""
 
 
 def detect_engine(
@@ -337,7 +337,7 @@ def _compare_agents(name: str, claims: Claims, answers: dict[str, Any], claimed:
 
 
 def _compare_values(name: str, report: Report, answers: dict[str, Any], claimed: Claimed, findings: Findings) -> None:
-    """Compare other values, except masked ones: a browser may mask a value differently from place to place."""
+    """Compare all but the user agents. Masked values are left out: they may differ from place to place."""
     claims = report.claims
     if Attribute.HARDWARE not in report.masked and _is_other_hardware(claims, answers, claimed):
         findings.contradict(name, "browser_tampering", f"hardware_in_{name}")

@@ -26,7 +26,7 @@ from svc.kernel.values.timestamps import read_timestamp
 
 DEFAULT_WINDOW_MS = 24 * 3600 * 1000
 MAX_WINDOW_MS = 30 * DAY_MS
-"""Also where events are kept for longer (decisions 16.1)."""
+"""Also if events are kept for longer (decisions 16.1)."""
 MAX_OFFSET = 10_000
 """Events that may come before a page."""
 MAX_TAG_LENGTH = 1024
@@ -54,7 +54,7 @@ FACETS: tuple[Facet, ...] = get_args(Facet)
 _ASN = re.compile(r"[0-9]{1,10}", re.ASCII)
 _COUNTRY = re.compile(r"[A-Za-z]{2}", re.ASCII)
 _CURSOR = struct.Struct(">16sqIQ16s")
-"""Digest of what it is bound to, start of the window, offset, position."""
+"""Digest of what the cursor is bound to, start of the window, offset, position."""
 
 
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,7 +138,7 @@ class Listing(NamedTuple):
     """A checked request for one page of events."""
 
     from_ms: int
-    """Of arrival, inclusive."""
+    """Time of arrival, inclusive."""
     to_ms: int
     """Exclusive."""
     filters: Filters = EVERYTHING
@@ -182,7 +182,7 @@ class CursorScope(NamedTuple):
     """Whose cursors are written and read: one of another organization or environment is not valid here."""
 
     key: bytes
-    """As of `cursors_key`."""
+    """As from `cursors_key`."""
     organization: int
     environment: Environment
 
@@ -192,7 +192,7 @@ class Resume(NamedTuple):
 
     after: Position
     offset: int = 0
-    """Events that are still to be passed over: where a page ended before it reached its first event."""
+    """Events still to skip, if a page ended before it reached its first event."""
 
 
 def read_listing(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: int) -> Listing | Refusal:

@@ -26,7 +26,7 @@ USUAL: Final = (12 * 3600, 30)
 """(seconds, new visitors of one class): what an address may have at once, such as a class of pupils in one lesson.
 Beyond that it is a burst, and beyond twice that it weighs twice."""
 FAST: Final = (30, 18)
-"""Beyond this it is no people, whatever they open at once, and weighs twice."""
+"""Beyond this it is a program, and weighs twice: no group of people opens a page this fast."""
 EXPECTED_TIMES: Final = 3.0
 """So many times the new visitors that the organization sees for each known one are ordinary, for each known one here:
 an office, a school or a carrier has people who come back, a program has none."""
@@ -150,7 +150,7 @@ def _excess(row: VelocityRow, arrival: Arrival, at_s: int, new_for_each_known: f
     window_s, usual = burst
     visitors, newcomers = row.others[0], row.others[2]
     since_s = at_s - window_s
-    if len(visitors.ids) == MOST:  # as far as visitors are known, new ones and others
+    if len(visitors.ids) == MOST:  # a full list does not reach back further
         since_s = max(since_s, visitors.times[0] - 1)
     new = [entry for entry in newcomers.since(since_s).ids if entry & _NEW_VISITOR]
     known = max(len(visitors.since(since_s).ids) - len(new), 0)

@@ -22,9 +22,9 @@ class NextNumber(NamedTuple):
     """The number that one identification may give to a new visitor."""
 
     number: int | None = None
-    """In hand, and for this identification alone; `None` = it has to take the next of its organization."""
+    """A number held for this identification alone; `None` = it takes the organization's next one."""
     at_once: int = 1
-    """So many it then takes: the first for itself, the others for those that follow."""
+    """How many it then takes: the first for itself, the others for later ones."""
 
 
 ANY_NUMBER: Final = NextNumber()

@@ -263,7 +263,7 @@ class Search:
         self._tail = ((slot(key[-2:]), row) for key, row in self._tail_rows())
         self._next = next(self._tail, None)
         self.ended_at: Position | None = None
-        """Where it gave up: all that is newer was looked at, and what is older was not."""
+        """Where it gave up: everything newer was searched, and nothing older."""
 
     def __iter__(self) -> Iterator[Position]:
         return map(position, self._slots())
@@ -280,7 +280,7 @@ class Search:
                 self.ended_at = just_above(position(upper))
             if self.ended_at is not None:
                 return
-            has_looked |= upper < self._above  # the first may have nothing below
+            has_looked |= upper < self._above  # the first may have no event below `beyond`
             for found in self._found(upper, part, segment):
                 yield from self._tail_above(found)
                 if self.ended_at is not None:
@@ -301,7 +301,7 @@ class Search:
             yield from self._next_of_tail(self._next)
 
     def _next_of_tail(self, row: tuple[bytes, Digests | CorruptionError]) -> Iterator[bytes]:
-        """Yield the slot of this row of the tail if its event may be asked for; go on to the next row."""
+        """Yield the slot of this row of the tail if it has all digests asked for, or is corrupt; go to the next row."""
         found, own = row
         self._spend(1)
         if isinstance(own, CorruptionError) or all(digest in own.values for digest in self._asked):
@@ -319,7 +319,7 @@ class Search:
         """Yield rows of a part, first that of the segment which ends at or above `beyond`: it may begin below."""
         stem, table, snapshot = (*self._scope, part), EVENT_SEGMENTS, self._snapshot
         above, below = (*stem, *self._beyond), ((*stem, *self._oldest), (*stem, *self._beyond))
-        if part == SLOTS:  # which are read where they are needed
+        if part == SLOTS:  # whose rows are read only if needed
             covering = islice(snapshot.scan_keys(table, above, (*self._scope, part + 1)), 1)
             for key in chain(covering, snapshot.scan_keys_reverse(table, *below)):
                 yield slot(key[-2:]), part, None

@@ -41,7 +41,7 @@ from svc.kernel.store.steps import QUIET, Steps, counted
 
 EVENTS_A_SMALL = 64
 MAX_IN_SMALL = 256
-"""Beyond, as late events come in, it is cut."""
+"""A small segment that late events make larger is cut."""
 SMALL_IN_LARGE = 64
 EVENTS_A_LARGE = EVENTS_A_SMALL * SMALL_IN_LARGE
 MAX_IN_LARGE = 2 * EVENTS_A_LARGE
@@ -72,7 +72,7 @@ def poll(snapshot: Snapshot, after: Scope | None, before_ms: int, of: int | None
         try:
             is_due = _is_due(snapshot, after, before_ms)
         except CorruptionError:
-            is_due = True  # the step says so, for this scope alone
+            is_due = True  # the step reports it, for this scope alone
         if is_due:
             return Polled(after, after)
     return Polled(None, after)

@@ -175,7 +175,7 @@ class _Weighing:
         self.latest_recency = min(self.statistics.recency(max(self.now_s - last_seen_s, 0) / DAY_S), 1.0)
 
     def weigh(self, number: int, visitor: Visitor, *, exact: bool) -> _Candidate:
-        """The odds of this candidate, on a scale that all candidates and "new" share."""
+        """Return the candidate with its odds, on a scale that all candidates and "new" share."""
         features = self.features
         gap_s = max(self.now_s - visitor.last_seen_s, 0)
         gap_days = gap_s / DAY_S

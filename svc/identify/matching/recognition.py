@@ -266,7 +266,7 @@ def _decided(
 
 
 def _has_older(features: Features, visitor: Visitor) -> bool:
-    """Return whether the report's token joins an older one of its site that is no private window's."""
+    """Return whether a token, unless a private window's, joins an older one of its site."""
     if features.private or not features.token or visitor.token(features.token) is not None:
         return False
     return any(token.origin == features.origin and token.probation != STRANGERS for token in visitor.tokens)

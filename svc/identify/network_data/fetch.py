@@ -20,9 +20,9 @@ import svc
 from svc.kernel.values.errors import OperatorError
 
 LIMIT_S = 300.0
-"""For one file: connections, redirects and all of its bytes."""
+"""Time for one file: connections, redirects and all of its bytes."""
 IDLE_LIMIT_S = 30.0
-"""Without a byte."""
+"""Time without a byte."""
 MAX_REDIRECTS = 5
 
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -56,7 +56,7 @@ def check_url(url: str) -> str:
     """Return the URL, if it may be fetched from. Raises `FetchError`."""
     try:
         parts = urlsplit(url)
-        _ = parts.port  # is checked when it is asked for
+        _ = parts.port  # reading it raises `ValueError` if it is wrong
     except ValueError as error:
         raise FetchError(url, f"is not a URL: {error}") from error
     if not url.isascii():

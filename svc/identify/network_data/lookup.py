@@ -89,8 +89,8 @@ class NetworkData:
         return operator in self._operators
 
     def state(self, today: date, stale_days: int) -> FilesState:
-        """`missing` without any source, `stale` when any source is more than `stale_days` days old, else `ok`
-        (decisions 9.1).
+        """Return `missing` without any source, `stale` if any is more than `stale_days` days old, else `ok` (decisions
+        9.1).
         """
         if not self._dates:
             return "missing"

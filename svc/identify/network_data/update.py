@@ -204,7 +204,7 @@ def _updated(folder: Path, source: Source, origin: Origin, now: datetime) -> Upd
     if before is not None:
         if after.built_at < before.built_at:
             return UpdateOutcome(source, "older", problem, before, before)
-        if credits_of(folder).get(source.file, source.credit) == source.credit:  # else it was of another source
+        if credits_of(folder).get(source.file, source.credit) == source.credit:  # else it came from another source
             _check_growth(path, before.entries, after.entries)
     put(folder, source.file, delivered.content, source.credit, written)
     return UpdateOutcome(source, "installed" if held is None else "updated", problem, before, after)

@@ -216,7 +216,7 @@ def _repeated(
 def _places(
     transaction: Transaction, assessment: Assessment, recognition: Recognition, number: int, *, learns: bool
 ) -> list[Observation]:
-    """If it `learns`, remember where the visitor came from. Return the signal of a new place if only the token says who
+    """Remember where the visitor came from if it `learns`. Return the signal of a new place if only the token says who
     the visitor is.
     """
     place = assessment.history.place

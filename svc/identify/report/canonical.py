@@ -216,7 +216,7 @@ def widths(count: int) -> Converter:
 
 
 _UNPATCHED = (True, True, False)
-"""What the list of plugins says where nobody replaced it: it is one, a plugin owns its types, an index too large finds
+"""What a list of plugins shows that was not replaced: it is one, a plugin owns its types, an index too large finds
 nothing."""
 _CONTEXT_FIELDS: dict[str, Converter] = {
     "user_agent": text_of(1_024),

@@ -67,8 +67,8 @@ def _components_of(signals: Signals) -> Signals | None:
 
 
 def is_entry(value: Any) -> bool:
-    """Whether a JSON value has the form of one component: an object with members of `ENTRY_KEYS` alone, and at least
-    one.
+    """Return whether a JSON value has the form of one component: an object with members of `ENTRY_KEYS` alone, and at
+    least one.
     """
     return value.__class__ is dict and 0 < len(value) <= len(ENTRY_KEYS) and ENTRY_KEYS.issuperset(value)
 

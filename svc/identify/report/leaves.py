@@ -36,7 +36,7 @@ _IDENTIFIER = re.compile(r"(?:^|_)(?:id|ids|ID)$|[a-z]I[dD]$")
 
 
 def leaves_of(pairs: Iterable[tuple[str, Any]]) -> list[str]:
-    """The leaves under (name, JSON value) pairs as `path=value`, at most `MAX_FOUND`, in no promised order."""
+    """Return the leaves under (name, JSON value) pairs as `path=value`, at most `MAX_FOUND`, in no promised order."""
     walk = _Walk()
     walk.visit_members("", pairs, 1)
     return walk.found

@@ -58,8 +58,8 @@ _LETTERBOX = (200, 100)
 def deliberate_noise(
     claims: Claims, facts: RequestFacts, readings: Sequence[Reading], *, incognito: bool | None
 ) -> frozenset[Attribute]:
-    """The attributes to which this browser adds noise on purpose, which must not be compared; empty for most browsers,
-    and where it is not evident.
+    """Return the attributes to which this browser adds noise on purpose, which must not be compared; none for most
+    browsers, and if it is not evident.
     """
     if _is_brave(claims, facts):
         names = first_part(readings, "plugin_names")

@@ -51,8 +51,8 @@ what holds a slash, a colon or a space, as the fingerprint of a build does.
 
 
 def usable_device_id(*ids: object) -> str | None:
-    """The first text of 16 to 64 characters that may be the identifier of one device alone, as it was sent; `None`
-    where there is none.
+    """Return the first text of 16 to 64 characters that may be the identifier of one device alone, as it was sent;
+    `None` if there is none.
     """
     for one in ids:
         found = text(one, LONGEST, shortest=SHORTEST)

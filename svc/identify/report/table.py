@@ -45,7 +45,7 @@ class Reading(msgspec.Struct):
 
 
 def first_part(readings: Sequence[Reading], name: str) -> Any:
-    """The part of that name of the first reading that has one, else `None`."""
+    """Return the part of that name of the first reading that has one, else `None`."""
     for reading in readings:
         if name in reading.parts:
             return reading.parts[name]
@@ -106,7 +106,7 @@ class FieldTable:
         self._read = code.compiled()
 
     def read(self, collector: str, root: Signals) -> Reading:
-        """Every field of this table that `root`, any JSON object, holds in a usable form. Never raises."""
+        """Return every field of this table that `root`, any JSON object, holds in a usable form. Never raises."""
         reading = Reading(collector, {}, {}, {}, [])
         self._read(root, reading.claims, reading.attributes, reading.parts, reading.rest)
         return reading
@@ -185,8 +185,8 @@ class Adapter(NamedTuple):
     """Adds what follows from what was read; `False`: too little, it is not a report of this collector."""
 
     def read(self, signals: Signals, taken: set[str]) -> Reading | None:
-        """What the collector says in a report of any shape, `None` when it is not its report. Never raises. `taken` has
-        the members that earlier adapters took, and gains those that no later one may read.
+        """Return what the collector says in a report of any shape; `None` if it is not its report. Never raises.
+        `taken` has the members that earlier adapters took, and gains those that no later one may read.
         """
         part = self.find(signals, taken)
         if part is None:

@@ -66,10 +66,9 @@ def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
 
 
 def tree_of(signals: Signals) -> Signals | None:
-    """The object that holds the components, or `None` when this is not a report of ThumbmarkJS.
-
-    It stands under `thumbmark`, either bare or as the library's whole response, under `components` as in that response,
-    or at the top level.
+    """Return the object that holds the components; `None` if this is not a report of ThumbmarkJS. It is under
+    `thumbmark`, either bare or as the library's whole response, under `components` as in that response, or at the top
+    level.
     """
     named = members(signals.get("thumbmark"))
     if named:

@@ -57,7 +57,7 @@ _NAMELESS = frozenset(
     {None, "Android", "CFNetwork", "Chrome", "Chrome Mobile", "Chrome Mobile WebView", "Electron", "Mobile Safari"}
     | {"Mobile Safari UI/WKWebView", "Safari"}
 )
-"""What others are built on: then a name beside it says more."""
+"""Browsers that others are built on: a name beside one of these says more."""
 
 _BROWSER_OF_A_NAME = re.compile(r"(?<![\w.])((?!UP\.)\w[\w.-]{0,30} ?[Bb]rowser)/v?(\d{1,5})(?:\.(\d{1,5}))?")
 _APP_IN_FRONT = re.compile(r"([A-Za-z][^/;()\[\]]{1,40})/v?(\d{1,9})(?:\.(\d{1,5}))?")

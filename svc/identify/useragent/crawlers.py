@@ -33,7 +33,7 @@ NAME_LENGTH = 80
 """Longer names are cut."""
 
 _ATTEMPTS = 4
-"""So many words of one text are looked at that seem to name a program and may turn out to name a phone."""
+"""Words of one text that are tried: one that seems to name a program may turn out to name a phone."""
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -100,10 +100,10 @@ _APP = re.compile(
     r"|^(?:lg|mot|sec|zte|sie)-|apple|tv\b|obigo|maui|brew|profile|lynx|links|w3m|elinks|dillo|sonos|outlook|office|itunes|darwin|windows",
     re.IGNORECASE,
 )
-"""What apps, televisions and old phones write of themselves, who have bare names and addresses as programs have."""
+"""Words of apps, televisions and old phones, which send bare names and addresses as programs do."""
 
 _BARE_DEVICE = re.compile(r"[A-Z][A-Za-z]+[ -]?[A-Z]\d{3,4}")
-"""All that some old phones send."""
+"""The whole user agent of some old phones."""
 
 _ON_LIBRARY = re.compile(r"((?!Mozilla|Dalvik)[^/()]+/[\d.]+ \([^()]*\bandroid[^()]*\)) okhttp/[\d.]+", re.IGNORECASE)
 """An app that names itself and its phone before the library that it sends with."""

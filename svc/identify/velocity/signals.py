@@ -11,7 +11,7 @@ from svc.identify.velocity.record import AccountRecord
 from svc.kernel.tenants.organization import AccountThresholds
 
 KNOWN_S: Final = 24 * 3600
-"""An account that was first seen so long ago has devices that are its own."""
+"""From this age on, an account has devices that are known as its own."""
 
 
 def account_signals(

@@ -218,7 +218,7 @@ class Statistics:
         return _log_frequencies(known.devices, zip(values, known.tables, _PRIOR, strict=True))
 
     def log_frequencies_of(self, features: Features, attributes: Sequence[Attribute]) -> list[float]:
-        """`log_frequencies` of these attributes alone, in their order."""
+        """Return `log_frequencies` of these attributes alone, in their order."""
         known = self._classes.get(features.family, _EMPTY_CLASS)
         rows = [(features.values[attribute], known.tables[attribute], _PRIOR[attribute]) for attribute in attributes]
         return _log_frequencies(known.devices, rows)

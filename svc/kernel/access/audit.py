@@ -82,11 +82,11 @@ class Actor(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     kind: ActorKind
     id: str
-    """Of the key or the member, or the user's name on the machine."""
+    """Id of the key or the member, or the user's name on the machine."""
     name: str | None
-    """That of the key or the member then, or who ran sudo, as sudo says it."""
+    """Name of the key or the member then, or of the user who ran sudo, as sudo reports it."""
     role: Role | None
-    """That of the key or the member then."""
+    """Role of the key or the member then."""
     place: str
     """From where: the client's address (decisions 2.10), or the machine and its terminal or process."""
 
@@ -102,7 +102,7 @@ class AuditRecord(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     action: str
     """The operation id, such as `issueSdkKey`, or the command, such as `svc key issue`."""
     organization: int
-    """By its number, as in the key."""
+    """The organization's number, as in the key."""
     subject: str | None
     """The id of what was changed: a key, an endpoint, a visitor, an organization; or a platform."""
     change: dict[str, Any]

@@ -22,7 +22,7 @@ from svc.kernel.store.schema.operation_log import Changes
 from svc.kernel.store.snapshot import DecodedSums, Late, RecordedTransaction, Snapshot, Transaction
 
 OF_THE_COMMIT = (EngineError, StoreFullError, CorruptPageError)
-"""Exceptions that are not of one job: nothing more can be read or written."""
+"""Exceptions that concern all jobs: nothing more can be read or written."""
 
 
 class LeaseEpoch(NamedTuple):
@@ -53,10 +53,10 @@ class Write(NamedTuple, Generic[T]):
 
     job: Job[T]
     organization: int | None = None
-    """Whose rows it reads and writes; `None` where that is only known when it has run."""
+    """The organization whose rows it reads and writes; `None` if that is only known after it has run."""
     hint: Hint | None = None
     lease: LeaseEpoch | None = None
-    """Under which it was made: it is refused where another node has that lease."""
+    """The lease that it was made under: it is refused if another node has that now."""
 
 
 class Settled(NamedTuple, Generic[T]):
@@ -86,7 +86,7 @@ class Group(Generic[T]):
         self._sums = DecodedSums()
         self._settled = Settled[T]([], {}, 0)
         self.runs = 0
-        """Of jobs, in the first phase."""
+        """Runs of jobs in the first phase."""
 
     def run(
         self,
@@ -109,7 +109,7 @@ class Group(Generic[T]):
             ran = before[index] if index < len(before) else None
             changes = None if ran is None else _changes_now(ran.recording, state, changed)
             if ran is None or changes is None:
-                changed = None  # what it writes now may differ, too
+                changed = None  # what it writes may differ now, too
                 if ran is not None and must_wait(index):
                     self._ran.append(ran)
                     state.take(ran.recording.changes)
@@ -163,7 +163,7 @@ def _outcome(call: Callable[[], V]) -> V | Exception:
     try:
         return call()
     except OF_THE_COMMIT:
-        raise  # and so of every job
+        raise  # which fails every job
     except Exception as error:  # noqa: BLE001  a job's failure is its outcome, and undoes only itself
         return error
 

@@ -40,7 +40,7 @@ class WriteTurn:
         finally:
             following = self._urgent or self._others
             if following:
-                following.unpark()  # it is theirs now
+                following.unpark()  # the turn passes to them
             else:
                 self._is_taken = False
 
@@ -82,7 +82,7 @@ class LocalStore(Store):
             try:
                 with self.health.attempt(proves=urgent):
                     return await self._write_group(jobs, may_use_reserve=may_use_reserve)
-            except CorruptPageError:  # it ended the transaction of all
+            except CorruptPageError:  # it ended the transaction for all jobs
                 return [await self._write_alone(job, may_use_reserve=may_use_reserve) for job in jobs]
             finally:
                 self._commits_s.observe(trio.current_time() - began_at)

@@ -131,7 +131,7 @@ def _refuse_other_versions(version: int, known: int, *, upgrade: bool) -> None:
 def _refuse_missing_tables(engine: Engine, version: int, known: int) -> None:
     """Refuse to open a store without its tables: one whose name is corrupt would be made again, empty."""
     names = engine.tables()
-    if not version:  # new, or given up while its tables were made
+    if not version:  # new, or interrupted while its tables were made
         engine.open_tables(names)
         with ReadTransaction(engine) as snapshot:
             made_meanwhile = META.name in names and snapshot.has(META, "version")

@@ -149,7 +149,7 @@ class Recording(Overlay):
         must be a pure function, and may raise for a row that it cannot read.
         """
         row_key, own = (table, key), self.changes.get(table, {})
-        if key in own:  # after an update it is one more step, after a put there is nothing to repeat
+        if key in own:  # after an update it is one more step; after a put there is no step to repeat
             before = own[key]
             if row_key in self._updates:
                 self._updates[row_key].steps.append(step)
@@ -211,7 +211,7 @@ class Recording(Overlay):
 
     def _set(self, table: str, key: bytes, raw: Raw) -> None:
         if self._updates:
-            self._updates.pop((table, key), None)  # whatever the row was, it is this now
+            self._updates.pop((table, key), None)  # the new value replaces what the updates were applied to
         self.changes.setdefault(table, {})[key] = raw
 
     def get(self, table: str, key: bytes, /) -> Raw:

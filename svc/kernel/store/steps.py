@@ -8,17 +8,17 @@ from typing import TypeVar
 T = TypeVar("T")
 
 ROWS_A_STEP = 1000
-"""Rows that are read, between two words about them."""
+"""Rows that are read between two reports of progress."""
 
 
 class Steps:
     """The progress of a long job. This class ignores it; the command line has one that shows it."""
 
     def stage(self, label: str, length: int) -> None:
-        """A stage begins that takes `length` steps: rows or bytes, as `label` says."""
+        """Begin a stage that takes `length` steps: rows or bytes, as `label` says."""
 
     def step(self, count: int) -> None:
-        """`count` more steps of the present stage are done."""
+        """Count `count` more steps of the present stage as done."""
 
 
 QUIET = Steps()

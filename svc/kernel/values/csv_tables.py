@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 from svc.kernel.values.text_files import NotTextError, decode_text
 
 SEPARATORS: Final = {"comma": ",", "semicolon": ";", "tab": "\t"}
-"""Name -> character; the first one is that of a file that shows none."""
+"""Name -> character. The first one is assumed for a file that shows none."""
 _FORMULA = re.compile(r"^'(?=[=+\-@])")
-"""What an export puts before what a spreadsheet would evaluate."""
+"""The prefix that an export adds to what a spreadsheet would evaluate."""
 
 
 class CsvError(ValueError):
@@ -36,7 +36,7 @@ class Form(NamedTuple):
     needs_header: bool = False
     """Whether a file without a header is refused."""
     suspects: frozenset[str] = frozenset()
-    """Other names of which a first line that begins with one is a header, and no value."""
+    """Other names that show a first line to be a header if it begins with one."""
 
 
 class Row(NamedTuple):
@@ -89,7 +89,7 @@ class _Record(NamedTuple):
 
 
 def _first(text: str, separator: str) -> _Record | None:
-    """Return the first record; `None` if it is none by this separator."""
+    """Return the first record; `None` if there is none by this separator."""
     try:
         return next(_records(text, separator), None)
     except CsvError:

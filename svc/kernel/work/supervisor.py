@@ -23,9 +23,9 @@ log = structlog.get_logger()
 RESTARTS = 3
 WITHIN_S = 60.0
 PAUSE_S = 1.0
-"""Between two attempts while the store is not available."""
+"""Time between two attempts while the store is not available."""
 CORRUPT_S = 15.0
-"""After a corrupt row that an actor could not pass over."""
+"""Pause after a corrupt row that an actor could not skip."""
 
 
 async def supervise(

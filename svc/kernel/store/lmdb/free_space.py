@@ -36,7 +36,7 @@ class _File(NamedTuple):
     page_bytes: int
     size: int
     may_grow: int
-    """Bytes, as far as the map and the disk go."""
+    """Bytes by which the file may grow, within the map and the disk."""
     reserve: int
 
 
@@ -70,7 +70,7 @@ class FreeSpace:
     def _left(self, file: _File, transaction: Any) -> int:
         """Return the free bytes, at most twice the reserve."""
         if file.may_grow >= 2 * file.reserve:
-            return 2 * file.reserve  # what this transaction takes is no more than the other half
+            return 2 * file.reserve  # a transaction takes less than the other half
         return file.may_grow + file.size - file.page_bytes * pages_in_use(self._environment, transaction, self._tables)
 
     def _file(self) -> _File:

@@ -47,7 +47,7 @@ _NUMBERED = 8
 _FREE_PAGES = "the list of free pages"
 _NO_PAGE = (1 << 64) - 1
 _READINGS = 100
-"""So often may a commit of another process end while two pages are read."""
+"""Readings of the two pages: commits of other processes may end between them."""
 
 
 class _Table(NamedTuple):
@@ -100,7 +100,7 @@ class _LastCommit(NamedTuple):
     page_bytes: int
     meta: bytes
     other_meta: bytes
-    """Of the commit before, or what the next commit has written over it so far."""
+    """Meta page of the commit before, or what the next commit has written over it so far."""
 
 
 @contextmanager
@@ -197,7 +197,7 @@ class _PageCheck:
             pages = table.branch_pages + table.leaf_pages + table.overflow_pages
             self._steps.step(pages)
             left -= pages
-        self._steps.step(left)  # those of the lists, and the free ones
+        self._steps.step(left)  # pages of the lists, and free ones
 
     def _leaves(self, name: str, table: _Table, *, read: bool) -> Iterator[int]:
         """Take the pages of a table, except those of large values. If `read`, yield the numbers of pages with rows."""
@@ -270,7 +270,7 @@ class _PageCheck:
             if 1 < child < len(taken) and not taken[child]:
                 taken[child] = 1
             else:
-                self._take(child, 1, name)  # says what is wrong
+                self._take(child, 1, name)  # raises with the fault
             children.append(child)
         return children
 

@@ -18,7 +18,7 @@ from svc.kernel.store.lmdb.environment import write_failure
 from svc.kernel.store.schema.codec import CorruptionError, CorruptPageError
 
 _CORRUPT_PAGE = (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.BadTxnError)
-"""The last: LMDB refuses all else in a transaction that has met such a page."""
+"""The last one: LMDB refuses everything in a transaction that has read such a page."""
 
 
 class _Ended:
@@ -54,7 +54,7 @@ class LmdbReader:
     def get(self, table: str, key: bytes, /) -> bytes | None:
         """See `Reader.get`. That a key is missing is believed without a look at the rows beside it (ADR 18)."""
         try:
-            return self._handle.get(key, None, self._tables[table])  # names of arguments cost half as much again
+            return self._handle.get(key, None, self._tables[table])  # keyword arguments would cost half as much again
         except lmdb.Error as error:
             raise _read_failure(error) from error
 
@@ -81,7 +81,7 @@ class LmdbReader:
                     if checked and key <= before:
                         raise _out_of_order(table, key)
                     if beyond is not None and key >= beyond:
-                        if checked:  # the key ends the range, so it is checked before it is believed
+                        if checked:  # the key ends the range, so it must be verified first
                             self._check_bound(asked, key, cursor.value())
                         return
                     yield key, b"" if keys_only else cursor.value()

@@ -60,10 +60,10 @@ from svc.kernel.store.snapshot import Snapshot
 T = TypeVar("T")
 
 MAX_FETCHES = 100
-"""Round trips in which a group, or a query, fetches; beyond that it reads without an end."""
+"""Round trips in which a group or query may fetch. One that needs more would never end."""
 _IMMUTABLE_HELD = 4096
 FEW = 4
-"""Jobs of a group that may run again without saying that it should take its fence first."""
+"""Jobs of a group that may run again before the next groups take their fence first."""
 
 _BEGIN, _COMMIT, _ROLLBACK = Statement(statements.BEGIN), Statement(statements.COMMIT), Statement(statements.ROLLBACK)
 
@@ -74,7 +74,7 @@ class UnfencedError(Exception):
     def __init__(self, fences: frozenset[int]) -> None:
         super().__init__("rows were touched whose fence is not held")
         self.fences = fences
-        """What it takes: those that were held, and those that were missing."""
+        """The fences that the jobs need: those that were held, and those that were missing."""
 
 
 class Part(NamedTuple, Generic[T]):
@@ -90,9 +90,9 @@ class Written(NamedTuple, Generic[T]):
 
     outcomes: list[T | Exception]
     rows: dict[RowKey, Raw]
-    """Those that differ from what there was before, or one that does not, where jobs wrote it as it was."""
+    """The rows that differ from before; if none does, one that jobs wrote as it was."""
     proof_rows: tuple[RowKey, ...]
-    """Those of them that are there only if the commit has happened."""
+    """Those of them that exist only if the transaction was committed."""
     turns: dict[int, int]
     """Fence -> its turn in this transaction."""
 
@@ -113,7 +113,7 @@ class _Ran(NamedTuple, Generic[T]):
     turns: dict[int, int]
     fences: frozenset[int]
     early: Mapping[RowKey, Raw] = MappingProxyType({})
-    """Rows that are written already."""
+    """Rows that were written before the fences were held."""
 
 
 class Transactions:
@@ -124,9 +124,9 @@ class Transactions:
         self.may_run_ahead = may_run_ahead
         self.others = OtherWriters()
         self.counts = PostgresqlStatistics()
-        """Of groups; the store counts the others."""
+        """Statistics of groups; the store counts the rest."""
         self.immutable: dict[RowKey, bytes] = {}
-        """Rows that never change, as far as they were met lately."""
+        """Rows that never change, of those that were read or written lately."""
 
     async def run(
         self,
@@ -287,7 +287,7 @@ class Transactions:
 
     async def _end(self, wire: Wire, written: Written[Any], early: Mapping[RowKey, Raw], *, sql_events: bool) -> None:
         if not written.rows:
-            await self._exchange(wire, [_ROLLBACK])  # the turns do not count then either
+            await self._exchange(wire, [_ROLLBACK])  # which takes back the turns, too
             return
         try:
             left = {row_key: raw for row_key, raw in written.rows.items() if early.get(row_key) != raw or raw is None}

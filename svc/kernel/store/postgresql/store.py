@@ -59,22 +59,22 @@ from svc.world import World
 T = TypeVar("T")
 
 WRITERS, READERS = 4, 4
-"""Connections."""
+"""Numbers of connections."""
 ORGANIZATIONS_PER_GROUP = 16
-"""Of groups that organizations share."""
+"""Organizations in a shared group."""
 RECENT_S = 1.0
-"""How old at most rows are that a `recent` query is given."""
+"""The greatest age of rows that a `recent` query gets."""
 GIVE_UP_S = 4.0
-"""After so long a group or a query fails that the database has not taken: clients give up after five seconds."""
+"""A group or query fails if the database has not taken it by then: clients give up after five seconds."""
 REHEARSAL_S = 2.0
-"""After so long a rehearsal is given up: what comes after it is tried again."""
+"""A rehearsal is given up after this time, and tried again."""
 FIRST_PAUSE_S = 0.02
 """Before the second attempt; doubled for each further one."""
 SERVING = Timeouts(statement_s=10.0, lock_s=5.0, idle_s=2.0, answer_s=12.0)
 """A node that is blocked inside a transaction holds the fence of its organization: for `idle_s`, which is less than
 `GIVE_UP_S`, so that those who wait for it in other nodes outlast it."""
 _PASSING = frozenset(("53300", "55P03", "57014", READ_ONLY))
-"""What may be otherwise in a moment, beside conflicts: no connection left, a timeout, a standby."""
+"""Errors that may pass, beside conflicts: no connection left, a timeout, a standby."""
 
 _LEASED = "leased"
 
@@ -146,7 +146,7 @@ class PostgresqlStore(Store):
             except TooMuchMissingError:
                 pass
             except Exception:
-                if not rows.is_missing:  # else it rests on what was taken as absent
+                if not rows.is_missing:  # else it is due to rows that were taken as absent
                     raise
             else:
                 if not rows.is_missing:

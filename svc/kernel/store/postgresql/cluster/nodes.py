@@ -31,9 +31,9 @@ log = structlog.get_logger()
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
 HURRIES = 20
-"""In a term, while other nodes have partitions that this one waits for."""
+"""Heartbeats in a term, while other nodes have partitions that this one waits for."""
 LEAVE_S = 2.0
-"""For the last words of a node that ends."""
+"""Time that a node has to give back its leases when it ends."""
 BEAT_TIMEOUTS = Timeouts(statement_s=2.0, lock_s=2.0, idle_s=5.0, answer_s=3.0)
 """A heartbeat that takes longer is given up, and tried again on another connection while there is time."""
 

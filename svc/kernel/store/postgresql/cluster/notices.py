@@ -28,17 +28,17 @@ from svc.kernel.store.postgresql.statistics import NoticeStatistics
 log = structlog.get_logger()
 
 GATHER_S = 0.05
-"""Between two sendings."""
+"""Time between two batches of notices."""
 POLL_INTERVAL_S = 1.0
-"""Between two polls while no notices come."""
+"""Time between two polls while no notices come."""
 SILENT_S = 15.0
-"""Other nodes are never silent for so long."""
+"""Other nodes are never silent for this long."""
 AGAIN_S = 60.0
-"""Until a database that refuses LISTEN is asked again."""
+"""Time until a database that refuses LISTEN is asked again."""
 PAYLOAD_BYTES = 7_999
 """The longest payload that PostgreSQL takes."""
 NOTICE_BYTES = PAYLOAD_BYTES * 3 // 4 - 2
-"""Of the content of one notice: a payload is text, base64."""
+"""The longest content of a notice: a payload is text, base64."""
 MAX_HELD = 4_096
 """Notices that wait to be sent."""
 NOTICE_TIMEOUTS = Timeouts(statement_s=5.0, lock_s=5.0, idle_s=10.0, answer_s=10.0)
@@ -96,7 +96,7 @@ class Notices:
         self._wake()
 
     async def run(self, handle: NoticeHandler, poll: Callable[[], Awaitable[None]]) -> None:
-        """Until cancelled: send queued notices, and pass received ones to `handle`, in order. `poll` is called each
+        """Send queued notices, and pass received ones to `handle`, in order, until cancelled. `poll` is called each
         time that notices may have been missed, and every `POLL_INTERVAL_S` while none are received.
         """
         failures = 0
@@ -124,7 +124,7 @@ class Notices:
         self._held.clear()
         until_s = trio.current_time() + seconds
         while (left_s := until_s - trio.current_time()) > 0:
-            with suppress(EngineError):  # the database may be away for the poll, too
+            with suppress(EngineError):  # the database may be unavailable for the poll, too
                 await poll()
             await trio.sleep(min(POLL_INTERVAL_S, left_s))
 

@@ -21,9 +21,9 @@ from svc.kernel.store.postgresql.connection.url import StoreUrl
 
 OLDEST_SERVER = 14
 CONNECT_S = 10.0
-"""For the only host, unless the URL has `connect_timeout`."""
+"""Time for a single host, unless the URL has `connect_timeout`."""
 CONNECT_EACH_S = 3.0
-"""For each of several: one that is gone without a word must not keep a node from the next one for long."""
+"""Time for each of several hosts: one that does not respond must not delay the next one for long."""
 
 
 async def connected(url: StoreUrl) -> abc.PGconn:

@@ -40,7 +40,7 @@ class Statement(NamedTuple):
     sql: bytes
     parameters: Sequence[bytes | None] = ()
     prepared: bool = True
-    """Whether the connection keeps the plan. For what is sent once, and what cannot be prepared, say no."""
+    """Whether the connection keeps the plan. `False` for what is sent once, and what cannot be prepared."""
 
 
 class Result(NamedTuple):
@@ -182,7 +182,7 @@ class Wire:
             message = _text(self._connection) or str(error)
             self.close()
             raise ConnectionLostError(message) from None
-        except BaseException:  # GeneratorExit too: who drives it has given up
+        except BaseException:  # GeneratorExit, too: the caller has given up
             self.close()
             raise
         finally:
@@ -334,7 +334,7 @@ class Pool:
             try:
                 yield wire
             except ConnectionLostError:
-                self.close()  # what is idle has most likely been lost with it
+                self.close()  # idle connections have most likely been lost, too
                 raise
             finally:
                 if wire.is_open and not wire.is_in_transaction:

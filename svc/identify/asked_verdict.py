@@ -19,7 +19,7 @@ FIELD = "test"
 
 
 class TestVerdict(msgspec.Struct, frozen=True):
-    """What is asked for."""
+    """The verdict that the report of a development key asks for."""
 
     __test__ = False
     signals: tuple[str, ...] = ()

@@ -88,7 +88,7 @@ class ApplicationId(msgspec.Struct, frozen=True):
 
 
 class KeyDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """What is judged. `None` = not said where only the hardware's word counts."""
+    """What is judged of a key description. `None` = not said by the hardware, if only its word counts."""
 
     attestation_version: int
     attestation_level: SecurityLevel

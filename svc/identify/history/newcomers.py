@@ -42,7 +42,7 @@ _CLASS_AT = _REPORT_AT + _REPORT_BITS
 
 
 class Arrival(NamedTuple):
-    """What an identification is for its address."""
+    """An identification as its address sees it."""
 
     family: int
     report: int
@@ -50,19 +50,19 @@ class Arrival(NamedTuple):
     token: int
     """0 = none."""
     visitor: int
-    """Its number."""
+    """Number of the visitor."""
     is_new_visitor: bool
     has_new_token: bool
     """It brought a token that the organization never saw."""
 
     @property
     def is_new(self) -> bool:
-        """Whether the row remembers it."""
+        """Whether the row of the address remembers it."""
         return self.is_new_visitor or self.has_new_token
 
     @property
     def entry(self) -> int:
-        """64 bits by which the row remembers it: class, report, visitor, token, and in what it is new."""
+        """64 bits by which the row remembers it: class, report, visitor, token, and which of these are new."""
         number = _low(self.visitor, _NUMBER_BITS) << _NUMBER_AT
         flags = _NEW_VISITOR * self.is_new_visitor | _NEW_TOKEN * self.has_new_token
         return self.several | number | self.token_bits << _TOKEN_AT | flags

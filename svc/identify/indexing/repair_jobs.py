@@ -35,16 +35,16 @@ class BrokenSegment(NamedTuple):
 
     scope: Scope
     part: int
-    """`SMALL` or `SLOTS`."""
+    """`SMALL` or `SLOTS`: the part of its key."""
     upper: Position
-    """In its key: none of its events is newer."""
+    """The position in its key: none of its events is newer."""
 
 
 class Remains(NamedTuple):
-    """What there is of a segment."""
+    """The rows of a broken segment, and the position after which it begins."""
 
     rows: dict[int, Segment | str]
-    """By part; of a corrupt row what is wrong with it."""
+    """Part -> row, or what is wrong with a corrupt one."""
     lower: Position
     """The newest position that is in an older segment."""
 

@@ -49,12 +49,12 @@ WAIT_LENGTH: Final = _WAIT_LAYOUT.size
 
 
 class KeyProbation(msgspec.Struct, frozen=True, gc=False):
-    """How far a key is that signed with a token which had none (decisions 18.2)."""
+    """The probation of a key that signed with a token which had none (decisions 18.2)."""
 
     address: int
     """Hash of the only address that the visitor had on two days before the key first signed; 0 = there is none."""
     day: int
-    """Days since 1970, of the last one that was counted."""
+    """The last day that was counted, in days since 1970."""
     at_home: int
     """Days on which it signed at that address."""
     anywhere: int

@@ -62,7 +62,7 @@ class Origin(Protocol):
 
 
 class UpdateOutcome(NamedTuple):
-    """What became of one source."""
+    """The result of updating one source."""
 
     source: Source
     result: Literal["installed", "updated", "unchanged", "older", "failed"]

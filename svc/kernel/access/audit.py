@@ -43,11 +43,11 @@ WITHHELD = "(withheld)"
 
 
 class Audited(NamedTuple):
-    """What the audit record of an operation has besides what follows from its path and body."""
+    """What the audit record of an operation needs beside its path and body."""
 
     made: str = "id"
-    """Where the id of what it made or changed stands in what its transaction returns, such as `review.id`; asked where
-    the path names nothing."""
+    """Path, in what its transaction returns, of the id of what it made or changed, such as `review.id`. Used if the
+    path of the request names nothing."""
     records: frozenset[str] = frozenset()
     """Names of its body whose values are written, beside `RECORDED`."""
     withholds: frozenset[str] = frozenset()
@@ -56,7 +56,7 @@ class Audited(NamedTuple):
     """Whether it names the visitor or account of its path: an erasure. Any other record could outlive them."""
 
     outcome: str | None = None
-    """Name of the attribute of what its transaction returns that is written beside what was asked for: a `dict`."""
+    """Attribute, a `dict`, of what its transaction returns that is written beside what was asked for."""
 
     @property
     def left_out(self) -> frozenset[str]:

@@ -24,7 +24,7 @@ _UNKNOWN: Any = object()
 
 
 class Overlay:
-    """Implement `Writer` in memory: read through to `below`, and keep writes in `changes`. Clearing a table reads every
+    """A `Writer` in memory: it reads through to `below`, and keeps writes in `changes`. Clearing a table reads every
     key of it.
     """
 

@@ -163,7 +163,7 @@ CreditState = Literal["enough", "low", "used_up"]
 
 
 class Credit(NamedTuple):
-    """How far the credit of an organization goes that is not postpaid."""
+    """How long the credit of an organization lasts that is not postpaid."""
 
     state: CreditState
     days: float | None

@@ -27,7 +27,7 @@ class CsvError(ValueError):
 
 
 class Form(NamedTuple):
-    """What a kind of file has."""
+    """The form that a kind of file must have."""
 
     columns: tuple[str, ...]
     """Their names, in the order of a file without a header."""
@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A file that was understood."""
+    """The content of a file that was read."""
 
     separator: str
     """Name in `SEPARATORS`."""

@@ -44,7 +44,7 @@ class NodeRank(NamedTuple):
 
     @property
     def partitions(self) -> int:
-        """That number."""
+        """The number of partitions that this node may have."""
         return part_of(self.rank, self.living)
 
 

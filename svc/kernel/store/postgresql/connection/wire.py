@@ -71,7 +71,7 @@ class WireStatistics(NamedTuple):
 
 
 class Timeouts(NamedTuple):
-    """In seconds; `None` = no limit."""
+    """Time limits in seconds; `None` = no limit."""
 
     statement_s: float | None = 30.0
     """The database ends a statement that takes longer."""

@@ -122,7 +122,7 @@ def _refuse_half_a_provider(config: Config, named: Callable[[str], str]) -> None
 
 
 def _refuse_unsafe_webhooks(config: Config, named: Callable[[str], str]) -> None:
-    """Refuse networks and authorities that cannot be right, at the start: deliveries would leak or fail later."""
+    """Refuse webhook networks and a CA file that cannot be right, at the start: deliveries would leak or fail later."""
     networks, authorities = named("webhook_allow_networks"), named("webhook_ca_file")
     try:
         opened = metadata_opened(config.webhook_networks())

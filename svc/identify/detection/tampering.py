@@ -151,8 +151,8 @@ def _look_at_natives(report: Report, claimed: Claimed, findings: Findings) -> No
 
 
 def _look_at_canvas(report: Report, claimed: Claimed, findings: Findings) -> None:
-    """Report noise in the canvas. Firefox and Safari add it in private windows: there it is a privacy setting. In
-    Chromium it comes from an extension.
+    """Report noise in the canvas. It is a privacy setting of browsers that add it themselves, as Firefox and Safari do
+    in private windows. In others it comes from an extension.
     """
     if not report.claims.canvas_noise or Attribute.CANVAS in report.masked:
         return

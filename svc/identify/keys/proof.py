@@ -104,7 +104,7 @@ def examine(
 
 def _key_before(report: Report, signed: bytes | None, origin: str, subject: Subject) -> bytes | None:
     """Return the key of the token that the report's token replaces. It signed what the new key signed, without its own
-    proof. The report names the new key, so that no other report signed by the former one passes for it.
+    proof. The report names it as the former key, so that no other report of that key passes for this one.
     """
     text, proof = report.client_key_before or "", report.client_proof_before or ""
     if signed is None or report.client_token_before is None or len(text) != KEY_LENGTH or len(proof) != PROOF_LENGTH:

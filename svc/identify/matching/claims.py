@@ -127,7 +127,8 @@ def _lacks_proof(features: Features, claim: Claim, now_s: int) -> bool:
 
 def _is_twin(statistics: Statistics, visitor: Visitor, token: Token, now_s: int) -> bool:
     """Return whether a token that joined this visitor on its first visit, and now came back, is rather another
-    device's. Evidence is how often such tokens were, and how long the visitor's older token has been silent.
+    device's. Evidence is how often such tokens turned out to be, and how long the visitor's older token has been
+    silent.
     """
     older = older_beside(token, visitor.tokens) if token.probation else None
     if older is None or token.private:

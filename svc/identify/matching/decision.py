@@ -330,8 +330,8 @@ def decide(
 
 
 def _hidden(features: Features, best: _Candidate, now_s: int, statistics: Statistics) -> float:
-    """Return how many further devices are expected behind the likeliest visitor. A neighbor has the same address as the
-    visitor: a token that comes from another one is no sign of cleared storage.
+    """Return how many further devices are expected behind the likeliest visitor. A neighbor has an address of its own:
+    a token that comes from another one than the visitor's is no sign of cleared storage.
     """
     if not features.token_is_new:
         return 0.0

@@ -273,8 +273,8 @@ def _has_older(features: Features, visitor: Visitor) -> bool:
 
 
 def _is_enough(decision: LinkDecision, refuted: _Refuted) -> bool:
-    """Return whether a link by likeness holds although the token was not believed. Otherwise the visit would become a
-    private window's, and an attacker who copied a token copied the report with it.
+    """Return whether a link by likeness holds although the token was not believed. The visit is no private window's
+    then, and an attacker who copied a token copied the report with it.
     """
     if not refuted.conflict:
         return True

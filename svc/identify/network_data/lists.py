@@ -150,7 +150,7 @@ def _ranges(content: bytes) -> tuple[array[int], list[int]]:
 
 
 def _range(entry: str, family: int, bits: int) -> int:
-    """Pack first and last address into one number. Raises `OSError` or `ValueError` for anything else."""
+    """Pack the entry's first and last address into one number. Raises `OSError` or `ValueError` if it has none."""
     address, slash, prefix = entry.partition("/")
     number = int.from_bytes(inet_pton(family, address))
     if not slash:

@@ -233,7 +233,7 @@ def _places(
 
 
 def _visitor_before(transaction: Transaction, organization: int, number: int, seen: HistoryEvidence) -> VisitorHistory:
-    """Return the visitor's history of today. The first visit of a day takes over yesterday's, without its updates."""
+    """Return the visitor's history of today. A day's first visit takes over yesterday's, but counts lessons anew."""
     day = seen.at_s // DAY_S
     today = transaction.get(VISITOR_HISTORY, organization, day, number)
     if today is not None:

@@ -159,7 +159,7 @@ def _with(visitors: tuple[KnownVisitor, ...], event: PairEvent) -> tuple[KnownVi
 
 
 def _reduced(known: KnownVisitor, event: PairEvent, own: Sequence[PairEvent], *, is_all: bool) -> KnownVisitor:
-    """Take an event out of a visitor of the account that has other events."""
+    """Return a visitor of the account without an event that went to another account, while others stay."""
     day = event.at_s // DAY_S
     has_day = not is_all or any(other.at_s // DAY_S == day for other in own)
     first_s, verified_s = known.first_s, known.verified_s

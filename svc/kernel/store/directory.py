@@ -175,7 +175,7 @@ def refuse_without_data(directory: Path) -> None:
 
 
 def _without_store(directory: Path, if_new: str) -> str:
-    """Say that a directory has lost its store; `if_new` if it never had one."""
+    """Return what to say of a directory that has lost its store; `if_new` if it never had one."""
     return f"{STORE_LOST.format(directory)}: {AFTER_LOSS}" if has_lost_store(directory) else if_new
 
 

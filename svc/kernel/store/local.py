@@ -114,7 +114,7 @@ class LocalStore(Store):
             await self._run_sync(partial(self.engine.write, nothing))
 
     async def _rehearse(self) -> None:
-        """Rehearse before other writes: a slow and busy disk must not delay knowing that it works."""
+        """Rehearse before other writes: a slow and busy disk must not delay the proof that it works."""
         async with self._turn(urgent=True):
             with self.health.attempt():
                 await self._run_sync(partial(self.engine.write, rehearsal))

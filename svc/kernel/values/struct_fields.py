@@ -74,7 +74,7 @@ def sent(value: T | UnsetType) -> T | None:
 def _plan(
     body: type[msgspec.Struct], record: type[msgspec.Struct]
 ) -> tuple[tuple[str, Callable[[Any], Any], Callable[[Any], Any] | None, Any], ...]:
-    """Return (field, how to read it, how to write it or `None`, its default) of each field that the record has, too."""
+    """Return (name, how to read it, how to write it or `None`, default) of each body field that the record has."""
     known = _known(record)
     return tuple(
         (

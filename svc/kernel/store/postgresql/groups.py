@@ -236,8 +236,8 @@ class Transactions:
         free: bool = False,
         before: Sequence[Statement] = (),
     ) -> dict[int, int]:
-        """Begin a transaction and fetch rows. Return fence -> its turn; nothing if `EVERY` fence is held. `free`: take
-        only fences that nobody holds, and their rows. `before`: statements to send first.
+        """Begin a transaction and fetch rows. Return fence -> its turn; nothing if all fences are taken (`EVERY`).
+        `free`: take only fences that nobody holds, and their rows. `before`: statements to send first.
         """
         _advance(steps)
         taking = [_BEGIN, *before, *_taking(fences, free=free)]
@@ -398,7 +398,7 @@ def _refuse_unfenced(rows: Rows, changes: Changes, held: frozenset[int]) -> None
 
 
 def _missing(touched: set[int], held: frozenset[int]) -> set[int]:
-    """Return fences that have to be held, too. Rows of the owner need a fence, but any organization's will do."""
+    """Return the missing fences. For rows whose key does not name the owner, any organization's will do."""
     if EVERY in held:
         return set()
     missing = touched - held - {OWNER, NOTHING}

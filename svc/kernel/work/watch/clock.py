@@ -52,8 +52,8 @@ class ServiceClock:
         written_ms: int | None = None,
         commits: Callable[[], int] = lambda: 0,
     ) -> None:
-        """Start from `written_ms`, when a correct clock last wrote to the store. `commits` counts those of this
-        process.
+        """Start from `written_ms`, when a correct clock last wrote to the store. `commits` returns how many commits
+        this process has made.
         """
         self._wall_ms, self._elapsed_s, self._commits = wall_ms, elapsed_s, commits
         self._memory: ClockMemory = [0.0, 0.0] if memory is None else memory

@@ -15,17 +15,17 @@ from svc.identify.velocity.counts import MOST
 from svc.kernel.values.refusals import Issue, Refusal, invalid
 
 FIELD = "test"
-"""Of a report. With any other key it is ignored like any unknown content."""
+"""Field of a report. With a key of another environment it is ignored, as any unknown content is."""
 
 
 class TestVerdict(msgspec.Struct, frozen=True):
-    """What is asked for."""
+    """The verdict that the report of a development key asks for."""
 
     __test__ = False
     signals: tuple[str, ...] = ()
     """Signals that fire."""
     account_velocity: int = 0
-    """Accounts that the visitor has at least, in every window."""
+    """The least number of accounts of the visitor, in every window."""
 
     def added_to(self, observations: tuple[Observation, ...]) -> tuple[Observation, ...]:
         """Return the observations with those that are asked for and were not made."""

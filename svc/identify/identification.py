@@ -60,7 +60,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     touched_key: bytes | None
     """Digest of the presented key when its `last_used_at` is due for renewal."""
     touched_public_key: bytes | None = None
-    """The same of a public key that a proxy forwards."""
+    """As `touched_key`, for a public key that a proxy forwards."""
     keys: tuple[bytes, ...] = ()
     """Digests of keys that may have been revoked, or given other origins, since they were looked up."""
     environment: Environment
@@ -215,7 +215,7 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
 
 
 def _verifiable(agent: Agent, ranges: Ranges | None) -> Agent:
-    """Without an operator whose addresses nobody here knows: a genuine crawler of his would count as spoofed."""
+    """Drop a crawler's operator if no addresses of it are known here: a genuine crawler would count as spoofed."""
     if agent.operator is None or ranges is None or ranges.publishes(agent.operator):
         return agent
     return msgspec.structs.replace(agent, operator=None)

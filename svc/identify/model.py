@@ -83,7 +83,7 @@ class ClientHints(msgspec.Struct, frozen=True, omit_defaults=True):
     """The page was asked for the processor's architecture and width and knows neither: so it is on phones, and on
     desktops whose browser was started with another user agent."""
     form_factors: bool = False
-    """The page's hints list form factors, be it none: Chromium before about 124 knows no such list."""
+    """The page's hints have a list of form factors, even an empty one: Chromium before about 124 has none."""
     mobile: bool | None = None
     platform: str | None = None
     platform_version: str | None = None

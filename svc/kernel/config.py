@@ -352,23 +352,23 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return int(self.map_gib * GIB)
 
     def pepper_path(self) -> Path | None:
-        """`pepper_file`; `None` = the pepper is in the data directory."""
+        """Return `pepper_file`; `None` = the pepper is in the data directory."""
         return None if self.pepper_file is None else Path(self.pepper_file)
 
     def console_at(self) -> str | None:
-        """`public_url` without a slash at its end."""
+        """Return `public_url` without a slash at its end."""
         return None if self.public_url is None else self.public_url.rstrip("/")
 
     def event_retention_ms(self) -> int:
-        """`event_retention_days` in milliseconds."""
+        """Return `event_retention_days` in milliseconds."""
         return self.event_retention_days * DAY_MS
 
     def networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
-        """`trusted_proxies` as networks; each was checked by `load`."""
+        """Return `trusted_proxies` as networks; each was checked by `load`."""
         return tuple(ip_network(text) for text in self.trusted_proxies)
 
     def webhook_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
-        """`webhook_allow_networks` as networks; each was checked by `load`."""
+        """Return `webhook_allow_networks` as networks; each was checked by `load`."""
         return tuple(ip_network(text) for text in self.webhook_allow_networks)
 
     def shares(self) -> LimitShares:

@@ -100,7 +100,7 @@ def checked(settings: Mapping[str, Any], named: Callable[[str], str]) -> Config:
 
 
 def _refuse_half_a_provider(config: Config, named: Callable[[str], str]) -> None:
-    """An OpenID provider of which a setting is missing or wrong."""
+    """Refuse an OpenID provider of which a setting is missing or wrong."""
     names = [name for name in Config.__struct_fields__ if name.startswith("console_oidc_")]
     missing = [name for name in names if not getattr(config, name)]
     if len(missing) == len(names):
@@ -122,7 +122,7 @@ def _refuse_half_a_provider(config: Config, named: Callable[[str], str]) -> None
 
 
 def _refuse_unsafe_webhooks(config: Config, named: Callable[[str], str]) -> None:
-    """Loudly and at the start: what these two settings get wrong would else show as deliveries that leak or fail."""
+    """Refuse webhook networks and a CA file that cannot be right, at the start: deliveries would leak or fail later."""
     networks, authorities = named("webhook_allow_networks"), named("webhook_ca_file")
     try:
         opened = metadata_opened(config.webhook_networks())
@@ -171,7 +171,7 @@ def _one_line(error: msgspec.ValidationError, named: Callable[[str], str]) -> st
 
 
 def _choices(setting: str) -> str:
-    """The values that a setting with names for some may have."""
+    """List the allowed values of a setting, of which some have names."""
     described = msgspec.inspect.type_info(Config)
     assert isinstance(described, msgspec.inspect.StructType)
     kind = next(field.type for field in described.fields if field.name == setting)

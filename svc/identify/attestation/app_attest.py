@@ -42,7 +42,7 @@ from svc.identify.report.values import members
 from svc.kernel.values.environments import Environment
 
 MAX_ATTESTATION_BYTES = 20_000
-"""Those of current devices have 6,000, most of it the receipt, which is not read."""
+"""Attestations of current devices have 6,000, most of it the receipt, which is not read."""
 MAX_ASSERTION_BYTES = 4_000
 NONCE_EXTENSION = "1.2.840.113635.100.8.2"
 
@@ -173,7 +173,7 @@ def updated(proof: Proof, known: AttestedKey | None, visitor_id: str, at_ms: int
 
 
 def _read_attestation(raw: bytes) -> tuple[list[bytes], bytes, AuthenticatorData, AttestedCredential] | None:
-    """Certificates, signed bytes and what these say; `None` for anything but an attestation object of App Attest."""
+    """Return certificates, signed bytes and their content; `None` unless it is an attestation object of App Attest."""
     try:
         found = read_map(raw)
         certificates, signed = members(found.get("attStmt")).get("x5c"), found.get("authData")
@@ -191,8 +191,8 @@ def _nonce(signed: bytes, client_data_hash: bytes) -> bytes:
 
 
 def _verified_leaf(certificates: list[bytes], trust: AppleTrust, at_ms: int) -> x509.Certificate | ChainFailure:
-    """Step 1: a leaf and Apple's intermediate, from the root down. The root is not sent along; its own dates are its
-    owner's business.
+    """Verify a leaf and Apple's intermediate, from the root down (step 1). The root is not sent along, and its own
+    dates are not checked: whether to trust it is for its owner to decide.
     """
     chain = read_certificates(certificates) if len(certificates) == 2 else None
     if chain is None:
@@ -213,7 +213,7 @@ def _is_authority(certificate: x509.Certificate) -> bool:
 
 
 def _point(leaf: x509.Certificate) -> bytes | None:
-    """The attested key, uncompressed; `None` for a key that is not on P-256."""
+    """Return the attested key, uncompressed; `None` for a key that is not on P-256."""
     key = leaf.public_key()
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
         return None
@@ -223,7 +223,7 @@ def _point(leaf: x509.Certificate) -> bytes | None:
 def _claims(
     data: AuthenticatorData, credential: AttestedCredential, key_id: bytes, point: bytes | None, trust: AppleTrust
 ) -> Iterator[AppAttestFailure]:
-    """Steps 5 to 9: names of what an attestation says wrongly."""
+    """Yield a failure for each wrong claim of an attestation (steps 5 to 9)."""
     if point is None or not sha256(point).digest() == key_id == credential.id or credential.point != point:
         yield "key_mismatch"
     if data.app_digest not in trust.apps:

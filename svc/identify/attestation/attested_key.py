@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 AppleEnvironment = Literal["production", "development"]
-"""Of Apple's servers, not of an API key: `development` is a build that a developer runs from Xcode."""
+"""The environment of Apple's servers, not of an API key: `development` is a build that is run from Xcode."""
 
 MAX_KEYS_OF_VISITOR = 16
 """An app makes one key for each installation. Beyond this number, the oldest is deleted."""
@@ -25,9 +25,9 @@ class AttestedKey(msgspec.Struct, frozen=True, array_like=True):
     """Team id, dot, bundle id."""
     environment: AppleEnvironment
     counter: int
-    """Of the last assertion that verified; 0 before the first."""
+    """The counter of the last assertion that verified; 0 before the first."""
     visitor_id: str
-    """The visitor that its last identification was given to: with it the key is erased."""
+    """The visitor of its last identification. The key is erased with that visitor."""
     first_seen_ms: int
     last_seen_ms: int
 
@@ -46,7 +46,7 @@ class AttestationResult(msgspec.Struct, frozen=True, array_like=True):
     verified: bool
     """Whether it proves what it claims; `False` where `attestation_failed` was noticed, and for `none`."""
     app_id: str | None = None
-    """This and what follows: of a verified `apple-app-attest`."""
+    """This and the following fields are set for a verified `apple-app-attest`."""
     environment: AppleEnvironment | None = None
     counter: int | None = None
     key_first_seen_ms: int | None = None

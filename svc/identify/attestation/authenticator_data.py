@@ -19,7 +19,7 @@ from svc.identify.attestation.attested_key import AppleEnvironment
 
 MAX_DEPTH = 6
 MAX_ITEMS = 128
-"""In one item, itself and the keys of maps included. The objects of current devices have 13 at most."""
+"""Items inside one item, including itself and keys of maps. Objects of current devices have 13 at most."""
 
 _SIMPLE = 7
 _SIMPLE_VALUES = {20: False, 21: True, 22: None}
@@ -136,7 +136,7 @@ _ENVIRONMENTS: dict[bytes, AppleEnvironment] = {
     b"appattest\x00\x00\x00\x00\x00\x00\x00": "production",
 }
 _COSE_P256 = {1: 2, 3: -7, -1: 1}
-"""Of a COSE key (RFC 9053): EC2, ES256, P-256. Its -2 and -3 are x and y."""
+"""Fields of a COSE key (RFC 9053): EC2, ES256, P-256. Its fields -2 and -3 are x and y."""
 
 DISTRIBUTIONS = {
     1: "system",
@@ -203,7 +203,7 @@ def _head(raw: bytes, end: int) -> AuthenticatorData:
 
 
 def _point(key: Any) -> bytes | None:
-    """The uncompressed form of a COSE key."""
+    """Return a COSE key in the uncompressed form; `None` unless it is on P-256."""
     if type(key) is not dict:
         return None
     fields = cast("dict[Any, Any]", key)

@@ -15,7 +15,7 @@ from svc.kernel.values.encodings import from_base64
 
 CHALLENGE_BYTES = 32
 LIFETIME_MS = 5 * 60 * 1000
-"""Interface 8."""
+"""See interface 8."""
 
 ChallengeFailure = Literal["challenge_unknown", "challenge_foreign", "challenge_expired", "challenge_used"]
 

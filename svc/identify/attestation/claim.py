@@ -50,9 +50,9 @@ class Attestation(msgspec.Struct, frozen=True):
     failures: tuple[str, ...]
     """Names of what does not hold."""
     format: str = "none"
-    """As of `AttestationResult`."""
+    """As in `AttestationResult`."""
     proof: Proof | None = None
-    """Of `apple-app-attest`: what is to be kept of the key, or an assertion to be verified by what is kept of it."""
+    """For `apple-app-attest`: the key to store, or an assertion to verify with the stored key."""
 
 
 def read_attestation(signals: dict[str, Any], platform: Platform, trust: Trust, at_ms: int) -> Attestation | None:
@@ -154,7 +154,7 @@ def verify_claims(description: KeyDescription, challenge: bytes | None, trust: T
 
 
 def _is_expected_app(description: KeyDescription, trust: Trust) -> bool:
-    """One of the packages is expected (apps that share a user id are named together), and all signers are."""
+    """Return whether all signers and one of the packages are expected. Apps that share a user id are named together."""
     app = description.application
     if app is None:
         return not trust.packages and not trust.signing_digests
@@ -166,7 +166,7 @@ def _is_expected_app(description: KeyDescription, trust: Trust) -> bool:
 def _app_attest(
     claim: dict[str, Any], challenge: bytes, trust: Trust, at_ms: int
 ) -> Proof | tuple[AppAttestFailure, ...]:
-    """The client data hash is SHA-256 over the challenge's 32 bytes."""
+    """Verify an attestation or assertion. Its client data hash is SHA-256 over the challenge's 32 bytes."""
     key_id, attestation, assertion = claim.get("key_id"), claim.get("attestation"), claim.get("assertion")
     key = from_base64(key_id, KEY_ID_BYTES)
     client_data_hash = sha256(challenge).digest()
@@ -182,7 +182,7 @@ def _app_attest(
 
 
 def _certificates(chain: Any) -> list[bytes] | None:
-    """The certificates as bytes, where they are a list of base64 texts of a size that will be looked at."""
+    """Decode the certificates; `None` unless they are a list of base64 texts within the limits of number and size."""
     if type(chain) is not list:
         return None
     texts = cast("list[Any]", chain)

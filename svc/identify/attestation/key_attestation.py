@@ -88,7 +88,7 @@ class ApplicationId(msgspec.Struct, frozen=True):
 
 
 class KeyDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """What is judged. `None` = not said where only the hardware's word counts."""
+    """What is judged of a key description. `None` = not said by the hardware, if only its word counts."""
 
     attestation_version: int
     attestation_level: SecurityLevel
@@ -160,7 +160,7 @@ def read_key_description(raw: bytes) -> KeyDescription | None:
 
 
 def _authorizations(elements: list[TLV]) -> dict[bytes, bytes]:
-    """Identifier -> content of `[number] EXPLICIT`. DER wants ascending tags, which also leaves no tag twice."""
+    """Map identifier to content of `[number] EXPLICIT`. DER wants ascending tags, which excludes duplicates."""
     tags = [element.tag_bytes for element in elements]
     if any((len(after), after) <= (len(before), before) for before, after in pairwise(tags)):
         raise ValueError("the tags are not in ascending order")
@@ -183,7 +183,7 @@ def _application(raw: bytes) -> ApplicationId:
 
 
 def _enumerated(element: TLV) -> int:
-    """An ENUMERATED of one byte: every enumeration of the schema is smaller."""
+    """Read an ENUMERATED of one byte: no enumeration of the schema needs more."""
     if element.tag_bytes != _ENUMERATED or len(element.data) != 1:
         raise ValueError("not an ENUMERATED")
     return element.data[0]
@@ -238,11 +238,11 @@ def _failure(chain: _Chain, trust: Trust, at_ms: int) -> AndroidFailure | None:
 
 
 def _is_in_time(issuers: _Chain, at_ms: int) -> bool:
-    """Whether the certificates between leaf and root were valid when it mattered.
+    """Return whether the certificates between leaf and root were valid at the time that counts.
 
-    That is now, where the key was certified over the network: such certificates live for weeks and are renewed. A key
-    from the factory cannot be renewed and is used for longer than its certificates said; there it is the chain's own
-    time, the moment when the last of them was given out.
+    That is now if the key was certified over the network: such certificates live for weeks and are renewed. A key from
+    the factory cannot be renewed and is used for longer than its certificates are valid. There it is the time when the
+    last certificate of the chain was issued.
     """
     if not issuers:
         return True

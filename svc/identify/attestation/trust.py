@@ -61,7 +61,7 @@ def published_trust() -> Trust:
 
 
 def apps_by_digest(app_ids: Iterable[str]) -> dict[bytes, str]:
-    """`AppleTrust.apps` of these ids, which are compared exactly."""
+    """Return these app ids by their digests, as `AppleTrust.apps`. They are compared exactly."""
     return {sha256(app_id.encode()).digest(): app_id for app_id in app_ids}
 
 

@@ -39,14 +39,14 @@ def index_faults(snapshot: Snapshot, number: int, events: int) -> Iterator[str]:
             else:
                 faults += 1
                 yield fault
-    if faults or found != events:  # else each slot is that of an event, so that each event has one
+    if faults or found != events:  # else the numbers match, so that each event has a slot
         for (_, raw_id), event in snapshot.scan(EVENTS, number):
             if not is_indexed(snapshot, scope_of(number, event), (event.occurred_at_ms, raw_id)):
                 yield f"request {UUID(bytes=raw_id)} is not found in the index"
 
 
 def _scope_faults(snapshot: Snapshot, scope: Scope) -> Iterator[str | None]:
-    """Of one environment: `None` for each event that is where it belongs, and a sentence for what is wrong."""
+    """Check one environment. Yield `None` for each event that is where it belongs, and a sentence for each fault."""
     yield from _feed_faults(snapshot, scope)
     for key, row in snapshot.scan(EVENT_TAIL, *scope):
         yield _fault(snapshot, scope, key[-2:], row.values, EVENT_TAIL.name)
@@ -67,7 +67,7 @@ def _scope_faults(snapshot: Snapshot, scope: Scope) -> Iterator[str | None]:
 
 
 def _feed_faults(snapshot: Snapshot, scope: Scope) -> Iterator[str]:
-    """Of the events that are said to be late in the feed, those that are not."""
+    """Yield a fault for each row of late events whose event is missing, or has another place in the feed."""
     for key in snapshot.scan_keys(LATE_EVENTS, scope, (scope.number, scope.environment + 1)):
         event = snapshot.get(EVENTS, scope.number, key[-1])
         if event is None or (scope_of(scope.number, event), event.feed_at_ms) != (scope, key[2]):

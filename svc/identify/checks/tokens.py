@@ -22,13 +22,13 @@ def token_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
     """Yield a sentence for each fault in the tokens of an organization's visitors."""
     for (_, visitor_number), visitor in snapshot.scan(VISITORS, number):
         if snapshot.has(ERASURES, number, visitor.visitor_id.encode()):
-            continue  # it leaves its blocks before it goes
+            continue  # an erasure takes it out of its blocks first
         name = f"visitor {visitor.visitor_id}"
         for fault in _kept(visitor):
             yield f"{name} has {fault}"
         for token in visitor.tokens:
             if token.probation == STRANGERS:
-                continue  # its browser has a visitor of its own, or will have
+                continue  # the token belongs to another visitor, or will
             block = snapshot.get(BLOCKS, number, token_key(token.hash)) or EMPTY_BLOCK
             if visitor_number not in block.numbers and len(block.numbers) < BLOCK_LENGTH:
                 yield f"{name} is not found by a token that it has"
@@ -38,7 +38,7 @@ def token_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def _kept(visitor: Visitor) -> Iterator[str]:
-    """What the record alone says."""
+    """Yield the faults that the visitor's record shows without any other row."""
     if len(visitor.tokens) > TOKENS:
         yield f"{len(visitor.tokens)} tokens, of which {TOKENS} are kept"
     if any(count > 1 for count in Counter(token.hash for token in visitor.tokens).values()):
@@ -53,8 +53,8 @@ def _kept(visitor: Visitor) -> Iterator[str]:
 
 
 def _is_proven_of(other: Visitor | None, visitor: Visitor, token: Token) -> bool:
-    """Whether both have the token as one that proves who they are. Beside a device id a token counts for less, and so
-    does one that an earlier version kept.
+    """Return whether both visitors have the token as proof of who they are. It is none beside a device id, or if an
+    earlier version stored it.
     """
     theirs = None if other is None or other.device or visitor.device else other.token(token.hash)
     return theirs is not None and all(one.probation == 0 and one.origin != UNKNOWN_ORIGIN for one in (theirs, token))

@@ -20,7 +20,7 @@ from svc.kernel.store.snapshot import Snapshot
 
 AccountKey: TypeAlias = tuple[int, int, int]
 SAFE_S = LONGEST_S - 24 * 3600
-"""So long before the last event of a row nothing has left it."""
+"""No entry this far before the last event of a row has expired."""
 
 
 def velocity_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
@@ -42,7 +42,7 @@ def velocity_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
             period = who.at_s // LONGEST_S
             keys = (row_key(who, subject, period + 1), row_key(who, subject, period))
             others = dict(zip(OTHERS[subject], who.others_of(subject), strict=True))
-            # That of its own period has an event which was committed after one of the next period.
+            # The row of its own period has the event if it was committed after one of the next period.
             rows = [row for key in keys if (row := snapshot.get(VELOCITY, *key)) is not None]
             faults = [list(_uncounted(row, who.at_s, others)) for row in rows]
             for fault in min(faults, key=len, default=["there is no velocity"]):
@@ -60,8 +60,8 @@ def _uncounted(row: VelocityRow, at_s: int, others: dict[str, int | None]) -> It
 
 
 def _is_kept(times: tuple[int, ...], at_s: int) -> bool:
-    """Whether a list with entries of these times has one of this time, if it counted it. A full list has cut older ones
-    off, and where it is not full, an erasure or another account may have taken entries away since.
+    """Return whether a list with entries of these times must have one of this time, if it was ever added. A full list
+    has dropped older entries, and from one that is not full an erasure or another account may have taken entries.
     """
     return 0 < len(times) < MOST and at_s > times[0]
 

@@ -45,14 +45,14 @@ LEAST_FRAME = 8
 """Pixels by which a window must exceed a screen to be larger; less is rounding, by systems that scale."""
 
 LEAST_ZOOM_RATIO = 1.07
-"""Zoomed out, a window shows more page than it has pixels, and at least this much more: the first step is 90 %."""
+"""A window that is zoomed out shows at least this much more page than it has pixels: the first step is 90 %."""
 
 MARKS = {
     "selenium": "selenium_mark",
     "playwright": "playwright_mark",
     "webdriver_writable": "webdriver_writable",
 }
-"""Driver mark -> evidence. An honest `navigator.webdriver` cannot be written to: there, somebody replaced it."""
+"""Driver mark -> evidence. A `navigator.webdriver` that can be written to was replaced."""
 
 
 def detect_automation(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findings) -> None:
@@ -108,12 +108,12 @@ def _find_headless_name(report: Report, facts: RequestFacts, claimed: Claimed, f
 
 
 def _headless_chromium(report: Report, claimed: Claimed) -> list[str]:
-    """Traits of a browser without a window. Each has an innocent owner, but two rarely the same one.
+    """Return traits of a Chromium without a window. Each has an innocent cause, but two rarely have the same one.
 
-    No outer window: a tab that was opened in the background. A window beyond its screen: two monitors. Neither plugins
-    nor the `chrome` object: browsers inside other programs. These lead; what is common in virtual machines (software
-    rendering) only supports them, and so does a missing list of plugins, which people are without who download
-    documents instead of viewing them, and browsers that are built on QtWebEngine.
+    No outer window: a tab that was opened in the background. A window larger than its screen: two monitors. Neither
+    plugins nor the `chrome` object: browsers embedded in other programs. These traits count by themselves. Software
+    rendering only supports them, since it is common in virtual machines. So does a missing list of plugins: it is also
+    missing if a person downloads documents instead of viewing them, and in browsers built on QtWebEngine.
     """
     claims = report.claims
     traits = _window_traits(claims)
@@ -137,11 +137,11 @@ def _headless_chromium(report: Report, claimed: Claimed) -> list[str]:
 
 
 def _renamed_without_window(claims: Claims, claimed: Claimed) -> list[str]:
-    """Traits of a browser without a window that was given a screen and another user agent, so that neither shows.
+    """Return traits of a browser without a window that was given a screen and another user agent, which hide that.
 
-    People override user agents, too, and virtual machines draw in software, but both have something to point with.
-    Where nobody asked for that, the user agent must be the browser's own, which nobody overrides who has a window.
-    Televisions have nothing to point with and a user agent of their maker's, but a graphics card.
+    People override user agents, too, and virtual machines draw in software, but both have a pointer. Unless the report
+    says that there is none, the user agent must be the browser's own: nobody who has a window overrides it with that.
+    Televisions have no pointer and a user agent of their maker, but a graphics card.
     """
     if not is_overridden(claims, claimed):
         return []
@@ -154,7 +154,7 @@ def _renamed_without_window(claims: Claims, claimed: Claimed) -> list[str]:
 
 
 def _window_traits(claims: Claims) -> list[str]:
-    """What the window shows: that it is none, or none of the screen it says."""
+    """Return traits of a missing window, and of one that does not fit the reported screen."""
     outer, screen = _long_side_first(claims.outer_window), _long_side_first(claims.screen)
     if outer == (0, 0):
         return [] if claims.focused is False else ["no_outer_window"]
@@ -174,15 +174,15 @@ def _window_traits(claims: Claims) -> list[str]:
 
 
 def _is_page_larger(inner: Size | None, outer: Size | None) -> bool:
-    """A page larger than its window in both directions, by less than zooming out makes it: a viewport that was set."""
+    """Return whether the page exceeds its window both ways, by less than zooming out: a driver set its size."""
     if inner is None or outer is None:
         return False
     return inner[1] > outer[1] and outer[0] < inner[0] < LEAST_ZOOM_RATIO * outer[0]
 
 
 def _is_screen_invented(report: Report) -> bool:
-    """A page that fills the screen exactly, in a window that is larger than the screen: drivers that set a viewport set
-    the screen with it. Trying out another screen with the developer tools does the same.
+    """Return whether the page fills the screen exactly, in a window that is larger than the screen. Drivers that set a
+    viewport set the screen with it. So do developer tools that emulate a device.
     """
     claims = report.claims
     outer, inner = _long_side_first(claims.outer_window), _long_side_first(claims.inner_window)
@@ -194,8 +194,8 @@ def _is_screen_invented(report: Report) -> bool:
 
 
 def _is_viewport_of_a_driver(report: Report) -> bool:
-    """A page of the very size that Puppeteer gives it unless told another, in a window that is wider. A person's page
-    fills its window, but for docked tools and side bars, of which none leaves this size but by chance.
+    """Return whether the page has the size that Puppeteer gives it by default, in a window that is wider. A person's
+    page fills its window, except for docked tools and side bars, which leave exactly this size only by chance.
     """
     claims = report.claims
     outer, inner = claims.outer_window, claims.inner_window
@@ -205,19 +205,18 @@ def _is_viewport_of_a_driver(report: Report) -> bool:
 
 
 def _long_side_first(sides: Size | None) -> Size | None:
-    """FingerprintJS sorts the sides of a screen, by their digits: which one is the width is not known."""
+    """Put the longer side first: FingerprintJS sorts sides by their digits, so that the width is not known."""
     if sides is None:
         return None
     return sides if sides[0] >= sides[1] else (sides[1], sides[0])
 
 
 def _headless_firefox(report: Report) -> list[str]:
-    """Traits of Firefox without a display: a window alone on its screen, and nothing to draw with.
+    """Return traits of Firefox without a display: a window alone on its screen, and no graphics hardware.
 
-    Each has an innocent owner: bare window managers leave a window the whole screen, small screens are found in old
-    laptops (but few windows that leave a part of them free), and careful people switch WebGL off. Displays of few
-    colors have no WebGL either. That the processor draws shows nothing where the window fits: virtual machines do the
-    same.
+    Each has an innocent cause. Bare window managers give a window the whole screen. Old laptops have small screens,
+    though few windows on them leave a part free. Careful people switch WebGL off, and displays of few colors have none.
+    Software rendering counts only where the window does not fit, since virtual machines use it, too.
     """
     claims = report.claims
     outer, inner, screen = claims.outer_window, claims.inner_window, _long_side_first(claims.screen)
@@ -241,7 +240,7 @@ def _headless_firefox(report: Report) -> list[str]:
 
 
 def _first_firefox_window(screen: Size) -> Size | None:
-    """The size of the first window of a new profile, where the height shows that the screen holds nothing else."""
+    """Return the size of a new profile's first window on an empty screen; `None` if that is too high to tell."""
     width, height = 0.9 * screen[0], 0.9 * screen[1]
     if height >= FIREFOX_FIRST_WINDOW[1]:
         return None
@@ -249,8 +248,8 @@ def _first_firefox_window(screen: Size) -> Size | None:
 
 
 def _headless_webkit(claims: Claims) -> list[str]:
-    """WebKit for embedded devices, on the screen that it invents without one. Devices have other screens, and desktops
-    have plugins.
+    """Return traits of WebKit for embedded devices on the screen that it invents if it has none. Devices have other
+    screens, and desktops have plugins.
     """
     if claims.screen == claims.outer_window == claims.inner_window == HEADLESS_SCREEN and claims.plugin_count == 0:
         return ["headless_default_screen", "no_plugins"]
@@ -258,10 +257,10 @@ def _headless_webkit(claims: Claims) -> list[str]:
 
 
 def _find_stealth(traits: list[str], findings: Findings) -> None:
-    """A trace of the kind that stealth tools leave proves nothing alone: developers override user agents too.
+    """Report stealth tools. A trace of them proves nothing alone: developers override user agents, too.
 
-    With a contradiction about something else, or without a window, somebody took pains to look like another device. A
-    renamed graphics card is one lie, wherever it shows, and extensions that tell it change other such values, too.
+    A contradiction about something else, or no window, shows that the browser was made to look like another device. A
+    renamed graphics card is one lie, wherever it shows, and extensions that rename it change similar values.
     """
     if findings.driver_traces and (traits or (len(findings.lies) >= 2 and _lies_beyond_extensions(findings))):
         findings.add_contradictions("automation")
@@ -273,17 +272,17 @@ def _lies_beyond_extensions(findings: Findings) -> bool:
 
 
 _CHANGED_BY_EXTENSIONS = ("hardware_", "language_", "limits_", "renderer_", "timezone_")
-"""How the names of contradictions begin in values that extensions against being identified change in a page."""
+"""Prefixes of contradictions in values that extensions change in a page to prevent identification."""
 
 
 def _find_debugger(report: Report, claimed: Claimed, traits: list[str], findings: Findings) -> None:
-    """A debugger is attached: the developer tools of a person, or a driver. It is a driver where the tools are known to
-    be closed or anything else is wrong. Where they are not docked in the window it is one by a rule of thumb: few
-    people have them in a window of their own.
+    """Report an attached debugger: a person's developer tools, or a driver. It is a driver if the tools are known to be
+    closed or anything else is wrong. If they are not docked in the window, a driver is likelier: few people have them
+    in a window of their own.
     """
     if "cdp" not in (report.claims.driver_marks or ()):
         return
-    invented = claimed.desktop and _lies_beyond_extensions(findings)  # the tools themselves invent phones
+    invented = claimed.desktop and _lies_beyond_extensions(findings)  # developer tools emulate phones
     wrong = traits or invented or findings.has("automation")
     if report.developer_tools is False or wrong:
         findings.add("automation", "debugger_attached")
@@ -293,8 +292,8 @@ def _find_debugger(report: Report, claimed: Claimed, traits: list[str], findings
 
 
 def _fills_its_window(claims: Claims) -> bool:
-    """Whether there is nothing but bars around the page. Zoomed out, a page is larger than its window, and nothing is
-    known of what is beside it.
+    """Return whether there is nothing but bars around the page. A page that is zoomed out is larger than its window, so
+    that nothing is known of what is beside it.
     """
     outer, inner = claims.outer_window, claims.inner_window
     if claims.framed is not False or outer is None or inner is None:

@@ -59,7 +59,7 @@ _Rule = Callable[[Components], str | None]
 
 
 def _names(component: str, *words: str) -> _Rule:
-    """The rule that a text has one of these words in it: the first that it has is the kind of bot."""
+    """Return the rule that a text contains one of these words. The first that it contains is the kind of bot."""
 
     def detect(components: Components) -> str | None:
         value = components.get(component)
@@ -71,7 +71,7 @@ def _names(component: str, *words: str) -> _Rule:
 
 
 def _is(component: str, expected: Any, kind: str = _HEADLESS) -> _Rule:
-    """The rule that a component was read and is of this value and its type."""
+    """Return the rule that a component was read and equals this value, in type, too."""
 
     def detect(components: Components) -> str | None:
         value = components.get(component, _MISSING)

@@ -89,7 +89,7 @@ def _system(text: str, *, ios: bool, android: bool) -> System | None:
 
 
 COMPARED = {"system": "os_mismatch", "engine": "engine_mismatch", "version": "browser_tampering"}
-"""What two texts of one browser must say alike -> the signal where they do not."""
+"""What two texts of one browser must agree on -> the signal if they do not."""
 
 
 def differ(one: Claimed, other: Claimed, part: str) -> bool:

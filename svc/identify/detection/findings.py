@@ -13,10 +13,10 @@ from svc.identify.scoring.signals import CATALOGUE, CATALOGUE_ORDER
 from svc.kernel.values.environments import Platform
 
 Strength = Literal["definitive", "proof", "hint"]
-"""`definitive` settles it alone, `proof` has no ordinary explanation, `hint` is a rule of thumb."""
+"""`definitive` is enough alone, `proof` has no ordinary explanation, `hint` is a rule of thumb."""
 
 TOO_MANY_LIES = 3
-"""Contradictions about this number of things mean an invented device (docs/signals.md)."""
+"""Contradictions about this many subjects mean an invented device (docs/signals.md)."""
 
 
 class Findings:

@@ -70,8 +70,8 @@ def _is_of_another_time(collected_at_ms: int | None, at_ms: int | None) -> bool:
 
 
 def _look_at_languages(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findings) -> None:
-    """Chromium sends no languages where it is embedded in another program or has no window: only what calls itself
-    Chrome and nothing else is expected to.
+    """Report missing or contradicting `Accept-Language`. Chromium sends none if it is embedded in another program or
+    has no window, so that only a browser that calls itself Chrome and nothing else must send it.
     """
     claims = report.claims
     sends = claimed.engine in ("gecko", "webkit") or (claimed.pure_chrome and not claimed.headless)
@@ -93,8 +93,8 @@ def _look_at_hints(reported: ClientHints, facts: RequestFacts, claimed: Claimed,
 
 
 def _differ(reported: ClientHints, sent: ClientHints) -> bool:
-    """Whether page and header say different brands, versions, systems or kinds of device. Some collectors shorten the
-    list of brands or leave its versions out.
+    """Return whether page and header differ in brands, versions, system or kind of device. Some collectors shorten the
+    list of brands or omit the versions.
     """
     versions = {brand: version.partition(".")[0] for brand, version in sent.brands}
     for brand, version in reported.brands:
@@ -125,7 +125,7 @@ def sends_fetch_metadata(user_agent: str, claimed: Claimed) -> bool:
 
 
 def _version(user_agent: str, claimed: Claimed) -> int:
-    """As in `FIRST_WITH_FETCH_METADATA`; 0 = not known."""
+    """Return the version as in `FIRST_WITH_FETCH_METADATA`; 0 = not known."""
     if claimed.engine == "chromium":
         return claimed.version
     if claimed.engine == "gecko":
@@ -137,8 +137,8 @@ def _version(user_agent: str, claimed: Claimed) -> int:
 
 
 def _look_at_sdk(report: Report, version: str | None, findings: Findings) -> None:
-    """The web SDK sends probes with everything else, and makes nonce and time in one moment. Others may send what the
-    same libraries collected, but hardly all that it sends, under the version of a release.
+    """Report an imitated web SDK. The SDK sends probes with every report, and makes nonce and time in one moment.
+    Others may use the same libraries, but hardly send everything that it sends, and name one of its releases.
     """
     collectors, collected = set(report.collectors), report.collected_at_ms
     if report.nonce is None or collected is None:

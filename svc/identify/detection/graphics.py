@@ -26,7 +26,7 @@ _FOREIGN: dict[System, tuple[str, ...]] = {
     # Not "apple": Linux runs on Apple's chips.
     "unix": ("direct3d", "metal renderer", "opengl engine", "apple gpu"),
 }
-"""What cannot draw on a system. Drivers that a system could be made to use with effort are not named."""
+"""System -> renderers that it cannot have. Drivers that it could use with effort are not listed."""
 
 _NOT_IN_A_PHONE = ("nvidia", "geforce", "radeon", "intel", "swiftshader")
 
@@ -73,12 +73,12 @@ def draws_in_software(claims: Claims) -> bool:
 
 @lru_cache(maxsize=1024)
 def _names_any(renderer: str, names: tuple[str, ...]) -> bool:
-    # Few renderers draw most reports; the length limit bounds what strangers make us keep.
+    # Few renderers cover most reports; the length limit bounds what clients make us keep.
     return any(name in renderer for name in names)
 
 
 def _may_draw_such_points(renderer: str) -> bool:
-    """Software does, whatever its name, and so do Qualcomm's drivers."""
+    """Return whether the renderer may have this point size: software under any name, and Qualcomm's drivers."""
     return is_software_renderer(renderer) or "adreno" in renderer or "qualcomm" in renderer
 
 
@@ -97,7 +97,7 @@ def _is_foreign(renderer: str, claimed: Claimed) -> bool:
 
 
 def _is_stealth_default(claims: Claims, claimed: Claimed) -> bool:
-    """The renderer that the stealth plugin of Puppeteer puts in by default: that of an old Mac before ANGLE.
+    """Return whether the renderer is the default of Puppeteer's stealth plugin: that of an old Mac before ANGLE.
 
     Chromium draws through ANGLE on Windows and macOS, and says so, since long before version 100.
     """

@@ -43,7 +43,7 @@ def detect_network_signals(
 
 
 def _find_listed(network: Network, findings: Findings) -> None:
-    """What the operator's lists say."""
+    """Report what the operator's lists say of the address."""
     if network.residential_proxy:
         findings.add("residential_proxy_listed", "residential_proxy_list")
         findings.add("residential_proxy_medium", "residential_proxy_list")
@@ -61,13 +61,13 @@ def _has_foreign_clock(report: Report, network: Network) -> bool:
 
 
 def _is_of_another_system(facts: RequestFacts, agent: Agent, claimed: Claimed) -> bool:
-    """The far end of a tunnel speaks for the device. Programs say what they like, and prove nothing by it."""
+    """Return whether the connection, as of a tunnel's far end, shows another system than the browser claims."""
     seen = system_of_connection(facts.connection_os)
     return seen is not None and agent.program is None and claimed.system is not None and claimed.system != seen
 
 
 def _weigh_vpn(network: Network, findings: Findings, hints: list[str]) -> None:
-    """The confidence mode: one heuristic, one proof, or two (docs/signals.md). A relay is not a VPN."""
+    """Report a VPN with the confidence of one heuristic, one proof, or both (docs/signals.md). A relay is not a VPN."""
     if network.vpn and not network.relay:
         signal = "vpn_high" if hints else "vpn_medium"
         for evidence in ("vpn_range", *hints):

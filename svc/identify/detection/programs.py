@@ -52,7 +52,7 @@ def visitor_kind(observations: Sequence[Observation], agent: Agent, network: Net
 
 
 _CLOUDS = {"Bingbot": "Microsoft"}
-"""Operator whose crawler's ranges lie hidden in those of its own cloud -> how the names of that network begin."""
+"""Operator whose crawler shares ranges with its own cloud -> prefix of the names of that network."""
 
 
 def comes_from_operator(agent: Agent, network: Network) -> bool:
@@ -67,7 +67,9 @@ def comes_from_operator(agent: Agent, network: Network) -> bool:
 
 
 def _is_spoofed(agent: Agent, network: Network) -> bool:
-    """Only where it could be looked up; but nobody publishes a private address."""
+    """Return whether a crawler's address is not its operator's. That is known only if it was looked up, or is private:
+    operators publish no private addresses.
+    """
     if agent.operator is None or comes_from_operator(agent, network):
         return False
     return network.state == "enriched" or network.reason == "private_address"
@@ -83,11 +85,11 @@ _APP_LIBRARIES = re.compile(
 unavailable.
 """
 _LOOKED_AT = 256
-"""Characters of a user agent."""
+"""Characters of a user agent that are searched."""
 
 
 def _is_an_apps_own(facts: RequestFacts, agent: Agent, platform: Platform) -> bool:
-    """Whether an app sends this user agent by itself: that of its HTTP library, or a bare name, which is its own."""
+    """Return whether apps send this user agent by default: that of an HTTP library, or a bare name of their own."""
     if platform == "web" or facts.user_agent is None:
         return False
     return agent.is_bare_name or _APP_LIBRARIES.search(facts.user_agent[:_LOOKED_AT]) is not None

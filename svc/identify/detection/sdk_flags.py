@@ -40,7 +40,7 @@ def detect_device(report: Report, at_ms: int | None, findings: Findings) -> None
 
 
 def _was_reset_lately(report: Report, at_ms: int | None) -> bool:
-    """By the clock that also told the moment of the reset, where the report says what it showed; else by ours."""
+    """Return whether the device was reset lately: by its own clock, or by ours if the report has no time."""
     now_ms = at_ms if report.collected_at_ms is None else report.collected_at_ms
     if report.factory_reset_at_ms is None or now_ms is None:
         return False

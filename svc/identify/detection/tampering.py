@@ -84,10 +84,10 @@ def _compare_systems(report: Report, claimed: Claimed, findings: Findings) -> No
 
 
 def _compare_phone(claims: Claims, facts: RequestFacts, claimed: Claimed, findings: Findings) -> None:
-    """A desktop under the name of an Android device: both are "unix" to the other checks.
+    """Report a desktop that calls itself an Android device. The other checks see "unix" in both.
 
-    Hints of another system settle it. A processor of desktops is found in some Android devices, too, and televisions
-    have nothing to touch, but hardly both, nor one of them beside hints of a desktop.
+    Hints of another system are enough. Some Android devices have a desktop's processor, and televisions have no touch
+    screen, but hardly any device has both, or one of them together with hints of a desktop.
     """
     if not claimed.android:
         return
@@ -114,7 +114,7 @@ _STOCK_FONTS = {
 
 
 def _compare_headers(claims: Claims, facts: RequestFacts, findings: Findings) -> None:
-    """The page and the header of one browser say the same user agent, or nearly."""
+    """Compare page and headers: one browser gives both nearly the same user agent and the same languages."""
     if facts.user_agent and claims.user_agent and facts.user_agent != claims.user_agent:
         header, page = read_claimed(facts.user_agent), read_claimed(claims.user_agent)
         for part in COMPARED:
@@ -151,8 +151,8 @@ def _look_at_natives(report: Report, claimed: Claimed, findings: Findings) -> No
 
 
 def _look_at_canvas(report: Report, claimed: Claimed, findings: Findings) -> None:
-    """Noise that browsers add themselves is a setting for privacy: Firefox and Safari do so in private windows. In
-    others it comes from an extension.
+    """Report noise in the canvas. It is a privacy setting of browsers that add it themselves, as Firefox and Safari do
+    in private windows. In others it comes from an extension.
     """
     if not report.claims.canvas_noise or Attribute.CANVAS in report.masked:
         return
@@ -166,7 +166,7 @@ FIRST_WITH_DERIVED_GREASE = 111
 """Chromium derives the invented brand from its own version since about 103; from 111 on none was seen without."""
 
 FIRST_WITH_HINTS = 100
-"""Every desktop has filled its hints in for a while by then."""
+"""From this version on every desktop fills in its hints."""
 
 _GREASE_CHARACTERS = (" ", "(", ":", "-", ".", "/", ")", ";", "=", "?", "_")
 _THREE_NUMBERS = re.compile(r"\d+\.\d+\.\d+\Z")
@@ -182,7 +182,7 @@ def detect_hints(hints: ClientHints, claimed: Claimed, findings: Findings) -> No
     if claimed.engine != "chromium":
         return
     chromium = next((version for brand, version in hints.brands if brand == "Chromium"), "")
-    # Version 99 stood still in user agents for a while, so that sites would not misread a third digit. Collectors that
+    # Some user agents kept version 99 for a while, so that sites would not misread a third digit. Collectors that
     # list brands without versions say nothing.
     if claimed.version > 99 and chromium and not chromium.startswith(str(claimed.version)):
         findings.contradict("version", "browser_tampering", "brand_version_vs_user_agent")
@@ -202,8 +202,8 @@ def _is_emptied(hints: ClientHints, claimed: Claimed) -> bool:
 
 
 def _is_version_of_no_release(hints: ClientHints, claimed: Claimed) -> bool:
-    """Since version 95 Chromium gives three numbers on Windows, and always did on macOS. What was put there by a
-    driver's command is cut from a user agent instead: `10.0`, `10_15_7`.
+    """Return whether no Chromium gives this platform version. It gives three numbers on Windows since version 95, and
+    always did on macOS. A value that was set by a driver is cut from a user agent instead: `10.0`, `10_15_7`.
     """
     if claimed.version <= 95 or hints.platform not in ("Windows", "macOS") or not hints.platform_version:
         return False
@@ -211,9 +211,9 @@ def _is_version_of_no_release(hints: ClientHints, claimed: Claimed) -> bool:
 
 
 def _is_grease_of_another(grease: str | None, chromium: str, claimed: Claimed) -> bool:
-    """The browser writes `Not{a}A{b}Brand` with two characters that follow from its version; tools that make the list
-    up keep one spelling, often that of 2021. The version is that of the same list: whether the user agent's is another
-    is a question of its own.
+    """Return whether the invented brand belongs to another version. The browser writes `Not{a}A{b}Brand` with two
+    characters that follow from its version. Tools that forge the list keep one spelling, often that of 2021. The
+    version is taken from the same list: whether it contradicts the user agent is checked elsewhere.
     """
     major = chromium[:8].partition(".")[0]
     version = int(major) if major.isascii() and major.isdecimal() else claimed.version
@@ -229,7 +229,7 @@ _LENGTH_OF_EVAL = {33: ("chromium",), 37: ("gecko", "webkit")}
 """Length of `eval.toString()` -> the engines that write it so."""
 
 FIRST_STEADY_CHROMIUM = 100
-"""The first version of which the checks that ask for today's interfaces speak."""
+"""The first version that has the interfaces which the checks look for."""
 
 V8_MATHS = {
     "acos": 1.4473588658278522,
@@ -248,11 +248,11 @@ V8_MATHS = {
     "expm1": 1.718281828459045,
     "log1p": 2.3978952727983707,
 }
-"""What FingerprintJS's questions are answered by V8, which computes these in software, the same on all machines. Seen
-without a change in Chromium 109 to 156."""
+"""The results of V8, which computes these functions in software, equally on all machines. Unchanged in Chromium 109 to
+156."""
 
 FEWEST_WRONG_MATHS = 3
-"""Answers that must differ: one that a compiler rounds otherwise shows nothing."""
+"""Results that must differ: a single one that a compiler rounds otherwise shows nothing."""
 
 
 def detect_engine(
@@ -284,7 +284,7 @@ def detect_engine(
 
 
 def _is_stack_of_another(engine: BrowserEngine, trace: Any) -> bool:
-    """V8 writes `at function (location)`, the others `function@location`."""
+    """Recognize another engine's stack trace: V8 writes `at function (location)`, others `function@location`."""
     if not isinstance(trace, str):
         return False
     start = trace[:2048]
@@ -293,7 +293,7 @@ def _is_stack_of_another(engine: BrowserEngine, trace: Any) -> bool:
 
 
 def _are_features_of_another(claimed: Claimed, kind: Any) -> bool:
-    """BotD counts interfaces to find the engine. Phones' web views lack too many of them for that."""
+    """Return whether BotD's count of interfaces shows another engine. Web views of phones lack too many of them."""
     if kind not in ("chromium", "gecko", "webkit") or not claimed.desktop:
         return False
     recent = claimed.engine != "chromium" or claimed.version >= FIRST_STEADY_CHROMIUM
@@ -322,7 +322,7 @@ def detect_contexts(report: Report, claimed: Claimed, findings: Findings) -> Non
 
 
 def _compare_agents(name: str, claims: Claims, answers: dict[str, Any], claimed: Claimed, findings: Findings) -> None:
-    """By system, engine and version: on an iPad that asks for desktop pages, only the page says Macintosh."""
+    """Compare system, engine and version: on an iPad that asks for desktop pages, only the page says Macintosh."""
     inner = read_claimed(answers.get("user_agent"))
     if inner.headless:
         findings.add("headless", f"headless_user_agent_in_{name}", "definitive", "user_agent")
@@ -337,7 +337,7 @@ def _compare_agents(name: str, claims: Claims, answers: dict[str, Any], claimed:
 
 
 def _compare_values(name: str, report: Report, answers: dict[str, Any], claimed: Claimed, findings: Findings) -> None:
-    """What a browser garbles on purpose it may garble differently here and there."""
+    """Compare all but the user agents. Masked values are left out: they may differ from place to place."""
     claims = report.claims
     if Attribute.HARDWARE not in report.masked and _is_other_hardware(claims, answers, claimed):
         findings.contradict(name, "browser_tampering", f"hardware_in_{name}")
@@ -361,14 +361,14 @@ def _is_other_hardware(claims: Claims, answers: dict[str, Any], claimed: Claimed
 
 
 def _is_other_zone(page: str | None, there: str | None) -> bool:
-    """By name. Where the page doesn't know one, FingerprintJS gives an offset such as `UTC+2`, which names none."""
+    """Compare the names of time zones. FingerprintJS gives an offset, such as `UTC+2`, if the page knows none."""
     if page is None or there is None or page.startswith(("UTC+", "UTC-")):
         return False
     return page != there
 
 
 def _level(cores: float) -> int:
-    """Collectors round Firefox's cores to 4 or 8, as its private windows do; an iframe and a worker give the number."""
+    """Round cores to 4 or 8, as collectors do for Firefox. An iframe or a worker gives the exact number."""
     return 8 if cores >= 8 else 4
 
 

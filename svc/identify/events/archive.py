@@ -18,7 +18,7 @@ LONG_BYTES: Final = 4096
 SHORT: Final = 0x9EBDB4AE
 """Adler-32 of the dictionary for reports that SDKs of apps and other collectors send."""
 LONG: Final = 0xBCD61DE1
-"""Of the one for reports of the web SDK."""
+"""Adler-32 of the dictionary for reports of the web SDK."""
 
 _FOLDER = files("svc.identify.data")
 DICTIONARIES: Final = {

@@ -276,7 +276,7 @@ def event_row(event: Event, request_id: UUID) -> EventBody:
 
 
 def _proof_covers(verdict: Verdict) -> tuple[str, ...] | UnsetType:
-    """Of an event that 0.3.0 stored the visitor alone. A signature by a key that is not the token's says nothing."""
+    """Return what the token's own key signed: only the visitor in an event that 0.3.0 stored."""
     if not verdict.proven:
         return UNSET
     return ("visitor", "account_id", "action", "tag") if verdict.proof_version == 2 else ("visitor",)

@@ -19,7 +19,7 @@ from svc.kernel.values.ids import HOUR_MS
 K = TypeVar("K", str, int)
 
 NOT_SCORED = "not_scored"
-"""Stands among the levels for events without one."""
+"""The level of events that were not scored."""
 SCORE_BUCKETS = (0, 1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 150, 200, 300, 500)
 """Where the buckets of the histogram of scores begin; the last one has no end. Zero has one of its own."""
 
@@ -29,7 +29,7 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     identifications: int = 0
     new: int = 0
-    """Of visitors that can be recognized and were not known; with the two below, all identifications."""
+    """Identifications of new visitors that can be recognized. The sum with the two below is all identifications."""
     returning: int = 0
     unidentifiable: int = 0
     amount_micros: int = 0

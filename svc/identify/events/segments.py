@@ -23,7 +23,7 @@ from svc.identify.events.listing import Position
 
 SLOT_BYTES = 24
 GONE = bytes(SLOT_BYTES)
-"""The slot of an erased event before which there is none. No event is at that position."""
+"""The slot of an erased event that no other event precedes. No event is at this position."""
 MAX_EVENTS = 1 << 16
 """An index in a segment is a number of 16 bits."""
 _SLOT = struct.Struct(">Q16s")
@@ -114,7 +114,7 @@ class Segment(msgspec.Struct, frozen=True):
     ends: array[int] = array("I")
     """Where the indexes of each digest end in `indexes`."""
     indexes: array[int] = array("H")
-    """Of each digest, in ascending order."""
+    """Indexes of the events with each digest, in ascending order."""
 
     def shown(self) -> dict[str, int]:
         """Return what the inspector shows, as of `Digests`; `events` are those that were not deleted."""

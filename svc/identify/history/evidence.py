@@ -40,7 +40,7 @@ SLOT_S: Final = 600
 SLOTS: Final = 6
 """An hour of activity is counted in six slots of ten minutes, the present one included: the last 50 to 60 minutes."""
 MANY_IDENTIFICATIONS: Final = 60
-"""In an hour: one a minute, all the time. People who browse come in bursts and stay below."""
+"""Identifications in an hour: one a minute without a pause. People come in bursts and stay below."""
 MANY_ADDRESSES: Final = 6
 """In an hour. On its way from one Wi-Fi network to another a phone uses three networks, and shows 3 to 5 addresses
 where a carrier hands out a new one after a gap or IPv4 and IPv6 take turns. An IPv6 address counts by its /64, within
@@ -50,7 +50,7 @@ MANY_COUNTRIES: Final = 3
 PLACES: Final = 8
 """Countries and networks that are remembered of a visitor."""
 STALE_REPORT_MS: Final = 600_000
-"""A report that was collected longer ago than this was kept by somebody (docs/signals.md)."""
+"""A report that was collected longer ago than this was stored and sent later (docs/signals.md)."""
 SAMPLED_VISITORS: Final = 16
 MANY_VISITORS: Final = 8
 MANY_TIMEZONE_COUNTRIES: Final = 4
@@ -139,11 +139,11 @@ class HistoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     address: int
     """64-bit id, of the /64 where the address is an IPv6 one."""
     is_public: bool
-    """`False` where the address may stand for everybody, as that of a reverse proxy that is not declared."""
+    """`False` if the address may be everybody's, such as that of an undeclared reverse proxy."""
     counts_address: bool
-    """`False` where addresses change by themselves: Tor and privacy relays pick another exit as they like."""
+    """`False` if addresses change by themselves: Tor and privacy relays pick another exit at will."""
     country: str | None
-    """Where the visitor's address is; `None` for one that is lent (Tor, relay, VPN), which tells nothing of that."""
+    """Where the visitor's address is; `None` for that of Tor, a relay or a VPN, which does not show it."""
     place: tuple[str, int] | None
     """Country and network of the address, lent or not, as in `VisitorPlaces`; `None` = not known."""
     timezone_country: str | None
@@ -191,7 +191,7 @@ def address_id(ip: str) -> int:
 
 
 def _replay_key(report: Report, signals_json: bytes, at_ms: int) -> ReplayKey | None:
-    """Equal reports have equal nonces, so that one key is enough."""
+    """Return the key of the nonce, which equal reports share; without a nonce, that of the signals."""
     collected = report.collected_at_ms
     stale = collected is not None and at_ms - collected > STALE_REPORT_MS
     if report.nonce is not None:
@@ -223,7 +223,7 @@ def visited(before: VisitorHistory, seen: HistoryEvidence) -> VisitorHistory:
 def _latest(
     entries: tuple[tuple[_Key, int], ...], now_s: int, window_s: int, most: int
 ) -> tuple[tuple[_Key, int], ...]:
-    """The first entry of each key, of those within the window: one entry a key, newest first, at most the limit."""
+    """Keep the first entry of each key within the window, in the order given (newest first), `most` at most."""
     kept: dict[_Key, int] = {}
     for key, at_s in entries:
         if abs(now_s - at_s) < window_s:

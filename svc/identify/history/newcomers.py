@@ -26,7 +26,7 @@ USUAL: Final = (12 * 3600, 30)
 """(seconds, new visitors of one class): what an address may have at once, such as a class of pupils in one lesson.
 Beyond that it is a burst, and beyond twice that it weighs twice."""
 FAST: Final = (30, 18)
-"""Beyond this it is no people, whatever they open at once, and weighs twice."""
+"""Beyond this it is a program, and weighs twice: no group of people opens a page this fast."""
 EXPECTED_TIMES: Final = 3.0
 """So many times the new visitors that the organization sees for each known one are ordinary, for each known one here:
 an office, a school or a carrier has people who come back, a program has none."""
@@ -42,7 +42,7 @@ _CLASS_AT = _REPORT_AT + _REPORT_BITS
 
 
 class Arrival(NamedTuple):
-    """What an identification is for its address."""
+    """An identification as its address sees it."""
 
     family: int
     report: int
@@ -50,19 +50,19 @@ class Arrival(NamedTuple):
     token: int
     """0 = none."""
     visitor: int
-    """Its number."""
+    """Number of the visitor."""
     is_new_visitor: bool
     has_new_token: bool
     """It brought a token that the organization never saw."""
 
     @property
     def is_new(self) -> bool:
-        """Whether the row remembers it."""
+        """Whether the row of the address remembers it."""
         return self.is_new_visitor or self.has_new_token
 
     @property
     def entry(self) -> int:
-        """64 bits by which the row remembers it: class, report, visitor, token, and in what it is new."""
+        """64 bits by which the row remembers it: class, report, visitor, token, and which of these are new."""
         number = _low(self.visitor, _NUMBER_BITS) << _NUMBER_AT
         flags = _NEW_VISITOR * self.is_new_visitor | _NEW_TOKEN * self.has_new_token
         return self.several | number | self.token_bits << _TOKEN_AT | flags
@@ -94,7 +94,7 @@ def arrived(row: VelocityRow, arrival: Arrival, at_s: int) -> VelocityRow:
 
 
 def _returned_after_another(newcomers: Seen, arrival: Arrival) -> bool:
-    """Whether a known token came with the report of a token that joined here after it: these are two devices."""
+    """Return whether a known token came with the report of a token that joined here after it: these are two devices."""
     for entry in reversed(newcomers.ids):
         if entry >> _REPORT_AT == arrival.several >> _REPORT_AT and entry & _NEW_TOKEN:
             return _low(entry >> _TOKEN_AT, _TOKEN_BITS) != arrival.token_bits
@@ -146,11 +146,11 @@ def new_visitor_burst(row: VelocityRow, arrival: Arrival, at_s: int, new_for_eac
 
 
 def _excess(row: VelocityRow, arrival: Arrival, at_s: int, new_for_each_known: float, burst: tuple[int, int]) -> float:
-    """How many times the usual number of new visitors of the class came in the window of a burst."""
+    """Return by which factor new visitors of the class exceed their usual number in the window of a burst."""
     window_s, usual = burst
     visitors, newcomers = row.others[0], row.others[2]
     since_s = at_s - window_s
-    if len(visitors.ids) == MOST:  # as far as visitors are known, new ones and others
+    if len(visitors.ids) == MOST:  # a full list does not reach back further
         since_s = max(since_s, visitors.times[0] - 1)
     new = [entry for entry in newcomers.since(since_s).ids if entry & _NEW_VISITOR]
     known = max(len(visitors.since(since_s).ids) - len(new), 0)

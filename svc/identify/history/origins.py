@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from svc.identify.model import Report, RequestFacts
 
 REMEMBERED: Final = 20
-"""Visits of one origin."""
+"""Visits of one origin that are remembered."""
 EXPECTED_FROM: Final = 18
-"""Of these, with client hints, before a request without them is called forged."""
+"""How many of them must have client hints before a request without them counts as forged."""
 MISSING: Final = "hints_missing"
 NO_SCRIPT_LEAVES_OUT: Final = "fetch_metadata_missing"
 """No policy of a site takes these headers away: where they are missing too, the missing hints need no comparison."""

@@ -69,5 +69,5 @@ def _came_back(other: Visitor) -> bool:
 
 
 def _is_of_few_models(features: Features) -> bool:
-    """Whether devices of the class come in few models that all look alike: phones, tablets, apps, Safari."""
+    """Return whether devices of the class come in few models that all look alike: phones, tablets, apps, Safari."""
     return features.mobile or features.native or features.forgetful

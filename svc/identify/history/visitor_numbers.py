@@ -22,9 +22,9 @@ class NextNumber(NamedTuple):
     """The number that one identification may give to a new visitor."""
 
     number: int | None = None
-    """In hand, and for this identification alone; `None` = it has to take the next of its organization."""
+    """A number held for this identification alone; `None` = it takes the organization's next one."""
     at_once: int = 1
-    """So many it then takes: the first for itself, the others for those that follow."""
+    """How many it then takes: the first for itself, the others for later ones."""
 
 
 ANY_NUMBER: Final = NextNumber()
@@ -37,7 +37,7 @@ class VisitorNumbers:
     """
 
     def __init__(self, at_once: int = 1, most: int = MAX_HELD) -> None:
-        """`at_once` numbers are taken together: 1 for a worker that is alone, which then never has one in hand."""
+        """Take `at_once` numbers together: 1 for a worker that is alone, which then never holds an unused one."""
         self._at_once = at_once
         self._most = most
         self._held: OrderedDict[int, deque[int]] = OrderedDict()

@@ -141,7 +141,7 @@ def remove(transaction: Transaction, scope: Scope, here: tuple[int, bytes], valu
 
 
 def _put(transaction: Transaction, scope: Scope, part: int, upper: tuple[int, bytes], segment: Segment) -> None:
-    """Write a row of a segment, or delete it where nothing is in it any more."""
+    """Write a row of a segment, or delete it if it has become empty."""
     key = (*scope, part, *upper)
     if segment.digests or not Slots(segment.slots).is_empty:
         transaction.put(EVENT_SEGMENTS, key, segment)
@@ -157,7 +157,7 @@ def is_indexed(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> boo
 
 
 def _slot_of(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> tuple[int, tuple[int, bytes], int] | None:
-    """(part, position in the key, index of the slot) of the segment that has an event at this position."""
+    """Return (part, position in the key, index of the slot) of the segment that has an event at this position."""
     found = holder(snapshot, scope, here)
     own = None if found is None else snapshot.get(EVENT_SEGMENTS, *scope, found[0], *found[1])
     slot_index = None if own is None else Slots(own.slots).find(slot(here))
@@ -165,7 +165,7 @@ def _slot_of(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> tuple
 
 
 def _parts_with(part: int, values: Sequence[int]) -> list[int]:
-    """The parts of a segment that say something of an event with these digests; `part` is the one with its slot."""
+    """Return the parts of a segment that have an event with these digests; `part` is the one with its slot."""
     return [SMALL] if part == SMALL else [SLOTS, *sorted(set(map(part_of, values)))]
 
 
@@ -264,7 +264,7 @@ class Search:
         self._next = next(self._tail, None)
         self._all = self._slots()
         self.ended_at: Position | None = None
-        """Where it gave up: all that is newer was looked at, and what is older was not."""
+        """Where it gave up: everything newer was searched, and nothing older."""
 
     def __iter__(self) -> Iterator[Position]:
         return map(position, self._all)
@@ -285,7 +285,7 @@ class Search:
                 self.ended_at = just_above(position(upper))
             if self.ended_at is not None:
                 return
-            has_looked |= upper < self._above  # the first may have nothing below
+            has_looked |= upper < self._above  # the first may have no event below `beyond`
             for found in self._found(upper, part, segment):
                 yield from self._tail_above(found)
                 if self.ended_at is not None:
@@ -302,12 +302,11 @@ class Search:
             self._keys_left -= keys
 
     def _tail_above(self, bound: bytes) -> Iterator[bytes]:
-        """What the tail has that is newer than this slot."""
         while self.ended_at is None and self._next is not None and self._next[0] > bound:
             yield from self._next_of_tail(self._next)
 
     def _next_of_tail(self, row: tuple[bytes, Digests | CorruptionError]) -> Iterator[bytes]:
-        """The slot of this row of the tail, if it may be asked for; then it is the next one's turn."""
+        """Yield the slot of this row of the tail if it has all digests asked for, or is corrupt; go to the next row."""
         found, own = row
         self._spend(1)
         if isinstance(own, CorruptionError) or all(digest in own.values for digest in self._asked):
@@ -317,15 +316,15 @@ class Search:
             self.ended_at = position(found)
 
     def _rows(self) -> Iterator[_Row]:
-        """Of each segment that may have such events, the row to begin with, newest first."""
+        """Yield the first row to read of each segment that may have such events, newest first."""
         large = part_of(self._asked[0]) if self._asked else SLOTS
         return merge(self._strip(SMALL), self._strip(large), key=_by_position, reverse=True)
 
     def _strip(self, part: int) -> Iterator[_Row]:
-        """Rows of a part; the first may be of a segment that begins below `beyond`, or of none that matters."""
+        """Yield rows of a part, first that of the segment which ends at or above `beyond`: it may begin below."""
         stem, table, snapshot = (*self._scope, part), EVENT_SEGMENTS, self._snapshot
         above, below = (*stem, *self._beyond), ((*stem, *self._oldest), (*stem, *self._beyond))
-        if part == SLOTS:  # which are read where they are needed
+        if part == SLOTS:  # whose rows are read only if needed
             covering = islice(snapshot.scan_keys(table, above, (*self._scope, part + 1)), 1)
             for key in chain(covering, snapshot.scan_keys_reverse(table, *below)):
                 yield slot(key[-2:]), part, None
@@ -335,7 +334,7 @@ class Search:
                 yield slot(key[-2:]), part, segment
 
     def _found(self, upper: bytes, part: int, segment: Segment | None) -> Iterator[bytes]:
-        """Slots of a segment that are asked for, newest first."""
+        """Yield slots of a segment that are asked for, newest first; `GONE` for all if the row of slots is missing."""
         self._spend(SEGMENT_KEYS)
         slot_indexes = () if segment is None else self._slot_indexes(upper, part, segment)
         if self._asked and not slot_indexes:
@@ -349,7 +348,7 @@ class Search:
         return self._in_window(upper, Slots(own.slots), slot_indexes)
 
     def _slot_indexes(self, upper: bytes, part: int, segment: Segment) -> Sequence[int]:
-        """Where in a segment the events are that have all digests; nothing where none is asked for."""
+        """Return where in a segment the events are that have all digests; nothing if no digest is asked for."""
         found = segment.having(self._asked[0]) if self._asked else ()
         for digest in self._asked[1:]:
             if not found:
@@ -401,19 +400,16 @@ class SearchForward(Search):
         yield from self._tail_below(self._above)
 
     def _tail_below(self, bound: bytes) -> Iterator[bytes]:
-        """What the tail has that is older than this slot."""
         while self.ended_at is None and self._next is not None and self._next[0] < bound:
             yield from self._next_of_tail(self._next)
 
     def _rows(self) -> Iterator[_Row]:
-        """Of each segment that may have such events, the row to begin with, oldest first."""
+        """Yield the first row to read of each segment that may have such events, oldest first."""
         large = part_of(self._asked[0]) if self._asked else SLOTS
         return merge(self._strip(SMALL), self._strip(large), key=_by_position)
 
     def _strip(self, part: int) -> Iterator[_Row]:
-        """Rows of a part up to the one in which the window ends. Without a value to look for, rows are read where they
-        are needed.
-        """
+        """Yield rows of a part up to the one in which the window ends. If no value is asked for, yield keys only."""
         stem, table, snapshot = (*self._scope, part), EVENT_SEGMENTS, self._snapshot
         start = (*stem, *self._oldest)
         rows: Iterator[tuple[tuple[Any, ...], Segment | None]]
@@ -431,7 +427,7 @@ class SearchForward(Search):
 
 
 def _living(slots: Slots, slot_indexes: Iterable[int]) -> Iterator[bytes]:
-    """Of the slots at these indexes, those of events that were not erased."""
+    """Yield those of the slots at these indexes whose events were not erased."""
     for slot_index in slot_indexes:
         found = slots[slot_index]
         if found != (slots[slot_index - 1] if slot_index else GONE):

@@ -52,7 +52,7 @@ class ReadOnce(Snapshot):
 
 
 class _Shared(Generic[T]):
-    """What an iterator gives, for several readers: it goes on where none of them has been."""
+    """An iterator for several readers: each reads it from the start, and nothing is taken from the source twice."""
 
     def __init__(self, source: Iterator[T]) -> None:
         self._source = source

@@ -35,11 +35,11 @@ T = TypeVar("T")
 SHORTEST_REST_S = 1.0
 LONGEST_REST_S = 30.0
 REST = 9.0
-"""A look at the segments has a tenth of the loop's time at most."""
+"""Pause after a query, in multiples of its time: queries take at most a tenth of the loop's time."""
 LOOK_S = 3600.0
 """Between two looks through all segments."""
 LOOK_AGAIN_S = 60.0
-"""Between two looks where corrupt rows are found."""
+"""Between two looks while there are corrupt rows."""
 SETTLED_MS = 1000
 """Events arrive in order but for this: a segment is made of those before, so that it is written once."""
 
@@ -72,7 +72,7 @@ async def index(store: Store, before_ms: int, corrupt: CorruptRows | None = None
     try:
         return await _index(store, before_ms, corrupt, None)
     except CorruptionError:
-        pass  # one organization's: the others are looked at by themselves
+        pass  # one organization's rows are corrupt: poll each by itself
     steps = 0
     for number in await store.query(organizations):
         try:
@@ -100,7 +100,7 @@ async def repair(store: Store, corrupt: CorruptRows) -> int:
 
 
 async def _read(store: Store, read: Callable[[Snapshot], T]) -> T:
-    """What was read, after a rest."""
+    """Run a query, then pause in proportion to the time that it took."""
     began = trio.current_time()
     found = await store.query(read)
     await trio.sleep(REST * (trio.current_time() - began))

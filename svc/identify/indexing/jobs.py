@@ -41,7 +41,7 @@ from svc.kernel.store.steps import QUIET, Steps, counted
 
 EVENTS_A_SMALL = 64
 MAX_IN_SMALL = 256
-"""Beyond, as late events come in, it is cut."""
+"""A small segment that late events make larger is cut."""
 SMALL_IN_LARGE = 64
 EVENTS_A_LARGE = EVENTS_A_SMALL * SMALL_IN_LARGE
 MAX_IN_LARGE = 2 * EVENTS_A_LARGE
@@ -72,7 +72,7 @@ def poll(snapshot: Snapshot, after: Scope | None, before_ms: int, of: int | None
         try:
             is_due = _is_due(snapshot, after, before_ms)
         except CorruptionError:
-            is_due = True  # the step says so, for this scope alone
+            is_due = True  # the step reports it, for this scope alone
         if is_due:
             return Polled(after, after)
     return Polled(None, after)
@@ -123,13 +123,13 @@ Positions = list[Position]
 
 
 def _new(snapshot: Snapshot, scope: Scope, newest: Position, before_ms: int) -> Positions:
-    """The oldest events of the tail that are newer than all segments; nothing if they are too few."""
+    """Return the oldest events of the tail that are newer than all segments; nothing if they are too few."""
     keys = snapshot.scan_keys(EVENT_TAIL, (*scope, *newest), (*scope, max(before_ms, newest[0])))
     return _first((key for key in keys if key[-2:] != newest), EVENTS_A_SMALL)
 
 
 def _newest(snapshot: Snapshot, scope: Scope) -> Position:
-    """The position up to which there are segments."""
+    """Return the position up to which there are segments."""
     found = [FIRST]
     for part in (SMALL, SLOTS):
         keys = snapshot.scan_keys_reverse(EVENT_SEGMENTS, (*scope, part), (*scope, part + 1))
@@ -138,18 +138,18 @@ def _newest(snapshot: Snapshot, scope: Scope) -> Position:
 
 
 def _late(snapshot: Snapshot, scope: Scope, newest: Position) -> Positions:
-    """The oldest events of the tail that belong into segments; nothing if they are too few."""
+    """Return the oldest events of the tail that belong in existing segments; nothing if they are too few."""
     return _first(snapshot.scan_keys(EVENT_TAIL, scope, (*scope, *newest)), EVENTS_A_SMALL)
 
 
 def _small(snapshot: Snapshot, scope: Scope) -> Positions:
-    """The small segments that are to be a large one; nothing if they are too few."""
+    """Return the small segments to join into a large one; nothing if they are too few."""
     keys = snapshot.scan_keys(EVENT_SEGMENTS, (*scope, SMALL), (*scope, SMALL + 1))
     return _first(keys, SMALL_IN_LARGE)
 
 
 def _first(keys: Iterator[tuple[Any, ...]], count: int) -> Positions:
-    """The positions in the first keys, if there are enough."""
+    """Return the positions in the first `count` keys; nothing if there are fewer."""
     found = [key[-2:] for key in islice(keys, count)]
     return found if len(found) == count else []
 
@@ -165,7 +165,7 @@ def _put_in(transaction: Transaction, scope: Scope, late: Positions) -> None:
 
 
 def _take_in(transaction: Transaction, scope: Scope, events: Positions, run: Run, upper: Position, part: int) -> None:
-    """Write a segment of these events of the tail and those that it has; `upper` is the position in its key."""
+    """Write a segment with its own events and these of the tail; `upper` is the position in its key."""
     runs = [run]
     rows = [transaction.get(EVENT_TAIL, *scope, *here) for here in events]  # before any is asked: one round trip
     for here, row in zip(events, rows, strict=True):
@@ -238,8 +238,8 @@ def rebuild_indexes(transaction: Transaction, steps: Steps = QUIET) -> int:
 
 
 class _Index:
-    """The index of one environment while its events come in the order of their ids, which is almost that of arrival:
-    what is in order goes into large segments at once, and the rest goes into the tail.
+    """The index of one environment while its events come in the order of their ids, which is almost that of arrival.
+    Events in order go into large segments at once, others into the tail.
     """
 
     def __init__(self, transaction: Transaction, scope: Scope) -> None:

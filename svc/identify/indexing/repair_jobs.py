@@ -35,16 +35,16 @@ class BrokenSegment(NamedTuple):
 
     scope: Scope
     part: int
-    """`SMALL` or `SLOTS`."""
+    """`SMALL` or `SLOTS`: the part of its key."""
     upper: Position
-    """In its key: none of its events is newer."""
+    """The position in its key: none of its events is newer."""
 
 
 class Remains(NamedTuple):
-    """What there is of a segment."""
+    """The rows of a broken segment, and the position after which it begins."""
 
     rows: dict[int, Segment | str]
-    """By part; of a corrupt row what is wrong with it."""
+    """Part -> row, or what is wrong with a corrupt one."""
     lower: Position
     """The newest position that is in an older segment."""
 
@@ -119,8 +119,8 @@ def events_of(
 def _events_between(
     snapshot: Snapshot, broken: BrokenSegment, lower: Position, after: bytes | None
 ) -> tuple[list[Indexed], bytes | None]:
-    """A slice of the events by their ids, which are as old as the events, but for an hour. One that cannot be read is
-    taken to have arrived when its id was made, and to be of this environment: it may be named in another, too.
+    """Read a slice of events by id, whose time is that of arrival to within an hour. An unreadable event counts as one
+    of this environment that arrived when its id was made; another environment may list it, too.
     """
     scope, upper = broken.scope, broken.upper
     start = first_id(lower[0] - ID_AHEAD_MS) if after is None else after
@@ -145,7 +145,7 @@ def _place(event: Event, scope: Scope) -> int | None:
 
 
 def _digests(snapshot: Snapshot, scope: Scope, here: Position) -> Digests:
-    """Those of the event at this position; none where it cannot be read: lists go on naming it then."""
+    """Return the digests of the event at this position; none if it cannot be read, so that lists still show it."""
     event = event_if_readable(snapshot, scope.number, here[1])
     return Digests(()) if event is None or _place(event, scope) != here[0] else digests(event)
 
@@ -176,9 +176,7 @@ def run_of(found: Sequence[Indexed]) -> Run:
 
 
 def _newest_below(snapshot: Snapshot, scope: Scope, upper: Position) -> Position:
-    """Return the position up to which older segments than the one with this key have the events; `FIRST` if there is
-    none.
-    """
+    """Return the position up to which segments older than the one with this key have events; `FIRST` if none is."""
     found = [FIRST]
     for part in (SMALL, SLOTS):
         keys = snapshot.scan_keys_reverse(EVENT_SEGMENTS, (*scope, part), (*scope, part, *upper))

@@ -66,7 +66,7 @@ def report_digest(sdk_platform: str | None, sdk_version: str | None, signals_jso
 
 
 def _number(text: str) -> int | float:
-    """A number that is not written as an integer, but may be one: 1.0 and 1e0 are 1."""
+    """Read a number that is not written as an integer, but may be one: 1.0 and 1e0 are 1."""
     value = float(text)
     return int(value) if abs(value) <= _EXACT and value.is_integer() else value
 

@@ -103,8 +103,8 @@ def examine(
 
 
 def _key_before(report: Report, signed: bytes | None, origin: str, subject: Subject) -> bytes | None:
-    """The key of the token that the report's token is in place of. It signed what the new key signed, without its own
-    proof; the report names it, so that no other report of that key passes for one.
+    """Return the key of the token that the report's token replaces. It signed what the new key signed, without its own
+    proof. The report names it as the former key, so that no other report of that key passes for this one.
     """
     text, proof = report.client_key_before or "", report.client_proof_before or ""
     if signed is None or report.client_token_before is None or len(text) != KEY_LENGTH or len(proof) != PROOF_LENGTH:
@@ -132,7 +132,7 @@ def archived_proof(signals_json: bytes, origin: str | None, at_ms: int, known: P
 
 
 def _problem(report: Report, origin: str | None, at_ms: int) -> Problem | None:
-    """Everything that can be said without looking at the signature."""
+    """Return the first problem that shows without verifying the signature."""
     if len(report.client_key or "") != KEY_LENGTH or len(report.client_proof or "") != PROOF_LENGTH:
         return "malformed"
     if report.client_token is None:
@@ -163,12 +163,12 @@ def signed_text(unsigned: bytes, origin: str, version: ProofVersion, subject: Su
 
 
 def _decoded(text: str) -> bytes | None:
-    """The bytes of base64url without padding; its length has been checked."""
+    """Decode base64url without padding, whose length has been checked; `None` for other characters."""
     return urlsafe_b64decode(text + "=" * (-len(text) % 4)) if _BASE64URL.fullmatch(text) else None
 
 
 def _public_key(point: bytes) -> EllipticCurvePublicKey | None:
-    """`None` for what is not a point of P-256 in the uncompressed form."""
+    """Read an uncompressed point of P-256; `None` for anything else."""
     if point[0] != _UNCOMPRESSED:
         return None
     try:

@@ -52,5 +52,5 @@ def _is_certain(features: Features, visitor: Visitor, now_s: int, token: Token |
 
 
 def _is_living(token: Token, now_s: int) -> bool:
-    """Whether a browser of this visitor may still bring the token."""
+    """Return whether a browser of this visitor may still bring the token."""
     return token.probation < RENEWED and now_s - token.last_s < LIVING_DAYS * DAY_S

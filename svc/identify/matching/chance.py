@@ -41,7 +41,7 @@ _WEIGHTS: Final[Weights] = tuple((int(attribute), parameters.AGREEMENT_WEIGHT[at
 
 
 class _Parts(NamedTuple):
-    """What an agreement is made of: the same for every report and visitor."""
+    """The parts that an agreement counts by: the same for every report and visitor."""
 
     hardware: bool
     locale: bool

@@ -31,7 +31,7 @@ TABLE_OF_RELEASES: Final = tuple(
 
 
 def _gone(rates: dict[Attribute, ChangeRate]) -> tuple[tuple[tuple[float, ...], ...], ...]:
-    """Probabilities that attributes change their value, by releases, days between two visits and attribute."""
+    """Tabulate probabilities that attributes change, by releases, days between two visits and attribute."""
 
     def gone(attribute: Attribute, day: int, releases: int) -> float:
         base, daily, release = rates[attribute]

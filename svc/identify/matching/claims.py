@@ -117,7 +117,7 @@ def is_of_another_key(features: Features, claim: Claim) -> bool:
 
 
 def _lacks_proof(features: Features, claim: Claim, now_s: int) -> bool:
-    """Whether the browser of the token would have signed the report by its key, or has another token by now."""
+    """Return whether the token's browser would have signed the report by its key, or has another token by now."""
     token = claim.token
     if token is None or not token.key or claim.signed:
         return False
@@ -126,8 +126,9 @@ def _lacks_proof(features: Features, claim: Claim, now_s: int) -> bool:
 
 
 def _is_twin(statistics: Statistics, visitor: Visitor, token: Token, now_s: int) -> bool:
-    """Whether a token that joined this visitor on its first visit, and now came back, is rather that of another device:
-    by how often such tokens turned out to be, and by how long the visitor's older token has been silent.
+    """Return whether a token that joined this visitor on its first visit, and now came back, is rather another
+    device's. Evidence is how often such tokens turned out to be, and how long the visitor's older token has been
+    silent.
     """
     older = older_beside(token, visitor.tokens) if token.probation else None
     if older is None or token.private:
@@ -136,8 +137,8 @@ def _is_twin(statistics: Statistics, visitor: Visitor, token: Token, now_s: int)
 
 
 def _is_on_probation(features: Features, visitor: Visitor, token: Token | None, now_s: int) -> bool:
-    """Whether the token proves nothing here: it comes from elsewhere and joined this visitor lately, without proof, or
-    others have it. So does one that is no longer kept.
+    """Return whether the token proves nothing here: it comes from elsewhere, and joined this visitor lately without
+    proof, or rival keys claim it, or it is no longer kept.
     """
     if visitor.has_near_network(features.near_network):
         return False
@@ -218,7 +219,7 @@ _KNOWN, _WIDE_KNOWN, _ELSEWHERE = range(len(parameters.TOKEN_LOG_ODDS))
 
 
 def _origin(features: Features, visitor: Visitor) -> int:
-    """Where the visit comes from, as an index into `TOKEN_LOG_ODDS`."""
+    """Return from which network the visit comes, as an index into `TOKEN_LOG_ODDS`."""
     if visitor.has_near_network(features.near_network):
         return _KNOWN
     wide = features.wide_network
@@ -226,9 +227,9 @@ def _origin(features: Features, visitor: Visitor) -> int:
 
 
 def _log_same_over_other(features: Features, visitor: Visitor, now_s: int, statistics: Statistics) -> float:
-    """Log of how much likelier the report is from this visitor than from any other device of its class.
+    """Return the log of how much likelier the report is from this visitor than from any other device of its class.
 
-    What is suddenly not reported counts as changed: a thief leaves out what would give it away.
+    An attribute that is suddenly not reported counts as changed: a thief omits what would reveal the theft.
     """
     chance = Chance(features, {}, statistics)
     gap_days = max(now_s - visitor.last_seen_s, 0) // DAY_S

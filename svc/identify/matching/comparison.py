@@ -77,7 +77,7 @@ def compare(features: Features, visitor: Visitor, logs: ChangeRow, leaders: tupl
 
 
 def _set_correction(features: Features, visitor: Visitor, attribute: int) -> float:
-    """A change of a set weighs by how much of the set stayed."""
+    """Return a correction for a changed set, by how much of it stayed."""
     if attribute == _FONTS:
         ours, theirs = features.font_sketch, visitor.font_sketch
         if ours and theirs:

@@ -155,7 +155,7 @@ class _Weighing:
         self.log_far += parameters.LOG_FAR_UNVISITED if seen_here < 0.5 else parameters.LOG_FAR_SHARED[seen_here >= 2.0]
 
     def _count_others(self, others_here: float) -> None:
-        """`others_here`: devices of the class on the report's network, beside the visitor's own."""
+        """Set `others_here`: devices of the class on the report's network, beside the visitor's own."""
         self.others_here = others_here
         self.log_twin_same_network = math.log(
             (others_here + parameters.NETWORK_PRIOR) / (self.chance.devices + 2.0 * parameters.NETWORK_PRIOR)
@@ -175,7 +175,7 @@ class _Weighing:
         self.latest_recency = min(self.statistics.recency(max(self.now_s - last_seen_s, 0) / DAY_S), 1.0)
 
     def weigh(self, number: int, visitor: Visitor, *, exact: bool) -> _Candidate:
-        """The odds of this candidate, on a scale that all candidates and "new" share."""
+        """Return the candidate with its odds, on a scale that all candidates and "new" share."""
         features = self.features
         gap_s = max(self.now_s - visitor.last_seen_s, 0)
         gap_days = gap_s / DAY_S
@@ -212,7 +212,7 @@ class _Weighing:
         return _Candidate(number, visitor, odds, log_twins, recency, exact, agreement, network_context, odds)
 
     def _network(self, visitor: Visitor, gap_days: float) -> tuple[float, float, float, int]:
-        """(log likelihood of the address for this visitor, that for a chance twin, expected clones, surroundings)."""
+        """Return (log likelihood of the address for this visitor, for a chance twin, expected clones, surroundings)."""
         near, wide = self.features.near_network, self.features.wide_network
         far_clones = self.clones * (1.0 - parameters.CLONES_NEAR)
         if not near:
@@ -237,7 +237,7 @@ class _Weighing:
         return log_far, 0.0, far_clones, FAR
 
     def _missing_token(self, visitor: Visitor, gap_days: float) -> float:
-        """How unusual it is for this visitor to come without its stored token."""
+        """Return the log of how usual it is for this visitor to come without its stored token."""
         features = self.features
         if not features.token:
             stranger = features.device and visitor.device and features.device != visitor.device
@@ -330,8 +330,8 @@ def decide(
 
 
 def _hidden(features: Features, best: _Candidate, now_s: int, statistics: Statistics) -> float:
-    """How many further devices are expected behind the likeliest visitor. A neighbor has an address of its own: a token
-    that comes from another one than the visitor's is no sign of cleared storage.
+    """Return how many further devices are expected behind the likeliest visitor. A neighbor has an address of its own:
+    a token that comes from another one than the visitor's is no sign of cleared storage.
     """
     if not features.token_is_new:
         return 0.0
@@ -342,9 +342,9 @@ def _hidden(features: Features, best: _Candidate, now_s: int, statistics: Statis
 def _share_of_equals(
     features: Features, best: _Candidate, weighed: Sequence[_Candidate], statistics: Statistics
 ) -> float:
-    """Each of the known devices that send this very report from here may be the one that lost its token. A visitor
-    that appeared when this one fell silent was rather parted from one that clears its storage: it counts for as much of
-    a device as such tokens turned out to be here.
+    """Return the share of the likeliest visitor among the known devices that send this very report from here, as each
+    may be the one that lost its token. A visitor that appeared when this one fell silent rather split off when a
+    browser cleared its storage: it counts only by the share of such tokens that turned out to be another device's here.
     """
     if not best.exact or not features.token_is_new:
         return 1.0
@@ -363,7 +363,7 @@ def _share_of_equals(
 def _link_probability(
     features: Features, best: _Candidate, counts: Mapping[int, float], hidden: float, statistics: Statistics
 ) -> float:
-    """The calibrated probability from which on the report is linked to this candidate."""
+    """Return the calibrated probability from which on the report is linked to this candidate."""
     alike = max(counts.get(kind, 0.0) for kind in (blocks.EXACT, blocks.EVERYTHING)) >= parameters.SOLE_DEVICE
     alike = alike or hidden >= parameters.HIDDEN_DEVICE
     at_home = best.network_context in (NEAR, CROWDED, UNKNOWN)
@@ -390,7 +390,7 @@ def reported_probability(kind: int, probability: float) -> float:
 
 
 def _pool_split_records(weighed: list[_Candidate]) -> None:
-    """A record made by an earlier doubtful split is probably the device of its parent: each counts for the other."""
+    """Add odds of a record that a doubtful split made, and of its parent, to each other: probably one device."""
     by_number = {candidate.number: candidate for candidate in weighed}
     for candidate in weighed:
         parent = by_number.get(candidate.visitor.parent)

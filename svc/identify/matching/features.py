@@ -232,7 +232,7 @@ def extract(
 
 
 def _values(report: Report) -> tuple[list[int], float, int]:
-    """The hash of each attribute; how many bits tell devices apart, and how many attributes have any of them."""
+    """Return the hash of each attribute, how many bits tell devices apart, and how many attributes have any of them."""
     values = [0] * ATTRIBUTE_COUNT
     bits, informative = 0.0, 0
     for attribute, value in report.attributes.items():
@@ -246,7 +246,7 @@ def _values(report: Report) -> tuple[list[int], float, int]:
 
 
 def _identifier(text: str) -> int:
-    """A 64-bit hash with the lowest bit 0, where visitor records keep a flag."""
+    """Return a 64-bit hash with the lowest bit 0, where visitor records keep a flag."""
     return hash64(text.encode("utf-8", "replace")) & ~1 or 2
 
 
@@ -265,9 +265,8 @@ def _engine_release(engine: str, version: int, system: str, *, mobile: bool) -> 
 
 
 def _embedding(report: Report, agent: Agent) -> str:
-    """What tells browsers apart that give the name of their engine alone, as many on QtWebEngine and WebKitGTK do: the
-    objects that the program adds to the page, whether it shows documents, and whether it draws with WebGL. Nothing for
-    browsers with a name.
+    """Describe a browser that names only its engine, as many on QtWebEngine and WebKitGTK do: objects that the program
+    adds to the page, whether it shows documents, and whether it draws with WebGL. Empty for browsers with a name.
     """
     if (agent.os_family, agent.browser_family) not in _NAMELESS:
         return ""

@@ -181,7 +181,7 @@ def _matched(index: Index, statistics: Statistics, features: Features, now_ms: i
 
 
 class _Refuted(NamedTuple):
-    """What speaks against the visitor whom the report claimed to be."""
+    """Evidence against the visitor that the report claims."""
 
     conflict: bool = False
     """The device contradicts it."""
@@ -192,7 +192,7 @@ class _Refuted(NamedTuple):
 
 
 def _proven(index: Index, features: Features, now_ms: int, claim: Claim, changed: int) -> Recognition:
-    """The visitor whose token it is."""
+    """Recognize the visitor whose token, or device id, proves who this is."""
     decision = by_token(claim.number, changed, exact=_sent_before(index, features, claim.number, claim.visitor))
     copied = is_device_alone(features, claim, now_ms // 1000)
     recognition = _linked(features, now_ms, decision, claim.visitor, token=claim.token, may_be_copied=copied)
@@ -201,7 +201,7 @@ def _proven(index: Index, features: Features, now_ms: int, claim: Claim, changed
 
 
 def _sent_before(index: Index, features: Features, number: int, visitor: Visitor) -> bool:
-    """Whether this visitor sent the very same report before, lately or ever."""
+    """Return whether this visitor sent the very same report before, lately or ever."""
     if features.exact in visitor.exact_hashes:
         return True
     return number in index.block(blocks.exact_key(features.exact)).numbers
@@ -210,7 +210,7 @@ def _sent_before(index: Index, features: Features, number: int, visitor: Visitor
 def _decided(
     index: Index, statistics: Statistics, features: Features, now_ms: int, refuted: _Refuted, *, flooding: bool
 ) -> Recognition:
-    """The visitor that the device alone belongs to, or a new one."""
+    """Recognize a visitor by the device alone, or make a new one."""
     split = refuted.split
     found = likeliest_visitor(index, statistics, features, now_ms, split)
     decision = found.decision
@@ -266,15 +266,15 @@ def _decided(
 
 
 def _has_older(features: Features, visitor: Visitor) -> bool:
-    """Whether the report's token joins beside one of its site that the visitor had, and no private window's."""
+    """Return whether a token, unless a private window's, joins an older one of its site."""
     if features.private or not features.token or visitor.token(features.token) is not None:
         return False
     return any(token.origin == features.origin and token.probation != STRANGERS for token in visitor.tokens)
 
 
 def _is_enough(decision: LinkDecision, refuted: _Refuted) -> bool:
-    """Whether a link by likeness holds although the token was not believed: that makes no private window of the visit,
-    and an attacker who copied a token copied the report with it.
+    """Return whether a link by likeness holds although the token was not believed. The visit is no private window's
+    then, and an attacker who copied a token copied the report with it.
     """
     if not refuted.conflict:
         return True
@@ -293,8 +293,8 @@ def likeliest_visitor(
 
 
 def _sole_sender(index: Index, statistics: Statistics, features: Features, now_ms: int) -> Found | None:
-    """The link decision on the only visitor who ever sent this very report, where its own network proves that it is
-    that visitor. Nobody else could come close then, so that two blocks and one record are enough for most returns.
+    """Decide on the only visitor who ever sent this very report, if its own network proves that it is that visitor. No
+    other could come close then, so that two blocks and one record are enough for most returns.
     """
     if not features.near_network:
         return None
@@ -313,7 +313,7 @@ def _sole_sender(index: Index, statistics: Statistics, features: Features, now_m
 
 
 def _likeliest(index: Index, statistics: Statistics, features: Features, now_ms: int, split: Split | None) -> Found:
-    """The link decision on all that stand near this report in any block, and on the visitor of a token on probation."""
+    """Decide on all visitors that are near this report in any block, and on the visitor of a token on probation."""
     read = read_blocks(index, features)
     numbers = likely_numbers(read, parameters.RECORDS_READ - 1)
     for number in index.block(token_key(features.token)).numbers[:1] if features.token else ():
@@ -328,10 +328,10 @@ def _likeliest(index: Index, statistics: Statistics, features: Features, now_ms:
 
 
 def _new_devices(statistics: Statistics, features: Features, decision: LinkDecision) -> float:
-    """How many devices this visit adds to the frequency tables, by expectation.
+    """Return how many devices this visit adds to the frequency tables, by expectation.
 
-    Blurred reports, and reports close to a known one, count by the return rate and not by their own link decision: else
-    doubtful link decisions feed the very counts that they rest on, and splits or merges run away.
+    Blurred reports, and reports close to a known one, count by the return rate and not by their own link decision.
+    Otherwise doubtful decisions would feed the very counts that they rest on, and splits or merges would run away.
     """
     usual = 1.0 - statistics.return_rate(features)
     if not decision.distinct:
@@ -351,8 +351,8 @@ def _linked(  # noqa: PLR0913  what decided, and what is known of it
     token_conflict: bool = False,
     flooding: bool = False,
 ) -> Recognition:
-    """`token`: the one by which the visitor was recognized, `None` if by likeness; `may_be_copied`: it is a device id,
-    and nothing else says who this is.
+    """Recognize a known visitor. `token`: the one that decided, `None` if likeness did; `may_be_copied`: it is a device
+    id, and nothing else tells who this is.
     """
     record = visitor
     proven = decision.outcome == "token"
@@ -411,8 +411,8 @@ def _linked(  # noqa: PLR0913  what decided, and what is known of it
 def _without_strangers(
     features: Features, now_s: int, visitor: Visitor, own: Token, update: StatisticsUpdate
 ) -> tuple[Visitor, StatisticsUpdate]:
-    """Return the record after its token came back, without the tokens that this shows to be other browsers', and what
-    that teaches.
+    """Return the record after its token came back, without the tokens that this shows to be other browsers', and the
+    update with what that teaches.
     """
     one_device = features.device != 0 and visitor.token(features.device) is not None
     strangers = () if one_device else rivals_of(own, visitor.tokens, now_s)
@@ -425,15 +425,15 @@ def _without_strangers(
 
 
 def _template_probability(features: Features, decision: LinkDecision, *, private: bool) -> float:
-    """The probability from which on a link without proof updates the template."""
+    """Return the probability from which on a link without proof updates the template."""
     if decision.kind % SURROUNDINGS == CROWDED and not features.token and not private:
         return parameters.LINK_CROWDED
     return parameters.TEMPLATE_PROBABILITIES[private]
 
 
 def _is_proven(features: Features, visitor: Visitor, decision: LinkDecision) -> bool:
-    """Whether more than a likeness says that it is this visitor: a token that is not on probation, or the visitor's own
-    network down to the address of a proven visit. A copied report from the neighborhood does not.
+    """Return whether more than a likeness shows this visitor: a token that is not on probation, or the visitor's own
+    network down to the address of a proven visit. A copied report from the neighborhood shows neither.
     """
     if decision.outcome == "token":
         for key in features.keys:

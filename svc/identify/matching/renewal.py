@@ -30,7 +30,7 @@ def disputed(recognition: Recognition, features: Features, claim: Claim) -> Reco
     if recognition.number == claim.number:
         return msgspec.structs.replace(recognition, visitor=_disputing(recognition.visitor or claim.visitor, token))
     if recognition.split_from is not None:
-        return recognition  # two records change already; who claims it comes again
+        return recognition  # two records change already; the claim will come again
     return msgspec.structs.replace(recognition, disputed=(claim.number, _disputing(claim.visitor, token)))
 
 

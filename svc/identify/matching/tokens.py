@@ -49,12 +49,12 @@ WAIT_LENGTH: Final = _WAIT_LAYOUT.size
 
 
 class KeyProbation(msgspec.Struct, frozen=True, gc=False):
-    """How far a key is that signed with a token which had none (decisions 18.2)."""
+    """The probation of a key that signed with a token which had none (decisions 18.2)."""
 
     address: int
     """Hash of the only address that the visitor had on two days before the key first signed; 0 = there is none."""
     day: int
-    """Days since 1970, of the last one that was counted."""
+    """The last day that was counted, in days since 1970."""
     at_home: int
     """Days on which it signed at that address."""
     anywhere: int
@@ -198,7 +198,7 @@ def is_replaced(token: Token, tokens: tuple[Token, ...]) -> bool:
 
 
 def _is_silent(token: Token, tokens: tuple[Token, ...], now_s: int) -> bool:
-    """Whether no older token of the same origin came for days."""
+    """Return whether no older token of the same origin came for days."""
     older = older_beside(token, tokens)
     return older is None or now_s - older.last_s >= SILENT_DAYS * DAY_S
 
@@ -231,7 +231,7 @@ def dropped(hash_: int, features: Features, tokens: tuple[Token, ...], since_s: 
 
 
 def _index(token: Token, tokens: tuple[Token, ...]) -> int:
-    """Among the tokens of a visitor, which stand in the order in which they joined, the newest first."""
+    """Return a token's index among those of a visitor, which are in the order in which they joined, newest first."""
     return next(index for index, other in enumerate(tokens) if other.hash == token.hash)
 
 

@@ -377,7 +377,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
 
 @lru_cache(maxsize=256)
 def _lists(longs: int, words: int) -> Callable[[bytes, int], tuple[int, ...]]:
-    """Reads the lists of a packed record from its bytes, from an offset on."""
+    """Return a function that reads the lists of a packed record, given its bytes and an offset."""
     return struct.Struct(f"<{longs}Q{words}I").unpack_from
 
 
@@ -435,7 +435,7 @@ def _first(item: _Item, others: tuple[_Item, ...], most: int) -> tuple[_Item, ..
 def _follow(
     values: tuple[int, ...], former: tuple[tuple[int, int], ...], reported: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
-    """The template after a report, and the values it had before; what was not reported stays."""
+    """Return the template after a report, and its former values. What was not reported stays."""
     if reported == values:
         return values, former
     followed = list(values)

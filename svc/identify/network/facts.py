@@ -121,21 +121,21 @@ def all_ranges(known: Known) -> tuple[Range, ...]:
 
 
 def _resolved(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
-    """With `vpn_neighbor` as `vpn`, or left out."""
+    """Replace `vpn_neighbor` by `vpn`, or drop it if the address is known to be something else."""
     something_else = any(found.kind in NO_VPN_NEIGHBOR for found in ranges)
     kept = (found for found in ranges if not (something_else and found.kind == "vpn_neighbor"))
     return tuple(found._replace(kind="vpn") if found.kind == "vpn_neighbor" else found for found in kept)
 
 
 def _believed(system: AutonomousSystem) -> tuple[Range, ...]:
-    """What lists of AS numbers say of a network, unless its name is of somebody who connects people: such lists are
+    """Return what lists of AS numbers say of a network; nothing if its name is an access provider's. Such lists are
     made against abuse, and name access networks, too.
     """
     return () if system.name is not None and connects_people(system.name) else system.listed
 
 
 def _meaning(known: Known) -> Network:
-    """A content network's address is a machine in a data center as much as a hosting company's is."""
+    """Derive the network facts. A CDN's address counts as hosting: it is a machine in a data center, too."""
     ranges = all_ranges(known)
     kinds = {"relay" if found.kind == "vpn" and found.provider in RELAYS else found.kind for found in ranges}
     country, system = known.country, known.system
@@ -158,7 +158,7 @@ def _meaning(known: Known) -> Network:
 
 
 def _provider(ranges: tuple[Range, ...], *kinds: str) -> str | None:
-    """The operator of the first range of these kinds; a list names none."""
+    """Return the operator of the first range of these kinds that names one; lists do not."""
     return next((found.provider for found in ranges if found.kind in kinds and found.provider), None)
 
 
@@ -199,7 +199,7 @@ def _words(name: str) -> str:
 
 
 class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`networks.toml`."""
+    """The content of `networks.toml`."""
 
     vpn_services: list[str]
     hosting_companies: list[str]

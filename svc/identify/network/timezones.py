@@ -75,7 +75,7 @@ def _all_names() -> frozenset[str]:
 
 @cache
 def _clock(zone: str) -> tuple[timedelta | None, ...]:
-    """What clocks show on 1 January and 1 July, as the distance from UTC."""
+    """Return the offsets from UTC on 1 January and 1 July."""
     rules = time_zone(zone)
     return tuple(datetime(_YEAR, month, 1, tzinfo=rules).utcoffset() for month in (1, 7))
 
@@ -87,7 +87,7 @@ def _clocks_of_country(code: str) -> frozenset[tuple[timedelta | None, ...]]:
 
 @cache
 def _countries() -> dict[str, str]:
-    """Country of every zone that has a place, under all its names."""
+    """Return the country of every zone that has a place, under all its names."""
     countries = {zone: code for code, _, zone, *_ in _rows("zone.tab", "\t")}
     areas = {zone.partition("/")[0] for zone in countries}
     for kind, *names in _rows("tzdata.zi", " "):
@@ -99,7 +99,7 @@ def _countries() -> dict[str, str]:
 
 @cache
 def _zone_names() -> Counter[str]:
-    """How many names the zones of each country have."""
+    """Count the names of zones by country."""
     return Counter(_countries().values())
 
 

@@ -20,9 +20,9 @@ import svc
 from svc.kernel.values.errors import OperatorError
 
 LIMIT_S = 300.0
-"""For one file: connections, redirects and all of its bytes."""
+"""Time for one file: connections, redirects and all of its bytes."""
 IDLE_LIMIT_S = 30.0
-"""Without a byte."""
+"""Time without a byte."""
 MAX_REDIRECTS = 5
 
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -56,7 +56,7 @@ def check_url(url: str) -> str:
     """Return the URL, if it may be fetched from. Raises `FetchError`."""
     try:
         parts = urlsplit(url)
-        _ = parts.port  # is checked when it is asked for
+        _ = parts.port  # reading it raises `ValueError` if it is wrong
     except ValueError as error:
         raise FetchError(url, f"is not a URL: {error}") from error
     if not url.isascii():
@@ -92,7 +92,7 @@ async def _within(url: str, tls: ssl.SSLContext, most_bytes: int, limit_s: float
 
 
 async def _get(url: str, tls: ssl.SSLContext, most_bytes: int) -> Fetched | str:
-    """The file, or where the response redirects to."""
+    """Return the file, or the URL to which the response redirects."""
     headers = [("User-Agent", f"svc/{svc.__version__}"), ("Accept-Encoding", "identity")]
     limits = dict.fromkeys(("connect", "read", "write", "pool"), IDLE_LIMIT_S)
     async with (
@@ -128,7 +128,7 @@ def _pool(url: str, tls: ssl.SSLContext) -> httpcore.AsyncConnectionPool:
 
 
 def _cause(error: BaseException) -> str:
-    """What the deepest error says that says something: httpcore's own are often empty."""
+    """Return the text of the deepest error that has one: httpcore's own are often empty."""
     said = type(error).__name__
     found: BaseException | None = error
     while found is not None:

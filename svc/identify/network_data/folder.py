@@ -149,7 +149,7 @@ def _read(path: Path, signature: Signature, known: Entry | None) -> Entry:
 
 
 def _content(path: Path) -> bytes:
-    """The whole file as it was at one moment."""
+    """Read the whole file. Raises `NetworkFileError` if it was changed meanwhile."""
     with path.open("rb") as file:
         before = _signature(os.fstat(file.fileno()))
         if before.size > MAX_BYTES:

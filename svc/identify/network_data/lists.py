@@ -36,7 +36,7 @@ class AddressSet:
     __slots__ = ("_ends4", "_ends6", "_starts4", "_starts6")
 
     def __init__(self, ranges4: Iterable[int], ranges6: Iterable[int]) -> None:
-        """From ranges as numbers: the first address shifted left by the width of an address, or the last."""
+        """Take ranges as numbers: the first address shifted left by the width of an address, or the last."""
         self._starts4, self._ends4 = array("I"), array("I")
         for start, end in _disjoint(ranges4, 32):
             self._starts4.append(start)
@@ -48,7 +48,7 @@ class AddressSet:
         self._starts6, self._ends6 = bytes(starts6), bytes(ends6)
 
     def __len__(self) -> int:
-        """Disjoint ranges held."""
+        """Return the number of disjoint ranges."""
         return len(self._starts4) + len(self._starts6) // _IPV6_BYTES
 
     def __contains__(self, address: Address) -> bool:
@@ -117,7 +117,7 @@ def read_as_numbers(content: bytes) -> frozenset[int]:
 
 
 def _entries(content: bytes) -> Iterable[tuple[int, str]]:
-    """(line from 1, text without comment) of each line that has any. Raises `NetworkFileError`."""
+    """Yield (line from 1, text without comment) of each line that has any. Raises `NetworkFileError`."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -130,7 +130,7 @@ def _entries(content: bytes) -> Iterable[tuple[int, str]]:
 
 
 def _ranges(content: bytes) -> tuple[array[int], list[int]]:
-    """Of IPv4 and of IPv6, each as `_range` writes them. Raises `NetworkFileError`."""
+    """Return the ranges of IPv4 and of IPv6, each as `_range` writes them. Raises `NetworkFileError`."""
     ranges4, ranges6 = array("Q"), list[int]()
     for number, entry in _entries(content):
         try:
@@ -150,9 +150,7 @@ def _ranges(content: bytes) -> tuple[array[int], list[int]]:
 
 
 def _range(entry: str, family: int, bits: int) -> int:
-    """First and last address in one number. Raises `OSError` or `ValueError` for what is neither an address nor a
-    network.
-    """
+    """Pack the entry's first and last address into one number. Raises `OSError` or `ValueError` if it has none."""
     address, slash, prefix = entry.partition("/")
     number = int.from_bytes(inet_pton(family, address))
     if not slash:
@@ -175,7 +173,7 @@ def _shortened(entry: str) -> str:
 
 
 def _disjoint(ranges: Iterable[int], bits: int) -> Iterable[tuple[int, int]]:
-    """Sorted, with those joined that overlap or touch."""
+    """Sort the ranges, and join those that overlap or touch."""
     mask = (1 << bits) - 1
     start, end = 0, -2
     for both in sorted(ranges):

@@ -57,7 +57,8 @@ class NetworkData:
     def __init__(
         self, built_in: BuiltInRanges | None, reading: FilesInUse, *, vpn_neighbors: int = VPN_NEIGHBORS
     ) -> None:
-        """Of two databases that know the country, or the network, of an address the one built later is believed.
+        """Compile the data. Of two databases that know the country, or the network, of an address the newer one is
+        believed.
 
         `vpn_neighbors`: the number of servers in one /24 on VPN lists from which the whole /24 is a VPN's; 0 = never.
         """
@@ -80,7 +81,7 @@ class NetworkData:
         self.find = lru_cache(maxsize=CACHED_ADDRESSES)(self._find)
 
     def __bool__(self) -> bool:
-        """Whether there is anything to look in."""
+        """Return whether there is any data."""
         return bool(self._dates)
 
     def publishes(self, operator: str, /) -> bool:
@@ -88,8 +89,8 @@ class NetworkData:
         return operator in self._operators
 
     def state(self, today: date, stale_days: int) -> FilesState:
-        """`missing` without any source, `stale` when any source is more than `stale_days` days old, else `ok`
-        (decisions 9.1).
+        """Return `missing` without any source, `stale` if any is more than `stale_days` days old, else `ok` (decisions
+        9.1).
         """
         if not self._dates:
             return "missing"

@@ -49,7 +49,7 @@ _CORRUPT = (
 
 
 class _Reader(Protocol):
-    """What is used of maxminddb's readers, whose own types are recursive."""
+    """The part of maxminddb's readers that is used here; their own types are recursive."""
 
     def metadata(self) -> Any: ...
     def get(self, address: Address, /) -> Any: ...
@@ -60,7 +60,7 @@ class Database:
     """One open MaxMind database, kept in memory; some tens of microseconds a look-up."""
 
     def __init__(self, content: bytes, name: str) -> None:
-        """Raises `NetworkFileError`."""
+        """Open a database. Raises `NetworkFileError`."""
         self.name = name
         try:
             self._reader = cast("_Reader", maxminddb.open_database(BytesIO(content), maxminddb.MODE_FD))  # pyright: ignore[reportUnknownMemberType]  PathLike without its argument
@@ -97,7 +97,7 @@ class Database:
 
 
 def _country(record: Any, source: str) -> Country | None:
-    """Where the record says who is served, not where the network is registered.
+    """Return the country of the users of a network, not the one where it is registered.
 
     MaxMind and DB-IP nest (`country.iso_code`, `country.names.en`), ip-location-db and IPinfo do not (`country_code`).
     """
@@ -120,7 +120,7 @@ def _country(record: Any, source: str) -> Country | None:
 
 
 def _system(record: Any, source: str) -> AutonomousSystem | None:
-    """MaxMind, DB-IP and ip-location-db: `autonomous_system_number`; IPinfo: `asn`, such as `AS64496`."""
+    """Read `autonomous_system_number` (MaxMind, DB-IP, ip-location-db) or `asn` (IPinfo), such as `AS64496`."""
     if not isinstance(record, dict):
         return None
     fields = cast("Mapping[str, Any]", record)

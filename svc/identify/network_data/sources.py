@@ -99,7 +99,7 @@ class _Prefix(msgspec.Struct):
 
 
 class _Prefixes(msgspec.Struct):
-    """The form in which most operators of crawlers publish their addresses, and which Google began."""
+    """The form in which most operators of crawlers publish their addresses; Google introduced it."""
 
     prefixes: list[_Prefix]
 
@@ -128,7 +128,7 @@ are that country's access networks.
 
 
 def _lines(parts: Sequence[bytes]) -> list[str]:
-    """Lines that are not empty. Raises `UnicodeDecodeError`, a `ValueError`."""
+    """Return the lines that are not empty. Raises `UnicodeDecodeError`, a `ValueError`."""
     lines = (line.strip() for part in parts for line in part.decode("utf-8-sig").splitlines())
     return [line for line in lines if line]
 
@@ -141,7 +141,7 @@ def _list(source: Source, entries: Iterable[str]) -> bytes:
 
 
 def _text(source: Source, lines: Iterable[str]) -> bytes:
-    """The same bytes for the same entries: what has changed shows by comparison."""
+    """Format a list. The bytes depend on the entries alone, so that a comparison shows what has changed."""
     head = [f"# {source.name}: kept by `svc data update`, which replaces this file", f"# {source.credit}"]
     return "\n".join([*head, *lines, ""]).encode()
 
@@ -150,7 +150,7 @@ _IP_LOCATION_DB = "https://github.com/sapics/ip-location-db/releases/download"
 
 
 def _database(name: str, published: str) -> Source:
-    """Of ip-location-db's releases, which replaced its npm packages."""
+    """Describe a database from the releases of ip-location-db, which replaced its npm packages."""
     return Source(
         name,
         f"{name}.mmdb",
@@ -176,8 +176,8 @@ def _repository(
     part: str = "",
     **bounds: Any,
 ) -> Source:
-    """A list that is made of files of a repository. The credit says which `part` of it, and in `note` what is done with
-    them; `bounds` are further fields of `Source`.
+    """Describe a list made of files of a repository. The credit names the `part` that is used, and in `note` what is
+    done with it; `bounds` are further fields of `Source`.
     """
     urls = tuple(f"https://raw.githubusercontent.com/{repository}/{branch}/{file}" for file in files)
     credit = f"{part}{repository} (https://github.com/{repository}), {terms}; {note}"
@@ -185,7 +185,7 @@ def _repository(
 
 
 def _servers(name: str, repository: str, *files: str) -> Source:
-    """Of one VPN service: exits, and entries where they are published."""
+    """Describe the list of one VPN service: its exits, and its entries if they are published."""
     texts = [f"{file}.txt" for file in files]
     return _repository(
         f"vpn-{name}",
@@ -199,7 +199,7 @@ def _servers(name: str, repository: str, *files: str) -> Source:
 
 
 def _crawler(operator: str, *lists: str) -> Source:
-    """What an operator publishes; the name is the one that the service knows the operator by."""
+    """Describe a mirror of an operator's lists. The service knows the operator by the same name."""
     files, part = [f"lists/{one}/ips.txt" for one in lists], f"{', '.join(lists)} of "
     return _repository(
         f"crawler-{operator}",
@@ -213,7 +213,7 @@ def _crawler(operator: str, *lists: str) -> Source:
 
 
 def _published(operator: str, *urls: str) -> Source:
-    """What an operator publishes itself for this purpose, and for which no mirror is known."""
+    """Describe a list that an operator publishes for this purpose, and that has no known mirror."""
     return Source(
         f"crawler-{operator}",
         f"crawler-{operator}.txt",

@@ -62,7 +62,7 @@ class Origin(Protocol):
 
 
 class UpdateOutcome(NamedTuple):
-    """What became of one source."""
+    """The result of updating one source."""
 
     source: Source
     result: Literal["installed", "updated", "unchanged", "older", "failed"]
@@ -111,7 +111,7 @@ class Mirror:
     """A folder that another `svc data update` keeps, or a copy of it: files beside their SHA256SUMS."""
 
     def __init__(self, where: str, get: Callable[[str, int], Fetched]) -> None:
-        """`get` is given names of files. Raises `UpdateError` if there is no SHA256SUMS that reads."""
+        """Read the checksums with `get`, which takes names of files. Raises `UpdateError` if they cannot be read."""
         self._where = where
         self._get = get
         try:
@@ -204,14 +204,14 @@ def _updated(folder: Path, source: Source, origin: Origin, now: datetime) -> Upd
     if before is not None:
         if after.built_at < before.built_at:
             return UpdateOutcome(source, "older", problem, before, before)
-        if credits_of(folder).get(source.file, source.credit) == source.credit:  # else it was of another source
+        if credits_of(folder).get(source.file, source.credit) == source.credit:  # else it came from another source
             _check_growth(path, before.entries, after.entries)
     put(folder, source.file, delivered.content, source.credit, written)
     return UpdateOutcome(source, "installed" if held is None else "updated", problem, before, after)
 
 
 def _check(source: Source, after: reading.NetworkFile) -> None:
-    """Raises `UpdateError` where it reads, and is not what it should be."""
+    """Raise `UpdateError` if a file that can be read is of another kind or size than its source."""
     if isinstance(after, Database) and source.name not in after.kind:
         raise UpdateError(f"what was fetched is a database of the kind {after.kind}, not {source.name}")
     if after.entries < source.at_least:
@@ -226,7 +226,7 @@ def _check(source: Source, after: reading.NetworkFile) -> None:
 
 
 def _check_growth(path: Path, before: int, after: int) -> None:
-    """Raises `UpdateError` where a file is less than half or more than ten times what it was."""
+    """Raise `UpdateError` if a file has become less than half, or more than ten times, as large."""
     if 2 * after < before or after > 10 * before:
         raise UpdateError(
             f"what was fetched has {after:,} entries, and {path} has {before:,}: the source may be broken; if it is "
@@ -241,7 +241,7 @@ def _check_sum(content: bytes, expected: str, by: str) -> None:
 
 
 def _before(source: Source, held: bytes, path: Path) -> reading.NetworkFile | None:
-    """`None` for a file that does not read: anything is better."""
+    """Read the file that is to be replaced; `None` if it cannot be read: any other is better."""
     try:
         return reading.read_source(source.file, held, datetime.fromtimestamp(path.stat().st_mtime, UTC).date())
     except NetworkFileError:

@@ -27,7 +27,7 @@ class NetworkWatch:
     def __init__(
         self, directory: Path | None, built_in: BuiltInRanges | None, vpn_neighbors: int = VPN_NEIGHBORS
     ) -> None:
-        """Without a directory only the built-in ranges are in use; `vpn_neighbors` as for `NetworkData`. Reads nothing
+        """Use only the built-in ranges if there is no directory; `vpn_neighbors` as for `NetworkData`. Reads nothing
         yet.
         """
         self._directory = directory
@@ -67,7 +67,7 @@ class NetworkWatch:
             self._take_up(await run_sync(partial(self._read_again, self._reading)))
 
     def _read_again(self, before: FilesInUse) -> tuple[FilesInUse, NetworkData | None] | OSError:
-        """On a thread: what is there now, and the look-up in it where that is another than before."""
+        """Read the folder, on a thread. Return its content, and the look-up if that has changed."""
         if self._directory is None:
             return before, None
         try:
@@ -91,7 +91,6 @@ class NetworkWatch:
 
 
 def _log_changes(before: FilesInUse, after: FilesInUse) -> None:
-    """One line for each file that is another than before."""
     for name in before.keys() - after.keys():
         log.info("network file removed", file=name)
     for name, entry in after.items():

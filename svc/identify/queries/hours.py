@@ -48,7 +48,7 @@ def uncount(transaction: Transaction, number: int, event: Event) -> None:
     key = hour_key(number, event)
     counts = transaction.get(HOURS, *key)
     if counts is None:
-        return  # of a corrupt store, which must not keep anybody from being erased; `svc check` reports it
+        return  # the store is corrupt, which must not prevent an erasure; `svc check` reports it
     if counts.identifications == 1:
         transaction.delete(HOURS, *key)
     else:

@@ -92,7 +92,7 @@ def delete_corrupt(transaction: Transaction, organization: int) -> int:
 
 
 def _try_row(family: int, raw: bytes) -> None:
-    """Raises `msgspec.DecodeError`."""
+    """Decode a row. Raises `msgspec.DecodeError`."""
     if family == SHARED:
         Statistics(raw)
     else:

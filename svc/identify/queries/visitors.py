@@ -190,7 +190,7 @@ def neighbors(snapshot: Snapshot, number: int, request_id: UUID, event: Event, o
     digest, here = digest_of("visitor", visitor_id), Position(event.occurred_at_ms, request_id.bytes)
 
     def first(found: Iterator[Position]) -> UUID | None:
-        """The first event of this visitor: another may have its digest."""
+        """Return the first event of this visitor: another may have its digest."""
         for position in found:
             with suppress(CorruptionError):
                 other = snapshot.get(EVENTS, number, position.request_id)

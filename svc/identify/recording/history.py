@@ -140,7 +140,7 @@ def update_history(
 
 
 def _handshake(assessment: Assessment) -> int:
-    """32-bit hash of the fingerprint of a browser's TLS handshake; 0 = not seen, or not that of a browser."""
+    """Return a 32-bit hash of the fingerprint of a browser's TLS handshake; 0 = not seen, or not a browser's."""
     seen = assessment.submission.facts.connection_tls
     return hash32(seen.encode("utf-8", "replace")) if seen and assessment.submission.platform == "web" else 0
 
@@ -150,7 +150,7 @@ def _origin_key(assessment: Assessment) -> tuple[int, int]:
 
 
 def _judged_by_origin(transaction: Transaction, assessment: Assessment) -> tuple[Observation, ...]:
-    """The observations of the report, without missing client hints where the origin's visitors do not send them."""
+    """Return the report's observations, without missing client hints if the origin's visitors do not send them."""
     observations = assessment.observations
     if not needs_origin(observations):
         return observations
@@ -161,7 +161,7 @@ def _judged_by_origin(transaction: Transaction, assessment: Assessment) -> tuple
 def _remember_origin(
     transaction: Transaction, assessment: Assessment, recognition: Recognition, *, is_first: bool
 ) -> None:
-    """Record whether the origin's visitors send client hints: each returning one once a day."""
+    """Record whether the origin's visitors send client hints: each returning visitor once a day."""
     submission = assessment.submission
     carried = carries_hints(assessment.report, submission.facts)
     if carried is None or submission.platform != "web" or not is_first or recognition.outcome != "token":
@@ -183,7 +183,7 @@ def _with_handshake(
 
 
 def _lesson(assessment: Assessment, recognition: Recognition, *, is_first: bool) -> StatisticsUpdate:
-    """The handshake is learned from visitors that came back with a token, once a day."""
+    """Add the TLS handshake to what is learned, once a day from each visitor that came back with a token."""
     update = recognition.statistics_update
     if not is_first or recognition.outcome != "token" or not (handshake := _handshake(assessment)):
         return update
@@ -216,8 +216,8 @@ def _repeated(
 def _places(
     transaction: Transaction, assessment: Assessment, recognition: Recognition, number: int, *, learns: bool
 ) -> list[Observation]:
-    """Where it `learns`, remember where the visitor came from; the signal where its token alone says who it is, and it
-    was never there.
+    """Remember where the visitor came from if it `learns`. Return the signal of a new place if only the token says who
+    the visitor is.
     """
     place = assessment.history.place
     if place is None:
@@ -233,7 +233,7 @@ def _places(
 
 
 def _visitor_before(transaction: Transaction, organization: int, number: int, seen: HistoryEvidence) -> VisitorHistory:
-    """The visitor's history of today; the first visit of a day takes over yesterday's, but for its updates."""
+    """Return the visitor's history of today. A day's first visit takes over yesterday's, but counts lessons anew."""
     day = seen.at_s // DAY_S
     today = transaction.get(VISITOR_HISTORY, organization, day, number)
     if today is not None:

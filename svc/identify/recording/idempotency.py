@@ -33,8 +33,8 @@ def note_idempotency(transaction: Transaction, submission: Submission) -> None:
 
 
 def _original(transaction: Transaction, submission: Submission, request_id: bytes) -> Event | None:
-    """The event of the earlier request, where this one is answered alike: from the same address, or with the same
-    report, as a phone that changed its network in between. It may be erased since.
+    """Return the event of the earlier request if this one gets its response: it came from the same address, or with the
+    same report, as from a phone that changed its network. `None` if it was erased.
     """
     if not submission.wants_original:
         return None

@@ -129,7 +129,7 @@ def _party(assessment: Assessment, visitor: int | None) -> Party:
 
 
 def _note_account(transaction: Transaction, who: Party, record: AccountRecord | None, *, is_verified: bool) -> None:
-    """Write the record of the party's account with the event, where that adds anything: once a day for a visitor."""
+    """Add the event to the record of its account, if that changes anything: once a day for a visitor."""
     event = PairEvent(who.at_s, who.visitor, is_verified)
     after = first_record(event) if record is None else record.with_event(event)
     if after is not record:
@@ -137,7 +137,7 @@ def _note_account(transaction: Transaction, who: Party, record: AccountRecord | 
 
 
 def _with_accounts(counts: Counts, at_least: int) -> Counts:
-    """The counts of a visitor with `at_least` accounts: what a test verdict asks for."""
+    """Raise a visitor's counts of accounts to `at_least`, as a test verdict asks for."""
     if not at_least:
         return counts
     hour, day, month = counts.others[0]
@@ -154,7 +154,7 @@ def _counted(
     *,
     is_replayed: bool,
 ) -> VelocityRow:
-    """The row of a subject with the event, written where the subject has one; one that `is_replayed` is not added."""
+    """Return the row of a subject with the event, unless that `is_replayed`. Write it if the event has the subject."""
     if who.id_of(subject) is None:
         before = EMPTY
     row = read_row(transaction, who, subject, who.at_s) if before is None else before
@@ -240,7 +240,7 @@ class _Sharing(NamedTuple):
 
 
 def _leave_account(transaction: Transaction, event: Event, before: Party, sharing: _Sharing, now_s: int) -> None:
-    """Take an event out of the row and the record of the account that it had."""
+    """Take an event out of the row and the record of its former account."""
     row = read_row(transaction, before, "account", now_s)
     gone = tuple(
         None if other is None or any(each.party.others_of("account")[at] == other for each in sharing.events) else other
@@ -264,8 +264,8 @@ def keep_record(transaction: Transaction, key: tuple[int, int, int], record: Acc
 
 
 def _others_of_account(snapshot: Snapshot, who: Party, event: Event, account_id: str) -> _Sharing:
-    """The events of an account that are counted, as far as an event that leaves it is compared with them: the newest,
-    and where there are more, those that share most with it. It is written with another account already.
+    """Return the counted events of an account with which an event that leaves it is compared: the newest, and if there
+    are more, those that have most in common with it. The event is stored with its new account already.
     """
     number = who.organization
     scopes = [
@@ -299,7 +299,7 @@ def _account_alone(who: Party, subject: Subject) -> tuple[int | None, ...]:
 
 
 def _write(transaction: Transaction, who: Party, subject: Subject, now_s: int, row: VelocityRow) -> None:
-    """Write a row under the present period, also an empty one: that of the period before counts no more then."""
+    """Write a row under the present period. Also an empty one, since it replaces that of the period before."""
     transaction.put(VELOCITY, row_key(who, subject, now_s // LONGEST_S), row)
 
 

@@ -25,7 +25,7 @@ renderer."""
 
 
 def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
-    """The values of the components that could be read, as they are: who reads one looks at a bounded part of it."""
+    """Return the values of the components that could be read, unchanged: whoever reads one bounds what it looks at."""
     del taken
     components = members(signals.get("botd"))
     is_botd = False

@@ -72,9 +72,9 @@ def canonical_gpu(vendor: str, renderer: str) -> str:
 
 
 def _of_wrapped(inner: str) -> str:
-    """`maker, name, driver` inside ANGLE's parentheses: the name; older releases wrote the name alone.
+    """Return the name from ANGLE's parentheses, `maker, name, driver`; older releases wrote the name alone.
 
-    The split is at commas outside parentheses, since names carry their own.
+    The split is at commas outside parentheses, since names contain commas, too.
     """
     parts: list[str] = []
     depth, start = 0, 0
@@ -216,7 +216,7 @@ def widths(count: int) -> Converter:
 
 
 _UNPATCHED = (True, True, False)
-"""What the list of plugins says where nobody replaced it: it is one, a plugin owns its types, an index too large finds
+"""What a list of plugins shows that was not replaced: it is one, a plugin owns its types, an index too large finds
 nothing."""
 _CONTEXT_FIELDS: dict[str, Converter] = {
     "user_agent": text_of(1_024),
@@ -342,7 +342,7 @@ def _add_hardware(reading: Reading) -> None:
 
 
 def _add_screen(reading: Reading) -> None:
-    """The longer side first: a turned phone keeps its screen."""
+    """Add screen and frame. The longer side comes first: a turned phone keeps its screen."""
     attributes, parts = reading.attributes, reading.parts
     screen, available = reading.claims.get("screen"), parts.get("available")
     if screen is not None and min(screen) > 0:
@@ -354,8 +354,8 @@ def _add_screen(reading: Reading) -> None:
 
 
 def _language_tags(languages: tuple[str, ...]) -> list[str]:
-    """In the visitor's order, lower case, without the locale's encoding or variant (`de_DE.UTF-8@euro` = `de-de`). The
-    variant `posix` is not a language: Chromium up to 109 gives `en-US@posix` where no locale is set (`LANG=C`).
+    """Return lower-case tags in the visitor's order, without encoding or variant (`de_DE.UTF-8@euro` = `de-de`). The
+    variant `posix` is no language: Chromium up to 109 gives `en-US@posix` if no locale is set (`LANG=C`).
     """
     tags: dict[str, None] = {}
     for language in languages[:MAX_LANGUAGES]:

@@ -31,7 +31,7 @@ _POINT_SIZES = re.compile(r"ALIASED_POINT_SIZE_RANGE=\d{1,8}=[\d.]{1,12},(\d{1,8
 
 
 def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
-    """The values of the components, which stand in `components` or at the top level."""
+    """Return the values of the components, which stand in `components` or at the top level."""
     components = _components_of(signals)
     # A component of ThumbmarkJS that failed looks like one of FingerprintJS, but no object is both.
     if components is None or components is thumbmark.tree_of(signals):
@@ -67,8 +67,8 @@ def _components_of(signals: Signals) -> Signals | None:
 
 
 def is_entry(value: Any) -> bool:
-    """Whether a JSON value has the form of one component: an object with members of `ENTRY_KEYS` alone, and at least
-    one.
+    """Return whether a JSON value has the form of one component: an object with members of `ENTRY_KEYS` alone, and at
+    least one.
     """
     return value.__class__ is dict and 0 < len(value) <= len(ENTRY_KEYS) and ENTRY_KEYS.issuperset(value)
 
@@ -167,10 +167,10 @@ def _graphics_limits(*lists: Any) -> str | None:
 
 @lru_cache(maxsize=512)
 def _limits_digest(parameters: str, precisions: str, extensions: str, extension_parameters: str) -> str:
-    """What the hardware allows: maxima and ranges, precisions, texture compression.
+    """Hash what the hardware allows: maxima and ranges, precisions, texture compression.
 
-    Left out is what says only the release: bare constants (`RGB8=32849`), masks whose default was redefined
-    (`STENCIL_*`), and the extensions that browsers learn as the years pass.
+    What shows only the release is left out: bare constants (`RGB8=32849`), masks whose default was redefined
+    (`STENCIL_*`), and the extensions that browsers add over the years.
     """
     kept = [
         parameter

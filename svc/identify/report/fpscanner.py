@@ -36,7 +36,7 @@ _contexts = canonical.contexts(
 
 
 def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
-    """The sections, at the top level or in `fpscanner`: bare or, as in the library's whole response, in `signals`."""
+    """Return the sections, at the top level or in `fpscanner`: bare, or in `signals` as in the whole response."""
     named = members(signals.get("fpscanner"))
     for sections in (named, members(named.get("signals")), members(signals.get("signals")), signals):
         if _are_sections(sections):
@@ -79,7 +79,7 @@ def _canvas(drawn: Any, modified: Any) -> str | None:
 
 
 def _leaves(*names: str) -> values.Converter:
-    """A converter of as many values, each walked under its name, without what stands for a missing value."""
+    """Return a converter that walks as many values, each under its name, and drops what stands for a missing value."""
 
     def convert(*given: Any) -> list[str]:
         """JSON of any shape, of which at most 1,024 values are looked at and 128 kept."""

@@ -36,7 +36,7 @@ _IDENTIFIER = re.compile(r"(?:^|_)(?:id|ids|ID)$|[a-z]I[dD]$")
 
 
 def leaves_of(pairs: Iterable[tuple[str, Any]]) -> list[str]:
-    """The leaves under (name, JSON value) pairs as `path=value`, at most `MAX_FOUND`, in no promised order."""
+    """Return the leaves under (name, JSON value) pairs as `path=value`, at most `MAX_FOUND`, in no promised order."""
     walk = _Walk()
     walk.visit_members("", pairs, 1)
     return walk.found
@@ -44,7 +44,7 @@ def leaves_of(pairs: Iterable[tuple[str, Any]]) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _steady_name(key: str) -> str | None:
-    """The key, or `None` when it names what changes while the device stays the same: times, tokens, batteries."""
+    """Return the key; `None` if it names what changes while the device stays the same: times, tokens, batteries."""
     if not is_unicode(key) or _VOLATILE.search(key.lower()) is not None or _IDENTIFIER.search(key) is not None:
         return None
     return key
@@ -64,7 +64,7 @@ class _Walk:
                 return
 
     def _visit(self, path: str, value: Any, depth: int) -> bool:
-        """Whether more may be added."""
+        """Add a value's leaves; return whether more may be added."""
         self.left -= 1
         found = self.found
         if self.left < 0 or len(found) >= MAX_FOUND:

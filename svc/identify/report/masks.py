@@ -58,8 +58,8 @@ _LETTERBOX = (200, 100)
 def deliberate_noise(
     claims: Claims, facts: RequestFacts, readings: Sequence[Reading], *, incognito: bool | None
 ) -> frozenset[Attribute]:
-    """The attributes to which this browser adds noise on purpose, which must not be compared; empty for most browsers,
-    and where it is not evident.
+    """Return the attributes to which this browser adds noise on purpose, which must not be compared; none for most
+    browsers, and if it is not evident.
     """
     if _is_brave(claims, facts):
         names = first_part(readings, "plugin_names")
@@ -73,9 +73,9 @@ def deliberate_noise(
 
 
 def _is_levelled(claims: Claims, readings: Sequence[Reading]) -> bool:
-    """UTC, a usual number of cores, and a screen that is no larger than the page, of a letterbox step: all three.
+    """Return whether UTC, a usual number of cores, and a screen no larger than the page, in a letterbox step, coincide.
 
-    Where nothing is known of the page, a screen without a desktop must do. Releases that round no more have a renderer
+    If nothing is known of the page, a screen without a desktop is enough. Releases that no longer round have a renderer
     without a name and a window no larger than the page.
     """
     if claims.timezone not in ("UTC", "Atlantic/Reykjavik"):

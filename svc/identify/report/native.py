@@ -51,8 +51,8 @@ what holds a slash, a colon or a space, as the fingerprint of a build does.
 
 
 def usable_device_id(*ids: object) -> str | None:
-    """The first text of 16 to 64 characters that may be the identifier of one device alone, as it was sent; `None`
-    where there is none.
+    """Return the first text of 16 to 64 characters that may be the identifier of one device alone, as it was sent;
+    `None` if there is none.
     """
     for one in ids:
         found = text(one, LONGEST, shortest=SHORTEST)
@@ -62,7 +62,7 @@ def usable_device_id(*ids: object) -> str | None:
 
 
 def _is_of_many_devices(device_id: str) -> bool:
-    """Whether the text, in lower case, is known to be shared, made by a person, or the name of something else."""
+    """Return whether a lower-case text is known to be shared, made by a person, or the name of something else."""
     bare = device_id.replace("-", "")
     return (
         len(bare) < SHORTEST
@@ -76,12 +76,12 @@ def _is_of_many_devices(device_id: str) -> bool:
 
 
 def _is_repetition(bare: str) -> bool:
-    """Whether it is a shorter text, written twice or more often."""
+    """Return whether the text is a shorter one, written twice or more often."""
     return bare in (bare + bare)[1:-1]
 
 
 def _is_counting(bare: str) -> bool:
-    """Whether most of its characters follow the one before by the same step, as on a keyboard or in the alphabet."""
+    """Return whether most characters follow the one before by the same step, as in digits or the alphabet."""
     steps = [ord(after) - ord(before) for before, after in pairwise(bare)]
     return max(map(steps.count, set(steps))) >= _STEPS_IN_A_ROW * len(steps)
 
@@ -120,7 +120,7 @@ Native = Literal["android", "ios"]
 
 
 def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
-    """Members of `device` count before those at the top level; a flag may stand in either, or in `flags`."""
+    """Read members of `device` before those at the top level. A flag may be in either, or in `flags`."""
     platform = _platform_of(signals)
     if platform is None:
         return None
@@ -134,7 +134,7 @@ def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
 
 
 def _platform_of(signals: Signals) -> Native | None:
-    """The system whose SDK made the report, bridges included (`react-native-ios`); `None` when none did."""
+    """Return the system whose SDK made the report, including bridges (`react-native-ios`); `None` if none did."""
     said = text(signals.get("platform"), 64)
     platform = "web" if said is None else scoring_platform(said)
     if platform == "web":
@@ -229,7 +229,7 @@ def _device_id(*given: Any) -> str | None:
 
 
 def _is_set(value: Any) -> bool:
-    """Whether a flag is set, as JSON says it or as bridges of other languages write it: `true`, 1, or one as text."""
+    """Return whether a flag is set, as JSON or as bridges of other languages write it: `true`, 1, or one as text."""
     return value is True or (type(value) is int and value == 1) or (type(value) is str and value in _SPELLINGS_OF_TRUE)
 
 

@@ -20,7 +20,7 @@ FEWEST_VALUES = 2
 
 
 def _find(signals: Signals, taken: AbstractSet[str]) -> ReportPart | None:
-    """What no other collector put there, as far as any of it has a name that is read here."""
+    """Return what no other collector put there, if any of it has a name that is read here."""
     own = {name: value for name, value in signals.items() if name not in taken} if taken else signals
     if READ_HERE.isdisjoint(own):
         return None

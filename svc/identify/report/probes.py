@@ -19,7 +19,7 @@ _contexts = canonical.contexts(
 
 
 def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
-    """The object `probes` of a version that is known."""
+    """Return the object `probes` if its version is known."""
     del taken
     named = members(signals.get("probes"))
     version = named.get("version")

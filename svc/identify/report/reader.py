@@ -71,7 +71,7 @@ def read_report(signals: Signals, facts: RequestFacts) -> Report:
 
 
 def _claims(readings: Sequence[Reading]) -> Claims:
-    """What the collectors say, the first that says anything believed; but one that sees a webdriver is enough."""
+    """Join the claims. The first collector that has a value is believed, but one that sees a webdriver is enough."""
     if len(readings) == 1:
         return Claims(**readings[0].claims)
     said: dict[str, Any] = {}

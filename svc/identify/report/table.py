@@ -45,7 +45,7 @@ class Reading(msgspec.Struct):
 
 
 def first_part(readings: Sequence[Reading], name: str) -> Any:
-    """The part of that name of the first reading that has one, else `None`."""
+    """Return the part of that name of the first reading that has one, else `None`."""
     for reading in readings:
         if name in reading.parts:
             return reading.parts[name]
@@ -106,14 +106,14 @@ class FieldTable:
         self._read = code.compiled()
 
     def read(self, collector: str, root: Signals) -> Reading:
-        """Every field of this table that `root`, any JSON object, holds in a usable form. Never raises."""
+        """Return every field of this table that `root`, any JSON object, holds in a usable form. Never raises."""
         reading = Reading(collector, {}, {}, {}, [])
         self._read(root, reading.claims, reading.attributes, reading.parts, reading.rest)
         return reading
 
 
 class _Code:
-    """The source of a function that reads a report. Of a table, it holds the keys; the rest it refers to by number."""
+    """Source of a function that reads a report. It spells out a table's keys, and refers to all else by number."""
 
     def __init__(self, absent: frozenset[str]) -> None:
         self._known: dict[str, Any] = {"absent": absent, "no_members": {}}
@@ -140,7 +140,7 @@ class _Code:
         ]
 
     def _object(self, names: tuple[str, ...]) -> str:
-        """The variable with the object at this path, an empty one where there is none."""
+        """Return the variable that holds the object at this path, or an empty one if there is none."""
         if names not in self._objects:
             holder = self._object(names[:-1])
             self._objects[names] = found = f"object{len(self._objects)}"
@@ -185,8 +185,8 @@ class Adapter(NamedTuple):
     """Adds what follows from what was read; `False`: too little, it is not a report of this collector."""
 
     def read(self, signals: Signals, taken: set[str]) -> Reading | None:
-        """What the collector says in a report of any shape, `None` when it is not its report. Never raises. `taken` has
-        the members that earlier adapters took, and gains those that no later one may read.
+        """Return what the collector says in a report of any shape; `None` if it is not its report. Never raises.
+        `taken` has the members that earlier adapters took, and gains those that no later one may read.
         """
         part = self.find(signals, taken)
         if part is None:

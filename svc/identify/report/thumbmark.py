@@ -50,8 +50,8 @@ _RESOLUTION = re.compile(r"(\d{1,6})x(\d{1,6})", re.ASCII)
 
 
 def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
-    """The components that did not fail. Where the tree is no other object, all else in it is a component of the page's
-    making.
+    """Return the components that did not fail. In an object of its own, unknown members are components that the page
+    added.
     """
     tree = tree_of(signals)
     if tree is None:
@@ -66,10 +66,9 @@ def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
 
 
 def tree_of(signals: Signals) -> Signals | None:
-    """The object that holds the components, or `None` when this is not a report of ThumbmarkJS.
-
-    It stands under `thumbmark`, either bare or as the library's whole response, under `components` as in that response,
-    or at the top level.
+    """Return the object that holds the components; `None` if this is not a report of ThumbmarkJS. It is under
+    `thumbmark`, either bare or as the library's whole response, under `components` as in that response, or at the top
+    level.
     """
     named = members(signals.get("thumbmark"))
     if named:
@@ -83,7 +82,7 @@ def tree_of(signals: Signals) -> Signals | None:
 
 
 def _marked(tree: Signals) -> int:
-    """The number of components that bear their marks."""
+    """Count the components that have their marks and did not fail."""
     found = 0
     for name, marks in MARKS.items() if tree else ():
         if name in tree:

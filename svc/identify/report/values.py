@@ -46,7 +46,7 @@ Converter = Callable[..., Any]
 
 
 def described(convert: Converter, words: str) -> Converter:
-    """The converter, with these words as its docstring: type, unit and bounds."""
+    """Give a converter these words as its docstring: type, unit and bounds."""
     convert.__doc__ = words
     return convert
 
@@ -136,7 +136,7 @@ def flag(value: Any) -> bool | None:
 
 
 def members(value: Any) -> dict[str, Any]:
-    """The members of an object; of anything else none, so that nested reading needs no checks."""
+    """Return the members of an object; none of anything else, so that nested reading needs no checks."""
     return cast("dict[str, Any]", value) if type(value) is dict else _NO_MEMBERS
 
 
@@ -156,7 +156,7 @@ def figures(value: Any) -> dict[str, float] | None:
 
 
 def entries_of(value: Any) -> list[Any]:
-    """The first entries of a list; of anything else none."""
+    """Return the first entries of a list; none of anything else."""
     return cast("list[Any]", value)[:MAX_LIST] if type(value) is list else []
 
 
@@ -243,7 +243,7 @@ def digest(value: str) -> str:
 
 
 def is_unicode(value: str) -> bool:
-    """Whether the text can be written as UTF-8: JSON escapes allow lone surrogates, which can not."""
+    """Return whether the text can be written as UTF-8: JSON escapes allow lone surrogates, which cannot."""
     if value.isascii():
         return True
     try:
@@ -259,7 +259,7 @@ _GREASE = re.compile(r"[\W_]*Not[\W_]?A[\W_]?Brand[\W_]*")
 
 @lru_cache(maxsize=1024)
 def is_grease(brand: str) -> bool:
-    """Whether the brand is the invented one that browsers add, such as `Not;A=Brand` (W3C UA Client Hints, 6.2)."""
+    """Return whether browsers invented the brand, such as `Not;A=Brand` (W3C UA Client Hints, 6.2)."""
     return _GREASE.fullmatch(brand) is not None
 
 

@@ -13,7 +13,7 @@ from svc.identify.scoring.signals import EVIDENCE
 
 
 class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`explanations.toml`."""
+    """The content of `explanations.toml`."""
 
     changes: dict[str, str]
     linkage: dict[str, str]

@@ -62,7 +62,7 @@ def score(observations: Sequence[Observation], profile: Weights, platform: Platf
 
 
 def level_of(total: int, threshold: int) -> Level:
-    """`low` below the threshold, `medium` below twice the threshold, `high` from there (decisions 3.7)."""
+    """Return `low` below the threshold, `medium` below twice the threshold, `high` from there (decisions 3.7)."""
     if total < threshold:
         return "low"
     return "medium" if total < 2 * threshold else "high"

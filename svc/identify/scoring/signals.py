@@ -43,7 +43,7 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`signals.toml`."""
+    """The content of `signals.toml`."""
 
     signals: tuple[Signal, ...]
     evidence: dict[str, str]

@@ -94,8 +94,8 @@ def changed(
 
 
 def faulty(change: WeightsChange, platform: Platform) -> Refusal | None:
-    """`422 validation_error` with every fault that a change has whatever is stored, in the names of the body (decisions
-    6.3); `None` if it has none.
+    """Return `422 validation_error` with every fault that a change has whatever is stored, in the names of the body
+    (decisions 6.3); `None` if it has none.
     """
     names = signal_names(platform)
     faults: list[Detail] = []

@@ -34,7 +34,7 @@ from svc.identify.useragent.systems import (
 
 
 class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`browsers.toml`."""
+    """The content of `browsers.toml`."""
 
     first: tuple[tuple[str, str], ...]
     last: tuple[tuple[str, str], ...]
@@ -57,7 +57,7 @@ _NAMELESS = frozenset(
     {None, "Android", "CFNetwork", "Chrome", "Chrome Mobile", "Chrome Mobile WebView", "Electron", "Mobile Safari"}
     | {"Mobile Safari UI/WKWebView", "Safari"}
 )
-"""What others are built on: then a name beside it says more."""
+"""Browsers that others are built on: a name beside one of these says more."""
 
 _BROWSER_OF_A_NAME = re.compile(r"(?<![\w.])((?!UP\.)\w[\w.-]{0,30} ?[Bb]rowser)/v?(\d{1,5})(?:\.(\d{1,5}))?")
 _APP_IN_FRONT = re.compile(r"([A-Za-z][^/;()\[\]]{1,40})/v?(\d{1,9})(?:\.(\d{1,5}))?")
@@ -174,7 +174,7 @@ def _read_sender(facts: RequestFacts, report: Report) -> Agent:
 
 
 def _in_app(sender: Agent, claims: Claims) -> Agent:
-    """The class of an app on its system. What the sender was found to be, such as a crawler, it stays."""
+    """Return the sender with the class of an app on its system; anything else found of it, such as a crawler, stays."""
     family = claims.native_platform or "other"
     same = sender.os_family == family
     version = claims.native_os_version or (sender.os_version if same else None)
@@ -235,7 +235,7 @@ _FROZEN_MODEL = "; K)"
 
 
 def _with_model(user_agent: str, model: str | None) -> str:
-    """The user agent as it was before its model was frozen: models tell televisions, tablets and watches."""
+    """Put the model back into a frozen user agent: models distinguish televisions, tablets and watches."""
     if not model or _FROZEN_MODEL not in user_agent:
         return user_agent
     return user_agent.replace(_FROZEN_MODEL, f"; {model[:LONGEST_MODEL]})", 1)
@@ -243,7 +243,7 @@ def _with_model(user_agent: str, model: str | None) -> str:
 
 @cache
 def _resolver() -> Resolver:
-    """ua-parser's patterns for browsers and systems among our own; those for devices are not needed. Built once."""
+    """Compile ua-parser's patterns for browsers and systems with our own, once. Those for devices are not needed."""
     browsers, systems, _ = ua_parser.load_lazy_builtins()  # ua-parser-rs compiles them, Python need not
     return Resolver((browser_matchers(browsers), system_matchers(systems), []))
 
@@ -258,10 +258,10 @@ _APPLE_HAND_HELD = re.compile(r"iPhone|iPad|iPod")
 def _browser(
     text: str, found: UserAgent | None, hints: ClientHints, *, mobile: bool
 ) -> tuple[str | None, str | None, str, int]:
-    """Name, version, class of matching, and the version as a number that grows with releases.
+    """Return name, version, class of matching, and the version as a number that grows with releases.
 
-    On phones and televisions the class is that of what a browser is built on where only its own name beside that tells
-    it apart: such names are written and left out as updates please.
+    On phones and televisions, a browser that differs from the one it is built on only by its own name has that one's
+    class: updates add and drop such names.
     """
     name = found.family if found is not None else None
     version = _version(found)
@@ -289,7 +289,7 @@ def _number(text: str, version: str | None, family: str) -> int:
 
 
 def _hinted_browser(hints: ClientHints) -> tuple[str | None, str | None]:
-    """The brand that says most: any that is not Chrome's, then Chrome's. `Chromium` stands beside nearly all."""
+    """Return the most specific brand: any other than Chrome, then Chrome. Nearly all have `Chromium` beside it."""
     best: tuple[str | None, str | None] = (None, None)
     for brand, version in hints.brands:
         name = BRANDS.get(brand)
@@ -299,7 +299,7 @@ def _hinted_browser(hints: ClientHints) -> tuple[str | None, str | None]:
 
 
 def _growing(major: str, minor: str | None) -> int:
-    """Major version times ten plus the minor one, of which nine is as far as one digit counts."""
+    """Return the version as a number that grows with releases: its last digit is the minor version, 9 at most."""
     return int(major) * 10 + min(int(minor or 0), 9)
 
 
@@ -327,7 +327,7 @@ def _hinted_system(
 
 
 def _device_kind(text: str, os: str | None, hints: ClientHints) -> DeviceKind | None:
-    """Screens that stay in their place, such as televisions, count as desktops."""
+    """Return the kind of device. Screens that stay in their place, such as televisions, count as desktops."""
     mark = device_mark(text)
     if mark == "screen":
         return "desktop"

@@ -33,7 +33,7 @@ NAME_LENGTH = 80
 """Longer names are cut."""
 
 _ATTEMPTS = 4
-"""So many words of one text are looked at that seem to name a program and may turn out to name a phone."""
+"""Words of one text that are tried: one that seems to name a program may turn out to name a phone."""
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -58,7 +58,7 @@ class _Pattern(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`crawlers.toml`."""
+    """The content of `crawlers.toml`."""
 
     ai_agents: tuple[_Agent, ...]
     ai_words: tuple[str, ...]
@@ -100,10 +100,10 @@ _APP = re.compile(
     r"|^(?:lg|mot|sec|zte|sie)-|apple|tv\b|obigo|maui|brew|profile|lynx|links|w3m|elinks|dillo|sonos|outlook|office|itunes|darwin|windows",
     re.IGNORECASE,
 )
-"""What apps, televisions and old phones write of themselves, who have bare names and addresses as programs have."""
+"""Words of apps, televisions and old phones, which send bare names and addresses as programs do."""
 
 _BARE_DEVICE = re.compile(r"[A-Z][A-Za-z]+[ -]?[A-Z]\d{3,4}")
-"""All that some old phones send."""
+"""The whole user agent of some old phones."""
 
 _ON_LIBRARY = re.compile(r"((?!Mozilla|Dalvik)[^/()]+/[\d.]+ \([^()]*\bandroid[^()]*\)) okhttp/[\d.]+", re.IGNORECASE)
 """An app that names itself and its phone before the library that it sends with."""
@@ -144,7 +144,7 @@ def find_program(text: str) -> Program | None:
 
 
 def _spoken_name(word: str, text: str) -> str:
-    """The word that gave a program away, unless it stands in an address behind the program's name."""
+    """Return the word that revealed a program, or the program's name if the word is in an address after it."""
     if f"/{word}" in text:
         named = _COMPATIBLE.search(text)
         if named is not None and named[1]:
@@ -155,7 +155,7 @@ def _spoken_name(word: str, text: str) -> str:
 
 
 def _without_model(text: str) -> str:
-    """Without the model and build of an Android phone: people name phones as they name robots."""
+    """Remove the model and build of an Android phone: some phones have names like those of robots."""
     opening = text.find("(")
     found = _MODEL.match(text, opening + 1) if opening >= 0 else None
     if found is None or _NO_MODEL.search(found[1]) is not None:
@@ -164,7 +164,7 @@ def _without_model(text: str) -> str:
 
 
 def _by_form(text: str) -> Program | None:
-    """By what only programs write: their address, a bare name, or what they are compatible with."""
+    """Recognize a program by what only programs send: an address, a bare name, or what it is compatible with."""
     if "ompatible" in text:
         found = _COMPATIBLE.search(text)
         if found is not None:
@@ -181,7 +181,7 @@ def _by_form(text: str) -> Program | None:
 
 
 def _beside_browser(text: str) -> Program | None:
-    """By what stands behind the name of a browser: nothing but a name, or an address."""
+    """Recognize a program by what follows the name of a browser: nothing but a name, or an address."""
     if len(text) <= NAME_LENGTH:
         found = _ALONE.fullmatch(text)
         if found is not None and _APP.search(text) is None:
@@ -218,7 +218,7 @@ def _peoples_names() -> re.Pattern[str]:
 
 @cache
 def _known() -> tuple[list[Program], list[str]]:
-    """Known programs with their patterns, the first that matches counts. A name left empty is the text that matched."""
+    """Return known programs and their patterns; the first match counts. An empty name stands for the matched text."""
     tables = _tables()
     known = [
         (Program(row.name, "ai_bot", row.operator), rf"(?i:\b{re.escape(row.name)}\b)") for row in tables.ai_agents

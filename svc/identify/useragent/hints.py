@@ -61,14 +61,14 @@ _HEADERS = frozenset({"sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-full-version-l
 
 
 def _brands(value: str | None) -> tuple[tuple[tuple[str, str], ...], str | None]:
-    """(brand, version) of each, and the brand that the browser invented, as written."""
+    """Return (brand, version) of each brand, and the one that the browser invented, as written."""
     found = [(_unescaped(brand), version) for brand, version in _BRAND.findall((value or "")[:LONGEST_HEADER])]
     invented = (brand for brand, _ in found[:MAX_BRANDS] if is_grease(brand))
     return tuple(pair for pair in found[:MAX_BRANDS] if not is_grease(pair[0])), next(invented, None)
 
 
 def _string(value: str | None) -> str | None:
-    """A quoted string; the quotes may be missing."""
+    """Read a quoted string; the quotes may be missing."""
     if not value or len(value) > 130:
         return None
     text = value.strip()

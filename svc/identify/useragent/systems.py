@@ -21,7 +21,7 @@ from svc.identify.data import read_tables
 
 
 class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`systems.toml`."""
+    """The content of `systems.toml`."""
 
     first: tuple[tuple[str, str], ...]
     last: tuple[tuple[str, str], ...]
@@ -63,7 +63,7 @@ def read_system(text: str, found: OS | None) -> tuple[str | None, str | None, in
     if name == "Windows" and version in WINDOWS_RELEASES:
         return name, version, WINDOWS_RELEASES[version]
     if version is None and system_class(name) == "android":
-        # What is built on Android grows with it, but Android's number is not the number of that.
+        # Systems built on Android are released with it, but have numbers of their own.
         android = _ANDROID.search(text)
         return name, None, release_number(f"{android[1]}.{android[2] or 0}") if android is not None else 0
     return name, version, release_number(version)

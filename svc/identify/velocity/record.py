@@ -46,9 +46,7 @@ class KnownVisitor(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def worth(self) -> tuple[bool, bool, int]:
-        """What counts where there is no room for all: verified pairs stay first, then visitors of several days, then
-        the newest.
-        """
+        """Its rank if there is no room for all: verified pairs first, then visitors of several days, then newest."""
         return bool(self.verified_s) or self.is_first, self.days > DAYS_TO_KNOW, self.last_s
 
     def with_event(self, at_s: int, *, verified: bool) -> KnownVisitor:
@@ -64,7 +62,7 @@ class KnownVisitor(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PairEvent(NamedTuple):
-    """An event of an account, as far as its record goes by it."""
+    """The part of an event that counts for the record of its account."""
 
     at_s: int
     visitor: int | None
@@ -161,7 +159,7 @@ def _with(visitors: tuple[KnownVisitor, ...], event: PairEvent) -> tuple[KnownVi
 
 
 def _reduced(known: KnownVisitor, event: PairEvent, own: Sequence[PairEvent], *, is_all: bool) -> KnownVisitor:
-    """What is left of a visitor whose event went to another account, while others stay."""
+    """Return a visitor of the account without an event that went to another account, while others stay."""
     day = event.at_s // DAY_S
     has_day = not is_all or any(other.at_s // DAY_S == day for other in own)
     first_s, verified_s = known.first_s, known.verified_s

@@ -11,7 +11,7 @@ from svc.identify.velocity.record import AccountRecord
 from svc.kernel.tenants.organization import AccountThresholds
 
 KNOWN_S: Final = 24 * 3600
-"""An account that was first seen so long ago has devices that are its own."""
+"""From this age on, an account has devices that are known as its own."""
 
 
 def account_signals(
@@ -31,7 +31,7 @@ def account_signals(
 
 
 def _of_many_accounts(velocity: Velocity, thresholds: AccountThresholds) -> Iterator[Observation]:
-    """What the accounts of the visitor and of the address show, whether or not the event names one."""
+    """Yield what the accounts of the visitor and of the address show, whether or not the event names one."""
     accounts, at_address = velocity.visitor.others[0], velocity.address.others[1]
     if accounts[2] >= thresholds.multi_account:
         yield Observation("multi_account", "high", ("many_accounts_of_visitor",))

@@ -43,11 +43,11 @@ WITHHELD = "(withheld)"
 
 
 class Audited(NamedTuple):
-    """What the audit record of an operation has besides what follows from its path and body."""
+    """What the audit record of an operation needs beside its path and body."""
 
     made: str = "id"
-    """Where the id of what it made or changed stands in what its transaction returns, such as `review.id`; asked where
-    the path names nothing."""
+    """Path, in what its transaction returns, of the id of what it made or changed, such as `review.id`. Used if the
+    path of the request names nothing."""
     records: frozenset[str] = frozenset()
     """Names of its body whose values are written, beside `RECORDED`."""
     withholds: frozenset[str] = frozenset()
@@ -56,7 +56,7 @@ class Audited(NamedTuple):
     """Whether it names the visitor or account of its path: an erasure. Any other record could outlive them."""
 
     outcome: str | None = None
-    """Name of the attribute of what its transaction returns that is written beside what was asked for: a `dict`."""
+    """Attribute, a `dict`, of what its transaction returns that is written beside what was asked for."""
 
     @property
     def left_out(self) -> frozenset[str]:
@@ -82,11 +82,11 @@ class Actor(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     kind: ActorKind
     id: str
-    """Of the key or the member, or the user's name on the machine."""
+    """Id of the key or the member, or the user's name on the machine."""
     name: str | None
-    """That of the key or the member then, or who ran sudo, as sudo says it."""
+    """Name of the key or the member then, or of the user who ran sudo, as sudo reports it."""
     role: Role | None
-    """That of the key or the member then."""
+    """Role of the key or the member then."""
     place: str
     """From where: the client's address (decisions 2.10), or the machine and its terminal or process."""
 
@@ -102,7 +102,7 @@ class AuditRecord(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     action: str
     """The operation id, such as `issueSdkKey`, or the command, such as `svc key issue`."""
     organization: int
-    """By its number, as in the key."""
+    """The organization's number, as in the key."""
     subject: str | None
     """The id of what was changed: a key, an endpoint, a visitor, an organization; or a platform."""
     change: dict[str, Any]
@@ -136,7 +136,7 @@ def _written(name: str, value: Any) -> Any:
 
 
 def _origin(url: str) -> str:
-    """To whom an address leads. Path and query are left out: for many receivers they are what lets one in."""
+    """Return the origin of a URL, without path and query, which often are the secret that gives access."""
     scheme, _, rest = url.partition("://")
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
     origin = f"{scheme}://{authority.rpartition('@')[2]}"[:LONGEST_TEXT]

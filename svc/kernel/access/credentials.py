@@ -170,7 +170,7 @@ def public_text(key: ApiKey, pepper: bytes) -> str | None:
     if not key.is_derived:
         return None
     text = issue_secret(key.kind, key.region, key.environment, _public_entropy(pepper, key.id))
-    return text if text.endswith(key.last4) else None  # it was issued before the pepper was replaced
+    return text if text.endswith(key.last4) else None  # else it was issued before the pepper was replaced
 
 
 def _public_entropy(pepper: bytes, key_id: str) -> bytes:

@@ -157,7 +157,7 @@ def counted_keys(snapshot: Snapshot, number: int, as_of_ms: int = 0) -> ActiveKe
 
 
 def _held(transaction: Transaction, number: int, now_ms: int) -> tuple[Holding, ActiveKeys]:
-    """What an organization holds today, and its keys that are active now."""
+    """Return what an organization holds today, and its keys that are active now."""
     held = holding(transaction, number)
     active = held.active_keys
     if active is None or active.is_ahead(now_ms):
@@ -166,7 +166,7 @@ def _held(transaction: Transaction, number: int, now_ms: int) -> tuple[Holding, 
 
 
 def _uncount(transaction: Transaction, key: ApiKey, now_ms: int) -> None:
-    """Leave out a key that is about to be revoked or deleted."""
+    """Stop counting a key that is about to be revoked or deleted."""
     held, active = _held(transaction, key.organization, now_ms)
     active = active.minus_key(key.expires_at_ms)
     keep(transaction, key.organization, msgspec.structs.replace(held, active_keys=active))

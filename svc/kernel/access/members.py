@@ -21,7 +21,7 @@ from svc.kernel.values.ids import DAY_MS
 MEMBER_PREFIX = "mem_"
 INVITATION_MS = 7 * DAY_MS
 MAX_MEMBERS = 500
-"""Of one organization."""
+"""Members of one organization."""
 LONGEST_EMAIL = 254
 LONGEST_MEMBER_NAME = 100
 
@@ -45,7 +45,7 @@ class Member(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     id: str
     email: str
-    """As of `canonical_email`."""
+    """As from `canonical_email`."""
     name: str
     role: Role
     status: MemberStatus
@@ -53,7 +53,7 @@ class Member(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     created_by: str | None = None
     """The id of the member who invited it."""
     password: bytes | None = None
-    """As of `passwords.stored_password`; `None` = it cannot sign in by a password."""
+    """As from `passwords.stored_password`; `None` = it cannot sign in by a password."""
     code_generation: int | None = None
     """Of its secret for one-time codes (`passwords.code_secret`); `None` = it signs in without a code."""
     offered_generation: int = 0
@@ -66,7 +66,7 @@ class Member(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     former_last_attempt_ms: int = -1
     """Of store version 6. Not read any more."""
     attempts: tuple[UsedAttempt, ...] = ()
-    """By which it came from the OpenID provider lately: each counts once."""
+    """Recent sign-ins through the OpenID provider: each attempt counts once."""
     recovery: tuple[bytes, ...] = ()
     """Digests of its recovery codes that were not used (`second_factor.recovery_digest`)."""
 

@@ -20,7 +20,7 @@ from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import find_key_of, is_removed
 
 SIGN_IN_TABLES: tuple[Table[Any], ...] = (SESSIONS, CONSOLE_LINKS, INVITATIONS)
-"""Of what ends by itself, or with its key or member."""
+"""Tables of what ends by itself, or with its key or member."""
 
 SignIn = Session | ConsoleLink | Invitation
 
@@ -29,7 +29,7 @@ class Holder(NamedTuple):
     """The owner of a session, a link or an invitation."""
 
     key: ApiKey
-    """Of a member its `standing_key`."""
+    """For a member, its `standing_key`."""
     member: Member | None
 
 

@@ -18,9 +18,9 @@ from svc.kernel.access.credentials import random_text
 from svc.kernel.values.ids import MAX_LEAD_MS
 
 SESSION_MS = 12 * 3600 * 1000
-"""From signing in until the session ends, however it is used."""
+"""Time from sign-in until the session ends, however it is used."""
 IDLE_MS = 30 * 60 * 1000
-"""From the last request, or the last moment of an open live screen, until the session ends."""
+"""Time from the last request, or the last moment of an open live screen, until the session ends."""
 NOTED_EVERY_MS = 60_000
 """A session's last use is written at most this often."""
 MAX_SESSIONS = 200
@@ -42,7 +42,7 @@ class Session(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """The management key whose role and organization it has; empty for a member's."""
     created_at_ms: int
     last_used_at_ms: int
-    """Within `NOTED_EVERY_MS`."""
+    """Exact to `NOTED_EVERY_MS`."""
     expires_at_ms: int
     secure: bool
     """Whether it began over HTTPS; it is good for no other kind of connection."""
@@ -72,7 +72,7 @@ class ConsoleLink(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """The management key whose session it begins."""
     expires_at_ms: int
     owns_key: bool
-    """As of `Session`."""
+    """As in `Session`."""
 
     def has_ended(self, now_ms: int) -> bool:
         """Return whether it has expired; its key may have ended it before."""

@@ -31,9 +31,9 @@ class IdleConnection(NamedTuple):
     """A connection that waits for its client, and may be evicted."""
 
     prefix: str
-    """`client_prefix` its address."""
+    """`client_prefix` of its address."""
     since_s: float
-    """When it began to."""
+    """When it began to wait."""
     is_in_request: bool
     """A part of a request has arrived, or a part of its response has been sent."""
 

@@ -149,7 +149,7 @@ class DividedBuckets:
     """
 
     def __init__(self, own: Buckets, nodes: Callable[[], int]) -> None:
-        """`nodes()` is how many there are now, this one among them; at least 1."""
+        """Divide by `nodes()`, the number of nodes now, including this one; at least 1."""
         self._own = own
         self._nodes = nodes
 

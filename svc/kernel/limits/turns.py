@@ -22,7 +22,7 @@ class Turns(Generic[K, T]):
     def __init__(self) -> None:
         self._queues: OrderedDict[K, deque[T]] = OrderedDict()
         self.items = 0
-        """How many are queued; read, and not changed, by others."""
+        """How many are queued. Others may read it, but not change it."""
         self._served: K | None = None
         """The owner that was served last and has more; goes to the end at the next turn, behind owners that came
         meanwhile.

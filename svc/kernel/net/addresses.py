@@ -118,7 +118,7 @@ def is_trusted(text: str, trusted: Sequence[IPv4Network | IPv6Network]) -> bool:
 
 
 def _without_port(entry: str) -> str:
-    """Some proxies write `192.0.2.1:4711` or `[2001:db8::1]:4711`."""
+    """Remove the port that some proxies write: `192.0.2.1:4711` or `[2001:db8::1]:4711`."""
     if entry.startswith("["):
         host, _, rest = entry[1:].partition("]")
         return host if not rest or (rest[0] == ":" and rest[1:].isdecimal()) else entry
@@ -130,7 +130,7 @@ _Spans = tuple[list[int], list[int]]
 
 
 def _spans(networks: Sequence[str]) -> _Spans:
-    """Starts and ends of networks that do not overlap, ascending."""
+    """Return starts and ends of networks that do not overlap, ascending."""
     ordered = sorted((ip_network(network) for network in networks), key=lambda network: int(network.network_address))
     return [int(network.network_address) for network in ordered], [int(network[-1]) for network in ordered]
 

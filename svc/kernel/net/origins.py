@@ -20,7 +20,7 @@ from svc.kernel.values.environments import Environment
 MAX_ORIGINS = 100
 """Allowed origins of one key."""
 MAX_LENGTH = 300
-"""Of one origin: a host name has at most 253 characters."""
+"""Characters of an origin: a host name has at most 253."""
 
 _FORM = re.compile(r"([a-z][a-z0-9+.-]*)://(\[[0-9a-f:.]+\]|[^\s/?#@:\[\]\\]+)(?::(\d{1,5}))?", re.IGNORECASE)
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")

@@ -175,7 +175,7 @@ def refuse_without_data(directory: Path) -> None:
 
 
 def _without_store(directory: Path, if_new: str) -> str:
-    """What to say of a directory without a store; `if_new` where there never was one."""
+    """Return what to say of a directory that has lost its store; `if_new` if it never had one."""
     return f"{STORE_LOST.format(directory)}: {AFTER_LOSS}" if has_lost_store(directory) else if_new
 
 
@@ -215,7 +215,7 @@ def _read_or_make(path: Path, entropy: Callable[[int], bytes], *, follow_links: 
 
 
 def _make_pepper(path: Path, pepper: bytes) -> None:
-    """Under its name only when it is whole: a process that is killed half-way leaves no pepper, not a short one."""
+    """Write the pepper before it has its name: a process that is killed half-way leaves no pepper, not a short one."""
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         durable_files.write(partial, pepper)
@@ -253,7 +253,7 @@ def risky_modes(directory: Path, pepper_file: Path | None = None) -> list[str]:
 
 
 def _note_pepper(transaction: Transaction, pepper: bytes, path: Path) -> None:
-    """Raises `DirectoryError` where the store has the mark of another pepper."""
+    """Record the pepper's mark. Raises `DirectoryError` if the store has another one."""
     mark = pepper_mark(pepper)
     known = transaction.get(META, "pepper_mark")
     if known is None:

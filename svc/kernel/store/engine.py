@@ -22,7 +22,7 @@ from svc.kernel.values.errors import OperatorError
 T = TypeVar("T")
 
 OUTSIDE: AbstractContextManager[object] = nullcontext()
-"""For writers around whom nothing happens; may be entered by several at once."""
+"""A context for writers that does nothing; several may enter it at once."""
 
 CheckRow = Callable[[str, bytes, bytes], object]
 """(table, key, value): raises `codec.CorruptionError` where the value is not what was written under that key."""
@@ -242,7 +242,7 @@ class OpenEngine(Protocol):
     """
 
     def __call__(self, directory: Path, /, *, map_bytes: int, durable: bool, check_row: CheckRow) -> Engine:
-        """Raises `EngineError` and `codec.CorruptionError`."""
+        """Open the engine. Raises `EngineError` and `codec.CorruptionError`."""
         ...
 
 

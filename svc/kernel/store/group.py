@@ -22,7 +22,7 @@ from svc.kernel.store.schema.operation_log import Changes
 from svc.kernel.store.snapshot import DecodedSums, Late, RecordedTransaction, Snapshot, Transaction
 
 OF_THE_COMMIT = (EngineError, StoreFullError, CorruptPageError)
-"""Exceptions that are not of one job: nothing more can be read or written."""
+"""Exceptions that concern all jobs: nothing more can be read or written."""
 
 
 class LeaseEpoch(NamedTuple):
@@ -53,10 +53,10 @@ class Write(NamedTuple, Generic[T]):
 
     job: Job[T]
     organization: int | None = None
-    """Whose rows it reads and writes; `None` where that is only known when it has run."""
+    """The organization whose rows it reads and writes; `None` if that is only known after it has run."""
     hint: Hint | None = None
     lease: LeaseEpoch | None = None
-    """Under which it was made: it is refused where another node has that lease."""
+    """The lease that it was made under: it is refused if another node has that now."""
 
 
 class Settled(NamedTuple, Generic[T]):
@@ -86,7 +86,7 @@ class Group(Generic[T]):
         self._sums = DecodedSums()
         self._settled = Settled[T]([], {}, 0)
         self.runs = 0
-        """Of jobs, in the first phase."""
+        """Runs of jobs in the first phase."""
 
     def run(
         self,
@@ -109,7 +109,7 @@ class Group(Generic[T]):
             ran = before[index] if index < len(before) else None
             changes = None if ran is None else _changes_now(ran.recording, state, changed)
             if ran is None or changes is None:
-                changed = None  # what it writes now may differ, too
+                changed = None  # what it writes may differ now, too
                 if ran is not None and must_wait(index):
                     self._ran.append(ran)
                     state.take(ran.recording.changes)
@@ -163,13 +163,13 @@ def _outcome(call: Callable[[], V]) -> V | Exception:
     try:
         return call()
     except OF_THE_COMMIT:
-        raise  # and so of every job
+        raise  # which fails every job
     except Exception as error:  # noqa: BLE001  a job's failure is its outcome, and undoes only itself
         return error
 
 
 def _finish(result: T | Late[T] | Exception, changes: Changes, state: Overlay) -> T | Exception:
-    """The outcome of a job. Its changes become part of the state, unless it failed."""
+    """Return the outcome of a job. Its changes become part of the state, unless it failed."""
     if isinstance(result, Late):
         late = cast("Late[T]", result)
         outcome = _outcome(lambda: late.finish(Snapshot(Overlay(state, changes))))
@@ -181,8 +181,8 @@ def _finish(result: T | Late[T] | Exception, changes: Changes, state: Overlay) -
 
 
 def _changes_now(recording: Recording, state: Reader, changed: Collection[RowKey] | None = None) -> Changes | None:
-    """The changes of a job that would have read the same in this state, of which only the rows `changed` are others if
-    that is given; `None` where it has to run again.
+    """Return the changes of a job if it would read the same in this state; `None` if it has to run again. If `changed`
+    is given, only these rows differ from what it may have read.
     """
     try:
         holds = recording.holds_over(state) if changed is None else recording.holds_but_for(changed, state)

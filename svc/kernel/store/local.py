@@ -40,7 +40,7 @@ class WriteTurn:
         finally:
             following = self._urgent or self._others
             if following:
-                following.unpark()  # it is theirs now
+                following.unpark()  # the turn passes to them
             else:
                 self._is_taken = False
 
@@ -58,7 +58,7 @@ class LocalStore(Store):
         now_ms: Callable[[], int],
         elapsed_s: Callable[[], float] = elapsed_s,
     ) -> None:
-        """`engine` has the tables of this version open. `run_sync` runs a commit on a thread; simulated, inline."""
+        """Use an `engine` whose tables are open. `run_sync` runs a commit on a thread, or inline if simulated."""
         super().__init__(engine, now_ms, elapsed_s)
         self._run_sync = run_sync
         self._writing = WriteTurn()
@@ -82,7 +82,7 @@ class LocalStore(Store):
             try:
                 with self.health.attempt(proves=urgent):
                     return await self._write_group(jobs, may_use_reserve=may_use_reserve)
-            except CorruptPageError:  # it ended the transaction of all
+            except CorruptPageError:  # it ended the transaction for all jobs
                 return [await self._write_alone(job, may_use_reserve=may_use_reserve) for job in jobs]
             finally:
                 self._commits_s.observe(trio.current_time() - began_at)
@@ -97,7 +97,7 @@ class LocalStore(Store):
         return await self._run_sync(write, undisturbed=pause)
 
     async def _write_alone(self, job: Job[T], *, may_use_reserve: bool) -> T | Exception:
-        """The outcome of a job in a commit of its own, such that a corrupt page fails those alone that need it."""
+        """Return the outcome of a job in a commit of its own, so that a corrupt page fails only jobs that need it."""
         try:
             (outcome,) = await self._write_group([job], may_use_reserve=may_use_reserve)
         except (CorruptPageError, StoreFullError, UnavailableError) as error:
@@ -114,7 +114,7 @@ class LocalStore(Store):
             await self._run_sync(partial(self.engine.write, nothing))
 
     async def _rehearse(self) -> None:
-        """Before others that wait: a disk that is slow and busy must not keep it from being known to work."""
+        """Rehearse before other writes: a slow and busy disk must not delay the proof that it works."""
         async with self._turn(urgent=True):
             with self.health.attempt():
                 await self._run_sync(partial(self.engine.write, rehearsal))

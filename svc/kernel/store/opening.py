@@ -58,7 +58,7 @@ def open_store(
 
 
 def _migrate(store: Store, migrations: Sequence[Migration]) -> None:
-    """In place, since a migration may change every row; through memory where a follower has to have its changes."""
+    """Migrate in place, since a migration may change every row; through memory if a follower needs the changes."""
     job = partial(migrate, migrations=migrations)
     if store.is_recorded():
         store.write_one_now(job, may_use_reserve=True)
@@ -119,7 +119,7 @@ def version_of(engine: Engine) -> int:
 
 
 def _refuse_other_versions(version: int, known: int, *, upgrade: bool) -> None:
-    """Before a table is opened, which would make it in a store that has none of that name."""
+    """Refuse other versions before a table is opened, which would make it in a store that has none of that name."""
     refuse_newer(version, known)
     if 0 < version < known and not upgrade:
         raise OlderStoreError(
@@ -129,9 +129,9 @@ def _refuse_other_versions(version: int, known: int, *, upgrade: bool) -> None:
 
 
 def _refuse_missing_tables(engine: Engine, version: int, known: int) -> None:
-    """Opening a store makes the tables that are not there: one whose name is corrupt would come back empty."""
+    """Refuse to open a store without its tables: one whose name is corrupt would be made again, empty."""
     names = engine.tables()
-    if not version:  # new, or given up while its tables were made
+    if not version:  # new, or interrupted while its tables were made
         engine.open_tables(names)
         with ReadTransaction(engine) as snapshot:
             made_meanwhile = META.name in names and snapshot.has(META, "version")

@@ -24,7 +24,7 @@ _UNKNOWN: Any = object()
 
 
 class Overlay:
-    """Implement `Writer` in memory: read through to `below`, and keep writes in `changes`. Clearing a table reads every
+    """A `Writer` in memory: it reads through to `below`, and keeps writes in `changes`. Clearing a table reads every
     key of it.
     """
 
@@ -123,7 +123,7 @@ class _Asked(NamedTuple):
 
 
 class _Range(NamedTuple):
-    """The rows of the state below that a range gave out, as far as it was read."""
+    """Rows of the state below that a range gave out, as far as it was read."""
 
     asked: KeyRange
     rows: list[tuple[bytes, bytes]]
@@ -149,7 +149,7 @@ class Recording(Overlay):
         must be a pure function, and may raise for a row that it cannot read.
         """
         row_key, own = (table, key), self.changes.get(table, {})
-        if key in own:  # after an update it is one more step, after a put there is nothing to repeat
+        if key in own:  # after an update it is one more step; after a put there is no step to repeat
             before = own[key]
             if row_key in self._updates:
                 self._updates[row_key].steps.append(step)
@@ -211,7 +211,7 @@ class Recording(Overlay):
 
     def _set(self, table: str, key: bytes, raw: Raw) -> None:
         if self._updates:
-            self._updates.pop((table, key), None)  # whatever the row was, it is this now
+            self._updates.pop((table, key), None)  # the new value replaces what the updates were applied to
         self.changes.setdefault(table, {})[key] = raw
 
     def get(self, table: str, key: bytes, /) -> Raw:
@@ -270,7 +270,7 @@ def _is_same(found: _Range, state: Reader) -> bool:
 def _merged(
     below: Iterator[tuple[bytes, bytes]], own: list[tuple[bytes, Raw]], *, reverse: bool, keys_only: bool
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Rows of both in the order of their keys; where both have a key, only what `own` has."""
+    """Merge the rows in the order of their keys. If both have a key, that of `own` counts."""
     waiting = next(below, None)
     for key, raw in own:
         while waiting is not None and (waiting[0] > key if reverse else waiting[0] < key):

@@ -55,7 +55,7 @@ class ReadOnlyStore:
 
 
 class ReadOnlyFile(ReadOnlyStore):
-    """One on LMDB, which is a file."""
+    """A read-only store on LMDB, which is one file."""
 
     def __init__(self, engine: LmdbEngine) -> None:
         super().__init__(engine)

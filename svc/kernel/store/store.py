@@ -63,7 +63,7 @@ class StoreStatistics(msgspec.Struct, frozen=True):
     repeated: int
     """Jobs of those that ran again, because another process changed what they had read."""
     full: bool
-    """As of `Store.is_full`."""
+    """As `Store.is_full`."""
     used_bytes: int
     """Pages in use, free pages inside the file included."""
     map_bytes: int
@@ -85,7 +85,7 @@ class StoreSpace(msgspec.Struct, frozen=True):
     reader_lag: int
     """Commits since the oldest snapshot that is still being read: pages that they freed cannot be used again."""
     rows: dict[str, int]
-    """Per table."""
+    """Rows of each table."""
 
 
 class Store(ABC):
@@ -104,10 +104,10 @@ class Store(ABC):
         now_ms: Callable[[], int],
         elapsed_s: Callable[[], float] = elapsed_s,
     ) -> None:
-        """`engine` has the tables of this version open."""
+        """Use an `engine` whose tables are open."""
         self.elapsed_s = elapsed_s
         self.commit_since_s: float | None = None
-        """Since when a commit is under way, on the monotonic clock; `None` while none is."""
+        """When the present commit began, on the monotonic clock; `None` if there is none."""
         self.engine = engine
         self._now_ms = now_ms
         self._commits = 0
@@ -167,7 +167,7 @@ class Store(ABC):
 
     @abstractmethod
     async def _rehearse(self) -> None:
-        """Do it; the attempt begins when it is its turn."""
+        """Rehearse a write. The attempt begins when it is its turn."""
 
     @abstractmethod
     def statistics(self) -> StoreStatistics:
@@ -179,7 +179,7 @@ class Store(ABC):
 
     @abstractmethod
     async def measured(self) -> StoreSpace:
-        """`space`, for a caller that can wait."""
+        """Return `space`, for a caller that can wait."""
 
     async def write_one(self, job: Job[T], organization: int, *, may_use_reserve: bool = False) -> T:
         """Commit one job, which reads and writes rows of this organization, as `write` does. Return what the job
@@ -208,7 +208,7 @@ class Store(ABC):
             self._full = True
             self._drop_log()
             raise
-        self._refuse_if_lost()  # again: what was written to a file that is gone must not be acknowledged
+        self._refuse_if_lost()  # again: a write to a file that is gone must not be acknowledged
         self._full = self._full and may_use_reserve
         self._commits += 1
         self._jobs += len(settled.outcomes)
@@ -294,7 +294,7 @@ class Store(ABC):
         return self.engine.write(lambda writer: job(Transaction(writer)), may_use_reserve=True)
 
     def _drop_log(self) -> None:
-        """Identifications come before their backup: give up the operation log, whose pages the next commit can use."""
+        """Give up the operation log, whose pages the next commit can use: identifications come before their backup."""
         if self.is_recorded():
             with suppress(StoreFullError):
                 self.change_log(partial(operations.drop, now_ms=self._now_ms(), because="the store was full"))
@@ -313,11 +313,11 @@ def _only(outcomes: list[T | Exception]) -> T:
 
 
 def nothing(_: Writer) -> None:
-    """The job of a probe."""
+    """Do nothing: the job of a probe."""
 
 
 def rehearsal(writer: Writer) -> None:
-    """The job of a rehearsal in a data directory, whose tables are in one file: a row that comes and goes."""
+    """Write and delete a row: the job of a rehearsal in a data directory, whose tables are in one file."""
     writer.put(META.name, _REHEARSED, b"")
     writer.delete(META.name, _REHEARSED)
 

@@ -13,9 +13,9 @@ from svc.kernel.store.engine import EngineError
 from svc.kernel.store.group import LeaseLostError
 
 FAILING_S = 10.0
-"""Writes that were tried for so long, none of which was stored, fail."""
+"""Writes are failing if none was stored for this long, though some were tried."""
 SUSPECT_S = 2.0
-"""From an attempt that has not ended after so long on, writes are rehearsed, as after one that failed."""
+"""If an attempt has not ended after this time, writes are rehearsed, as after one that failed."""
 
 
 class WriteHealth:
@@ -42,7 +42,7 @@ class WriteHealth:
         self._pending[token] = began_s
         try:
             yield
-        except LeaseLostError:  # the store took the word of another process
+        except LeaseLostError:  # the store works: another process has the lease
             raise
         except EngineError as error:
             self.note_failure(error, began_s)
@@ -57,7 +57,7 @@ class WriteHealth:
         """Note that something failed that began then."""
         self.because = str(error)
         now_s = self._elapsed_s()
-        # One that began earlier may end later: a rehearsal beside it fails sooner.
+        # An attempt that began earlier may fail later: a rehearsal beside it fails sooner.
         since_s = max(now_s if began_s is None else began_s, self._stored_s)
         self._failed_since_s = since_s if self._failed_since_s is None else min(self._failed_since_s, since_s)
         if self._is_on_probation:

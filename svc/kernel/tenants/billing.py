@@ -57,7 +57,7 @@ class Usage(msgspec.Struct, frozen=True):
     """Production identifications that cost nothing: their network could not be looked up (interface 8)."""
     charged_micros: int = 0
     credited_micros: int = 0
-    """What was taken back is taken off."""
+    """Credits less what was taken back."""
 
     @property
     def identifications(self) -> int:
@@ -163,11 +163,11 @@ CreditState = Literal["enough", "low", "used_up"]
 
 
 class Credit(NamedTuple):
-    """How far the credit of an organization goes that is not postpaid."""
+    """How long the credit of an organization lasts that is not postpaid."""
 
     state: CreditState
     days: float | None
-    """For how long it lasts; `None` where nothing was charged in the last days."""
+    """How many days it lasts; `None` if nothing was charged in the last days."""
 
 
 def credit_outlook(available_micros: int, charged_micros: int, since_first_ms: int) -> Credit:

@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 from svc.kernel.values.text_files import NotTextError, decode_text
 
 SEPARATORS: Final = {"comma": ",", "semicolon": ";", "tab": "\t"}
-"""Name -> character; the first one is that of a file that shows none."""
+"""Name -> character. The first one is assumed for a file that shows none."""
 _FORMULA = re.compile(r"^'(?=[=+\-@])")
-"""What an export puts before what a spreadsheet would evaluate."""
+"""The prefix that an export adds to what a spreadsheet would evaluate."""
 
 
 class CsvError(ValueError):
@@ -27,7 +27,7 @@ class CsvError(ValueError):
 
 
 class Form(NamedTuple):
-    """What a kind of file has."""
+    """The form that a kind of file must have."""
 
     columns: tuple[str, ...]
     """Their names, in the order of a file without a header."""
@@ -36,7 +36,7 @@ class Form(NamedTuple):
     needs_header: bool = False
     """Whether a file without a header is refused."""
     suspects: frozenset[str] = frozenset()
-    """Other names of which a first line that begins with one is a header, and no value."""
+    """Other names that show a first line to be a header if it begins with one."""
 
 
 class Row(NamedTuple):
@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A file that was understood."""
+    """The content of a file that was read."""
 
     separator: str
     """Name in `SEPARATORS`."""
@@ -89,7 +89,7 @@ class _Record(NamedTuple):
 
 
 def _first(text: str, separator: str) -> _Record | None:
-    """The first record, if it is one by this separator."""
+    """Return the first record; `None` if there is none by this separator."""
     try:
         return next(_records(text, separator), None)
     except CsvError:
@@ -97,7 +97,7 @@ def _first(text: str, separator: str) -> _Record | None:
 
 
 def _records(text: str, separator: str) -> Iterator[_Record]:
-    """The records of a file. Raises `CsvError` at one that is not closed."""
+    """Yield the records of a file. Raises `CsvError` at one that is not closed."""
     lines = io.StringIO(text, newline="").readlines()
     reader = csv.reader(lines, delimiter=separator, strict=True, skipinitialspace=True)
     line = 1
@@ -111,7 +111,7 @@ def _records(text: str, separator: str) -> Iterator[_Record]:
 
 
 def _header(first: dict[str, _Record | None], form: Form) -> tuple[str | None, tuple[str, ...] | None]:
-    """The separator by which the first record is a header, and the columns; no separator where it is none. Raises
+    """Return the separator by which the first record is a header, and the columns; no separator if it is none. Raises
     `CsvError` for one that is almost a header.
     """
     wrong: str | None = None
@@ -131,7 +131,7 @@ def _header(first: dict[str, _Record | None], form: Form) -> tuple[str | None, t
 
 
 def _header_fault(names: Sequence[str], form: Form) -> str | None:
-    """Why names are not a header; `None` if they are."""
+    """Return why names are not a header; `None` if they are."""
     unknown = [name for name in names if name not in form.columns]
     if unknown:
         return f"{unknown[0]!r} is no column"
@@ -142,7 +142,7 @@ def _header_fault(names: Sequence[str], form: Form) -> str | None:
 
 
 def _names(cells: Iterable[str]) -> tuple[str, ...]:
-    """The cells of a header as columns are spelled, without empty ones at the end."""
+    """Return the cells of a header as columns are spelled, without empty ones at the end."""
     names = [re.sub(r"[\s-]+", "_", cell.strip()).lower() for cell in cells]
     while names and not names[-1]:
         names.pop()
@@ -152,7 +152,7 @@ def _names(cells: Iterable[str]) -> tuple[str, ...]:
 def _cells(
     record: _Record, header: tuple[str, ...] | None, form: Form, separator: str, *, is_given: bool
 ) -> dict[str, str]:
-    """The cells by column. Raises `CsvError` where it has more of them, or they may be separated otherwise."""
+    """Return the cells by column. Raises `CsvError` if there are more cells, or if another separator may be meant."""
     line, columns = record.line, header or form.columns
     cells = [_FORMULA.sub("", cell.strip()) for cell in record.cells]
     while len(cells) > len(columns) and not cells[-1]:

@@ -27,7 +27,7 @@ List = Literal[
     "list_entries",
     "reviews",
 ]
-"""A cursor of one list is none of another."""
+"""The list that a cursor belongs to: it is refused by any other."""
 
 _MAC_LENGTH = 8
 """Bytes. What a forged cursor shows is another page of the same organization."""

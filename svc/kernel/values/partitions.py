@@ -11,11 +11,10 @@ from typing import NamedTuple
 from zlib import crc32
 
 PARTITIONS = 64
-"""In all. Never to be changed while processes of two versions serve one store."""
+"""Number of partitions. Never change it while processes of two versions serve one store."""
 _STEP = 39
-"""From one endpoint of an organization to the next: `PARTITIONS` by the golden ratio, so that a few endpoints lie far
-apart and in different processes.
-"""
+"""Step from one endpoint of an organization to the next: `PARTITIONS` by the golden ratio, so that a few endpoints are
+far apart and in different processes."""
 
 
 def partition_of(queue: EndpointKey) -> int:

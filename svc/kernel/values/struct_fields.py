@@ -74,7 +74,7 @@ def sent(value: T | UnsetType) -> T | None:
 def _plan(
     body: type[msgspec.Struct], record: type[msgspec.Struct]
 ) -> tuple[tuple[str, Callable[[Any], Any], Callable[[Any], Any] | None, Any], ...]:
-    """(field of the body, how it is read, how it is written or `None`, its default) of each that the record has."""
+    """Return (name, how to read it, how to write it or `None`, default) of each body field that the record has."""
     known = _known(record)
     return tuple(
         (
@@ -91,7 +91,7 @@ def _plan(
 def _shared(
     kind: type[msgspec.Struct], record: type[msgspec.Struct]
 ) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
-    """(the fields of `kind` that the record has, what reads them all)."""
+    """Return the fields of `kind` that the record has, and what reads them all."""
     known = _known(record)
     names = tuple(name for name in kind.__struct_fields__ if name in known)
     if len(names) > 1:

@@ -11,7 +11,7 @@ from typing import Any
 MARK = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8, with which Windows programs begin a file."""
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-"""Those of UTF-32 begin or continue with zeros."""
+"""Byte order marks of UTF-16. Those of UTF-32 begin or continue with zeros."""
 _GZIP = b"\x1f\x8b"
 
 

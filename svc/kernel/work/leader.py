@@ -35,8 +35,8 @@ ONLY_PROCESS = Leadership(lambda: True)
 async def run(
     leadership: Leadership, stand_by: Callable[[], Awaitable[None]], keep: Callable[[], Awaitable[None]]
 ) -> None:
-    """Until cancelled: run `keep` while this process has the leadership, `stand_by` while it does not. Try to acquire
-    it now and every `INTERVAL_S`.
+    """Run `keep` while this process has the leadership and `stand_by` while it does not, until cancelled. Try to
+    acquire it now and every `INTERVAL_S`.
     """
     while True:
         if not leadership.acquire():

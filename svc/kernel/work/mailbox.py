@@ -62,8 +62,8 @@ class Mailbox(Generic[M]):
         owner_capacity: int | None = None,
         source: Mailbox[Any] | None = None,
     ) -> None:
-        """`owner` names whose message it is; one owner's may take `owner_capacity` of its capacity, all by default.
-        `source` is the mailbox from which this one's messages come: a batch gathers what is queued there.
+        """Let each owner, as `owner` names it, take `owner_capacity` of the capacity, all by default. `source` is the
+        mailbox from which this one's messages come: a batch gathers what is queued there.
         """
         self._capacity = capacity
         self._owner = owner
@@ -143,7 +143,7 @@ class Mailbox(Generic[M]):
         self._running_since = trio.current_time()
 
     async def _gather(self, most: int) -> None:
-        """Wait for what is queued in the stages before, and again if any of it came here."""
+        """Wait for what is queued in the stages before, and again if any of it arrived here."""
         until = trio.current_time() + GATHER_S
         here = 0
         while here < self._turns.items < most:

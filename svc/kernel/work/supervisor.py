@@ -23,9 +23,9 @@ log = structlog.get_logger()
 RESTARTS = 3
 WITHIN_S = 60.0
 PAUSE_S = 1.0
-"""Between two attempts while the store is not available."""
+"""Time between two attempts while the store is not available."""
 CORRUPT_S = 15.0
-"""After a corrupt row that an actor could not pass over."""
+"""Pause after a corrupt row that an actor could not skip."""
 
 
 async def supervise(
@@ -81,7 +81,7 @@ def is_unavailable(error: BaseException) -> bool:
 
 
 def _first(error: BaseException) -> BaseException:
-    """Of a group, in which a nursery raises what its tasks do, the first: its own text says nothing."""
+    """Return the first error of a group, as a nursery raises it: the group's own text says nothing."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     return error

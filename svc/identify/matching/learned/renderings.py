@@ -36,7 +36,7 @@ that it had or with another one."""
 
 
 class Values(msgspec.Struct, gc=False):
-    """Of one attribute."""
+    """The values of one attribute."""
 
     devices: int = 0
     seen: dict[int, int] = msgspec.field(default_factory=dict[int, int])

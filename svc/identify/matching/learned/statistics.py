@@ -78,7 +78,7 @@ class _Class(msgspec.Struct, gc=False):
 
 
 class _Changes(msgspec.Struct, gc=False):
-    """Observed against expected changes of desktops or mobiles."""
+    """Observed and expected changes of desktops or mobiles."""
 
     links: int = 0
     proven_observed: list[float] = msgspec.field(default_factory=lambda: [0.0] * ATTRIBUTE_COUNT)
@@ -89,7 +89,7 @@ class _Changes(msgspec.Struct, gc=False):
 
 
 class _Shared(msgspec.Struct, gc=False):
-    """What is not kept for each class."""
+    """What is learned for all classes together."""
 
     format: int = FORMAT
     classes: dict[int, float] = msgspec.field(default_factory=dict[int, float])
@@ -110,7 +110,7 @@ class _Shared(msgspec.Struct, gc=False):
 
 
 class _Format2(msgspec.Struct, gc=False):
-    """Everything in one row, as store version 1 has it."""
+    """Everything in one row, as in store version 1."""
 
     format: int = 2
     classes: dict[int, _Class] = msgspec.field(default_factory=dict[int, _Class])
@@ -156,8 +156,8 @@ class Statistics:
     """
 
     def __init__(self, shared: bytes | None = None, *, of_another_scope: bool = False) -> None:
-        """`shared` is the shared row; one of another format counts as none. Where it is that of another scope, this
-        one starts from it and has no class of its own yet. Raises `msgspec.DecodeError`.
+        """Load the shared row; one of another format counts as none. With `of_another_scope`, start from the row of
+        another scope, without its classes. Raises `msgspec.DecodeError`.
         """
         self._shared = _Shared() if shared is None else msgspec.msgpack.decode(shared, type=_Shared)
         if self._shared.format != FORMAT:
@@ -218,7 +218,7 @@ class Statistics:
         return _log_frequencies(known.devices, zip(values, known.tables, _PRIOR, strict=True))
 
     def log_frequencies_of(self, features: Features, attributes: Sequence[Attribute]) -> list[float]:
-        """`log_frequencies` of these attributes alone, in their order."""
+        """Return `log_frequencies` of these attributes alone, in their order."""
         known = self._classes.get(features.family, _EMPTY_CLASS)
         rows = [(features.values[attribute], known.tables[attribute], _PRIOR[attribute]) for attribute in attributes]
         return _log_frequencies(known.devices, rows)
@@ -339,7 +339,7 @@ class Statistics:
             self._shared.visits /= 2.0
 
     def _note(self, family: int, visits: float) -> int | None:
-        """Note the visits of a class; the least visited other one where there are too many."""
+        """Record the visits of a class. Drop and return the least visited other class if there are too many."""
         classes = self._shared.classes
         given_up = None
         if family not in classes and len(classes) >= CLASSES:
@@ -350,9 +350,9 @@ class Statistics:
         return given_up
 
     def _count_changes(self, features: Features, before: Visitor, days: int, *, proven: bool) -> None:
-        """Compare how often attributes change with what was expected; rescale the expectation now and then.
+        """Count observed and expected changes of attributes; rescale the expectation now and then.
 
-        Links that a token proved are fair. Judged ones favor devices that changed little: they only raise a rate.
+        Links that a token proved are unbiased. Judged ones favor devices that changed little: they only raise a rate.
         """
         changes = self._shared.changes[features.mobile]
         table = EXPECTED_CHANGES[features.mobile][TABLE_OF_RELEASES[releases_between(features, before)]]
@@ -389,7 +389,7 @@ class Statistics:
 
 
 def _log_frequencies(devices: float, rows: Iterable[tuple[int, dict[int, float], float]]) -> list[float]:
-    """Of rows of a value (0 = not reported), the counts of its attribute and their prior."""
+    """Return the log frequency of each value (0 = not reported), given the counts and the prior of its attribute."""
     # The visitor that is compared is one of the devices counted, and does not speak for the others.
     scale = 1.0 / (max(devices - 1.0, 0.0) + PRIOR_DEVICES)
     log = math.log
@@ -407,7 +407,7 @@ def _log_frequencies(devices: float, rows: Iterable[tuple[int, dict[int, float],
 
 
 def _token_state(features: Features) -> int:
-    """Visits are alike in how often they are returns when these agree."""
+    """Return the group in which a visit counts: the visits of a group are alike in how often they are returns."""
     token = 0 if not features.token else 1 if features.token_is_new else 2
     return token + 3 * (features.forgetful and token > 0) + 6 * features.native
 

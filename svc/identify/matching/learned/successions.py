@@ -11,7 +11,7 @@ from svc.identify.matching.parameters import APART, APART_OF_CLASS, APART_REMEMB
 
 
 class Successions(msgspec.Struct, gc=False):
-    """Of one class, or of all desktops or mobiles."""
+    """Counts of tokens, of one class, or of all desktops or mobiles."""
 
     joined: float = 0.0
     """Tokens that joined a visitor beside an older one by likeness."""

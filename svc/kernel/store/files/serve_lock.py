@@ -106,7 +106,7 @@ def _named(content: bytes) -> str:
 
 
 def _read(content: bytes) -> Holder | None:
-    """`None` where the holder has not written its name yet."""
+    """Read the holder; `None` if it has not written its name yet."""
     try:
         return msgspec.json.decode(content, type=Holder)
     except msgspec.DecodeError:

@@ -42,13 +42,13 @@ class FileSize(NamedTuple):
 
     page_bytes: int
     pages: int
-    """In use, or free inside the file."""
+    """Pages in use, or free inside the file."""
     free_pages: int
     """Of those, pages of no table: free, or of the list of free ones, of which LMDB tells nothing."""
     map_bytes: int
     """What the file may grow to, as its last writer set it."""
     commit: int
-    """The number of the last one."""
+    """The number of the last commit."""
 
 
 class ReaderSlot(NamedTuple):
@@ -57,11 +57,11 @@ class ReaderSlot(NamedTuple):
     process: int
     thread: str
     commit: int | None
-    """The one that it sees; `None` = it reads nothing now."""
+    """The commit that it sees; `None` = it reads nothing now."""
 
 
 def _believe(table: str, key: bytes, value: bytes) -> None:
-    """For rows without a checksum."""
+    """Accept a row of a table without checksums."""
 
 
 class LmdbEngine:
@@ -84,7 +84,7 @@ class LmdbEngine:
         found = os.fstat(self._descriptor)
         self._identity, self._size = (found.st_dev, found.st_ino), found.st_size
         self._commit = 0
-        """The last one that this process knows of."""
+        """The last commit that this process knows of."""
         self._noted = 0
 
     @classmethod

@@ -64,7 +64,7 @@ def open_read_only(path: Path, *, live: bool, locked: bool | None = None) -> lmd
 
 
 def _unopened(file: Path, error: lmdb.Error) -> EngineError | CorruptionError:
-    """The exception for a file that LMDB does not open, with what to do where that is known."""
+    """Return the exception for a file that LMDB cannot open, with advice if the cause is known."""
     if file.is_file() and not file.stat().st_size:
         return EngineError("the file is empty: restore a backup, or delete it if nothing was ever stored there")
     if isinstance(error, lmdb.InvalidError):

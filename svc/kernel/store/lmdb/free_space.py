@@ -36,7 +36,7 @@ class _File(NamedTuple):
     page_bytes: int
     size: int
     may_grow: int
-    """Bytes, as far as the map and the disk go."""
+    """Bytes by which the file may grow, within the map and the disk."""
     reserve: int
 
 
@@ -44,7 +44,7 @@ class FreeSpace:
     """What the map and the disk still allow one open environment to write."""
 
     def __init__(self, environment: lmdb.Environment, tables: Collection[Any]) -> None:
-        """`tables` are the handles of all of them; they may still be opened."""
+        """Take the handles of all tables; they may be opened later."""
         self._environment = environment
         self._tables = tables
 
@@ -68,9 +68,9 @@ class FreeSpace:
         return DISK_FULL if disk.f_bavail * disk.f_frsize < in_map else MAP_FULL
 
     def _left(self, file: _File, transaction: Any) -> int:
-        """Bytes, at most twice the reserve."""
+        """Return the free bytes, at most twice the reserve."""
         if file.may_grow >= 2 * file.reserve:
-            return 2 * file.reserve  # what this transaction takes is no more than the other half
+            return 2 * file.reserve  # a transaction takes less than the other half
         return file.may_grow + file.size - file.page_bytes * pages_in_use(self._environment, transaction, self._tables)
 
     def _file(self) -> _File:

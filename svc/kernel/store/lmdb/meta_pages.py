@@ -85,7 +85,7 @@ def _problem(file: Path) -> str | None:
     with file.open("rb") as opened:
         raw = opened.read(_META.size)
         if not raw:
-            return None  # LMDB makes a new store of it
+            return None  # LMDB makes a new store in an empty file
         first = _meta(raw)
         second = None
         if first is not None and _META.size <= first.page_bytes:

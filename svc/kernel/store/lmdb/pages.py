@@ -47,7 +47,7 @@ _NUMBERED = 8
 _FREE_PAGES = "the list of free pages"
 _NO_PAGE = (1 << 64) - 1
 _READINGS = 100
-"""So often may a commit of another process end while two pages are read."""
+"""Readings of the two pages: commits of other processes may end between them."""
 
 
 class _Table(NamedTuple):
@@ -94,23 +94,23 @@ def check_pages(
 
 
 class _LastCommit(NamedTuple):
-    """What a snapshot holds on to: LMDB reuses no page of it, nor of the commit before it, while it is open."""
+    """The pages of a snapshot: while it is open, LMDB reuses no page of it, nor of the commit before it."""
 
     file: int
     page_bytes: int
     meta: bytes
     other_meta: bytes
-    """Of the commit before, or what the next commit has written over it so far."""
+    """Meta page of the commit before, or what the next commit has written over it so far."""
 
 
 @contextmanager
 def _last_commit(environment: lmdb.Environment, pause: Callable[[float], None]) -> Generator[_LastCommit]:
-    """A snapshot with the meta pages that go with it.
+    """Open a snapshot with its meta pages.
 
-    LMDB copies the roots of a snapshot from its meta page and tells them to nobody, so they are read once more from
-    the file. Commits write the two meta pages by turns: as long as no later commit has ended, none has begun to write
-    over the page of this one. A commit ends when new snapshots see it. A process that was killed in the last moment of
-    one leaves its meta page in the file, and that commit never ends; the next one takes its place.
+    LMDB copies the roots of a snapshot from its meta page and does not reveal them, so they are read again from the
+    file. Commits write the two meta pages in turn: until a later commit has ended, none has begun to overwrite the page
+    of this one. A commit ends when new snapshots see it. If a process is killed in the last moment of a commit, its
+    meta page stays in the file, and that commit never ends; the next one takes its place.
     """
     path = Path(environment.path())
     page_bytes = environment.stat()["psize"]
@@ -127,7 +127,7 @@ def _last_commit(environment: lmdb.Environment, pause: Callable[[float], None]) 
 
 
 def _newest_seen(environment: lmdb.Environment) -> int:
-    """The commit that a snapshot of this moment sees."""
+    """Return the commit that a snapshot sees now."""
     with environment.begin() as handle:
         return handle.id()
 
@@ -137,7 +137,7 @@ def _commit_of(meta: bytes) -> int:
 
 
 class _PageCheck:
-    """Through the state of one commit, whose pages nobody writes to meanwhile."""
+    """A check of the state of one commit, whose pages nobody overwrites meanwhile."""
 
     def __init__(self, file: int, page_bytes: int, meta: bytes, depth: CheckDepth, steps: Steps) -> None:
         self._file = file
@@ -161,8 +161,8 @@ class _PageCheck:
             raise CorruptionError(f"a page of the store cannot be read: {error}") from error
 
     def _free_pages(self, table: _Table) -> None:
-        """Each commit but the first frees pages, at least those that it replaced, and lists them under its number.
-        Where it has another number by now, a flipped bit has brought an older commit back as the last one.
+        """Take the free pages. Each commit but the first frees pages, at least those that it replaced, and lists them
+        under its number. If the last has another number, a flipped bit has brought back an older commit.
         """
         newest = 0
         for node in self._rows(_FREE_PAGES, table):
@@ -197,10 +197,10 @@ class _PageCheck:
             pages = table.branch_pages + table.leaf_pages + table.overflow_pages
             self._steps.step(pages)
             left -= pages
-        self._steps.step(left)  # those of the lists, and the free ones
+        self._steps.step(left)  # pages of the lists, and free ones
 
     def _leaves(self, name: str, table: _Table, *, read: bool) -> Iterator[int]:
-        """Take the pages of a table, but for those of large values; the numbers of those with rows, if `read`."""
+        """Take the pages of a table, except those of large values. If `read`, yield the numbers of pages with rows."""
         if table.flags != (_NUMBERED if name == _FREE_PAGES else 0):
             raise CorruptionError(f"{name} is a kind of table that no program made")
         left = [(table.root, 1)] if table.root != _NO_PAGE else []
@@ -237,7 +237,7 @@ class _PageCheck:
         _compare(name, "rows", rows, table.rows)
 
     def _large_values(self, number: int, name: str) -> tuple[int, int]:
-        """Take the pages of the large values in a page; (rows in it, pages taken)."""
+        """Take the pages of the large values in a page. Return (rows in it, pages taken)."""
         page, pages = self._page(number, 1), 0
         offsets = self._offsets(page, number, _LEAF, name)
         for at in offsets:
@@ -270,7 +270,7 @@ class _PageCheck:
             if 1 < child < len(taken) and not taken[child]:
                 taken[child] = 1
             else:
-                self._take(child, 1, name)  # says what is wrong
+                self._take(child, 1, name)  # raises with the fault
             children.append(child)
         return children
 
@@ -282,7 +282,7 @@ class _PageCheck:
         self._taken[number : number + count] = b"\x01" * count
 
     def _offsets(self, page: bytes, number: int, kind: int, name: str) -> tuple[int, ...]:
-        """Where the nodes of a page begin."""
+        """Return where the nodes of a page begin."""
         itself, _, flags, lower, upper = _HEADER.unpack_from(page)
         if (itself, flags & _KINDS) != (number, kind) or not _HEADER.size < lower <= upper <= self._page_bytes:
             raise CorruptionError(f"page {number} of {name} is not what leads to it says")
@@ -325,7 +325,7 @@ def clear_gaps(file: Path, page_bytes: int) -> None:
 
 
 def _ends_elsewhere(page: bytes, lower: int, page_bytes: int) -> Iterator[tuple[int, int]]:
-    """(end of the value, end of its pages) in the file, of each value of a leaf that has pages of its own."""
+    """Yield (end of the value, end of its pages) in the file, of each value of a leaf that has pages of its own."""
     for at in struct.unpack_from(f"={(lower - _HEADER.size) // 2}H", page, _HEADER.size):
         low, high, flags, key_bytes = _NODE.unpack_from(page, at)
         if flags & _ELSEWHERE:

@@ -18,11 +18,11 @@ from svc.kernel.store.lmdb.environment import write_failure
 from svc.kernel.store.schema.codec import CorruptionError, CorruptPageError
 
 _CORRUPT_PAGE = (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.BadTxnError)
-"""The last: LMDB refuses all else in a transaction that has met such a page."""
+"""The last one: LMDB refuses everything in a transaction that has read such a page."""
 
 
 class _Ended:
-    """In the place of a transaction that has ended; may be ended again."""
+    """Placeholder for a transaction that has ended; may be ended again."""
 
     def abort(self) -> None:
         """Do nothing."""
@@ -54,7 +54,7 @@ class LmdbReader:
     def get(self, table: str, key: bytes, /) -> bytes | None:
         """See `Reader.get`. That a key is missing is believed without a look at the rows beside it (ADR 18)."""
         try:
-            return self._handle.get(key, None, self._tables[table])  # names of arguments cost half as much again
+            return self._handle.get(key, None, self._tables[table])  # keyword arguments would cost half as much again
         except lmdb.Error as error:
             raise _read_failure(error) from error
 
@@ -81,7 +81,7 @@ class LmdbReader:
                     if checked and key <= before:
                         raise _out_of_order(table, key)
                     if beyond is not None and key >= beyond:
-                        if checked:  # the key ends the range, so it is checked before it is believed
+                        if checked:  # the key ends the range, so it must be verified first
                             self._check_bound(asked, key, cursor.value())
                         return
                     yield key, b"" if keys_only else cursor.value()
@@ -112,9 +112,9 @@ class LmdbReader:
             raise _read_failure(error) from error
 
     def _check_bound(self, asked: KeyRange, key: bytes, value: bytes) -> None:
-        """A row that bounds a range. Raises `CorruptionError` where it lies in the range, or would if one bit of its
-        key were another: then it is a row of this range, which its key hides. What else is wrong with it is the fault
-        of the organization that owns it, and harms no other (decisions 17.5).
+        """Verify a row next to a range. Raises `CorruptionError` if the row is in the range, or would be if one bit of
+        its key were flipped: then it is a row of this range under a corrupt key. Any other fault of it concerns the
+        organization that owns it, and no other (decisions 17.5).
         """
         try:
             self._check_row(asked.table, key, value)
@@ -132,8 +132,8 @@ class LmdbReader:
         return True
 
     def _checked_before(self, asked: KeyRange, cursor: Any, *, found: bool) -> bytes:
-        """The last key before a range, b"" where there is none; the cursor, at the first key from there on if `found`,
-        stays there. Raises `CorruptionError`.
+        """Return the last key before a range, or b"" if there is none. If `found`, the cursor is at the first key from
+        there on, and stays there. Raises `CorruptionError`.
         """
         table, key = asked.table, asked.first
         if found:

@@ -35,7 +35,7 @@ def went_back(store: Path) -> str | None:
     if not, or if that cannot be told. A service may run on it.
     """
     try:
-        reached = int((store / WITNESS).read_bytes())  # first: what is read later is as new at least
+        reached = int((store / WITNESS).read_bytes())  # read first, so that what is read later is at least as new
         last = last_commit_of(store / FILE)
     except (OSError, ValueError):
         return None

@@ -190,7 +190,7 @@ class PostgresqlEngine:
         return names
 
     def _create_schema(self) -> None:
-        """With the rows that everything else is locked by. Of several that try at once, all but one fail and repeat."""
+        """Create the schema with the rows that serve as locks. If several try at once, all but one repeat it."""
         for is_last in (False, False, False, True):
             try:
                 self._once([Statement(sql, prepared=False) for sql in statements.CREATE_SCHEMA])
@@ -201,7 +201,7 @@ class PostgresqlEngine:
                 return
 
     def _create_tables(self, names: list[str]) -> None:
-        """Those that no other has created since."""
+        """Create the tables that nobody else has created since."""
         begin = [statements.BEGIN, statements.LOCK_ROWS_OF_NONE, statements.TABLE_NAMES]
         wire, results = self._begun([Statement(sql) for sql in begin])
         existing = _names_in(results[-1])
@@ -219,7 +219,7 @@ class PostgresqlEngine:
         return results
 
     def _begun(self, asked: list[Statement]) -> tuple[Wire, list[Result]]:
-        """A connection on which these were run. One that was lost while it was idle is replaced."""
+        """Return a connection, and the results of these statements on it. One that was lost while idle is replaced."""
         while True:
             with self._lock:
                 wire = self._idle.pop() if self._idle else None

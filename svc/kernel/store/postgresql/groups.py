@@ -60,10 +60,10 @@ from svc.kernel.store.snapshot import Snapshot
 T = TypeVar("T")
 
 MAX_FETCHES = 100
-"""Round trips in which a group, or a query, fetches; beyond that it reads without an end."""
+"""Round trips in which a group or query may fetch. One that needs more would never end."""
 _IMMUTABLE_HELD = 4096
 FEW = 4
-"""Jobs of a group that may run again without saying that it should take its fence first."""
+"""Jobs of a group that may run again before the next groups take their fence first."""
 
 _BEGIN, _COMMIT, _ROLLBACK = Statement(statements.BEGIN), Statement(statements.COMMIT), Statement(statements.ROLLBACK)
 
@@ -74,7 +74,7 @@ class UnfencedError(Exception):
     def __init__(self, fences: frozenset[int]) -> None:
         super().__init__("rows were touched whose fence is not held")
         self.fences = fences
-        """What it takes: those that were held, and those that were missing."""
+        """The fences that the jobs need: those that were held, and those that were missing."""
 
 
 class Part(NamedTuple, Generic[T]):
@@ -90,9 +90,9 @@ class Written(NamedTuple, Generic[T]):
 
     outcomes: list[T | Exception]
     rows: dict[RowKey, Raw]
-    """Those that differ from what there was before, or one that does not, where jobs wrote it as it was."""
+    """The rows that differ from before; if none does, one that jobs wrote as it was."""
     proof_rows: tuple[RowKey, ...]
-    """Those of them that are there only if the commit has happened."""
+    """Those of them that exist only if the transaction was committed."""
     turns: dict[int, int]
     """Fence -> its turn in this transaction."""
 
@@ -106,27 +106,27 @@ class UncertainCommitError(Exception):
 
 
 class _Ran(NamedTuple, Generic[T]):
-    """A group whose fences are held, and what its jobs came to."""
+    """A group whose fences are held, and the results of its jobs."""
 
     group: Group[T]
     settled: Settled[T]
     turns: dict[int, int]
     fences: frozenset[int]
     early: Mapping[RowKey, Raw] = MappingProxyType({})
-    """Rows that are written already."""
+    """Rows that were written before the fences were held."""
 
 
 class Transactions:
     """Runs groups of jobs on connections that it is given."""
 
     def __init__(self, *, may_run_ahead: bool = True) -> None:
-        """`may_run_ahead`: the database says of each row which transaction wrote it."""
+        """Set `may_run_ahead` if the database says of each row which transaction wrote it."""
         self.may_run_ahead = may_run_ahead
         self.others = OtherWriters()
         self.counts = PostgresqlStatistics()
-        """Of groups; the store counts the others."""
+        """Statistics of groups; the store counts the rest."""
         self.immutable: dict[RowKey, bytes] = {}
-        """Rows that never change, as far as they were met lately."""
+        """Rows that never change, of those that were read or written lately."""
 
     async def run(
         self,
@@ -173,7 +173,7 @@ class Transactions:
     async def _run_fenced(
         self, wire: Wire, rows: Rows, parts: Sequence[Part[T]], leases: frozenset[LeaseEpoch], *, free: bool
     ) -> _Ran[T]:
-        """The fences first: nothing that is read changes any more."""
+        """Take the fences first, so that nothing that is read changes any more."""
         fences = _fences_of(parts)
         steps = [[hint(Snapshot(rows)) for hint in part.hints] for part in parts]
         turns = await self._begin(wire, rows, [step for each in steps for step in each], fences, leases, free=free)
@@ -188,8 +188,8 @@ class Transactions:
     async def _run_ahead(
         self, wire: Wire, rows: Rows, parts: Sequence[Part[T]], leases: frozenset[LeaseEpoch]
     ) -> _Ran[T]:
-        """The fences last: once they are held, what has changed meanwhile is fetched again, and jobs that would have
-        read something else run again. Rows that nobody else can write or see are written before that.
+        """Take the fences last. Once they are held, fetch again what has changed meanwhile, and repeat jobs that would
+        have read something else. Rows that nobody else can write or see are written before that.
         """
         fences = _fences_of(parts)
         group = Group([job for part in parts for job in part.jobs])
@@ -236,8 +236,8 @@ class Transactions:
         free: bool = False,
         before: Sequence[Statement] = (),
     ) -> dict[int, int]:
-        """Fence -> its turn; none where all are held. `free`: only those that nobody has, and rows of them. `before`
-        that it sends these.
+        """Begin a transaction and fetch rows. Return fence -> its turn; nothing if all fences are taken (`EVERY`).
+        `free`: take only fences that nobody holds, and their rows. `before`: statements to send first.
         """
         _advance(steps)
         taking = [_BEGIN, *before, *_taking(fences, free=free)]
@@ -287,7 +287,7 @@ class Transactions:
 
     async def _end(self, wire: Wire, written: Written[Any], early: Mapping[RowKey, Raw], *, sql_events: bool) -> None:
         if not written.rows:
-            await self._exchange(wire, [_ROLLBACK])  # the turns do not count then either
+            await self._exchange(wire, [_ROLLBACK])  # which takes back the turns, too
             return
         try:
             left = {row_key: raw for row_key, raw in written.rows.items() if early.get(row_key) != raw or raw is None}
@@ -352,8 +352,8 @@ class GroupAttempt(Generic[T]):
             raise
 
     def _may_run_ahead(self) -> bool:
-        """Whether its jobs run before it has its fence: those that have hints, of an organization for which other nodes
-        write as well.
+        """Return whether the jobs may run before their fence is held: all have hints, and other nodes write for their
+        organization, too.
         """
         if self._is_shared or len(self._parts) != 1:
             return False
@@ -363,7 +363,7 @@ class GroupAttempt(Generic[T]):
 
 
 def _must_wait(rows: Rows, hints: Sequence[Hint], index: int) -> bool:
-    """Whether a job that has to run again waits, as one before it lacks rows. What its hint knows is asked for, too."""
+    """Return whether a job that has to run again waits for missing rows. Request what its hint knows, too."""
     if rows.is_missing:
         for _ in hints[index](Snapshot(rows)):
             pass
@@ -371,7 +371,7 @@ def _must_wait(rows: Rows, hints: Sequence[Hint], index: int) -> bool:
 
 
 def _advance(steps: list[Iterator[None]]) -> None:
-    """Let each hint read on to where it needs what it has read; those at their end are taken out."""
+    """Let each hint continue until it needs what it has read; remove those that have ended."""
     steps[:] = [step for step in steps if next(step, _END) is not _END]
 
 
@@ -398,7 +398,7 @@ def _refuse_unfenced(rows: Rows, changes: Changes, held: frozenset[int]) -> None
 
 
 def _missing(touched: set[int], held: frozenset[int]) -> set[int]:
-    """Fences that have to be held too. What belongs to an owner is touched for it: any organization will do."""
+    """Return the missing fences. For rows whose key does not name the owner, any organization's will do."""
     if EVERY in held:
         return set()
     missing = touched - held - {OWNER, NOTHING}
@@ -408,8 +408,8 @@ def _missing(touched: set[int], held: frozenset[int]) -> set[int]:
 
 
 def _changed(rows: Rows, changes: Changes) -> dict[RowKey, Raw]:
-    """The rows that a commit writes: those that differ. Where none does, one is written as it was: a job that writes a
-    row has it committed, as in a data directory (ADR 163).
+    """Return the rows that a commit writes: those that differ. If none does, one is written as it was: a job that
+    writes a row has it committed, as in a data directory (ADR 163).
     """
     put = {(table, key): raw for table, own in changes.items() for key, raw in own.items()}
     changed = {row_key: raw for row_key, raw in put.items() if raw is None or rows.found(*row_key) != raw}
@@ -417,8 +417,8 @@ def _changed(rows: Rows, changes: Changes) -> dict[RowKey, Raw]:
 
 
 def _proof_rows(rows: Rows, changed: dict[RowKey, Raw]) -> tuple[RowKey, ...]:
-    """New rows under ids of their own: only this transaction can have written them. Others say little, as a sum may be
-    what another transaction has made it.
+    """Return new rows with unique ids: only this transaction can have written them. Others prove little, since another
+    transaction may have written the same, such as a sum.
     """
     return tuple(
         row_key

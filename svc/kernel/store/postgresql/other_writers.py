@@ -12,16 +12,16 @@ from typing import NamedTuple
 REMEMBERED = 16
 """Turns of this node for which it is remembered that others wrote, or that jobs met."""
 MOST = 65_536
-"""Organizations; beyond it all are forgotten."""
+"""Organizations that are remembered; beyond that all are forgotten."""
 
 
 class _Fence(NamedTuple):
     turn: int
-    """The last one of this node."""
+    """The last turn of this node."""
     shared_for: int = 0
-    """Turns of this node that are left of `REMEMBERED`."""
+    """For how many more turns of this node it counts as shared."""
     clashed_for: int = 0
-    """As many of those since jobs that ran ahead met."""
+    """For how many more turns its jobs do not run ahead, as they clashed."""
 
 
 class OtherWriters:

@@ -29,14 +29,14 @@ FIRST_PAGE = 64
 """Rows of a range that are fetched at first; `GROWTH` times as many when that was not enough."""
 GROWTH = 4
 MAX_MISSING = 4096
-"""Rows that a run may ask for before it is ended: what it does further rests on guesses."""
+"""Missing rows at which a run ends: anything further would rest on guesses."""
 
 EVERY = -1
-"""In the place of a fence, which is 0 for rows of no organization: all of them. What was read belongs to several."""
+"""Stands for all fences, if what was read belongs to several. A fence is 0 for rows of no organization."""
 OWNER = -2
-"""In the place of a fence: that of the organization which the row belongs to, and which its key does not name."""
+"""Stands for the fence of the organization that a row belongs to, if its key does not name it."""
 NOTHING = -3
-"""In the place of a fence: none is needed."""
+"""Stands for no fence."""
 
 _Take = Callable[[Result, frozenset[int]], None]
 
@@ -44,7 +44,7 @@ _NUMBERS = {"count": statements.count, "size": statements.size}
 _ORGANIZATION_BYTES = 4
 _UNKNOWN: Any = object()
 _OTHER_VERSION = bytes(4)
-"""No transaction has this number. Of a row that a page had, so that it is fetched again, and of none that is gone."""
+"""No transaction has this number. It stands for the version of a row from a page, so that it is fetched again."""
 
 
 class TooMuchMissingError(BaseException):
@@ -68,14 +68,14 @@ class Rows:
     def __init__(
         self, known: Callable[[RowKey], Raw] | None = None, *, of_several: bool = False, versioned: bool = False
     ) -> None:
-        """`known` gives rows that need not be fetched, `None` for others. `of_several`: one statement may fetch rows of
-        several organizations, which a database that spreads rows by organization could not run in one place.
-        `versioned`: rows can be read again (see `look_again`); not together with `of_several`.
+        """Use `known` for rows that need not be fetched; it returns `None` for others. `of_several`: one statement may
+        fetch rows of several organizations, which a database that spreads rows by organization could not run in one
+        place. `versioned`: rows can be read again (see `look_again`); not together with `of_several`.
         """
         self._known = known
         self._of_several = of_several
         self._versions: dict[RowKey, bytes | None] | None = {} if versioned else None
-        """Of the rows that were fetched by their keys."""
+        """Versions of the rows that were fetched by their keys."""
         self._read: set[RowKey] = set()
         self._read_ranges: set[KeyRange] = set()
         self._looked_at: defaultdict[tuple[str, int], list[bytes]] = defaultdict(list)
@@ -90,7 +90,7 @@ class Rows:
         self._missing_numbers: dict[tuple[str, str], None] = {}
         self._missing = 0
         self.fences: set[int] = set()
-        """Of the rows that were fetched; see `fence_of`."""
+        """Fences of the rows that were fetched; see `fence_of`."""
         self.has_sql_events = False
         """Whether events are rows for SQL, too, in the state of the fences that are held: see `sql_events`."""
         self.commit = 0
@@ -180,7 +180,7 @@ class Rows:
         self.commit += 1
 
     def _asked(self) -> Iterator[tuple[Statement, _Take]]:
-        """Statements, and what takes their results."""
+        """Yield statements, each with the function that takes its result."""
         tables: defaultdict[str, list[int]] = defaultdict(list)
         for table, organization in self._missing_keys:
             tables[table].append(organization)
@@ -272,7 +272,7 @@ class Rows:
             self._take_page(key_range, Result(rows, len(rows)), but)
 
     def _take_number(self, what: str, table: str, result: Result, but: frozenset[int]) -> None:
-        del but  # it is of all organizations
+        del but  # the number counts rows of all organizations
         self._numbers[what, table] = integer(result.rows[0][0])
         self.fences.add(EVERY)
 
@@ -413,7 +413,7 @@ class RecentRows:
             self._old.pop(key_range, None)
 
     def _turn_over(self) -> None:
-        """What was added in one half is kept to the end of the next one."""
+        """Begin the next half period if it is time. Rows added in one half are kept to the end of the next."""
         now_s = trio.current_time()
         if now_s - self._since_s >= self._half_s:
             self._old = self._new if now_s - self._since_s < 2 * self._half_s else {}

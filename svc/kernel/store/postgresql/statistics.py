@@ -13,14 +13,14 @@ class NodeStatistics(NamedTuple):
     living: int
     """Nodes, this one among them, at its last heartbeat."""
     beats: int
-    """Answered."""
+    """Heartbeats that the database acknowledged."""
     beats_failed: int
     leases_held: int
-    """But those of partitions."""
+    """Without those of partitions."""
     partitions_held: int
-    """Of the outbox."""
+    """Partitions of the outbox."""
     clock_offset_s: float
-    """That its clock is ahead of the database's; see `clock.offset_s`."""
+    """How far its clock is ahead of the database's; see `clock.offset_s`."""
 
 
 class NoticeStatistics(NamedTuple):
@@ -29,7 +29,7 @@ class NoticeStatistics(NamedTuple):
     sent: int
     received: int
     dropped: int
-    """Not sent: too many waited, or too long."""
+    """Notices not sent, since too many waited, or for too long."""
     listening: bool
     """Whether notices come now; else the node polls."""
 
@@ -38,19 +38,19 @@ class PostgresqlStatistics(msgspec.Struct):
     """What the serving side has done since the store was opened."""
 
     commits: int = 0
-    """That wrote something."""
+    """Commits that wrote something."""
     outcomes: int = 0
-    """Of jobs, that were returned."""
+    """Outcomes of jobs that were returned."""
     groups: int = 0
-    """That were committed, or had nothing to write."""
+    """Groups that were committed, or had nothing to write."""
     ahead: int = 0
-    """Of those, whose jobs ran before they had their fence."""
+    """Those groups whose jobs ran before the fence was held."""
     jobs: int = 0
-    """In those groups."""
+    """Jobs in those groups."""
     runs: int = 0
-    """Of jobs: as many as jobs where the hints know everything."""
+    """Runs of jobs; equal to `jobs` if the hints know all that is read."""
     round_trips: int = 0
-    """Of groups."""
+    """Round trips of groups."""
     unfenced: int = 0
     """Groups that began again because a fence was not declared."""
     retries: int = 0

@@ -59,22 +59,22 @@ from svc.world import World
 T = TypeVar("T")
 
 WRITERS, READERS = 4, 4
-"""Connections."""
+"""Numbers of connections."""
 ORGANIZATIONS_PER_GROUP = 16
-"""Of groups that organizations share."""
+"""Organizations in a shared group."""
 RECENT_S = 1.0
-"""How old at most rows are that a `recent` query is given."""
+"""The greatest age of rows that a `recent` query gets."""
 GIVE_UP_S = 4.0
-"""After so long a group or a query fails that the database has not taken: clients give up after five seconds."""
+"""A group or query fails if the database has not taken it by then: clients give up after five seconds."""
 REHEARSAL_S = 2.0
-"""After so long a rehearsal is given up: what comes after it is tried again."""
+"""A rehearsal is given up after this time, and tried again."""
 FIRST_PAUSE_S = 0.02
 """Before the second attempt; doubled for each further one."""
 SERVING = Timeouts(statement_s=10.0, lock_s=5.0, idle_s=2.0, answer_s=12.0)
 """A node that is blocked inside a transaction holds the fence of its organization: for `idle_s`, which is less than
 `GIVE_UP_S`, so that those who wait for it in other nodes outlast it."""
 _PASSING = frozenset(("53300", "55P03", "57014", READ_ONLY))
-"""What may be otherwise in a moment, beside conflicts: no connection left, a timeout, a standby."""
+"""Errors that may pass, beside conflicts: no connection left, a timeout, a standby."""
 
 _LEASED = "leased"
 
@@ -98,8 +98,8 @@ class PostgresqlStore(Store):
         organizations_per_group: int = ORGANIZATIONS_PER_GROUP,
         recent_s: float = RECENT_S,
     ) -> None:
-        """`engine` has the tables of this version open. At most `organizations_per_group` share a transaction;
-        with 1 the database may be one that spreads rows, and nothing is asked of it that such a one may lack.
+        """Use an `engine` whose tables are open. At most `organizations_per_group` share a transaction. With 1 the
+        database may be one that spreads rows, and nothing is asked of it that such a one may lack.
         """
         super().__init__(engine, world.now_ms)
         self._run_sync = world.run_sync
@@ -146,7 +146,7 @@ class PostgresqlStore(Store):
             except TooMuchMissingError:
                 pass
             except Exception:
-                if not rows.is_missing:  # else it rests on what was taken as absent
+                if not rows.is_missing:  # else it is due to rows that were taken as absent
                     raise
             else:
                 if not rows.is_missing:
@@ -217,8 +217,8 @@ class PostgresqlStore(Store):
     async def _committed(
         self, parts: Sequence[Part[T]], leases: frozenset[LeaseEpoch], *, shared: bool
     ) -> Written[T] | None:
-        """Commit jobs together, whatever happens to the connection; `None`: the group, a shared one, has failed. Raises
-        `UnavailableError` and `StoreFullError`.
+        """Commit jobs together, whatever happens to the connection. Return `None` if the group is a shared one and has
+        failed. Raises `UnavailableError` and `StoreFullError`.
         """
         began = trio.current_time()
         attempt = GroupAttempt(self._transactions, parts, leases | self._held(), shared=shared)
@@ -258,8 +258,8 @@ class PostgresqlStore(Store):
     async def _patiently(self, attempt: Callable[[trio.CancelScope], Awaitable[T]]) -> T:
         """Try until it succeeds, for `GIVE_UP_S` at most. Raises `UnavailableError` and `StoreFullError`.
 
-        An attempt is given up at the same time, by the scope that it gets. One that commits takes its deadline away,
-        since nobody would know whether the commit has happened.
+        The scope that an attempt gets ends it at the same time. An attempt that commits removes its deadline: otherwise
+        nobody would know whether it was committed.
         """
         give_up_at, pause_s = trio.current_time() + GIVE_UP_S, FIRST_PAUSE_S
         while True:
@@ -353,14 +353,14 @@ class PostgresqlStore(Store):
 
 
 def _taken_apart(writes: Sequence[Write[T]]) -> tuple[list[Job[T]], list[Hint], frozenset[LeaseEpoch]]:
-    """The jobs, the hints of those that have one, and all leases."""
+    """Return the jobs, the hints of those that have one, and all leases."""
     hints = [write.hint for write in writes if write.hint is not None]
     return [write.job for write in writes], hints, frozenset(write.lease for write in writes if write.lease is not None)
 
 
 @dataclass(eq=False)
 class _OtherVersion:
-    """Whether the store has turned out to have another version."""
+    """Set once the store turns out to have another version."""
 
     problem: str = ""
     found: trio.Event = field(default_factory=trio.Event)

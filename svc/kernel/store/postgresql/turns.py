@@ -48,12 +48,12 @@ class Waiting(Generic[T]):
     organization: int
     jobs: Sequence[Job[T]]
     hints: Sequence[Hint] = ()
-    """One for each job, or none at all."""
+    """One for each job, or none."""
     leases: frozenset[LeaseEpoch] = frozenset()
-    """What they need all together."""
+    """Leases that all of the jobs need."""
     _: KW_ONLY
     urgent: bool = False
-    """Before others of the organization."""
+    """Whether they come before others of the organization."""
     lane: Hashable = None
     """Only jobs of one lane are committed together."""
     since_s: float = field(default_factory=trio.current_time, init=False)
@@ -64,7 +64,7 @@ class Waiting(Generic[T]):
     is_withdrawn: bool = field(default=False, init=False)
     """Nobody waits for them any more."""
     called: trio.Event = field(default_factory=trio.Event, init=False)
-    """They are to lead a group, or theirs has ended."""
+    """Set when they are to lead a group, or their group has ended."""
     leads: _Group | None = field(default=None, init=False)
 
 
@@ -114,14 +114,14 @@ class _Busy(msgspec.Struct):
     """An organization that was left out of shared groups."""
 
     missed: int = 0
-    """In a row."""
+    """How many shared groups in a row left it out."""
     alone: int = 0
-    """Groups of its own that are left."""
+    """How many more groups of its own it gets."""
     next_alone: int = ALONE_AT_FIRST
 
 
 class _Queue:
-    """What waits of one organization in one lane."""
+    """The writes of one organization that wait in one lane."""
 
     def __init__(self) -> None:
         self.waiting: list[Waiting[Any]] = []
@@ -132,7 +132,7 @@ class _Queue:
         return sum(len(one.jobs) for one in self.waiting)
 
     def take(self, most: int) -> list[Waiting[Any]]:
-        """The first that is urgent leads, or the first; then the others in order, up to the limit of jobs."""
+        """Take the first urgent write, or else the first, to lead; then others in order, up to `most` jobs."""
         leader = next((one for one in self.waiting if one.urgent), self.waiting[0])
         self.waiting.remove(leader)
         taken, count = [leader], len(leader.jobs)
@@ -148,17 +148,17 @@ class GroupTurns:
     def __init__(
         self, connections: int, organizations: int, is_written_elsewhere: Callable[[int], bool] = lambda _: False
     ) -> None:
-        """At most so many `organizations` share a group; with 1, or with one connection, each has its own.
-        `is_written_elsewhere`: whether other nodes write for an organization, too.
+        """Let at most `organizations` share a group; with 1, or with one connection, each has its own.
+        `is_written_elsewhere` says whether other nodes write for an organization, too.
         """
         self._is_written_elsewhere = is_written_elsewhere
         self._connections = connections
         self._organizations = organizations if connections > 1 else 1
         self._queues: dict[tuple[int, Hashable], _Queue] = {}
-        """The organizations, in the order in which they began to wait."""
+        """In the order in which the organizations began to wait."""
         self._busy: dict[int, _Busy] = {}
         self._on_their_way = Counter[bool]()
-        """Groups, shared ones and others."""
+        """Number of groups, by whether they are shared."""
 
     @property
     def waiting(self) -> int:
@@ -178,7 +178,7 @@ class GroupTurns:
                 await waiting.called.wait()
                 if waiting.leads is not None:
                     group, waiting.leads = waiting.leads, None
-                    with trio.CancelScope(shield=True):  # it is the others' too
+                    with trio.CancelScope(shield=True):  # the group has jobs of others, too
                         await self._lead(group, run)
         except trio.Cancelled:
             self._withdraw(waiting)
@@ -196,7 +196,7 @@ class GroupTurns:
         queue = self._queue(waiting.organization, waiting.lane)
         if waiting in queue.waiting:
             queue.waiting.remove(waiting)
-        if waiting.leads is not None:  # the others of its group are called again
+        if waiting.leads is not None:  # others of its group will lead instead
             for part in waiting.leads.parts:
                 self._put_back(part)
             self._end(waiting.leads)
@@ -204,7 +204,7 @@ class GroupTurns:
             del self._queues[waiting.organization, waiting.lane]
 
     def _call(self) -> None:
-        """Form the groups that can begin, and call who leads them."""
+        """Form the groups that can begin, and wake the writes that lead them."""
         while (group := self._next()) is not None:
             self._on_their_way[group.is_shared] += 1
             for part in group.parts:
@@ -276,7 +276,7 @@ class GroupTurns:
     def _put_back(self, part: Turn) -> None:
         left = [one for one in part.waiting if not one.is_withdrawn]
         for one in left:
-            if one.called.is_set():  # it was called to lead
+            if one.called.is_set():  # an old call to lead
                 one.called = trio.Event()
         queue = self._queue(part.organization, part.waiting[0].lane)
         queue.waiting[:0] = left

@@ -68,10 +68,10 @@ class KeyPart(NamedTuple):
 
     layout: str
     show: Callable[[Any], str | int]
-    """As people write it."""
+    """Format a value for people."""
     read: Callable[[str], Any]
     period_ms: int = 0
-    """Of a stretch of time that is counted from 1970: how long it is."""
+    """Length of the period, for parts that count periods since 1970."""
     is_secret: bool = False
 
 
@@ -166,7 +166,7 @@ class Record(Generic[V]):
             ) from error
 
     def _nested(self, row: Any) -> Any:
-        """What was read, in the form of the record."""
+        """Convert what was read to the form of the record."""
         return row
 
 
@@ -200,7 +200,7 @@ class Flattened(Record[V]):
 
     def _nested(self, row: Any) -> Any:
         if not isinstance(row, list):
-            return row  # which no record is
+            return row  # stored records are lists
         fields = cast("list[Any]", row)
         count = len(fields)
         if count >= len(self.stored):

@@ -41,7 +41,7 @@ class Schema:
         former_tables: tuple[str, ...] = (),
         sql_rows: SqlRows | None = None,
     ) -> None:
-        """`former_tables`: names of tables of earlier versions, which are open while a store is upgraded."""
+        """Name in `former_tables` tables of earlier versions, which are open while a store is upgraded."""
         self.tables, self.migrations, self.former_tables = tables, migrations, former_tables
         self.sql_rows = sql_rows
         self._checks = {table.name: table.verify_checksum for table in tables}

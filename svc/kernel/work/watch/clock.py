@@ -52,7 +52,7 @@ class ServiceClock:
         written_ms: int | None = None,
         commits: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`written_ms`: when the store was last written before, as a right clock has it; `commits`: how many commits
+        """Start from `written_ms`, when a correct clock last wrote to the store. `commits` returns how many commits
         this process has made.
         """
         self._wall_ms, self._elapsed_s, self._commits = wall_ms, elapsed_s, commits
@@ -68,7 +68,7 @@ class ServiceClock:
     def now_ms(self) -> int:
         """Return the time to store, in Unix ms."""
         commits = self._commits()
-        if commits != self._noted:  # they are dated by times that were given before, whatever the clock shows now
+        if commits != self._noted:  # commits have times that were given before, whatever the clock shows now
             self._noted, self._memory[1] = commits, max(self._memory[1], self._given_ms)
         wall_ms, at_s = self._wall_ms(), self._elapsed_s()
         ahead_ms = wall_ms - (self._memory[0] + 1000 * at_s)
@@ -129,7 +129,7 @@ class ClockWatch:
                 self._ahead_since_s, self._ahead_ms = at_s, ahead_ms
             if at_s - self._ahead_since_s < BELIEVED_AFTER_S:
                 return True
-            ahead_ms = -1.0  # it stayed: from now on this is the time
+            ahead_ms = -1.0  # the lead has lasted: it is the right time from now on
         elif confirmed:
             ahead_ms = -1.0
         if ahead_ms < 0:

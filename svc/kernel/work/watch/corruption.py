@@ -24,7 +24,7 @@ class CorruptRows:
 
     def __init__(self) -> None:
         self.found: Counter[str] = Counter()
-        """How often, by what was being done."""
+        """How often corruption was found, by operation."""
         self._logged: set[str] = set()
 
     def note(self, doing: str, organization: int | None, error: CorruptionError) -> None:

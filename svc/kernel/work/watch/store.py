@@ -30,9 +30,9 @@ INTERVAL_S = 1.0
 STALLED_S = 10.0
 """A commit that takes longer has stalled; a leader that is silent for longer is blocked."""
 SAY_S = 60.0
-"""Between two lines of the log about a state that lasts."""
+"""Time between two log lines about a state that lasts."""
 PROBE_S = 5.0
-"""Without a commit for so long, an empty one is made."""
+"""After this long without a commit, an empty one is made."""
 
 
 class Pulse(Protocol):
@@ -87,7 +87,7 @@ class StoreWatch:
         return "unreachable" if self._clock.behind_s() else "ok"
 
     def may_commit(self) -> bool:
-        """Whether `state` is `ok`, without a system call: the state of the file is that of at most `INTERVAL_S` ago."""
+        """Return whether `state` is `ok`, without a system call: the file was last looked at within `INTERVAL_S`."""
         return (
             self._logged != "lost"
             and self.oldest_commit_s() <= STALLED_S
@@ -180,7 +180,7 @@ class StoreWatch:
                     await store.rehearse()
 
     async def _note_commits(self) -> None:
-        """Beside the store, so that an older file in its place is missed by the next start and by `svc check`."""
+        """Record commits beside the store, so that the next start and `svc check` detect an older file in its place."""
         while True:
             await trio.sleep(INTERVAL_S)
             with suppress(OSError):  # without it less is known, and nothing is lost
@@ -189,12 +189,12 @@ class StoreWatch:
 
 MAINTENANCE_INTERVAL_S = 60.0
 BEHIND_MS = 60_000
-"""Commits that nobody has copied for so long: the follower is not running, or cannot write."""
+"""If commits were not copied for this long, the follower is not running, or cannot write."""
 
 
 async def maintain(store: Store) -> None:
-    """Every `MAINTENANCE_INTERVAL_S` until cancelled, free the reader slots of processes that died, since a forgotten
-    reader makes the file grow without limit, and log if the follower of the operation log is behind or was cut off.
+    """Free the reader slots of processes that died, every `MAINTENANCE_INTERVAL_S` until cancelled: a forgotten reader
+    makes the file grow without limit. Log if the follower of the operation log is behind or was cut off.
     """
     while True:
         await trio.sleep(MAINTENANCE_INTERVAL_S)

@@ -17,7 +17,7 @@ from svc.kernel.store.postgresql.connection.wire import Result, Statement, Wire
 log = structlog.get_logger()
 
 FAR_S = 10.0
-"""What no network takes. Receivers refuse signatures that are 300 seconds off."""
+"""An offset that no network delay explains. Receivers refuse signatures that are 300 seconds off."""
 READ_CLOCK = Statement(b"select (extract(epoch from clock_timestamp()) * 1000)::int8")
 NEXT_STEP = "synchronize the clocks of this machine and the database's (NTP): webhooks are signed with this one"
 
@@ -29,7 +29,7 @@ class ClockOffset:
         self._now_ms = now_ms
         self._sent_ms = 0
         self.offset_s = 0.0
-        """At the last heartbeat; see `offset_s`."""
+        """The offset at the last heartbeat; see `offset_s`."""
 
     def ask(self) -> Statement:
         """Return the statement that reads the database's clock, and note the time: it must be sent at once."""

@@ -22,11 +22,11 @@ from svc.kernel.store.postgresql.connection.values import float8, int8, int8s, i
 from svc.kernel.store.postgresql.connection.wire import Result, Statement
 
 TERM_S = 10.0
-"""For so long nobody has the lease after its holder has died."""
+"""How long nobody has the lease after its holder has died."""
 RENEWALS = 3
-"""In a term."""
+"""Renewals in a term."""
 BELIEVED = 0.8
-"""The part of a term that a holder counts on."""
+"""The share of a term for which a holder relies on its lease."""
 
 _ADD = b"""
 insert into svc.leases select name, '', 0, to_timestamp(0) from unnest($1::text[]) as lease (name)
@@ -40,9 +40,9 @@ with free as (
 update svc.leases l set holder = $2::text, epoch = epoch + 1, expires_at = clock_timestamp() + make_interval(secs => $3)
 from free where l.name = free.name returning l.name, l.epoch
 """
-"""It waits for writes under the lease: they have locked its row `for key share`. A renewal does not."""
+"""Waits for writes under the lease, which have locked its row `for key share`. A renewal does not."""
 _TAKE_FREE = _TAKE.replace(b"for update", b"for update skip locked")
-"""It waits for nobody: what another node takes, or writes under, is not free."""
+"""Waits for nobody: a lease that another node takes, or writes under, is not free."""
 _RENEW = b"""
 update svc.leases l set expires_at = clock_timestamp() + make_interval(secs => $3)
 from unnest($1::text[], $2::int8[]) as own (name, epoch)

@@ -31,9 +31,9 @@ log = structlog.get_logger()
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
 HURRIES = 20
-"""In a term, while other nodes have partitions that this one waits for."""
+"""Heartbeats in a term, while other nodes have partitions that this one waits for."""
 LEAVE_S = 2.0
-"""For the last words of a node that ends."""
+"""Time that a node has to give back its leases when it ends."""
 BEAT_TIMEOUTS = Timeouts(statement_s=2.0, lock_s=2.0, idle_s=5.0, answer_s=3.0)
 """A heartbeat that takes longer is given up, and tried again on another connection while there is time."""
 
@@ -117,8 +117,8 @@ class Node:
         pepper: PepperMark | None = None,
         clock: ClockOffset | None = None,
     ) -> None:
-        """`name` is nobody else's, of no process before either. `jitter` is random from 0 to 1. Without `partitions` it
-        sends no webhooks; without `pepper` it does not look whether that was replaced, without `clock` how late it is.
+        """Take a `name` that no process has or had, and `jitter`, random from 0 to 1. Without `partitions` the node
+        sends no webhooks. Without `pepper` it does not check if that was replaced, without `clock` how late it is.
         """
         self._connect = connect
         self._name = name

@@ -28,17 +28,17 @@ from svc.kernel.store.postgresql.statistics import NoticeStatistics
 log = structlog.get_logger()
 
 GATHER_S = 0.05
-"""Between two sendings."""
+"""Time between two batches of notices."""
 POLL_INTERVAL_S = 1.0
-"""Between two polls while no notices come."""
+"""Time between two polls while no notices come."""
 SILENT_S = 15.0
-"""Other nodes are never silent for so long."""
+"""Other nodes are never silent for this long."""
 AGAIN_S = 60.0
-"""Until a database that refuses LISTEN is asked again."""
+"""Time until a database that refuses LISTEN is asked again."""
 PAYLOAD_BYTES = 7_999
 """The longest payload that PostgreSQL takes."""
 NOTICE_BYTES = PAYLOAD_BYTES * 3 // 4 - 2
-"""Of the content of one notice: a payload is text, base64."""
+"""The longest content of a notice: a payload is text, base64."""
 MAX_HELD = 4_096
 """Notices that wait to be sent."""
 NOTICE_TIMEOUTS = Timeouts(statement_s=5.0, lock_s=5.0, idle_s=10.0, answer_s=10.0)
@@ -58,7 +58,7 @@ class Notices:
     """The notices of one node. It receives those of the other nodes, and never its own."""
 
     def __init__(self, connect: Connect, jitter: Callable[[], float], has_others: Callable[[], bool]) -> None:
-        """`jitter` is random from 0 to 1; `has_others` says whether other nodes live now."""
+        """Take `jitter`, random from 0 to 1, and `has_others`, which says whether other nodes live now."""
         self._connect = connect
         self._jitter = jitter
         self._has_others = has_others
@@ -96,7 +96,7 @@ class Notices:
         self._wake()
 
     async def run(self, handle: NoticeHandler, poll: Callable[[], Awaitable[None]]) -> None:
-        """Until cancelled: send queued notices, and pass received ones to `handle`, in order. `poll` is called each
+        """Send queued notices, and pass received ones to `handle`, in order, until cancelled. `poll` is called each
         time that notices may have been missed, and every `POLL_INTERVAL_S` while none are received.
         """
         failures = 0
@@ -119,12 +119,12 @@ class Notices:
                 await self._poll_for(wait_s, poll)
 
     async def _poll_for(self, seconds: float, poll: Callable[[], Awaitable[None]]) -> None:
-        """Poll for so long; what waits to be sent meanwhile would come too late."""
+        """Poll for this time. Notices that are queued are dropped: they would arrive too late."""
         self._dropped += len(self._held)
         self._held.clear()
         until_s = trio.current_time() + seconds
         while (left_s := until_s - trio.current_time()) > 0:
-            with suppress(EngineError):  # the database may be away for the poll, too
+            with suppress(EngineError):  # the database may be unavailable for the poll, too
                 await poll()
             await trio.sleep(min(POLL_INTERVAL_S, left_s))
 
@@ -161,7 +161,7 @@ class Notices:
             self._poll_at_s = trio.current_time() + SILENT_S
 
     async def _adjust(self, wire: Wire, heard: set[str]) -> bool:
-        """Listen to what is to be heard, and to nothing else; whether that is more than before."""
+        """Listen to the channels that are wanted, and to no others. Return whether any was added."""
         wanted = set(self._channels)
         is_more = bool(wanted - heard)
         words = [f'listen "{name}"' for name in sorted(wanted - heard)]
@@ -182,7 +182,7 @@ class Notices:
         self._sent += len(gathered)
 
     async def _next(self, wire: Wire) -> list[Notice]:
-        """The notices that have come next; none where there is something else to do first."""
+        """Wait for notices. Return none if there is something else to do first."""
         deadline_s = min(self._poll_at_s, self._sent_s + GATHER_S if self._held else math.inf)
         with trio.CancelScope(deadline=deadline_s) as self._waiting:
             if self._channels_changed:

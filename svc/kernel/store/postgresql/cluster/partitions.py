@@ -44,7 +44,7 @@ class NodeRank(NamedTuple):
 
     @property
     def partitions(self) -> int:
-        """That number."""
+        """The number of partitions that this node may have."""
         return part_of(self.rank, self.living)
 
 
@@ -63,7 +63,7 @@ class PartitionLeases:
         self._until_s = 0.0
         self._part: NodeRank | None = None
         self._given_back: dict[int, int] = {}
-        """Partition -> epoch of those whose lease is to be ended."""
+        """Partition -> epoch, of leases that are to be ended."""
         self._ending: dict[int, int] = {}
         """Those of them that the heartbeat under way ends."""
         self.leaving: frozenset[int] = frozenset()
@@ -106,7 +106,7 @@ class PartitionLeases:
         )
 
     def give_back(self, partitions: Iterable[int]) -> None:
-        """As in `Partitions`: soon, at a heartbeat that is made for it."""
+        """Give back partitions as `Partitions` promises: soon, at a heartbeat that is made for it."""
         given = {partition: self._epochs[partition] for partition in partitions if partition in self._epochs}
         if given:
             self._given_back |= given

@@ -21,9 +21,9 @@ from svc.kernel.store.postgresql.connection.url import StoreUrl
 
 OLDEST_SERVER = 14
 CONNECT_S = 10.0
-"""For the only host, unless the URL has `connect_timeout`."""
+"""Time for a single host, unless the URL has `connect_timeout`."""
 CONNECT_EACH_S = 3.0
-"""For each of several: one that is gone without a word must not keep a node from the next one for long."""
+"""Time for each of several hosts: one that does not respond must not delay the next one for long."""
 
 
 async def connected(url: StoreUrl) -> abc.PGconn:
@@ -51,7 +51,7 @@ def connected_now(url: StoreUrl) -> abc.PGconn:
 
 
 def _hosts(url: StoreUrl) -> Iterator[tuple[StoreUrl, float]]:
-    """Each host as a URL of its own, and the seconds that it has."""
+    """Yield each host as a URL of its own, and the seconds that it has."""
     lists = {name: url.parameters[name].split(",") for name in ("host", "hostaddr", "port") if name in url.parameters}
     count = max((len(values) for values in lists.values()), default=1)
     if any(len(values) not in (1, count) for values in lists.values()):
@@ -63,13 +63,13 @@ def _hosts(url: StoreUrl) -> Iterator[tuple[StoreUrl, float]]:
 
 
 def _of(host: StoreUrl, error: ConnectionLostError | DatabaseError) -> ConnectionLostError | DatabaseError:
-    """The same, with the host that libpq had no time to name."""
+    """Return the error with its host, which libpq had no time to name."""
     name = host.parameters.get("host", "")
     return type(error)(f"{name}: {error}") if name and name not in str(error) else error
 
 
 def _failure(failures: list[ConnectionLostError | DatabaseError]) -> ConnectionLostError | DatabaseError:
-    """Of all hosts together: where one may succeed later, so may the next attempt."""
+    """Join the failures of all hosts. If one may succeed later, so may the next attempt."""
     if len(failures) == 1:
         return failures[0]
     lasting = all(isinstance(failure, DatabaseError) for failure in failures)
@@ -78,8 +78,8 @@ def _failure(failures: list[ConnectionLostError | DatabaseError]) -> ConnectionL
 
 
 async def _with_addresses(url: StoreUrl) -> StoreUrl:
-    """The same with the addresses of its hosts, which libpq would look up while the loop is blocked. Raises
-    `ConnectionLostError` where there are none.
+    """Return the URL with the addresses of its hosts: libpq would block the loop while it resolves them. Raises
+    `ConnectionLostError` if there are none.
     """
     hosts = url.parameters.get("host", "").split(",")
     if "hostaddr" in url.parameters or not any(hosts):

@@ -39,7 +39,7 @@ class SqlError(OperatorError, EngineError):
     """The database rejected a statement. Statements that were sent after it were not executed."""
 
     def __init__(self, state: str, message: str) -> None:
-        """`state` is the SQLSTATE of five characters, empty if the library failed; `message` the database's own."""
+        """Take the SQLSTATE of five characters, empty if the library failed, and the database's own message."""
         hint = _HINTS.get(state)
         super().__init__(message if hint is None else f"{message}; {hint}")
         self.state = state

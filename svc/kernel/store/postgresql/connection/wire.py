@@ -40,7 +40,7 @@ class Statement(NamedTuple):
     sql: bytes
     parameters: Sequence[bytes | None] = ()
     prepared: bool = True
-    """Whether the connection keeps the plan. For what is sent once, and what cannot be prepared, say no."""
+    """Whether the connection keeps the plan. `False` for what is sent once, and what cannot be prepared."""
 
 
 class Result(NamedTuple):
@@ -71,7 +71,7 @@ class WireStatistics(NamedTuple):
 
 
 class Timeouts(NamedTuple):
-    """In seconds; `None` = no limit."""
+    """Time limits in seconds; `None` = no limit."""
 
     statement_s: float | None = 30.0
     """The database ends a statement that takes longer."""
@@ -182,7 +182,7 @@ class Wire:
             message = _text(self._connection) or str(error)
             self.close()
             raise ConnectionLostError(message) from None
-        except BaseException:  # GeneratorExit too: who drives it has given up
+        except BaseException:  # GeneratorExit, too: the caller has given up
             self.close()
             raise
         finally:
@@ -193,7 +193,7 @@ class Wire:
         self._is_pooled = self._process != self._connection.backend_pid
 
     def _send(self, statements: Sequence[Statement]) -> list[bytes | None]:
-        """For each answer to come: the SQL that it prepares, or `None` for a statement's result."""
+        """Send statements. Return for each expected response the SQL that it prepares, or `None` for a result."""
         connection = self._connection
         sent: list[bytes | None] = []
         for sql, parameters, prepared in statements:
@@ -212,7 +212,7 @@ class Wire:
         return sent
 
     def _flushing(self) -> WireSteps[None]:
-        """Reads as well: a server that answers a long pipeline stops reading until its answers are taken."""
+        """Flush, and read too: a server that responds to a long pipeline stops reading until it is read from."""
         connection = self._connection
         while connection.flush():
             self._waits += 1
@@ -268,8 +268,8 @@ class Wire:
 
 
 def _settings(timeouts: Timeouts, process: int) -> Statement:
-    """The server's process id, and what holds for the session: as one statement, which sets nothing where that is not
-    `process`. Behind a pooler it would be set for the next client of the session.
+    """Ask for the server's process id, and set what holds for the session: one statement, which sets nothing unless the
+    id is `process`. Behind a pooler it would change the session of the next client.
     """
     settings = {
         "statement_timeout": _milliseconds(timeouts.statement_s),
@@ -286,8 +286,8 @@ def _settings(timeouts: Timeouts, process: int) -> Statement:
 
 @lru_cache(1024)
 def _name(sql: bytes) -> bytes:
-    """Of a prepared statement. It says which one it is, so that a session that turns out to be another's can only
-    refuse it: a number would name another statement there.
+    """Name a prepared statement by its SQL. If a session turns out to be another's, it can only refuse the name: a
+    number would name another statement there.
     """
     return b"svc_" + blake2s(sql, digest_size=12).hexdigest().encode()
 
@@ -334,7 +334,7 @@ class Pool:
             try:
                 yield wire
             except ConnectionLostError:
-                self.close()  # what is idle has most likely been lost with it
+                self.close()  # idle connections have most likely been lost, too
                 raise
             finally:
                 if wire.is_open and not wire.is_in_transaction:

@@ -104,11 +104,19 @@ class RequestIds:
         )
 
 
+def worked_s() -> float:
+    """Return the seconds of CPU that the calling thread has used, from any start."""
+    return time.thread_time()
+
+
 def elapsed_s() -> float:
     """Return the seconds of a monotonic clock of unknown start, for programs that have no event loop: only differences
     mean anything.
     """
     return time.monotonic()
+
+
+_of_machine = elapsed_s
 
 
 class World:
@@ -131,6 +139,8 @@ class World:
     ) -> None:
         self.now_ms = self.wall_ms = now_ms
         self.elapsed_s = elapsed_s
+        self.worked_s = worked_s if elapsed_s is _of_machine else elapsed_s
+        """The CPU of this thread, by which slices of time are measured; where time is virtual, that time."""
         self.entropy = entropy
         self.request_id = RequestIds(entropy)
         self.run_sync = run_sync

@@ -19,7 +19,7 @@ class Clock:
         self.item_s = item_s
         self.slices: list[float] = []
 
-    def elapsed_s(self) -> float:
+    def worked_s(self) -> float:
         return self.now_s
 
     async def query(self, read: Any) -> Any:

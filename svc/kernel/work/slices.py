@@ -38,20 +38,27 @@ Read = Callable[[Snapshot, Sequence[T]], Iterable[R]]
 
 
 async def scanned(
-    world: World, store: Store, scan: Scan[P, R], start: P, at_once: int = FIRST_AT_ONCE
+    world: World,
+    store: Store,
+    scan: Scan[P, R],
+    start: P,
+    at_once: int = FIRST_AT_ONCE,
+    wanted: Callable[[], int] = lambda: MAX_AT_ONCE,
 ) -> AsyncGenerator[list[tuple[P, R]]]:
-    """Yield what the scan finds, some items at a time; `at_once` of them at first. Raises what `scan` raises."""
+    """Yield what the scan finds, some items at a time; `at_once` of them at first, and then no more than are `wanted`.
+    Raises what `scan` raises.
+    """
     position, at_once, spent_s = start, min(at_once, MAX_AT_ONCE), 0.0
     while True:
-        found, has_ended, took_s = await store.query(partial(_some, scan, position, at_once, world.elapsed_s))
-        began_s = world.elapsed_s()
+        found, has_ended, took_s = await store.query(partial(_some, scan, position, at_once, world.worked_s))
+        began_s = world.worked_s()
         if found:
             position = found[-1][0]
             yield found
         if has_ended:
             return
-        spent_s += took_s + world.elapsed_s() - began_s
-        at_once = min(2 * len(found), MAX_AT_ONCE)
+        spent_s += took_s + world.worked_s() - began_s
+        at_once = min(2 * len(found), MAX_AT_ONCE, wanted())
         spent_s = await _paused(spent_s)
 
 
@@ -73,7 +80,7 @@ async def found_behind(
     found: list[R] = []
     looked_at, behind, is_long = 0, start, False
     async with AsyncExitStack() as stack:
-        slices = scanned(world, store, scan, start, min(limit + 1, MAX_AT_ONCE))
+        slices = scanned(world, store, scan, start, limit + 1, lambda: max(limit + 1 - len(found), FIRST_AT_ONCE))
         async for some in await stack.enter_async_context(aclosing(slices)):
             for position, row in some:
                 if len(found) == limit and (row is not None or looked_at >= most):
@@ -116,14 +123,14 @@ class Slice:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._began_s = world.elapsed_s()
+        self._began_s = world.worked_s()
 
     async def pause(self) -> None:
         """Rest if the slice is over; then another one begins."""
-        spent_s = self._world.elapsed_s() - self._began_s
+        spent_s = self._world.worked_s() - self._began_s
         if spent_s >= SLICE_S:
             await _paused(spent_s)
-            self._began_s = self._world.elapsed_s()
+            self._began_s = self._world.worked_s()
 
 
 async def _paused(spent_s: float) -> float:
@@ -138,14 +145,14 @@ async def _paused(spent_s: float) -> float:
 
 
 def _some(
-    scan: Scan[P, R], position: P, count: int, elapsed_s: Callable[[], float], snapshot: Snapshot
+    scan: Scan[P, R], position: P, count: int, worked_s: Callable[[], float], snapshot: Snapshot
 ) -> tuple[list[tuple[P, R]], bool, float]:
     """What a slice finds, whether this is the end, and how long it took."""
-    began_s = now_s = elapsed_s()
+    began_s = now_s = worked_s()
     found: list[tuple[P, R]] = []
     for each in scan(snapshot, position, count):
         found.append(each)
-        now_s = elapsed_s()
+        now_s = worked_s()
         if len(found) == count or now_s >= began_s + SLICE_S:
             return found, False, now_s - began_s
-    return found, True, elapsed_s() - began_s
+    return found, True, worked_s() - began_s

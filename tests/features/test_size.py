@@ -19,7 +19,7 @@ from svc.features.routes import API
 from svc.http.route import Route
 from tests.features.counting import Counting
 from tests.features.house import OFF, House, Names, ask, in_order
-from tests.features.large import SIZE, large
+from tests.features.large import large, size
 from tests.features.test_isolation import OF_QUERY
 from tests.support import live as live_services
 from tests.support.engines import opening
@@ -113,7 +113,7 @@ async def test_every_route_answers_on_a_large_organization_within_its_bounds(tmp
         if "getWeightsSuggestion" in answers:
             suggestion = answers["getWeightsSuggestion"].json()
             assert suggestion["is_complete"]
-            assert suggestion["fraud"] + suggestion["legitimate"] > SIZE.labels
+            assert suggestion["fraud"] + suggestion["legitimate"] > size().labels
 
 
 async def ask_one(house: House, route: Route, query: dict[str, str]) -> httpx.Response:

@@ -39,7 +39,7 @@ from svc.world import twenty_characters
 from tests.features.house import House, Names
 from tests.spec.subscriber import Names as Hosts
 from tests.support import live as live_services
-from tests.support.effort import effort
+from tests.support.effort import LONG
 from tests.support.live import ORIGIN, USER_AGENT, Live, live_service, report
 from tests.support.receivers import OK, Receivers, always
 from tests.support.run_folder import run_folder
@@ -60,8 +60,17 @@ class Size(NamedTuple):
     """Of one list; the others have as many in all."""
 
 
-SIZE = effort(Size(800, 600, 1_200, 300), Size(3_000, 2_000, 5_000, 1_000))
-"""Visitors cost the most: with each commit there are fewer of them, and of what is opened about each."""
+SHARE, WHOLE = Size(800, 600, 1_200, 300), Size(3_000, 2_000, 5_000, 1_000)
+"""Visitors cost the most: at a commit there are fewer of them, and of what is opened about each; in a database always,
+where each read of an identification is a round trip.
+"""
+
+
+def size() -> Size:
+    """How large it is in this run, on the engine of the test."""
+    return WHOLE if LONG and live_services.ENGINE == "lmdb" else SHARE
+
+
 SPAN_MS = 20 * 24 * 3_600_000
 """From the first event to the last."""
 MARK = "annaxq"
@@ -82,20 +91,20 @@ class Filling:
 
     def __init__(self, live: Live, house: House) -> None:
         self._live, self._house, self._number = live, house, house.organization.number
-        self._statistics = Statistics()
+        self._size, self._statistics = size(), Statistics()
 
     def fill(self) -> None:
         """Everything, and what the names of the house stand for then: whatever there is most of."""
-        visits = SIZE.visitors * OFTEN // (OFTEN - 1)
+        visits = self._size.visitors * OFTEN // (OFTEN - 1)
         made = [self._visit(at, visits) for at in range(visits)]
-        copies = -(-SIZE.events // visits) - 1
+        copies = -(-self._size.events // visits) - 1
         for some in in_jobs(made):
             self._do(partial(self._copy, some=some, copies=copies))
         with self._live.found.store.read() as snapshot:
             events = {key[1]: event for key, event in snapshot.scan(EVENTS, self._number)}
-        for some in in_jobs([*events][:: len(events) // SIZE.labels]):
+        for some in in_jobs([*events][:: len(events) // self._size.labels]):
             self._do(partial(self._label, some=some))
-        for some in in_jobs([*enumerate(made[-SIZE.reviews :])]):
+        for some in in_jobs([*enumerate(made[-self._size.reviews :])]):
             self._do(partial(self._open, some=some, events=events))
         self._house.names["revision"] = str(self._do(self._save_rules).revision)
         self._lists()
@@ -113,7 +122,7 @@ class Filling:
         live, is_often = self._live, (visits - at) % OFTEN == 0
         live.clock.advance(seconds=SPAN_MS / visits / 1000)
         now_ms, device = live.clock.now_ms // 1000 * 1000, 10 if is_often else 11 + at
-        account = 0 if is_often else 1 if at % OFTEN == 3 else at % SIZE.accounts
+        account = 0 if is_often else 1 if at % OFTEN == 3 else at % self._size.accounts
         signals = report(device)
         submission = Submission(
             request_id=live.world.request_id(now_ms),
@@ -166,17 +175,17 @@ class Filling:
         now = ruleset_in_force(transaction, self._number, "test")
         more = [
             Rule(id=f"rul_{at:020}", name=f"Rule {at}", condition=f"score >= {at + 100}", action="challenge")
-            for at in range(SIZE.rules - len(now.rules))
+            for at in range(self._size.rules - len(now.rules))
         ]
         rules = [*now.rules, *more]
         return save_rules(transaction, self._number, "test", now.revision, rules, "", self._live.clock.now_ms)
 
     def _lists(self) -> None:
         given = {"number": self._number, "now_ms": self._live.clock.now_ms}
-        for at in range(SIZE.lists):
+        for at in range(self._size.lists):
             list_id = f"lst_{at:020}"
             self._do(partial(create_list, list_id=list_id, name=f"list_{at}", kind="account", **given))
-            for some in in_jobs(range(SIZE.entries // (SIZE.lists if at else 1)), 400):
+            for some in in_jobs(range(self._size.entries // (self._size.lists if at else 1)), 400):
                 entries = [NewEntry(f"user-{number}", "seen") for number in some]
                 self._do(partial(add_entries, list_id=list_id, entries=entries, **given))
         self._house.names["list_id"] = f"lst_{0:020}"

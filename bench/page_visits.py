@@ -31,7 +31,7 @@ from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.engine import Writer
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.snapshot import Late, Transaction
-from svc.kernel.tenants.ledger_jobs import add_credit
+from svc.kernel.tenants.jobs import add_credit
 from svc.kernel.values.ids import DAY_MS, ordered_digest
 from svc.world import World
 

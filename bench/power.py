@@ -39,7 +39,7 @@ from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS, IDEM
 from svc.identify.tables.visitors import VISITOR_IDS
 from svc.kernel.access.tables import KEY_IDS
 from svc.kernel.store.directory import open_directory
-from svc.kernel.tenants.ledger_jobs import add_credit
+from svc.kernel.tenants.jobs import add_credit
 from svc.kernel.tenants.tables import LEDGER, ORGANIZATION_IDS
 from svc.world import World
 from tests.support.live import ORIGIN, repeatable, report

@@ -33,12 +33,12 @@ from svc.identify.events.archive import deflate
 from svc.identify.identification import Submission, assess
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
-from svc.identify.recording.attestation import issue_challenge
+from svc.identify.recording.proofs import issue_challenge
 from svc.identify.records import DeferredReport
 from svc.identify.tables.events import EVENTS
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.tenants.ledger_jobs import add_credit
+from svc.kernel.tenants.jobs import add_credit
 from svc.kernel.values.ids import DAY_MS
 from svc.world import World
 from tests.support.worlds import Everywhere

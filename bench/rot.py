@@ -42,15 +42,15 @@ from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.identify.events.archive import deflate
 from svc.identify.events.listing import LEVELS, Filters, Listing
 from svc.identify.queries import events
-from svc.identify.recording.holdings import counted
+from svc.identify.recording.visitors import counted
 from svc.identify.tables.events import DOCUMENTS, EVENTS
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.engine import CheckDepth
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.tenants.holding_jobs import keep
-from svc.kernel.values.errors import DirectoryError
+from svc.kernel.tenants.jobs import keep
 from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.refusals import DirectoryError
 from svc.world import World
 
 PAGE = 4096

@@ -36,7 +36,7 @@ from svc.identify.indexing.jobs import rebuild_indexes, step
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
 from svc.identify.network.facts import AutonomousSystem, Country, Known, Range
-from svc.identify.network_data.mmdb import COUNTRY_NAMES
+from svc.identify.network_data.lists import COUNTRY_NAMES
 from svc.identify.records import Document, Event
 from svc.identify.tables.events import DOCUMENTS, EVENTS
 from svc.kernel.access.members import Member
@@ -44,7 +44,7 @@ from svc.kernel.access.roles import Role
 from svc.kernel.net.addresses import Address, read_address
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.fields import ENVIRONMENTS
 from svc.kernel.values.ids import DAY_MS
 from svc.world import World, twenty_characters
 

@@ -40,16 +40,16 @@ from svc.http.callers.caller import Caller
 from svc.http.change import change
 from svc.http.route import Call, Outcome, Services
 from svc.http.schema import IdentifyAnswer, error_body
-from svc.identify.asked_verdict import NONE as NO_TEST
 from svc.identify.events.event_row import event_row
+from svc.identify.identification import NONE as NO_TEST
 from svc.identify.model import Decision
-from svc.identify.queries import records as records_queries
+from svc.identify.queries import events as records_queries
 from svc.identify.records import Document, Event
 from svc.identify.scoring.weights import StoredWeights
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.config import Config
 from svc.kernel.tenants.organization import Organization
-from svc.kernel.values.environments import Platform
+from svc.kernel.values.fields import Platform
 from svc.kernel.values.refusals import Refusal
 from svc.serve.service import Service
 from svc.world import World

@@ -24,7 +24,7 @@ from svc.http.body import decode
 from svc.http.schema import AccountId, Action, IdentifyBody, Name64, Sdk, Tag
 from svc.identify.model import Decision, ProofVersion, RequestFacts, RuleAction
 from svc.identify.network.request_headers import RequestHeaders, facts_of
-from svc.identify.velocity.names import ACCOUNT_ID_FORM, ACTION_FORM
+from svc.identify.velocity.counts import ACCOUNT_ID_FORM, ACTION_FORM
 from svc.kernel.net.addresses import parse_ip
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import sent

@@ -23,7 +23,7 @@ from svc.identify.model import Decision
 from svc.identify.scoring.score import Weights, default_profile
 from svc.identify.scoring.signals import Mode
 from svc.identify.scoring.weights import StoredWeights, changed, resolve
-from svc.kernel.values.environments import PLATFORMS, Platform
+from svc.kernel.values.fields import PLATFORMS, Platform
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.values.text_files import NotTextError, decode_text

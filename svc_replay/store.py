@@ -28,10 +28,10 @@ from svc.identify.tables.weights import WEIGHTS
 from svc.identify.velocity.counts import KINDS
 from svc.kernel.config import Config
 from svc.kernel.store.directory import Opened, open_directory
-from svc.kernel.store.files import held_files as files
+from svc.kernel.store.files import durable_files as files
 from svc.kernel.store.files.serve_lock import sole_process
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.values.environments import Platform
+from svc.kernel.values.fields import Platform
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.text_files import NotTextError, decode_text
 from svc.kernel.values.timestamps import read_timestamp

@@ -42,7 +42,7 @@ finally:
 def test_commands_load_no_server_modules_and_a_service_on_lmdb_no_driver():
     code = """
 import sys
-import svc.cli.serve.config_check, svc.cli.store.data, svc.cli.develop.signals
+import svc.cli.serve.config_check, svc.cli.store.data, svc.cli.develop.documents
 print(*sorted({"trio", "lmdb", "httpcore", "svc.features.tables"} & set(sys.modules)))
 from svc.features.audit import command
 from svc.features.keys import command

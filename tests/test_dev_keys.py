@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.cli.develop.dev_keys import development_keys
+from svc.cli.develop.dev import development_keys
 from svc.command.data_directory import opened_directory
 from svc.command.local_service import KEYS_FILE, DevelopmentKeys, read_keys
 from svc.command.output import CommandError

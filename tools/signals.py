@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from svc.identify.scoring.explanations import EVIDENCE
 from svc.identify.scoring.score import DEFAULT_THRESHOLD
-from svc.identify.scoring.signals import CATALOGUE, MAX_WEIGHT, Signal
-from svc.kernel.values.environments import PLATFORMS
+from svc.identify.scoring.signals import CATALOGUE, EVIDENCE, MAX_WEIGHT, Signal
+from svc.kernel.values.fields import PLATFORMS
 
 
 def page() -> str:

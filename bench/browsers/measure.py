@@ -23,7 +23,7 @@ from svc.identify.model import Network, Observation, RequestFacts
 from svc.identify.network.request_headers import read_fetch_metadata
 from svc.identify.report import read_report
 from svc.identify.useragent import read_agent
-from svc.identify.useragent.hints import read_hints
+from svc.identify.useragent.agent import read_hints
 from tests.support.process import PROGRAM
 
 Shape = Literal["libraries", "probes", "sdk"]

@@ -20,8 +20,8 @@ from bench.linkage.tables import Table
 from svc.identify.model import Network
 from svc.identify.network.facts import read_network
 from svc.identify.network_data.folder import NOTHING, Entry, Signature, read_folder, read_source
+from svc.identify.network_data.lists import Database
 from svc.identify.network_data.lookup import VPN_NEIGHBORS, BuiltInRanges, NetworkData
-from svc.identify.network_data.mmdb import Database
 from svc.identify.network_data.sources import SOURCES
 
 AIMS = {"tor": ".85", "vpn": ".85", "hosting": ".85", "relay": "1.0", "residential": "at most .001"}

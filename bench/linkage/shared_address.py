@@ -29,7 +29,7 @@ from svc.identify.matching.features import hash32, hash64
 from svc.identify.model import Attribute, RequestFacts
 from svc.identify.report import read_report
 from svc.identify.useragent import read_agent
-from svc.identify.useragent.hints import read_hints
+from svc.identify.useragent.agent import read_hints
 
 SHARED_ADDRESS = "81.2.69.142"
 PACES = {

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from svc.kernel.access.audit import Actor, AuditRecord, asked
-from svc.kernel.access.audit_jobs import audited
+from svc.kernel.access.jobs import audited
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Transaction
 from svc.world import World

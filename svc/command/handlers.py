@@ -28,10 +28,10 @@ from svc.kernel.access.credentials import ApiKey
 from svc.kernel.limits.ratelimit import Allowances, LimitShares
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.store import StoreFullError
-from svc.kernel.values.cursor import cursors_key
-from svc.kernel.values.environments import Environment
+from svc.kernel.values.encodings import cursors_key
+from svc.kernel.values.fields import Environment
 from svc.kernel.values.refusals import Refusal
-from svc.kernel.work.watch.corruption import CorruptRows
+from svc.kernel.work.store_watch import CorruptRows
 
 if TYPE_CHECKING:
     from svc.command.operation import Operation

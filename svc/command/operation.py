@@ -25,7 +25,7 @@ from svc.command.output import ShownTable, data_option, json_option, show, show_
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.organization import Organization
-from svc.kernel.values.environments import Environment
+from svc.kernel.values.fields import Environment
 from svc.world import World
 
 T = TypeVar("T")

@@ -19,17 +19,15 @@ import trio
 from svc.http.callers.caller import Caller, UsedSession
 from svc.http.route import NOT_NOW, Call, Services
 from svc.kernel.access.audit import Actor, AuditRecord, asked
-from svc.kernel.access.audit_jobs import audited
-from svc.kernel.access.key_jobs import note_use as note_key_use
-from svc.kernel.access.key_jobs import touch_is_due
-from svc.kernel.access.session_jobs import note_session_use
+from svc.kernel.access.jobs import audited, note_session_use, touch_is_due
+from svc.kernel.access.jobs import note_use as note_key_use
 from svc.kernel.access.tables import SESSIONS
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.store import StoreFullError
 from svc.kernel.tenants.queries import is_removed
 from svc.kernel.values.refusals import Refusal
-from svc.kernel.work.watch.store import STALLED_S
+from svc.kernel.work.store_watch import STALLED_S
 
 log = structlog.get_logger()
 

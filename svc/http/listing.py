@@ -18,7 +18,7 @@ from msgspec import UNSET, UnsetType
 from svc.http.route import Services
 from svc.identify.queries.events import UnreadableEvent
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.cursor import Cursors
+from svc.kernel.values.encodings import Cursors
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.work.slices import Held, Scan, found_behind
 

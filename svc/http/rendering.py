@@ -10,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from svc.http.openapi.parameters import ADMITTED, EVERYWHERE
+from svc.http.openapi.json_schema import ADMITTED, EVERYWHERE
 from svc.http.paths import Resource
 from svc.http.route import Outcome, Stream
 from svc.http.schema import error_body

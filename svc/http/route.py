@@ -28,8 +28,7 @@ from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.refused_requests import RefusedRequest
-from svc.kernel.work.watch.corruption import CorruptRows
-from svc.kernel.work.watch.store import StoreWatch
+from svc.kernel.work.store_watch import CorruptRows, StoreWatch
 from svc.world import World
 
 T = TypeVar("T")
@@ -47,7 +46,7 @@ class Webhooks(NamedTuple):
     secrets_key: bytes
     """As in `svc.features.webhooks.content.signature`."""
     cursors_key: bytes
-    """As in `svc.kernel.values.cursor`."""
+    """As in `svc.kernel.values.encodings`."""
     check_target: Callable[[str], Awaitable[Refusal | None]]
     """What is the matter with a URL as a target, in a few seconds at most."""
 

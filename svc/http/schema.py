@@ -24,7 +24,7 @@ from svc.identify.events.event_row import (
 from svc.identify.events.listing import KINDS, MAX_TAG_LENGTH, Asked
 from svc.identify.model import LABELS, RULE_ACTIONS, Label, LabelReason, Level, Verdict
 from svc.identify.scoring.signals import CATALOGUE as SIGNALS
-from svc.identify.velocity.names import ACCOUNT_ID_FORM, ACTION_FORM
+from svc.identify.velocity.counts import ACCOUNT_ID_FORM, ACTION_FORM
 from svc.kernel.access.credentials import redact
 from svc.kernel.values.fields import (
     A_REPORT,

@@ -21,9 +21,9 @@ import svc
 from svc.http.rendering import edge_refusal
 from svc.http.route import BASE
 from svc.http.schema import HealthBody, ReadinessBody, ReadinessChecks
+from svc.http.server.listening import Certificate
 from svc.http.server.messages import Reply, Request
 from svc.http.server.server import EdgeLimits, open_listeners, serve
-from svc.http.server.tls import Certificate
 from svc.workers.pulse import notify
 from svc.world import World
 

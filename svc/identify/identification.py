@@ -9,12 +9,12 @@ store; the outcome is known only once it is on disk.
 from __future__ import annotations
 
 import zlib
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
 from uuid import UUID
 
 import msgspec
 
-from svc.identify.asked_verdict import NONE, TestVerdict
 from svc.identify.attestation.claim import Attestation, missing, read_attestation
 from svc.identify.attestation.trust import Trust, published_trust
 from svc.identify.detection import detect
@@ -37,11 +37,65 @@ from svc.identify.network.request_headers import archived_headers
 from svc.identify.records import REPLAYED_MS, Document, Event
 from svc.identify.report import read_report
 from svc.identify.scoring.score import Score, group_triggers
+from svc.identify.scoring.signals import CATALOGUE
 from svc.identify.useragent import read_agent
+from svc.identify.velocity.counts import MOST
 from svc.kernel.net.trace_context import TraceContext, trace_fields
 from svc.kernel.tenants.billing import price_micros
-from svc.kernel.values.environments import Environment, Platform
-from svc.kernel.values.refusals import Refusal
+from svc.kernel.values.fields import Environment, Platform
+from svc.kernel.values.refusals import Issue, Refusal, invalid
+
+FIELD = "test"
+"""Field of a report. With a key of another environment it is ignored, as any unknown content is."""
+
+
+class TestVerdict(msgspec.Struct, frozen=True):
+    """The verdict that the report of a development key asks for."""
+
+    __test__ = False
+    signals: tuple[str, ...] = ()
+    """Signals that fire."""
+    account_velocity: int = 0
+    """The least number of accounts of the visitor, in every window."""
+
+    def added_to(self, observations: tuple[Observation, ...]) -> tuple[Observation, ...]:
+        """Return the observations with those that are asked for and were not made."""
+        made = {observation.signal for observation in observations}
+        asked = (name for name in dict.fromkeys(self.signals) if name not in made)
+        return (*observations, *(Observation(name, "high", ("test_verdict",)) for name in asked))
+
+
+NONE = TestVerdict()
+
+
+def read_test_verdict(signals: Mapping[str, Any]) -> TestVerdict | Refusal:
+    """Return what a report asks for; `422 validation_error` for a field of another shape, `unknown_signal` for one that
+    is not in the catalog.
+    """
+    if FIELD not in signals:
+        return NONE
+    asked = signals[FIELD]
+    for name, issue in _faults(asked):
+        return invalid(f"signals.{FIELD}{name}", issue)
+    return TestVerdict(tuple(asked.get("signals", ())), asked.get("account_velocity", 0))
+
+
+def _faults(asked: Any) -> Iterator[tuple[str, Issue]]:
+    if not isinstance(asked, dict):
+        yield "", "wrong_type"
+        return
+    fields = cast("dict[str, Any]", asked)
+    for name in sorted(fields.keys() - {"signals", "account_velocity"}):
+        yield f".{name}", "unknown_field"
+    names, accounts = fields.get("signals", []), fields.get("account_velocity", 0)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in cast("list[Any]", names)):
+        yield ".signals", "wrong_type"
+    elif any(name not in CATALOGUE for name in cast("list[str]", names)):
+        yield ".signals", "unknown_signal"
+    if type(accounts) is not int:
+        yield ".account_velocity", "wrong_type"
+    elif not 0 <= accounts <= MOST:
+        yield ".account_velocity", "invalid_value"
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):

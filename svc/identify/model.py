@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, get_args
 
 import msgspec
 
-from svc.kernel.values.environments import Platform, State
+from svc.kernel.values.fields import Platform, State
 
 Level = Literal["low", "medium", "high"]
 """Suspect level, and also how sure a signal is (interface 2.2)."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import msgspec
 
-from svc.identify.attestation.attested_key import AttestationResult
+from svc.identify.attestation.challenge import AttestationResult
 from svc.identify.model import Label, ShadowMatch, Verdict
 from svc.identify.velocity.counts import Velocity
-from svc.kernel.values.environments import Environment, Platform
+from svc.kernel.values.fields import Environment, Platform
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):

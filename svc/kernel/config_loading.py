@@ -15,11 +15,11 @@ from typing import Any
 
 import msgspec
 
-from svc.kernel.access.openid_settings import is_provider_url, read_roles
+from svc.kernel.access.members import is_provider_url, read_roles
 from svc.kernel.config import Config, ConfigError
-from svc.kernel.net.metadata_addresses import metadata_opened
+from svc.kernel.net.addresses import metadata_opened
+from svc.kernel.values.fields import url_problem
 from svc.kernel.values.ids import is_organization_id
-from svc.kernel.values.setting_types import url_problem
 from svc.kernel.values.text_files import NotTextError, decode_toml
 
 PREFIX = "SVC_"

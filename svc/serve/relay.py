@@ -19,8 +19,8 @@ from svc.features.webhooks.sending.refusal_log import RefusalLog
 from svc.identify.records import Event
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refused_requests import RefusedRequest
-from svc.workers.bus import Bus
-from svc.workers.messages import (
+from svc.workers.bus import (
+    Bus,
     Committed,
     Due,
     Ended,

@@ -43,10 +43,9 @@ from svc.http.pages.app import create_app, documentation, respond, site
 from svc.http.rendering import edge_refusal
 from svc.http.route import Services, Webhooks
 from svc.http.server.fair_queue import KnownKeys
-from svc.http.server.listening import PlainListener
+from svc.http.server.listening import PlainListener, TlsListener
 from svc.http.server.messages import Application
 from svc.http.server.server import Edge, EdgeLimits, serve
-from svc.http.server.tls import TlsListener
 from svc.http.traffic import Describe, Traffic, details
 from svc.identify.history.visitor_numbers import TAKEN_AT_ONCE
 from svc.identify.indexing import indexer
@@ -57,14 +56,13 @@ from svc.kernel.config import Config
 from svc.kernel.limits.ratelimit import Buckets, MemoryBuckets
 from svc.kernel.store.directory import Opened, date_last_write
 from svc.kernel.store.store import Store
-from svc.kernel.values.cursor import cursors_key
+from svc.kernel.values.encodings import cursors_key
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.timestamps import utc
 from svc.kernel.work import leader
+from svc.kernel.work.clock import ClockMemory, ClockWatch, ServiceClock
+from svc.kernel.work.store_watch import CorruptRows, EventLoopLag, Pulse, StoreWatch, maintain
 from svc.kernel.work.supervisor import supervise
-from svc.kernel.work.watch.clock import ClockMemory, ClockWatch, ServiceClock
-from svc.kernel.work.watch.corruption import CorruptRows
-from svc.kernel.work.watch.store import EventLoopLag, Pulse, StoreWatch, maintain
 from svc.serve.metrics.nodes import NodeSources
 from svc.serve.metrics.registry import Metrics, Sources
 from svc.serve.metrics.scrape import Scrape, expected_hosts

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import structlog
 import trio
 
-from svc.http.server.listening import inherited_sockets, open_sockets
+from svc.http.server.listening import Certificate, CertificateError, inherited_sockets, open_sockets, read_certificate
 from svc.http.server.server import Edge, EdgeLimits, addresses, open_listeners
-from svc.http.server.tls import Certificate, CertificateError, read_certificate
 from svc.identify.useragent import load_patterns
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.values.timestamps import timestamp, unix_ms, utc

@@ -14,8 +14,7 @@ from svc.kernel.store.postgresql.cluster.notices import Notices, notification
 from svc.kernel.store.postgresql.cluster.partitions import PartitionLeases
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from svc.kernel.values.partitions import EndpointKey, partition_of
-from svc.workers.bus import Bus, MessageHandler
-from svc.workers.messages import Committed, Message, pack, unpack
+from svc.workers.bus import Bus, Committed, Message, MessageHandler, pack, unpack
 
 log = structlog.get_logger()
 

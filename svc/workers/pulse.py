@@ -2,7 +2,7 @@
 and what systemd is told.
 
 What may live here: the memory, what is read from it, that thread, and the datagrams to systemd. Who writes is
-`svc/kernel/work/watch/store.py`; a worker that is blocked is replaced by `parent.py`. All of it is monotonic seconds
+`svc/kernel/work/store_watch.py`; a worker that is blocked is replaced by `parent.py`. All of it is monotonic seconds
 (`World.elapsed_s`), which the processes of a machine share; 0 = not.
 """
 

@@ -208,4 +208,4 @@ class SharedMemory:
         self.buckets = SharedBuckets(entropy)
         self.counts = Counts(workers)
         self.clock = memoryview(mmap.mmap(-1, 16)).cast("d")
-        """As `svc.kernel.work.watch.clock.ClockMemory`."""
+        """As `svc.kernel.work.clock.ClockMemory`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc.kernel.values.ids import DAY_MS
-from svc.kernel.work.watch.clock import AHEAD_MS, BEHIND_MS, BELIEVED_AFTER_S, ClockWatch, seconds_behind
+from svc.kernel.work.clock import AHEAD_MS, BEHIND_MS, BELIEVED_AFTER_S, ClockWatch, seconds_behind
 
 START_MS = 1_790_000_000_000
 

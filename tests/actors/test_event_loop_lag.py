@@ -2,7 +2,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.kernel.work.watch.store import LAG_INTERVAL_S, EventLoopLag
+from svc.kernel.work.store_watch import LAG_INTERVAL_S, EventLoopLag
 
 
 @pytest.fixture

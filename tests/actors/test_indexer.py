@@ -21,7 +21,7 @@ from svc.kernel.store.engine import KeyRange, Writer
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store, StoreFullError
-from svc.kernel.work.watch.corruption import CorruptRows
+from svc.kernel.work.store_watch import CorruptRows
 from svc.world import World
 from tests.store.test_event_index import faults, recorded, segments, some
 from tests.store.test_events import count_again, filled_store

@@ -14,7 +14,7 @@ from svc.kernel.store.opening import open_store
 from svc.kernel.store.schema.operation_log import Following
 from svc.kernel.store.store import Store
 from svc.kernel.tenants.tables import BALANCES
-from svc.kernel.work.watch.store import BEHIND_MS, MAINTENANCE_INTERVAL_S, maintain
+from svc.kernel.work.store_watch import BEHIND_MS, MAINTENANCE_INTERVAL_S, maintain
 from tests.support.backup import put
 from tests.support.worlds import inline
 

@@ -14,8 +14,8 @@ from svc.kernel.store.local import LocalStore
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.store import Write
 from svc.kernel.tenants.tables import BALANCES
-from svc.kernel.work.watch.clock import ServiceClock
-from svc.kernel.work.watch.store import StoreWatch
+from svc.kernel.work.clock import ServiceClock
+from svc.kernel.work.store_watch import StoreWatch
 from svc.workers.pulse import PulseBoard
 from tests.support.backup import put
 from tests.support.worlds import EPOCH_MS, inline

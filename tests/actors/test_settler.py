@@ -15,7 +15,7 @@ from svc.kernel.store.store import StoreFullError
 from svc.kernel.tenants.billing import SETTLED_AFTER_MS, Settlement
 from svc.kernel.tenants.tables import SETTLEMENTS
 from svc.kernel.values.ids import DAY_MS
-from svc.kernel.work.watch.clock import ClockWatch
+from svc.kernel.work.clock import ClockWatch
 from tests.store.test_ledger import FIRST_DAY, Books
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS

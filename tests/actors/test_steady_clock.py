@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.kernel.work.watch.clock import STEP_MS, ServiceClock, SteadyClock
+from svc.kernel.work.clock import STEP_MS, ServiceClock, SteadyClock
 from tests.support.worlds import EPOCH_MS, SettableClock, settable_world
 
 

@@ -30,7 +30,7 @@ from bench.linkage.identity.world import (
 )
 from bench.linkage.judge import Answer
 from svc.identify.model import RequestFacts, RequestHeaders
-from svc.identify.useragent.hints import read_hints
+from svc.identify.useragent.agent import read_hints
 
 NOWHERE = Path("nowhere")
 

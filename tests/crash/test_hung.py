@@ -23,7 +23,7 @@ from tests.support.live import ORIGIN, USER_AGENT, report
 from tests.support.process import PRELOADED, Served, run, run_json
 
 SETTINGS = "w.STALLED_S = c.STALLED_S = 1.0; w.PROBE_S = w.INTERVAL_S = 0.1"
-IMPORTS = "import svc.kernel.work.watch.store as w, svc.features.identification.routes as c, svc.cli"
+IMPORTS = "import svc.kernel.work.store_watch as w, svc.features.identification.routes as c, svc.cli"
 QUICK = [PRELOADED, f"{IMPORTS}; {SETTINGS}; svc.cli.main()"]
 """The program, in which a commit of a second has stalled: nobody waits for ten."""
 HOLD = """

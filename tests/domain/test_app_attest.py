@@ -24,7 +24,6 @@ from svc.identify.attestation.app_attest import (
     updated,
     verify_attestation,
 )
-from svc.identify.attestation.attested_key import AttestationResult, AttestedKey
 from svc.identify.attestation.authenticator_data import (
     MAX_DEPTH,
     MAX_ITEMS,
@@ -35,6 +34,7 @@ from svc.identify.attestation.authenticator_data import (
     read_attestation_data,
     read_item,
 )
+from svc.identify.attestation.challenge import AttestationResult, AttestedKey
 from svc.identify.attestation.claim import Attestation, missing, read_attestation, result
 from svc.identify.attestation.trust import AppleTrust, Trust, apps_by_digest, published_trust, read_apple_roots
 from tests.domain import attestation_world

@@ -8,7 +8,7 @@ from svc.identify.detection import detect
 from svc.identify.model import Network, Observation, Report, RequestFacts
 from svc.identify.report import read_report
 from svc.identify.useragent import read_agent
-from svc.kernel.values.environments import Platform
+from svc.kernel.values.fields import Platform
 
 NOWHERE = Network(state="unavailable", reason="private_address")
 

@@ -39,7 +39,7 @@ from svc.identify.attestation.key_attestation import (
 from svc.identify.attestation.trust import Trust, published_trust, read_revoked, read_roots
 from svc.identify.identification import Submission, assess
 from svc.identify.model import RequestFacts
-from svc.kernel.values.environments import PLATFORMS, Platform
+from svc.kernel.values.fields import PLATFORMS, Platform
 from tests.domain.attestation_world import (
     APP,
     CHALLENGE,

@@ -11,9 +11,8 @@ from cryptography.hazmat.primitives.hashes import SHA224
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc.identify.attestation.certificates import MAX_CERTIFICATE_BYTES
 from svc.identify.attestation.key_attestation import ATTESTATION_EXTENSION, KeyDescription, verify_chain
-from svc.identify.attestation.trust import Trust, public_key, published_trust
+from svc.identify.attestation.trust import MAX_CERTIFICATE_BYTES, Trust, public_key, published_trust
 from tests.domain.attestation_world import (
     NOW_MS,
     PROVISIONING_EXTENSION,

@@ -16,7 +16,7 @@ from svc.identify.detection import detect
 from svc.identify.model import Network, RequestFacts
 from svc.identify.report import read_report
 from svc.identify.useragent import read_agent
-from svc.identify.useragent.hints import read_hints
+from svc.identify.useragent.agent import read_hints
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 FILES = {

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.kernel.access.credentials import KEY_KINDS, digest, issue_secret, new_key, parse, prefix
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.fields import ENVIRONMENTS
 
 secrets = st.builds(
     lambda kind, environment, entropy: issue_secret(kind, "us", None if kind == "management" else environment, entropy),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from svc.command.output import CommandError
 from svc.features.lists.command import read_csv
-from svc.kernel.values.csv_tables import SEPARATORS, CsvError, Form, read_table
+from svc.kernel.values.text_files import SEPARATORS, CsvError, Form, read_table
 from svc.kernel.values.timestamps import read_timestamp
 
 VECTORS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "csv_tables.json").read_bytes())

@@ -12,7 +12,7 @@ from svc.identify.detection import detect, visitor_kind
 from svc.identify.model import Agent, Attribute, Claims, ClientHints, Network, Observation, Report, RequestFacts
 from svc.identify.scoring.score import default_profile, score
 from svc.identify.scoring.signals import CATALOGUE, CATALOGUE_ORDER
-from svc.kernel.values.environments import Platform
+from svc.kernel.values.fields import Platform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -17,8 +17,8 @@ from svc.identify.report import read_report
 from svc.identify.report.masks import STANDARD_PLUGINS
 from svc.identify.scoring.signals import CATALOGUE, default_weights
 from svc.identify.useragent import read_agent
-from svc.identify.useragent.hints import read_hints
-from svc.kernel.values.environments import Platform
+from svc.identify.useragent.agent import read_hints
+from svc.kernel.values.fields import Platform
 
 KHTML = "AppleWebKit/537.36 (KHTML, like Gecko)"
 CHROME = f"Mozilla/5.0 (Windows NT 10.0; Win64; x64) {KHTML} Chrome/140.0.0.0 Safari/537.36"

@@ -15,7 +15,7 @@ from svc.identify.model import Agent, Network, Observation, Report, RequestFacts
 from svc.identify.report import read_report
 from svc.identify.report.native import FLAGS
 from svc.identify.scoring.signals import CATALOGUE
-from svc.kernel.values.environments import PLATFORMS, Platform
+from svc.kernel.values.fields import PLATFORMS, Platform
 
 FACTS = RequestFacts(ip="192.0.2.1", user_agent="okhttp/4.12.0")
 NOWHERE = Network(state="unavailable", reason="private_address")

@@ -11,8 +11,9 @@ import pytest
 from bench.browsers.measure import SHAPES, Shape
 from svc.identify.matching.decision import Linkage
 from svc.identify.model import Observation
-from svc.identify.scoring.explanations import (
+from svc.identify.scoring.signals import (
     CHANGES,
+    EVIDENCE,
     LINKAGE,
     REASONS,
     change_text,
@@ -20,7 +21,6 @@ from svc.identify.scoring.explanations import (
     linkage_text,
     reason_text,
 )
-from svc.identify.scoring.signals import EVIDENCE
 from tests.domain.test_detection_both_ways import BOTH_WAYS
 from tests.domain.test_real_browsers import captures
 from tests.support.evidence_names import Module, evidence_names, keyword_values, recorded_names, returned_names

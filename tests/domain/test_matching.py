@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svc.identify.matching import Features, Statistics, StatisticsUpdate, blocks, match_visitor, parameters
-from svc.identify.matching.blocks import block_keys, token_key
+from svc.identify.matching.blocks import block_keys, keys_to_add, token_key
 from svc.identify.matching.decision import decide, reported_probability
 from svc.identify.matching.learned import calibration
 from svc.identify.matching.learned.calibration import FAR, HIDDEN, NEAR, UNKNOWN, WIDE, kind_of
 from svc.identify.matching.parameters import ATTRIBUTE_COUNT, BLOCK_LENGTH, RECORDS_READ
-from svc.identify.matching.postings import keys_to_add
 from svc.identify.matching.visitor import first_record
 from svc.identify.model import Attribute
 from tests.domain.matching_world import (

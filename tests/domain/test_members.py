@@ -11,8 +11,7 @@ import pytest
 from svc.features.members.sign_in.one_time_codes import code_at, step_of_code
 from svc.features.members.sign_in.openid import LEEWAY_MS, new_attempt, read_attempt, role_of, write_attempt
 from svc.features.members.sign_in.passwords import password_hash, stored_password
-from svc.kernel.access.members import canonical_email
-from svc.kernel.access.openid_settings import read_roles
+from svc.kernel.access.members import canonical_email, read_roles
 from svc.kernel.access.roles import KEY_ROLES, ROLES, ROLES_WITH, may
 
 RFC_SECRET = b"12345678901234567890"

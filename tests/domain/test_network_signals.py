@@ -7,7 +7,7 @@ import pytest
 from svc.identify.detection import detect
 from svc.identify.model import Agent, Network, Report, RequestFacts
 from svc.identify.scoring.score import default_profile, score
-from svc.kernel.values.environments import Platform
+from svc.kernel.values.fields import Platform
 
 
 def fired(network: Network, platform: Platform = "web") -> list[str]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from svc.features.webhooks.content.signature import signing_secret
 from svc.kernel.access.credentials import KEY_KINDS, issue_secret, prefix, redact
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.fields import ENVIRONMENTS
 
 ENTROPY = st.binary(min_size=32, max_size=32)
 

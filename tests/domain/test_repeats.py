@@ -16,7 +16,7 @@ from svc.identify.history.evidence import (
     new_place,
     with_unusual_handshake,
 )
-from svc.identify.history.repeated_reports import CAME_BACK_S, WINDOW_S, alike_key, repeated_report
+from svc.identify.history.newcomers import CAME_BACK_S, WINDOW_S, alike_key, repeated_report
 from svc.identify.matching import Features, Statistics, StatisticsUpdate, Visitor
 from svc.identify.matching.blocks import block_keys, exact_key
 from svc.identify.matching.learned.return_intervals import (

@@ -23,7 +23,7 @@ from svc.identify.report.plain import READ_HERE
 from svc.identify.report.values import MAX_FIGURES, figures
 from svc.identify.scoring.signals import CATALOGUE
 from svc.identify.useragent import read_agent
-from svc.kernel.values.environments import PLATFORMS
+from svc.kernel.values.fields import PLATFORMS
 from tests.support.effort import effort
 
 FACTS = RequestFacts(ip="192.0.2.1", user_agent="Mozilla/5.0")

@@ -6,7 +6,7 @@ import pytest
 
 from svc.identify.model import ClientHints, RequestFacts
 from svc.identify.network.request_headers import RequestHeaders, _archived, archived_headers, facts_of, read_headers
-from svc.identify.useragent.hints import read_hints
+from svc.identify.useragent.agent import read_hints
 from tests.spec.responses import BROWSER
 
 CHROME = {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from svc.identify.model import EventSignal, EventTrigger, Level, Observation
 from svc.identify.scoring.score import Score, Weights, default_profile, group_triggers, in_force, level_of, score
 from svc.identify.scoring.signals import CATALOGUE, default_weights
-from svc.kernel.values.environments import PLATFORMS, Platform
+from svc.kernel.values.fields import PLATFORMS, Platform
 
 
 def seen(*signals: str, confidence: Level = "medium") -> list[Observation]:

@@ -19,7 +19,7 @@ from svc.identify.matching import Features, extract
 from svc.identify.model import Attribute, Network, Report, RequestFacts
 from svc.identify.report import read_report
 from svc.identify.useragent import read_agent
-from svc.identify.useragent.hints import read_hints
+from svc.identify.useragent.agent import read_hints
 from tests.domain.matching_world import DAY_MS, MINUTE_MS, START_MS, Organization
 
 pytestmark = pytest.mark.slow

@@ -6,9 +6,9 @@ import json
 
 from click.testing import CliRunner
 
-from svc.cli.develop.signals import signals
+from svc.cli.develop.documents import signals
 from svc.identify.scoring.signals import CATALOGUE, CATALOGUE_ORDER, MAX_WEIGHT, default_weights, signal_names
-from svc.kernel.values.environments import PLATFORMS
+from svc.kernel.values.fields import PLATFORMS
 from tools.signals import page
 
 # group, signal, web, android, ios (None = not on that platform), in the order of the document.

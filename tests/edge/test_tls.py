@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from trio.testing import MockClock
 
-from svc.http.server.tls import CertificateError, TlsListener, read_certificate
+from svc.http.server.listening import CertificateError, TlsListener, read_certificate
 from tests.edge.world import get, running_edge
 from tests.support.certificates import Files
 

@@ -32,7 +32,7 @@ from svc.identify.queries.events import put_event
 from svc.identify.records import Event
 from svc.identify.tables.events import EVENTS
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.tenants.holding_jobs import add
+from svc.kernel.tenants.jobs import add
 from svc.kernel.tenants.queries import find_account
 from svc.kernel.values.refusals import Refusal
 from svc.world import twenty_characters

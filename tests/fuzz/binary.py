@@ -28,13 +28,12 @@ from svc.http.schema import IdentifyBody
 from svc.http.server.http1 import HttpProtocol
 from svc.http.server.messages import BodyPart, MalformedRequest, RequestHead
 from svc.identify.attestation.app_attest import NewKey, failures_of
-from svc.identify.attestation.attested_key import AttestedKey
+from svc.identify.attestation.challenge import AttestedKey
 from svc.identify.attestation.claim import Attestation, read_attestation
 from svc.identify.attestation.key_attestation import KeyDescription, read_key_description
 from svc.identify.attestation.trust import Trust, read_apple_roots, read_revoked, read_roots
 from svc.identify.network_data import NetworkFileError
-from svc.identify.network_data.lists import AddressSet, read_list
-from svc.identify.network_data.mmdb import Database
+from svc.identify.network_data.lists import AddressSet, Database, read_list
 from svc.kernel.values.refusals import Refusal
 from tests.domain import apple_world, attestation_world
 from tests.edge.test_framing import AMBIGUOUS, AMBIGUOUS_BODIES, CHUNKED, ENCLOSED, SOUND, framed

@@ -24,7 +24,7 @@ from svc.identify.useragent import read_agent, read_hints
 from svc.kernel.access.credentials import Credential, issue_secret, parse
 from svc.kernel.net.addresses import client_address, is_trusted, parse_ip
 from svc.kernel.net.origins import MAX_LENGTH, normalize_origin, normalize_pattern, origin_allowed
-from svc.kernel.values.cursor import Cursors
+from svc.kernel.values.encodings import Cursors
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.timestamps import read_timestamp, timestamp
 from tests.fuzz.target import AWKWARD_TEXT, Target, mutated, mutated_text

@@ -9,8 +9,8 @@ import pytest
 
 from svc.identify.network.facts import Known, Range, read_network
 from svc.identify.network_data.folder import LIST_KINDS, NOTHING, FilesInUse, read_folder
+from svc.identify.network_data.lists import Database
 from svc.identify.network_data.lookup import BuiltInRanges, NetworkData
-from svc.identify.network_data.mmdb import Database
 from tests.support.mmdb_writer import Tree
 
 IP = ip_address("81.2.69.160")

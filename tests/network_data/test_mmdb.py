@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from svc.identify.network.facts import AutonomousSystem, Country
 from svc.identify.network_data import NetworkFileError
-from svc.identify.network_data.mmdb import Database
+from svc.identify.network_data.lists import Database
 from tests.support.mmdb_writer import Tree
 
 V4, V6 = IPv4Address("81.2.69.160"), IPv6Address("2a00:1450::1")

@@ -15,11 +15,11 @@ import trio
 
 from svc.features.organizations import jobs as organizations
 from svc.identify.tables.events import EVENTS
-from svc.kernel.access import key_jobs as keys
+from svc.kernel.access import jobs as keys
 from svc.kernel.access.credentials import digest, new_key
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.store import StoreFullError
-from svc.kernel.tenants import ledger_jobs as ledger
+from svc.kernel.tenants import jobs as ledger
 from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.timestamps import timestamp

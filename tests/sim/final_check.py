@@ -19,7 +19,7 @@ from svc.identify.records import Event
 from svc.identify.tables.events import DOCUMENTS, EVENTS
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants.billing import Usage
-from svc.kernel.tenants.holding_jobs import holding
+from svc.kernel.tenants.jobs import holding
 from svc.kernel.tenants.tables import BALANCES, LEDGER, SETTLEMENTS
 from svc.kernel.values.ids import DAY_MS, made_at_ms
 from svc.kernel.values.timestamps import timestamp

@@ -32,7 +32,7 @@ from svc.identify.tables.events import EVENTS
 from svc.kernel.config import Config
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.engine import EngineError, StoreFullError
-from svc.kernel.store.files import held_files as files
+from svc.kernel.store.files import durable_files as files
 from svc.kernel.store.installation import confirm_clock
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.local import LocalStore

@@ -29,8 +29,7 @@ import trio.testing
 from svc.features.checks.invariants import RULES, violations
 from svc.features.tables import TABLES
 from svc.features.webhooks.tables import DUE
-from svc.kernel.work import leader
-from svc.kernel.work.watch import store as store_watch
+from svc.kernel.work import leader, store_watch
 from tests.sim import final_check
 from tests.sim.acts import Acts
 from tests.sim.internet import Internet, Post, Receipt

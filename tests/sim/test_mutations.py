@@ -28,7 +28,7 @@ from svc.identify.tables.visitors import VISITOR_COUNTS
 from svc.kernel.access.tables import KEYS
 from svc.kernel.store.schema.table import Table
 from svc.kernel.tenants.tables import LEDGER, LEDGER_DAYS
-from svc.kernel.work.watch.clock import ClockWatch, ServiceClock
+from svc.kernel.work.clock import ClockWatch, ServiceClock
 from tests.sim.machine import Sabotage
 from tests.sim.plan import (
     FAR_S,

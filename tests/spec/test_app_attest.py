@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from svc.identify.attestation.attested_key import MAX_KEYS_OF_VISITOR, AttestedKey
+from svc.identify.attestation.challenge import MAX_KEYS_OF_VISITOR, AttestedKey
 from svc.identify.attestation.trust import published_trust
 from svc.identify.tables.attestation import ATTESTED_KEYS, VISITOR_KEYS
 from svc.identify.tables.events import DOCUMENTS

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from svc.kernel.values.environments import Platform
+from svc.kernel.values.fields import Platform
 from tests.spec.test_apps import App, fired
 from tests.support.live import Live
 from tests.test_docs import block

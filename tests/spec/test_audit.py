@@ -21,7 +21,7 @@ from svc.http.route import Route
 from svc.kernel.access.audit import AUDIT_MS, RECORDED, WITHHELD
 from svc.kernel.limits.quotas import seconds_to_midnight
 from svc.kernel.store.steps import STEP_ROWS
-from svc.kernel.values.environments import PLATFORMS
+from svc.kernel.values.fields import PLATFORMS
 from svc.kernel.values.ids import DAY_MS
 from tests.spec.automation import Automation, stored_keys
 from tests.spec.people import add_member

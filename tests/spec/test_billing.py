@@ -13,7 +13,7 @@ from uuid import UUID
 import pytest
 
 from svc.features.organizations import jobs as organizations
-from svc.kernel.tenants import ledger_jobs as ledger
+from svc.kernel.tenants import jobs as ledger
 from svc.kernel.tenants.billing import BILLING_STATUSES, LedgerEntry
 from svc.kernel.tenants.organization import Organization
 from svc.kernel.tenants.tables import LEDGER

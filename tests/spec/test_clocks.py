@@ -13,15 +13,15 @@ from svc.features.billing.settler import settle_all
 from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import erase_visitor
 from svc.features.retention.retention import Progress, sweep_if_believed
-from svc.kernel.access.key_jobs import counted_keys
+from svc.kernel.access.jobs import counted_keys
 from svc.kernel.access.sessions import new_session
 from svc.kernel.store.installation import confirm_clock
 from svc.kernel.tenants.billing import Usage
-from svc.kernel.tenants.holding_jobs import holding
+from svc.kernel.tenants.jobs import holding
 from svc.kernel.tenants.queries import balance, find_sdk_key
 from svc.kernel.tenants.tables import SETTLEMENTS
 from svc.kernel.values.ids import DAY_MS, MAX_LEAD_MS, made_at_ms
-from svc.kernel.work.watch.clock import ClockWatch
+from svc.kernel.work.clock import ClockWatch
 from svc.world import LONGEST_LEAD_MS
 from tests.spec.responses import visit
 from tests.spec.test_management_keys import SDK, Automation

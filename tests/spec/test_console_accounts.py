@@ -11,7 +11,7 @@ from svc.features.billing.settler import settle_all
 from svc.http import listing
 from svc.kernel.access.audit import Actor, AuditRecord
 from svc.kernel.access.tables import AUDIT
-from svc.kernel.tenants import ledger_jobs as ledger
+from svc.kernel.tenants import jobs as ledger
 from svc.kernel.work import slices
 from tests.spec.automation import Automation
 from tests.spec.console import Console

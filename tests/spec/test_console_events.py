@@ -10,11 +10,11 @@ import pytest
 
 from svc.features.statistics import routes as statistics
 from svc.identify.queries.events import put_event
-from svc.identify.recording.holdings import counted
+from svc.identify.recording.visitors import counted
 from svc.identify.records import Event
 from svc.identify.tables.events import EVENTS
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.tenants.holding_jobs import holding, keep
+from svc.kernel.tenants.jobs import holding, keep
 from tests.spec.automation import Automation
 from tests.spec.console import Console
 from tests.spec.responses import DRIVEN, HEADLESS, TOO_LITTLE, assert_error, assert_invalid, visit

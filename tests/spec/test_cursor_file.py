@@ -9,7 +9,7 @@ import pytest
 
 from svc.features.feed.feed import HOLD_MS, feed_cursor
 from svc.identify.events.listing import CursorScope, Position
-from svc.kernel.values.cursor import cursors_key
+from svc.kernel.values.encodings import cursors_key
 from svc.world import World
 from tests.spec.commands import Ran, run_beside
 from tests.spec.responses import visit

@@ -23,11 +23,11 @@ from svc.features.rules.jobs import save_rules
 from svc.features.rules.ruleset import Rule
 from svc.identify.scoring.signals import default_weights
 from svc.identify.scoring.weights import StoredWeights
-from svc.identify.velocity.names import folded
+from svc.identify.velocity.counts import folded
 from svc.kernel.config import Config
 from svc.kernel.limits.quotas import EVENT_BYTES, Holding
 from svc.kernel.store.installation import ServedLimits, record_limits
-from svc.kernel.tenants.holding_jobs import keep
+from svc.kernel.tenants.jobs import keep
 from svc.world import World
 from svc_replay.store import put_weights
 from tests.spec.automation import Automation

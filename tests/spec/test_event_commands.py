@@ -28,7 +28,7 @@ from svc.features.tables import TABLES
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.identify.events.listing import Filters
 from svc.identify.queries.events import put_event
-from svc.identify.scoring.explanations import evidence_text
+from svc.identify.scoring.signals import evidence_text
 from svc.kernel.store.overlay import Overlay
 from svc.kernel.store.schema.table import NotPersonal
 from svc.kernel.store.snapshot import Transaction

@@ -13,7 +13,7 @@ import pytest
 from svc.identify.keys.browser_keys import BrowserKey as KeyRecord
 from svc.identify.tables.accounts import VELOCITY
 from svc.identify.tables.proofs import BROWSER_KEYS
-from svc.kernel.values.environments import Platform
+from svc.kernel.values.fields import Platform
 from tests.spec.responses import BROWSER
 from tests.spec.test_apps import App
 from tests.spec.test_proven_visits import Browser, fired

@@ -13,7 +13,7 @@ import trio.testing
 
 from svc.identify.events.archive import inflate
 from svc.identify.keys import deferred
-from svc.identify.queries import records
+from svc.identify.queries import events
 from svc.identify.tables.visitors import VISITOR_IDS
 from tests.spec.responses import (
     BROWSER,
@@ -209,7 +209,7 @@ async def test_the_submission_is_archived_byte_for_byte(live: Live):
     assert (await post(live, secret, b'{"sdk":{"version":"9"},"tag":"t","signals":%b}' % signals)).status_code == 200
     ((request_id, event),) = live.events()
     with live.found.store.read() as snapshot:
-        document = records.document(snapshot, live.organization.number, UUID(request_id))
+        document = events.document(snapshot, live.organization.number, UUID(request_id))
     assert document is not None
     assert inflate(document.signals) == signals
     assert (document.sdk_platform, document.sdk_version, document.tag) == (None, "9", "t")

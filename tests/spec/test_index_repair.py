@@ -23,8 +23,8 @@ from svc.identify.indexing.indexer import repair
 from svc.identify.tables.events import EVENT_SEGMENTS, EVENTS
 from svc.kernel.store.engine import KeyRange, Writer
 from svc.kernel.store.store import Store
-from svc.kernel.values.environments import ENVIRONMENTS
-from svc.kernel.work.watch.corruption import CorruptRows
+from svc.kernel.values.fields import ENVIRONMENTS
+from svc.kernel.work.store_watch import CorruptRows
 from tests.spec.responses import assert_error
 from tests.spec.test_events import get, secret_key, visits
 from tests.spec.test_unreadable_events import corrupt, flipped, indexed, pages, unreadable

@@ -28,7 +28,7 @@ from svc.identify.records import TextErasure
 from svc.identify.tables.accounts import ACCOUNT_ERASURES, RECOUNTS
 from svc.identify.tables.attestation import CHALLENGES
 from svc.identify.tables.visitors import BLOCKS, DELETED_VISITORS, ERASURES, VISITOR_IDS, VISITORS
-from svc.identify.velocity.recount import Recount
+from svc.identify.velocity.counts import Recount
 from svc.kernel.access.tables import KEYS
 from svc.kernel.store import operations
 from svc.kernel.store.reading import ReadOnlyStore, read_only

@@ -30,7 +30,7 @@ from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.store import Store
 from svc.kernel.store.tables import META
-from svc.kernel.work.watch.corruption import CorruptRows
+from svc.kernel.work.store_watch import CorruptRows
 from tests.spec.automation import Automation
 from tests.spec.responses import assert_error, visit
 from tests.spec.subscriber import COMPLETED, URL

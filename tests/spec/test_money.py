@@ -23,7 +23,7 @@ from svc.kernel.config import Config
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.ids import DAY_MS
-from svc.kernel.work.watch.corruption import CorruptRows
+from svc.kernel.work.store_watch import CorruptRows
 from svc.world import World
 from tests.spec.commands import Run
 from tests.spec.console import Console

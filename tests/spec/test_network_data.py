@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import trio
 
-from svc.identify.network_data.kept import put
+from svc.identify.network_data.folder import put
 from tests.network_data.servers import Page, Publisher
 from tests.spec.commands import Run, run_beside, runner
 from tests.support.live import PUBLIC_ADDRESS, Live, live_service

@@ -13,7 +13,7 @@ import pytest
 import trio
 from psycopg import pq
 
-from svc.kernel.access.key_jobs import replace_origins
+from svc.kernel.access.jobs import replace_origins
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.postgresql import store as serving
 from svc.world import World

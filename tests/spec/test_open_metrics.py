@@ -10,8 +10,8 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_open_metrics
 from prometheus_client.parser import text_string_to_metric_families as read_plain
 
-from svc.serve.metrics.exposition import OPEN_METRICS, PROMETHEUS, negotiated
 from svc.serve.metrics.registry import METRICS
+from svc.serve.metrics.samples import OPEN_METRICS, PROMETHEUS, negotiated
 from tests.spec.responses import visit
 from tests.support.live import live_service, report
 

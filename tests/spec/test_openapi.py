@@ -17,7 +17,7 @@ from jsonschema_rs import Draft202012Validator
 from msgspec import Meta, UnsetType, inspect
 
 from svc.features.routes import API
-from svc.http.openapi import json_schema, parameters
+from svc.http.openapi import json_schema
 from svc.http.openapi.document import JSON, SCHEMES, TAGS, encode
 from svc.http.route import CONSOLE_ROOT, EVERY_ROUTE, Route
 from svc.identify.scoring.signals import CATALOGUE as SIGNALS
@@ -162,10 +162,10 @@ def test_no_unused_description_is_kept():
     for route in API:
         for parameter in operation_of(route).get("parameters", []):
             used[parameter["in"]].add(parameter["name"])
-    assert set(parameters.PATH) == used["path"]
-    assert set(parameters.REQUEST_HEADERS) == used["header"]
+    assert set(json_schema.PATH) == used["path"]
+    assert set(json_schema.REQUEST_HEADERS) == used["header"]
     headers = {name for route in API for status in operation_of(route)["responses"] for name in told_by(route, status)}
-    assert set(parameters.RESPONSE_HEADERS) == headers
+    assert set(json_schema.RESPONSE_HEADERS) == headers
 
 
 def told_by(route: Route, status: str) -> set[str]:

@@ -21,7 +21,7 @@ from svc.features.members.provider import provider as provider_module
 from svc.features.members.sign_in import openid_routes as by_openid
 from svc.features.members.sign_in.openid import ATTEMPT_MS, LEEWAY_MS, LONGEST_PAGE, role_of
 from svc.features.organizations.command import create_organization
-from svc.kernel.access.openid_settings import read_roles
+from svc.kernel.access.members import read_roles
 from svc.kernel.access.tables import MEMBERS, SESSIONS
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.values.ids import DAY_MS

@@ -15,8 +15,8 @@ import pytest
 
 from svc.features.routes import ROUTES
 from svc.http.route import Route
-from svc.kernel.values import cursor as cursors
-from svc.kernel.values.cursor import Cursors, cursors_key
+from svc.kernel.values import encodings as cursors
+from svc.kernel.values.encodings import Cursors, cursors_key
 from svc.kernel.work import slices
 from tests.spec.automation import Automation
 from tests.spec.console import Console

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from svc.kernel.values.environments import Platform
+from svc.kernel.values.fields import Platform
 from tests.spec.test_app_devices import ELSEWHERE, HOME, OFFICE, ids, token
 from tests.spec.test_apps import App, app_report
 from tests.spec.test_attestation import android_key, proof, root_file

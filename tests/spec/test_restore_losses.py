@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from svc.cli.serve.backup_check import backup
+from svc.cli.serve.doctor import backup
 from svc.features.backup import copied_up_to, segments
 from svc.kernel.store import operations
 from svc.kernel.store.reading import read_only

@@ -36,7 +36,7 @@ from svc.features.webhooks.tables import (
 )
 from svc.identify.attestation.challenge import period
 from svc.identify.history.evidence import DAY_S, REPLAY_MEMORY_S
-from svc.identify.recording.attestation import issue_challenge
+from svc.identify.recording.proofs import issue_challenge
 from svc.identify.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, RetentionPass
 from svc.identify.tables.accounts import ACCOUNTS
 from svc.identify.tables.attestation import CHALLENGES
@@ -60,7 +60,7 @@ from svc.kernel.store.steps import EVENT_ROWS, items_of_step
 from svc.kernel.tenants.queries import keys_of
 from svc.kernel.tenants.tables import LEDGER
 from svc.kernel.values.ids import DAY_MS
-from svc.kernel.work.watch.clock import ClockWatch
+from svc.kernel.work.clock import ClockWatch
 from tests.spec.responses import assert_error, visit
 from tests.spec.test_erasure import identified, marked, tell_later
 from tests.support.effort import effort

@@ -11,7 +11,7 @@ from svc.identify.queries.weights import weights_key
 from svc.identify.scoring.signals import CATALOGUE, default_weights
 from svc.identify.scoring.weights import StoredWeights
 from svc.identify.tables.weights import WEIGHTS
-from svc.kernel.values.environments import PLATFORMS
+from svc.kernel.values.fields import PLATFORMS
 from tests.spec.automation import Automation
 from tests.spec.responses import DRIVEN, assert_error, assert_invalid, nothing_stored, visit
 from tests.support.live import ORIGIN, Live, report

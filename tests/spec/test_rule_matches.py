@@ -21,13 +21,13 @@ from svc.identify.index.queries import Scope
 from svc.identify.indexing.jobs import step
 from svc.identify.model import Decision, ShadowMatch
 from svc.identify.queries.events import put_event
-from svc.identify.recording.holdings import counted
+from svc.identify.recording.visitors import counted
 from svc.identify.records import RETENTION_MS
 from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
-from svc.kernel.tenants.holding_jobs import keep
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.tenants.jobs import keep
+from svc.kernel.values.fields import ENVIRONMENTS
 from svc.world import World
 from tests.spec.automation import Automation
 from tests.spec.commands import Run

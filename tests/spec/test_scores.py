@@ -11,7 +11,7 @@ from svc.features.weights.jobs import restore_weights, save_weights
 from svc.identify.scoring.signals import default_weights
 from svc.identify.scoring.weights import StoredWeights, WeightsChange
 from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
-from svc.kernel.values.environments import Platform
+from svc.kernel.values.fields import Platform
 from svc.kernel.values.refusals import Refusal
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, PROGRAM, forward, visit
 from tests.support.live import ORIGIN, USER_AGENT, Live, report

@@ -16,7 +16,7 @@ from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.features.webhooks.tables import WEBHOOK_EVENTS
 from svc.kernel.store.steps import STEP_LOOKS
 from svc.kernel.tenants.billing import OVERDUE_MS, Settlement, Usage
-from svc.kernel.tenants.ledger_jobs import add_credit
+from svc.kernel.tenants.jobs import add_credit
 from svc.kernel.tenants.tables import BILLING_CHANGES, ORGANIZATIONS, SETTLEMENTS
 from svc.kernel.values.ids import DAY_MS
 from tests.spec.responses import TOO_LITTLE, assert_error, visit

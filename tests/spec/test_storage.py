@@ -16,7 +16,7 @@ from svc.features.tables import TABLES
 from svc.identify.tables.events import DOCUMENTS, EVENTS
 from svc.identify.tables.visitors import REPORT_FINGERPRINTS
 from svc.kernel.store.steps import EVENT_ROWS, items_of_step
-from svc.kernel.tenants.holding_jobs import holding
+from svc.kernel.tenants.jobs import holding
 from svc.kernel.tenants.tables import HOLDINGS
 from tests.spec.automation import Automation
 from tests.spec.commands import Run

@@ -19,7 +19,7 @@ import trio.testing
 from svc.features.erasure.visitors import purge_event
 from svc.identify.events.archive import inflate
 from svc.identify.keys import deferred
-from svc.identify.queries import records
+from svc.identify.queries import events
 from svc.identify.tables.events import DEFERRED_REPORTS
 from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.store.snapshot import Transaction
@@ -101,7 +101,7 @@ async def test_a_deferred_report_is_accepted_and_shown_with_its_event(live: Live
     assert_request_id(response.headers["x-request-id"])
     assert (await read(live, request_id))["deferred_signals"] == json.loads(signals)
     with live.found.store.read() as snapshot:
-        kept = records.deferred_report(snapshot, live.organization.number, UUID(request_id))
+        kept = events.deferred_report(snapshot, live.organization.number, UUID(request_id))
     assert kept is not None
     assert inflate(kept.signals) == signals
     assert (kept.sdk_platform, kept.sdk_version, kept.received_at_ms) == (None, "9", live.clock.now_ms)

@@ -26,8 +26,8 @@ from svc.identify.velocity.counts import LONGEST_S, WINDOWS, kind_of
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.ids import first_id
 from svc.kernel.values.timestamps import timestamp
-from svc.kernel.work.watch.clock import ClockWatch
-from svc.kernel.work.watch.corruption import CorruptRows
+from svc.kernel.work.clock import ClockWatch
+from svc.kernel.work.store_watch import CorruptRows
 from svc.world import World
 from tests.spec.automation import Automation
 from tests.spec.responses import visit

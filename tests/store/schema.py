@@ -15,7 +15,7 @@ from svc.features.tables import TABLES
 from svc.features.webhooks.records import DELIVERY_KINDS, WEBHOOK_ENVIRONMENTS
 from svc.kernel.store.schema.codec import TEXT_LAYOUT, Flattened, Key, Layout, Record
 from svc.kernel.store.tables import META
-from svc.kernel.values.environments import ENVIRONMENTS, PLATFORMS
+from svc.kernel.values.fields import ENVIRONMENTS, PLATFORMS
 
 
 def schema() -> dict[str, Any]:

@@ -18,7 +18,7 @@ from svc.features.contracts.cleanup import ROWS_OF_ONE
 from svc.features.organizations.jobs import create_organization
 from svc.features.retention.jobs import expired_by_key
 from svc.kernel.access.audit import AUDIT_MS, Actor, AuditRecord
-from svc.kernel.access.audit_jobs import audited
+from svc.kernel.access.jobs import audited
 from svc.kernel.access.tables import AUDIT
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.schema.codec import Record
@@ -189,7 +189,7 @@ def test_the_log_is_written_and_deleted_in_one_place_each():
         if isinstance(node, ast.ImportFrom) and "AUDIT" in {alias.name for alias in node.names}
     }
     assert naming == {
-        "svc/kernel/access/audit_jobs.py",
+        "svc/kernel/access/jobs.py",
         "svc/features/audit/queries.py",
         "svc/features/checks/invariants.py",
     }

@@ -28,22 +28,21 @@ from svc.features.keys.command import fresh_key
 from svc.features.organizations.jobs import create_organization
 from svc.features.upgrade.migrations import MIGRATIONS
 from svc.kernel.access.credentials import digest
-from svc.kernel.access.key_jobs import store_key
-from svc.kernel.access.session_jobs import begin_session, put_link
+from svc.kernel.access.jobs import begin_session, put_link, store_key
 from svc.kernel.access.sessions import ConsoleLink, new_session
 from svc.kernel.store import operations
 from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.engine import Writer as EngineWriter
-from svc.kernel.store.files.held_files import exclusive
+from svc.kernel.store.files.durable_files import exclusive
+from svc.kernel.store.installation import NewerStoreError
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import Batch, pack_batch
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
 from svc.kernel.store.tables import META
-from svc.kernel.store.versions import NewerStoreError
 from svc.kernel.tenants.tables import BALANCES, LEDGER, ORGANIZATIONS
-from svc.kernel.values.errors import DirectoryError
+from svc.kernel.values.refusals import DirectoryError
 from svc.kernel.values.timestamps import timestamp
 from tests.support.backup import BackedUp, put, recorded, recorded_batches, rows_of
 from tests.support.schemas import program_with

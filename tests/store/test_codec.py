@@ -20,7 +20,7 @@ from svc.kernel.store.tables import META
 from svc.kernel.tenants.billing import LedgerEntry
 from svc.kernel.tenants.organization import Organization
 from svc.kernel.tenants.tables import BALANCES, PAST_DUE
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.fields import ENVIRONMENTS
 from tests.domain.test_webhooks import EVENT
 from tests.store.schema import layout
 

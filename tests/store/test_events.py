@@ -18,15 +18,15 @@ from svc.identify.events.listing import KINDS, LEVELS, Listing
 from svc.identify.index.queries import digests
 from svc.identify.model import EventSignal, Verdict
 from svc.identify.queries.events import event_by_request, put_event
-from svc.identify.recording.holdings import counted
+from svc.identify.recording.visitors import counted
 from svc.identify.records import RETENTION_MS, DeferredReport, Document, Event, WeightsSnapshot
 from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS
 from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
-from svc.kernel.tenants.holding_jobs import keep
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.tenants.jobs import keep
+from svc.kernel.values.fields import ENVIRONMENTS
 from svc.world import World
 from tests.support.worlds import EPOCH_MS
 

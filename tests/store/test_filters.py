@@ -24,7 +24,7 @@ from svc.identify.records import Event
 from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.store import Store
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.fields import ENVIRONMENTS
 from tests.store.test_events import ADDRESSES, SIGNALS, TAGS, VISITORS, event, filled_store, fired, uuid
 from tests.support.worlds import EPOCH_MS
 

@@ -32,7 +32,7 @@ from svc.identify.tables.visitors import BLOCKS, VISITORS
 from svc.identify.velocity.counts import VelocityRow
 from svc.kernel.access.tables import KEYS
 from svc.kernel.store.engine import KeyRange
-from svc.kernel.store.files import held_files as files
+from svc.kernel.store.files import durable_files as files
 from svc.kernel.store.files.serve_lock import sole_process
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.reading import read_only

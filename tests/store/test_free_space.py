@@ -17,11 +17,11 @@ from bench.retention import Months
 from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import erase_visitor
 from svc.features.retention.retention import sweep
-from svc.identify.recording.attestation import issue_challenge
+from svc.identify.recording.proofs import issue_challenge
 from svc.identify.tables.events import DOCUMENTS, EVENTS
 from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.store.lmdb.engine import LmdbEngine
-from svc.kernel.store.lmdb.free_space import FreeSpace
+from svc.kernel.store.lmdb.environment import FreeSpace
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store, StoreFullError

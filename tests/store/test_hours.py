@@ -12,10 +12,10 @@ import pytest
 from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import purge_event
 from svc.identify.events.hour_counts import NOTHING, HourCounts
-from svc.identify.queries.hours import hours
+from svc.identify.queries.events import hours
 from svc.identify.tables.events import HOURS
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.fields import ENVIRONMENTS
 from svc.kernel.values.ids import HOUR_MS
 from tests.store.test_events import count_again, event, filled_store, uuid
 from tests.support.worlds import EPOCH_MS

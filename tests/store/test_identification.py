@@ -15,14 +15,14 @@ from svc.features.checks.invariants import violations
 from svc.features.identification.transaction import Recorded, identify
 from svc.features.tables import TABLES
 from svc.features.weights.jobs import save_weights
-from svc.identify.attestation.attested_key import MAX_KEYS_OF_VISITOR, AttestedKey
+from svc.identify.attestation.challenge import MAX_KEYS_OF_VISITOR, AttestedKey
 from svc.identify.attestation.claim import Attestation
 from svc.identify.identification import Identified, Submission, assess
 from svc.identify.matching import Recognition, Statistics
 from svc.identify.matching.blocks import exact_key, token_key
 from svc.identify.matching.tokens import STRANGERS
 from svc.identify.model import RequestFacts
-from svc.identify.recording.attestation import keep_key
+from svc.identify.recording.proofs import keep_key
 from svc.identify.recording.visitors import VisitorTables
 from svc.identify.records import Event
 from svc.identify.scoring.weights import WeightsChange
@@ -32,7 +32,7 @@ from svc.identify.tables.visitors import BLOCKS, DELETED_VISITORS, VISITOR_COUNT
 from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.tables import META
-from svc.kernel.tenants import ledger_jobs as ledger
+from svc.kernel.tenants import jobs as ledger
 from svc.kernel.tenants.queries import balance
 from svc.kernel.values.ids import first_id
 from tests.store.test_identification_bounds import Counted

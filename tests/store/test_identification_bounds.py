@@ -26,7 +26,7 @@ from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.features.webhooks.tables import DELIVERIES, DUE, ENDPOINT_COUNTS, ENDPOINTS, WEBHOOK_EVENTS
 from svc.features.weights.jobs import save_weights
 from svc.identify.history.evidence import LOOKALIKES, SAMPLED_VISITORS
-from svc.identify.history.repeated_reports import READ
+from svc.identify.history.newcomers import READ
 from svc.identify.identification import Identified, Submission, assess
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
@@ -44,7 +44,7 @@ from svc.identify.tables.visitors import (
 from svc.identify.tables.weights import WEIGHTS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.tenants.ledger_jobs import add_credit
+from svc.kernel.tenants.jobs import add_credit
 from svc.kernel.tenants.tables import ORGANIZATIONS
 from svc.world import World, twenty_characters
 from tests.support.live import report

@@ -17,7 +17,7 @@ from svc.features.checks.invariants import repeated, violations
 from svc.features.organizations.jobs import create_organization
 from svc.features.tables import TABLES
 from svc.features.weights.jobs import restore_weights, save_weights
-from svc.identify.attestation.attested_key import AttestedKey, VisitorKeys
+from svc.identify.attestation.challenge import AttestedKey, VisitorKeys
 from svc.identify.history.evidence import VisitorHistory
 from svc.identify.matching import EMPTY_BLOCK
 from svc.identify.matching.blocks import token_key

@@ -12,12 +12,12 @@ from svc.features.checks.invariants import violations
 from svc.features.organizations.jobs import create_organization
 from svc.features.upgrade.migrations import MIGRATIONS
 from svc.kernel.access.credentials import ApiKey
-from svc.kernel.access.key_jobs import counted_keys, issue_key, purge_key, revoke_all_keys, revoke_key
+from svc.kernel.access.jobs import counted_keys, issue_key, purge_key, revoke_all_keys, revoke_key
 from svc.kernel.limits.quotas import ActiveKeys, Holding
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
-from svc.kernel.tenants.holding_jobs import holding
+from svc.kernel.tenants.jobs import holding
 from svc.kernel.tenants.queries import keys_of
 from svc.kernel.tenants.tables import HOLDINGS
 from svc.kernel.values.ids import DAY_MS

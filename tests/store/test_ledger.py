@@ -19,7 +19,7 @@ from svc.features.organizations.jobs import Author
 from svc.identify.records import RetentionPass
 from svc.identify.tables.visitors import RETENTION_PASSES
 from svc.kernel.store.steps import STEP_LOOKS
-from svc.kernel.tenants import ledger_jobs as ledger
+from svc.kernel.tenants import jobs as ledger
 from svc.kernel.tenants.billing import BILLING_STATUSES, TRANSITIONS, BillingChange, LedgerEntry, Usage
 from svc.kernel.tenants.organization import Organization
 from svc.kernel.tenants.queries import balance, organization

@@ -18,10 +18,10 @@ from svc.features.upgrade.migrations import MIGRATIONS
 from svc.features.upgrade.upgrade import upgrade
 from svc.features.webhooks.records import EVENT_TYPES, TransportError
 from svc.identify.records import EVENT_FIELDS, Document
-from svc.kernel.access.key_jobs import counted_keys
+from svc.kernel.access.jobs import counted_keys
 from svc.kernel.config import Config
 from svc.kernel.tenants import queries as lookups
-from svc.kernel.tenants.holding_jobs import holding
+from svc.kernel.tenants.jobs import holding
 from svc.world import World
 from tests.spec.responses import BROWSER
 from tests.store.release import RELEASED, TOKEN, schema_file, unpack, written

@@ -29,7 +29,7 @@ from svc.identify.tables.visitors import BLOCKS, DELETED_VISITORS, LAST_LOOKS, V
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
-from svc.kernel.tenants.holding_jobs import add
+from svc.kernel.tenants.jobs import add
 from svc.kernel.values.ids import DAY_MS
 from tests.support.counted_store import CountedStore
 from tests.support.worlds import EPOCH_MS, inline, seeded_entropy

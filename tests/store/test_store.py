@@ -8,11 +8,11 @@ import trio
 
 from svc.features.upgrade.migrations import MIGRATIONS
 from svc.identify.tables.visitors import STATISTICS
+from svc.kernel.store.installation import NewerStoreError
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import StoreFullError
 from svc.kernel.store.tables import META
-from svc.kernel.store.versions import NewerStoreError
 from svc.kernel.tenants.tables import BALANCES
 from svc.world import Undisturbed, World
 from tests.support.engines import Wrapped, opening

@@ -33,7 +33,7 @@ from svc.kernel.store.local import LocalStore
 from svc.kernel.store.schema.operation_log import Following, unpack_batch
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.tables import FOLLOWING, META, OPERATIONS
-from svc.kernel.tenants.ledger_jobs import add_credit
+from svc.kernel.tenants.jobs import add_credit
 from svc.kernel.tenants.tables import BALANCES
 from svc.world import World
 from tests.support.every_engine import Place, every_place

@@ -26,19 +26,18 @@ from svc.identify.matching import Statistics, StatisticsUpdate
 from svc.identify.queries.learned import PRODUCTION, load_class, load_statistics
 from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.store.directory import open_directory
+from svc.kernel.store.installation import NewerStoreError, OlderStoreError
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.reading import read_only
 from svc.kernel.store.schema.codec import Key, Opaque
 from svc.kernel.store.schema.key_parts import DIGEST_16, U32
-from svc.kernel.store.schema.schema import Migration
-from svc.kernel.store.schema.table import FOR_EVER, NOT_PERSONAL, Table
+from svc.kernel.store.schema.table import FOR_EVER, NOT_PERSONAL, Migration, Table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import QUIET
 from svc.kernel.store.store import StoreFullError
 from svc.kernel.store.tables import META
-from svc.kernel.store.versions import NewerStoreError, OlderStoreError
 from svc.kernel.tenants.tables import BALANCES
-from svc.kernel.values.errors import DirectoryError
+from svc.kernel.values.refusals import DirectoryError
 from svc.world import World
 from tests.domain.matching_world import features_of
 from tests.store.release import RELEASED, unpack

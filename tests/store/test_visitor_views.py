@@ -14,7 +14,7 @@ from svc.identify.queries.visitors import MAX_LOOKED_AT, Sighting, find_visitor,
 from svc.identify.tables.events import EVENT_TAIL, EVENTS
 from svc.identify.tables.visitors import VISITOR_IDS, VISITORS
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.fields import ENVIRONMENTS
 from tests.store.test_events import ADDRESSES, TAGS, event, filled_store, uuid
 from tests.store.test_events import VISITORS as IDS
 from tests.store.test_filters import Counted

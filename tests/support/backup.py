@@ -22,7 +22,7 @@ from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import QUIET
 from svc.kernel.store.store import Store
 from svc.kernel.store.tables import FOLLOWING, OPERATIONS
-from svc.kernel.tenants.ledger_jobs import add_credit
+from svc.kernel.tenants.jobs import add_credit
 from tests.support.worlds import SettableClock, settable_world
 
 MAP_BYTES = 64 << 20

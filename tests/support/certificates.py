@@ -8,7 +8,7 @@ from pathlib import Path
 
 import trustme
 
-from svc.http.server.tls import read_certificate
+from svc.http.server.listening import read_certificate
 
 
 class Files:

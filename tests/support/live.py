@@ -21,7 +21,7 @@ from svc.features.webhooks.transport.resolver import Resolver
 from svc.http.server.server import addresses, open_listeners
 from svc.identify.records import Event
 from svc.identify.tables.visitors import STATISTICS
-from svc.kernel.access import key_jobs as keys
+from svc.kernel.access import jobs as keys
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.access.tables import KEYS
 from svc.kernel.config import Config

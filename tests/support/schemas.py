@@ -8,8 +8,7 @@ from typing import Any
 
 from svc.features import schema
 from svc.features.schema import SCHEMA
-from svc.kernel.store.schema.schema import Migration, Schema, installed
-from svc.kernel.store.schema.table import Table
+from svc.kernel.store.schema.table import Migration, Schema, Table, installed
 
 
 @contextmanager

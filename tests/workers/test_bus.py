@@ -11,12 +11,12 @@ from uuid import UUID
 import pytest
 import trio
 
-from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.partitions import EndpointKey
+from svc.kernel.values.refusals import OperatorError
 from svc.kernel.values.refused_requests import RefusedRequest
 from svc.workers import bus as bus_module
-from svc.workers.bus import Alone, SocketBus, announce, name_of, reach
-from svc.workers.messages import (
+from svc.workers.bus import (
+    Alone,
     Committed,
     Due,
     Ended,
@@ -24,8 +24,12 @@ from svc.workers.messages import (
     Message,
     RefusedMessage,
     Removed,
+    SocketBus,
     WorkerViewers,
+    announce,
+    name_of,
     pack,
+    reach,
     unpack,
 )
 from svc.workers.shared_memory import WorkerSlot

@@ -27,7 +27,7 @@ from svc.identify.network.facts import read_network
 from svc.identify.network_data.lookup import BuiltInRanges, NetworkData
 from svc.identify.report import read_report
 from svc.identify.useragent import read_agent
-from svc.identify.useragent.hints import read_hints
+from svc.identify.useragent.agent import read_hints
 
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 START_MS = 1_767_225_600_000

@@ -11,7 +11,6 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from svc.cli.serve.backup_check import backup
 from svc.cli.serve.config_check import usable
 from svc.cli.serve.health_checks import CHECKS, Examined, Finding, Status, settings_file
 from svc.command.data_directory import Readable, read_through, reading_directory
@@ -20,6 +19,7 @@ from svc.command.output import CommandError, config_option, directory_option, js
 from svc.command.terminal import has_colors
 from svc.features.accounts.recount_jobs import pending
 from svc.features.accounts.spelling_queries import alike_accounts
+from svc.features.backup import copied_up_to
 from svc.features.billing.credit_queries import Outlook, outlook
 from svc.features.rules.jobs import idle_lists, unsavable_conditions
 from svc.features.webhooks.tables import ENDPOINTS
@@ -27,17 +27,59 @@ from svc.identify.scoring.signals import CATALOGUE_ORDER, default_weights
 from svc.identify.tables.weights import WEIGHTS
 from svc.identify.velocity.counts import KINDS
 from svc.kernel.config import GIB
+from svc.kernel.store import operations
 from svc.kernel.store.directory import has_store
 from svc.kernel.store.engine import EngineError
 from svc.kernel.store.installation import served_limits
+from svc.kernel.store.reading import ReadOnlyStore
 from svc.kernel.store.schema.codec import CorruptionError
-from svc.kernel.tenants.holding_jobs import holdings
+from svc.kernel.store.schema.operation_log import Following
+from svc.kernel.tenants.jobs import holdings
 from svc.kernel.tenants.queries import is_removed, organization, organizations, share_in_force
-from svc.kernel.values.environments import PLATFORMS
-from svc.kernel.values.errors import OperatorError
+from svc.kernel.values.fields import PLATFORMS
 from svc.kernel.values.ids import made_at_ms
+from svc.kernel.values.refusals import OperatorError
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World
+
+LATE_S = 60
+"""A follower that runs records every ten seconds how far it has copied."""
+RESTORE = "stop the service, keep the directory, and restore the backup (docs/backup.md)"
+NEXT_STEP = "start `svc backup --follow`, and read its log"
+
+
+def backup(examined: Examined) -> Finding:
+    """Return up to which moment the store was copied by `svc backup --follow`: a problem if its log was dropped, a
+    warning if that was more than `LATE_S` ago or cannot be read.
+    """
+    if examined.config.store is not None:
+        return Finding("ok", "made with the database's own tools (docs/postgresql.md)")
+    if not has_store(examined.directory):
+        return Finding("ok", "there is nothing to back up yet")
+    try:
+        with reading_directory(examined.directory, examined.config) as opened:
+            with opened.read() as snapshot:
+                following = operations.follower(snapshot)
+            return _of_follower(following, opened, examined.world.now_ms())
+    except (OperatorError, EngineError, CorruptionError, OSError) as error:
+        return Finding("warning", str(error), "run this command where the store and its backup can be read")
+
+
+def _of_follower(following: Following | None, store: ReadOnlyStore, now_ms: int) -> Finding:
+    if following is None:
+        return Finding("ok", "not continuous: `svc backup --follow` was not started on this store")
+    if following.lost_at_ms is not None:
+        says = f"nothing is copied since {timestamp(following.lost_at_ms)}: {following.lost_because}"
+        return Finding("problem", says, NEXT_STEP)
+    if (problem := copied_up_to.beyond(following, store.read)) is not None:
+        return Finding("problem", problem, RESTORE)
+    copied = copied_up_to.of_timeline(Path(following.destination), following.timeline.hex())
+    if copied is None:
+        return Finding("warning", f"{following.destination} does not say how far it was copied", NEXT_STEP)
+    late_s = (now_ms - copied.at_ms) / 1000
+    says = f"copied up to {timestamp(copied.at_ms)}, {late_s:.0f} s ago, to {following.destination}"
+    return Finding("warning", says, NEXT_STEP) if late_s > LATE_S else Finding("ok", says)
+
 
 COLORS: dict[Status, str] = {"ok": "green", "warning": "yellow", "problem": "red"}
 WIDTH = max(map(len, COLORS))

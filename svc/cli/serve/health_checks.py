@@ -53,7 +53,7 @@ from svc.kernel.store.lmdb import witness
 from svc.kernel.store.reading import OlderFileError
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.tables import META
-from svc.kernel.values.errors import OperatorError
+from svc.kernel.values.refusals import OperatorError
 from svc.kernel.values.timestamps import utc
 from svc.serve.service import Service
 from svc.serve.service_parts import openid_provider
@@ -297,7 +297,7 @@ def _far_from_database(examined: Examined) -> tuple[float, str] | None:
         url = database_of(examined.config)
         if url is None:
             return None
-        from svc.kernel.store.postgresql.cluster.clock import FAR_S, NEXT_STEP, offset_now_s  # noqa: PLC0415  it loads the driver
+        from svc.kernel.store.postgresql.cluster.leases import FAR_S, NEXT_STEP, offset_now_s  # noqa: PLC0415  it loads the driver
 
         offset_s = offset_now_s(url, examined.world.now_ms)
     except (OperatorError, EngineError, OSError):

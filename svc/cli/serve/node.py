@@ -27,23 +27,22 @@ from svc.kernel.config import Config, ConfigError
 from svc.kernel.limits.ratelimit import DividedBuckets, MemoryBuckets
 from svc.kernel.store.directory import Opened, is_initialized
 from svc.kernel.store.engine import EngineError, UnavailableError
+from svc.kernel.store.installation import NewerStoreError
 from svc.kernel.store.opening import open_store
-from svc.kernel.store.postgresql.cluster.clock import NEXT_STEP, ClockOffset, offset_now_s
-from svc.kernel.store.postgresql.cluster.leases import Lease
+from svc.kernel.store.postgresql.cluster.leases import NEXT_STEP, ClockOffset, Lease, offset_now_s
 from svc.kernel.store.postgresql.cluster.nodes import Node, PepperMark, PepperReplacedError
 from svc.kernel.store.postgresql.cluster.notices import Notices
 from svc.kernel.store.postgresql.cluster.partitions import PartitionLeases
+from svc.kernel.store.postgresql.connection.connecting import StoreUrl
 from svc.kernel.store.postgresql.connection.errors import DISK_FULL, READ_ONLY, ConnectionLostError, SqlError
-from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.wire import Timeouts, Wire
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from svc.kernel.store.postgresql.rehearsal import rehearse_now
 from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.kernel.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
-from svc.kernel.store.versions import NewerStoreError
-from svc.kernel.values.errors import DirectoryError, OperatorError
+from svc.kernel.values.refusals import DirectoryError, OperatorError
+from svc.kernel.work.clock import BEHIND_MS
 from svc.kernel.work.leader import Leadership
-from svc.kernel.work.watch.clock import BEHIND_MS
 from svc.serve.metrics.nodes import NodeSources
 from svc.serve.service import NodeParts, Service
 from svc.serve.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for

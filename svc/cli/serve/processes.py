@@ -26,17 +26,17 @@ from svc.identify.network_data.watch import NetworkWatch
 from svc.identify.useragent import load_patterns
 from svc.kernel.config import Config
 from svc.kernel.store.directory import last_write_ms
-from svc.kernel.store.files import held_files as files
+from svc.kernel.store.files import durable_files as files
 from svc.kernel.store.installation import clock_confirmation
 from svc.kernel.store.lmdb import witness
-from svc.kernel.store.lmdb.holders import state_of
+from svc.kernel.store.lmdb.witness import state_of
 from svc.kernel.store.opening import write_problem
 from svc.kernel.store.store import Store
-from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.refusals import OperatorError
 from svc.kernel.values.timestamps import timestamp
+from svc.kernel.work.clock import seconds_behind
 from svc.kernel.work.leader import Leadership
-from svc.kernel.work.watch.clock import seconds_behind
 from svc.serve.service import DRAIN_MARGIN_S, Service
 from svc.serve.service_parts import network_watch
 from svc.serve.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for

@@ -12,7 +12,7 @@ import msgspec
 import structlog
 
 from svc.command.logs import set_up_logging
-from svc.http.server.tls import TlsListener
+from svc.http.server.listening import TlsListener
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.values.timestamps import timestamp, unix_ms
 from svc.serve.service import Listeners, Service

@@ -20,12 +20,12 @@ from svc.features.checks.verification import Verification, faults
 from svc.kernel.store import operations
 from svc.kernel.store.directory import find_pepper, pepper_mark
 from svc.kernel.store.lmdb import witness
-from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.postgresql.connection.connecting import StoreUrl
 from svc.kernel.store.reading import ReadOnlyStore, read_only, read_only_database
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.steps import Steps
 from svc.kernel.store.tables import META
-from svc.kernel.values.errors import OperatorError
+from svc.kernel.values.refusals import OperatorError
 
 SHOWN = 50
 """Violations printed; the rest is counted."""

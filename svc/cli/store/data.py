@@ -22,8 +22,7 @@ from svc.command.output import (
     show_table,
 )
 from svc.identify.network.facts import Known, all_ranges, read_network
-from svc.identify.network_data.folder import NOTHING, Entry, FilesInUse, read_folder
-from svc.identify.network_data.kept import locked_folder
+from svc.identify.network_data.folder import NOTHING, Entry, FilesInUse, locked_folder, read_folder
 from svc.identify.network_data.lookup import BuiltInRanges, NetworkData, is_stale
 from svc.identify.network_data.sources import SOURCES
 from svc.kernel.config import Config

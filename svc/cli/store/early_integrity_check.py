@@ -15,7 +15,7 @@ from svc.kernel.store.engine import CheckDepth, EngineError
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.opening import version_of
 from svc.kernel.store.schema.codec import CorruptionError
-from svc.kernel.store.schema.schema import installed
+from svc.kernel.store.schema.table import installed
 from svc.kernel.store.store import Store
 
 

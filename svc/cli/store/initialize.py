@@ -22,7 +22,7 @@ from svc.command.changes import apply, recorded
 from svc.command.output import CommandError
 from svc.features.keys.command import fresh_key, issued_change, read_origins
 from svc.features.organizations.command import Dollars, check_name, created_change, creation
-from svc.kernel.access import key_jobs as keys
+from svc.kernel.access import jobs as keys
 from svc.kernel.access.credentials import ApiKey, digest
 from svc.kernel.config import ConfigError
 from svc.kernel.limits.ratelimit import DEFAULT_LIMIT_PER_S
@@ -32,7 +32,7 @@ from svc.kernel.store.installation import claim_region
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.tables import META
 from svc.kernel.tenants.organization import Organization
-from svc.kernel.values.errors import DirectoryError
+from svc.kernel.values.refusals import DirectoryError
 from svc.kernel.values.struct_fields import named
 from svc.world import World
 

@@ -42,7 +42,7 @@ from svc.features.inspection.inspection import rows as rows_of
 from svc.features.inspection.showing import shown
 from svc.features.inspection.visitor_rows import of_visitor
 from svc.features.tables import TABLES
-from svc.identify.scoring.explanations import change_text, evidence_text, linkage_text, reason_text
+from svc.identify.scoring.signals import change_text, evidence_text, linkage_text, reason_text
 from svc.kernel.store.reading import ReadOnlyFile, ReadOnlyStore
 from svc.kernel.store.schema.table import Table
 from svc.kernel.values.ids import is_visitor_id

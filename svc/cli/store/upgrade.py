@@ -15,7 +15,7 @@ from svc.command.data_directory import opened_directory
 from svc.features.upgrade.upgrade import upgrade
 from svc.kernel.config import Config
 from svc.kernel.store.directory import Opened, refuse_without_data, risky_modes
-from svc.kernel.store.files import held_files as files
+from svc.kernel.store.files import durable_files as files
 from svc.kernel.store.files.serve_lock import sole_process
 from svc.kernel.store.installation import ServedLimits, claim_region, record_limits
 from svc.world import World

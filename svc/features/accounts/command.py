@@ -12,7 +12,7 @@ from svc.command.output import ShownTable, confirmed, show_json, yes_option
 from svc.features.erasure.texts import remaining_texts
 from svc.features.events.source import environment_option
 from svc.identify.velocity.counts import WINDOWS
-from svc.kernel.values.environments import Environment
+from svc.kernel.values.fields import Environment
 
 _OF_LIST = ("account_id", "first_seen_at", "last_seen_at", "level", "events_24h", "visitors_30d")
 _SPAN = ("first_seen_at", "last_seen_at")

@@ -41,8 +41,7 @@ from svc.features.visitors.console_routes import EVENTS_SHOWN, visits_of
 from svc.http.listing import encoded_row, read_behind
 from svc.http.route import Call, Route, Services, console_route
 from svc.identify.events.listing import Position
-from svc.identify.velocity.counts import kind_of
-from svc.identify.velocity.names import ACCOUNT_ID
+from svc.identify.velocity.counts import ACCOUNT_ID, kind_of
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.timestamps import timestamp

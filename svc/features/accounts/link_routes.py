@@ -28,8 +28,7 @@ from svc.identify.events.listing import MAX_TAG_LENGTH, Filters, Listing
 from svc.identify.queries.events import EventMatch, EventPosition, read_naming, readable_event
 from svc.identify.queries.visitors import visitors_like
 from svc.identify.records import Event
-from svc.identify.velocity.counts import EnvironmentKind, kind_of
-from svc.identify.velocity.names import ACCOUNT_ID
+from svc.identify.velocity.counts import ACCOUNT_ID, EnvironmentKind, kind_of
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import AccountId, VisitorId, about
 from svc.kernel.values.ids import is_visitor_id

@@ -23,7 +23,7 @@ from svc.identify.tables.visitors import ERASURES, VISITOR_IDS
 from svc.identify.velocity.counts import EnvironmentKind, VelocityRow, account_digest, country_digest, kind_of
 from svc.kernel.net.addresses import is_within
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.environments import ENVIRONMENTS, Environment
+from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import DAY_MS
 
 Listed = Literal["account", "visitor"]

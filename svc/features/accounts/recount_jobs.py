@@ -17,8 +17,7 @@ from svc.identify.recording.velocity import count_stored
 from svc.identify.tables.accounts import ACCOUNT_ERASURES, RECOUNTS
 from svc.identify.tables.events import EVENTS
 from svc.identify.tables.visitors import VISITOR_IDS
-from svc.identify.velocity.counts import LONGEST_S
-from svc.identify.velocity.recount import Recount
+from svc.identify.velocity.counts import LONGEST_S, Recount
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import is_removed

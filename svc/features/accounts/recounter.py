@@ -13,13 +13,13 @@ import structlog
 import trio
 
 from svc.features.accounts.recount_jobs import Pending, pending, step
-from svc.identify.velocity.recount import Recount
+from svc.identify.velocity.counts import Recount
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.store import Store, StoreFullError
 from svc.kernel.values.timestamps import timestamp
-from svc.kernel.work.watch.clock import ClockWatch, is_ahead
-from svc.kernel.work.watch.corruption import CorruptRows
+from svc.kernel.work.clock import ClockWatch, is_ahead
+from svc.kernel.work.store_watch import CorruptRows
 from svc.world import World
 
 log = structlog.get_logger()

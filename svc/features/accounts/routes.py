@@ -41,10 +41,9 @@ from svc.identify.events.listing import FILTERS, Listing, Position
 from svc.identify.model import Level
 from svc.identify.queries.events import EventMatch
 from svc.identify.queries.velocity import counted_since, party_of, shown_row
-from svc.identify.velocity.counts import EMPTY, EnvironmentKind, VelocityRow, kind_of
-from svc.identify.velocity.names import ACCOUNT_ID
+from svc.identify.velocity.counts import ACCOUNT_ID, EMPTY, EnvironmentKind, VelocityRow, kind_of
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.cursor import Cursors, List, bound_to
+from svc.kernel.values.encodings import Cursors, List, bound_to
 from svc.kernel.values.ids import is_visitor_id
 from svc.kernel.values.refusals import Refusal, invalid
 

@@ -8,10 +8,9 @@ from itertools import islice
 from svc.features.accounts.queries import environments_of
 from svc.identify.index.queries import HAS_ACCOUNT, Scope, Search
 from svc.identify.queries.events import event_if_readable
-from svc.identify.velocity.counts import EnvironmentKind
-from svc.identify.velocity.names import folded
+from svc.identify.velocity.counts import EnvironmentKind, folded
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.fields import ENVIRONMENTS
 
 MAX_EVENTS = 2_000
 """The newest events with an account, of each environment, that are looked at: about a tenth of a second."""

@@ -23,12 +23,11 @@ from svc.features.tables import TABLES
 from svc.kernel.store.engine import Engine, KeyRange, MissingTableError, Reader, Writer
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.reading import ReadOnlyStore
-from svc.kernel.store.schema.schema import installed
-from svc.kernel.store.schema.table import Table
+from svc.kernel.store.schema.table import Table, installed
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import QUIET, Steps, counted
 from svc.kernel.store.tables import FOLLOWING, META, OPERATIONS
-from svc.kernel.values.errors import OperatorError
+from svc.kernel.values.refusals import OperatorError
 
 T = TypeVar("T")
 

@@ -20,22 +20,22 @@ from svc.features.backup.copied_up_to import CopiedUpTo, Loss
 from svc.features.backup.move import up_to
 from svc.features.backup.snapshots import BackupSnapshot
 from svc.features.checks.verification import Verification, faults
-from svc.kernel.access.session_jobs import end_all
+from svc.kernel.access.jobs import end_all
 from svc.kernel.store import operations
 from svc.kernel.store.directory import pepper_mark
 from svc.kernel.store.engine import Writer
 from svc.kernel.store.files import durable_files
-from svc.kernel.store.files import held_files as files
+from svc.kernel.store.files import durable_files as files
 from svc.kernel.store.group import write_changes
+from svc.kernel.store.installation import NewerStoreError
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.reading import read_only
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import Batch
-from svc.kernel.store.schema.schema import installed
+from svc.kernel.store.schema.table import installed
 from svc.kernel.store.steps import Steps
-from svc.kernel.store.versions import NewerStoreError
-from svc.kernel.values.errors import DirectoryError, OperatorError
+from svc.kernel.values.refusals import DirectoryError, OperatorError
 from svc.kernel.values.timestamps import timestamp
 from svc.world import RunSync
 

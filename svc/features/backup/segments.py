@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from svc.kernel.store.files import durable_files
-from svc.kernel.store.files import held_files as files
+from svc.kernel.store.files import durable_files as files
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import TIMELINE_BYTES, Batch, batch_time_ms, unpack_batch
 

@@ -20,14 +20,14 @@ from svc.features.backup import copied_up_to, segments
 from svc.features.checks.verification import Verification, faults
 from svc.kernel.store import operations
 from svc.kernel.store.files import durable_files
-from svc.kernel.store.files import held_files as files
+from svc.kernel.store.files import durable_files as files
+from svc.kernel.store.installation import NewerStoreError
 from svc.kernel.store.reading import read_only
 from svc.kernel.store.schema.codec import CorruptionError
-from svc.kernel.store.schema.schema import installed
+from svc.kernel.store.schema.table import installed
 from svc.kernel.store.steps import Steps
 from svc.kernel.store.tables import META
-from svc.kernel.store.versions import NewerStoreError
-from svc.kernel.values.errors import DirectoryError
+from svc.kernel.values.refusals import DirectoryError
 
 FORMAT = 1
 _NAME = re.compile(r"snapshot-\d{8}T\d{6}\.\d{3}Z")

@@ -29,8 +29,8 @@ from svc.http.route import Call, Route, Services, console_route
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.billing import IDENTIFIABLE_MICROS, refused_for_money
-from svc.kernel.tenants.holding_jobs import holding
-from svc.kernel.values.cursor import Cursors
+from svc.kernel.tenants.jobs import holding
+from svc.kernel.values.encodings import Cursors
 from svc.kernel.values.ids import first_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import body_of, present, sent

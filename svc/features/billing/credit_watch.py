@@ -18,7 +18,7 @@ from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.store import Store
 from svc.kernel.tenants.billing import Credit, CreditState
 from svc.kernel.tenants.queries import organizations
-from svc.kernel.work.watch.corruption import CorruptRows
+from svc.kernel.work.store_watch import CorruptRows
 from svc.world import World
 
 log = structlog.get_logger()

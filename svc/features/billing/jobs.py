@@ -19,7 +19,7 @@ from svc.features.webhooks.content.payloads import DailySettled
 from svc.features.webhooks.jobs.deliveries import enqueue
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import STEP_LOOKS
-from svc.kernel.tenants import holding_jobs as holdings
+from svc.kernel.tenants import jobs as holdings
 from svc.kernel.tenants.billing import (
     OVERDUE_MS,
     SETTLED_AFTER_MS,

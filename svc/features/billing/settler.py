@@ -22,8 +22,8 @@ from svc.kernel.store.store import Store, StoreFullError
 from svc.kernel.tenants.billing import Usage
 from svc.kernel.tenants.queries import organizations
 from svc.kernel.values.partitions import Wake
-from svc.kernel.work.watch.clock import ClockWatch, is_ahead
-from svc.kernel.work.watch.corruption import CorruptRows
+from svc.kernel.work.clock import ClockWatch, is_ahead
+from svc.kernel.work.store_watch import CorruptRows
 from svc.world import World
 
 log = structlog.get_logger()

@@ -24,14 +24,14 @@ from svc.features.registry import FEATURES
 from svc.features.tables import TABLES
 from svc.identify.checks.index import index_faults
 from svc.identify.events.hour_counts import NOTHING, HourCounts
-from svc.identify.queries.hours import HourKey, hour_key
-from svc.identify.recording.holdings import counted
+from svc.identify.queries.events import HourKey, hour_key
+from svc.identify.recording.visitors import counted
 from svc.identify.records import Event
 from svc.identify.tables.attestation import ATTESTED_KEYS, VISITOR_KEYS
 from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS, HOURS, IDEMPOTENCY
 from svc.identify.tables.visitors import BLOCKS, DELETED_VISITORS, ERASURES, VISITOR_COUNTS, VISITOR_IDS, VISITORS
 from svc.identify.tables.weights import WEIGHTS, WEIGHTS_SNAPSHOTS
-from svc.kernel.access.key_jobs import counted_keys
+from svc.kernel.access.jobs import counted_keys
 from svc.kernel.access.tables import AUDIT, KEY_IDS, KEYS, ORGANIZATION_KEYS
 from svc.kernel.store import operations
 from svc.kernel.store.engine import EngineError
@@ -43,7 +43,7 @@ from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.steps import QUIET, Steps
 from svc.kernel.store.tables import OPERATIONS
 from svc.kernel.tenants.billing import FIRST_STATUSES, BillingStatus, Usage, counters
-from svc.kernel.tenants.holding_jobs import holding
+from svc.kernel.tenants.jobs import holding
 from svc.kernel.tenants.queries import find_sdk_key
 from svc.kernel.tenants.queries import organization as find_organization
 from svc.kernel.tenants.tables import (
@@ -57,7 +57,7 @@ from svc.kernel.tenants.tables import (
     PAST_DUE,
     SETTLEMENTS,
 )
-from svc.kernel.values.environments import ENVIRONMENTS, PLATFORMS
+from svc.kernel.values.fields import ENVIRONMENTS, PLATFORMS
 from svc.kernel.values.ids import DAY_MS, HOUR_MS, made_at_ms
 
 Rule = Callable[[Snapshot, int], Iterator[str]]

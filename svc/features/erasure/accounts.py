@@ -28,11 +28,10 @@ from svc.identify.recording.velocity import forget_account
 from svc.identify.tables.accounts import ACCOUNT_ERASURES, ACCOUNTS, VELOCITY
 from svc.identify.tables.events import EVENTS
 from svc.identify.tables.visitors import VISITOR_IDS
-from svc.identify.velocity.counts import KINDS, SUBJECTS, account_digest
-from svc.identify.velocity.names import ACCOUNT_ID
+from svc.identify.velocity.counts import ACCOUNT_ID, KINDS, SUBJECTS, account_digest
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import EVENT_ROWS, items_of_step
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.fields import ENVIRONMENTS
 from svc.kernel.values.refusals import Refusal
 
 

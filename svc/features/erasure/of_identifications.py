@@ -11,9 +11,9 @@ from svc.identify.events.segments import Digests, Segment
 from svc.identify.history.evidence import AddressHistory
 from svc.identify.index.queries import digests, rows_of
 from svc.identify.matching.blocks import Block
-from svc.identify.queries.hours import hour_key
+from svc.identify.queries.events import hour_key
 from svc.identify.queries.velocity import is_counted, party_of, row_keys
-from svc.identify.recording.browser_keys import keys_of
+from svc.identify.recording.proofs import keys_of
 from svc.identify.recording.velocity import own_part
 from svc.identify.records import Event
 from svc.identify.tables.accounts import ACCOUNTS, VELOCITY

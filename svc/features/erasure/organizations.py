@@ -18,13 +18,13 @@ from svc.features.members.jobs import unlist_member
 from svc.features.tables import TABLES
 from svc.features.webhooks.jobs.endpoints import remove_endpoint
 from svc.features.webhooks.queries import endpoints_of
-from svc.identify.recording.holdings import report_bytes
+from svc.identify.recording.visitors import report_bytes
 from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS
 from svc.kernel.access.tables import KEY_IDS, KEYS, MEMBERS, ORGANIZATION_KEYS
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import EVENT_ROWS, items_of_step
-from svc.kernel.tenants.holding_jobs import release
+from svc.kernel.tenants.jobs import release
 from svc.kernel.tenants.queries import is_removed, organization
 from svc.kernel.tenants.tables import ORGANIZATIONS
 from svc.kernel.values.ids import first_id

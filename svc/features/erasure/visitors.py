@@ -43,12 +43,11 @@ from svc.identify.index.queries import Scope, Search, digest_of, unindex
 from svc.identify.matching import Visitor
 from svc.identify.matching.blocks import Block, BlockKey, attribute_keys, exact_key, network_key, token_key
 from svc.identify.model import Network, RequestFacts
-from svc.identify.queries.hours import uncount
+from svc.identify.queries.events import uncount
 from svc.identify.queries.velocity import is_counted, party_of
-from svc.identify.recording.attestation import has_keys, purge_attested_keys
-from svc.identify.recording.browser_keys import purge_browser_keys
-from svc.identify.recording.holdings import report_bytes
+from svc.identify.recording.proofs import has_keys, purge_attested_keys, purge_browser_keys
 from svc.identify.recording.velocity import forget_visitor
+from svc.identify.recording.visitors import report_bytes
 from svc.identify.records import Event
 from svc.identify.report import read_report
 from svc.identify.tables.events import DOCUMENTS, EVENTS
@@ -64,8 +63,8 @@ from svc.identify.tables.visitors import (
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import EVENT_ROWS, items_of_step
-from svc.kernel.tenants.holding_jobs import release
-from svc.kernel.values.environments import ENVIRONMENTS, Environment
+from svc.kernel.tenants.jobs import release
+from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import is_visitor_id
 from svc.kernel.values.refusals import Refusal
 

@@ -14,12 +14,11 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from svc.http.schema import Sdk
-from svc.identify.attestation.attested_key import AttestationResult
+from svc.identify.attestation.challenge import AttestationResult
 from svc.identify.events.event_row import EventBody, event_row
 from svc.identify.network.request_headers import read_headers
 from svc.identify.records import Document, Event
-from svc.kernel.values.environments import State
-from svc.kernel.values.fields import A_REPORT, OBJECT_FORM, about
+from svc.kernel.values.fields import A_REPORT, OBJECT_FORM, State, about
 from svc.kernel.values.struct_fields import body_of, present
 from svc.kernel.values.timestamps import timestamp
 

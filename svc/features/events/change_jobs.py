@@ -20,9 +20,9 @@ from svc.identify.tables.events import DEFERRED_REPORTS, EVENTS
 from svc.identify.tables.visitors import VISITOR_IDS
 from svc.kernel.limits.quotas import Quotas, has_capacity, may_archive, row_bytes, seconds_to_midnight
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.tenants.holding_jobs import add, ask
+from svc.kernel.tenants.jobs import add, ask
 from svc.kernel.tenants.queries import share_in_force
-from svc.kernel.values.environments import Environment
+from svc.kernel.values.fields import Environment
 from svc.kernel.values.refusals import Refusal, over_day, over_share
 
 

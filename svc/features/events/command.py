@@ -30,7 +30,7 @@ from svc.features.events.tail_command import FeedOptions, tail_feed
 from svc.identify.events.archive import inflate
 from svc.identify.events.listing import Filters
 from svc.identify.network.request_headers import RequestHeaders, read_headers
-from svc.identify.queries import records as records_queries
+from svc.identify.queries import events as records_queries
 from svc.identify.queries.events import EventMatch, EventPosition, UnreadableEvent, listed_row, read_all, readable_event
 from svc.identify.queries.visitors import visitor_id_of
 from svc.identify.records import DeferredReport, Document

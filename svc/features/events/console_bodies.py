@@ -19,11 +19,11 @@ from svc.identify.queries.events import EventMatch
 from svc.identify.queries.visitors import Activity
 from svc.identify.records import Event
 from svc.kernel.access.credentials import ApiKey
-from svc.kernel.values.environments import Environment
 from svc.kernel.values.fields import (
     A_KEY_ID,
     TIME_FORM,
     Cursor,
+    Environment,
     PageCursor,
     RequestId,
     Tag,

@@ -17,7 +17,7 @@ import trio
 from svc.identify.events.event_row import event_row
 from svc.identify.events.listing import Filters
 from svc.identify.records import Event
-from svc.kernel.values.environments import Environment
+from svc.kernel.values.fields import Environment
 
 MAX_VIEWERS = 20
 """Of one organization."""

@@ -25,7 +25,7 @@ from svc.http.callers.caller import Caller
 from svc.http.callers.limits import Turn
 from svc.http.change import caller_of, change
 from svc.http.listing import encoded_row, note_unreadable, read_behind
-from svc.http.openapi.parameters import FORWARDED
+from svc.http.openapi.json_schema import FORWARDED
 from svc.http.route import Call, Route, Services
 from svc.http.schema import (
     EventsAnswer,
@@ -49,12 +49,12 @@ from svc.identify.events.listing import (
 )
 from svc.identify.keys import deferred
 from svc.identify.queries import events
-from svc.identify.queries import records as records_queries
+from svc.identify.queries import events as records_queries
 from svc.identify.queries.visitors import visitor_id_of
 from svc.identify.records import DeferredReport, Event
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.environments import Environment
+from svc.kernel.values.fields import Environment
 from svc.kernel.values.refusals import Detail, Refusal
 from svc.kernel.values.struct_fields import sent
 

@@ -23,7 +23,7 @@ from svc.identify.queries.events import EventMatch, UnreadableEvent, positions, 
 from svc.identify.queries.visitors import Activity, counted_from_ms, scan_activity, sum_of
 from svc.identify.scoring.signals import CATALOGUE
 from svc.kernel.net.addresses import parse_ip
-from svc.kernel.values.environments import ENVIRONMENTS, Environment
+from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import is_visitor_id
 from svc.world import World
 

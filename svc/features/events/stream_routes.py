@@ -22,13 +22,12 @@ from svc.http.change import caller_of, note_open_stream
 from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
 from svc.http.schema import FiltersQuery
 from svc.identify.events.listing import Filters, Listing, Position, read_filters
-from svc.identify.queries import records
+from svc.identify.queries import events
 from svc.identify.queries.events import KEYS_OF_A_LOOK, EventPosition, read_each
-from svc.kernel.access.session_jobs import find_session
+from svc.kernel.access.jobs import find_session
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
-from svc.kernel.values.environments import Environment
-from svc.kernel.values.fields import about
+from svc.kernel.values.fields import Environment, about
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.work.slices import all_in_slices
 
@@ -147,7 +146,7 @@ async def _positions_after(
     """The index rows of the newest events after this one, newest first: of `MAX_COUNTED` that are looked at, those
     that fit. Where the store does not have it any more, its id says when it was.
     """
-    known = await services.store.query(partial(records.event, number=watched.number, request_id=last))
+    known = await services.store.query(partial(events.event, number=watched.number, request_id=last))
     arrival_ms = int.from_bytes(last.bytes[:6]) if known is None else known.occurred_at_ms
     from_ms = max(arrival_ms, now_ms - services.event_retention_ms)
     listing = Listing(from_ms, max(from_ms, now_ms) + 1, watched.filters, limit=MAX_COUNTED)

@@ -30,8 +30,8 @@ from svc.identify.queries.events import EventMatch, UnreadableEvent, listed_row
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.files import durable_files
 from svc.kernel.store.store import Store
-from svc.kernel.values.cursor import cursors_key
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.encodings import cursors_key
+from svc.kernel.values.fields import ENVIRONMENTS
 from svc.world import World
 
 MAX_EVENTS = 200

@@ -10,7 +10,7 @@ from svc.command.output import readable
 from svc.identify.model import Verdict
 from svc.identify.queries.events import EventMatch, UnreadableEvent
 from svc.identify.records import Document, Event
-from svc.identify.scoring.explanations import change_text, evidence_text, linkage_text, reason_text
+from svc.identify.scoring.signals import change_text, evidence_text, linkage_text, reason_text
 from svc.kernel.values.timestamps import timestamp
 
 COLUMNS = {

@@ -42,7 +42,7 @@ from svc.identify.queries.events import UnreadableEvent
 from svc.kernel.store.reading import ReadOnlyStore
 from svc.kernel.store.schema.key_parts import show_uuid
 from svc.kernel.store.steps import QUIET, Steps
-from svc.kernel.values.environments import Environment
+from svc.kernel.values.fields import Environment
 from svc.kernel.values.ids import is_visitor_id, made_at_ms
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World

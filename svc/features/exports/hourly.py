@@ -30,7 +30,7 @@ from svc.identify.index.queries import Scope
 from svc.identify.queries.events import EventMatch, UnreadableEvent
 from svc.kernel.store.files import durable_files
 from svc.kernel.store.store import Store
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.fields import ENVIRONMENTS
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World, pause
 

@@ -17,7 +17,7 @@ from svc.kernel.store.postgresql.connection.values import TRUE, int4, int8, inte
 from svc.kernel.store.postgresql.connection.wire import Result, Statement
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from svc.kernel.store.steps import QUIET, Steps
-from svc.kernel.values.errors import OperatorError
+from svc.kernel.values.refusals import OperatorError
 
 PAGE = 1000
 """Events."""

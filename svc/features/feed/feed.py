@@ -9,8 +9,8 @@ import struct
 from typing import Final, NamedTuple
 
 from svc.identify.events.listing import Asked, CursorScope, Filters, Position, read_filters
-from svc.kernel.values.cursor import Cursors
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.encodings import Cursors
+from svc.kernel.values.fields import ENVIRONMENTS
 from svc.kernel.values.refusals import Detail, Refusal, invalid
 from svc.kernel.values.timestamps import read_timestamp
 

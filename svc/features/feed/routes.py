@@ -18,7 +18,7 @@ from svc.identify.events.listing import Asked, CursorScope
 from svc.identify.index.queries import Scope
 from svc.identify.queries.events import EventMatch, UnreadableEvent, listed_row
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.environments import ENVIRONMENTS, Environment
+from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.work.slices import all_in_slices
 

@@ -19,7 +19,7 @@ from svc.identify.history.origins import carries_hints
 from svc.identify.identification import Assessment, Submission
 from svc.identify.matching import EMPTY_BLOCK, block_keys, likely_visitors
 from svc.identify.queries.weights import weights_key
-from svc.identify.recording.browser_keys import origin_keys
+from svc.identify.recording.proofs import origin_keys
 from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
 from svc.identify.tables.attestation import ATTESTED_KEYS, CHALLENGES
 from svc.identify.tables.events import EVENTS, FEED_CLOSED, HOURS, IDEMPOTENCY
@@ -39,7 +39,7 @@ from svc.identify.velocity.counts import KINDS, LONGEST_S, SUBJECTS, Subject, ac
 from svc.kernel.access.tables import KEYS
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants.tables import BALANCES, HOLDINGS, ORGANIZATIONS
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.fields import ENVIRONMENTS
 from svc.kernel.values.ids import HOUR_MS
 
 HISTORIES = 3

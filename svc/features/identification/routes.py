@@ -20,24 +20,23 @@ from svc.http.body import decode_signals
 from svc.http.callers.caller import Caller
 from svc.http.callers.limits import visitor_address
 from svc.http.change import caller_of, change
-from svc.http.openapi.parameters import ADMITTED, FORWARDED
+from svc.http.openapi.json_schema import ADMITTED, FORWARDED
 from svc.http.route import NOT_NOW, Call, Outcome, Route, Services
 from svc.http.schema import ChallengeAnswer, DuplicateAnswer, IdentifyAnswer, IdentifyBody, identify_response
-from svc.identify.asked_verdict import NONE, read_test_verdict
 from svc.identify.attestation.challenge import CHALLENGE_BYTES, as_text
-from svc.identify.identification import Duplicate, Identified, Refused, Submission
+from svc.identify.identification import NONE, Duplicate, Identified, Refused, Submission, read_test_verdict
 from svc.identify.keys import deferred
 from svc.identify.keys.signed_verdict import signed_verdict
 from svc.identify.model import Verdict
-from svc.identify.recording.attestation import issue_challenge
-from svc.kernel.access.key_jobs import touch_is_due
+from svc.identify.recording.proofs import issue_challenge
+from svc.kernel.access.jobs import touch_is_due
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.ids import ordered_digest
 from svc.kernel.values.refusals import Refusal, invalid, over_rate
 from svc.kernel.values.struct_fields import record_of, sent
 from svc.kernel.values.timestamps import timestamp
 from svc.kernel.work.mailbox import OverloadedError, Reply
-from svc.kernel.work.watch.store import STALLED_S
+from svc.kernel.work.store_watch import STALLED_S
 from svc.world import visitor_id
 
 MAX_IDEMPOTENCY_KEY = 255

@@ -30,7 +30,7 @@ from svc.features.rules.jobs import decide_event, facts_of
 from svc.features.rules.ruleset import with_decision, with_errors
 from svc.features.webhooks.jobs.deliveries import enqueue_identification
 from svc.features.webhooks.jobs.filters import NOBODY, Receivers, identification_receivers
-from svc.identify.attestation.attested_key import AttestationResult
+from svc.identify.attestation.challenge import AttestationResult
 from svc.identify.detection import visitor_kind
 from svc.identify.history.evidence import is_flooding
 from svc.identify.history.visitor_numbers import ANY_NUMBER, NextNumber
@@ -40,11 +40,16 @@ from svc.identify.model import Observation, Verdict
 from svc.identify.queries.events import put_event
 from svc.identify.queries.velocity import KnownAccount
 from svc.identify.queries.weights import weights_in_force
-from svc.identify.recording.attestation import Redeemed, redeem, settle
-from svc.identify.recording.browser_keys import Signed, note_proof
-from svc.identify.recording.history import address_today, replay_of, update_history
+from svc.identify.recording.history import (
+    address_today,
+    arrival_of,
+    arrival_signals,
+    has_unknown_token,
+    replay_of,
+    update_history,
+)
 from svc.identify.recording.idempotency import note_idempotency, repeated_request
-from svc.identify.recording.newcomers import arrival_of, arrival_signals, has_unknown_token
+from svc.identify.recording.proofs import Redeemed, Signed, note_proof, redeem, settle
 from svc.identify.recording.velocity import count_event, is_replay
 from svc.identify.recording.visitors import VisitorTables
 from svc.identify.records import Document, Event, WeightsSnapshot
@@ -52,13 +57,12 @@ from svc.identify.scoring.score import Weights, score
 from svc.identify.tables.events import DOCUMENTS
 from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
 from svc.identify.velocity.counts import Velocity
-from svc.kernel.access.key_jobs import note_use
+from svc.kernel.access.jobs import note_use
 from svc.kernel.limits.quotas import Holding, Quota, Quotas, may_archive, may_identify, row_bytes, seconds_to_midnight
 from svc.kernel.net.origins import origin_allowed
 from svc.kernel.store.snapshot import Late, Transaction
 from svc.kernel.tenants.billing import LedgerEntry, refused_for_money
-from svc.kernel.tenants.holding_jobs import add, ask
-from svc.kernel.tenants.ledger_jobs import enter
+from svc.kernel.tenants.jobs import add, ask, enter
 from svc.kernel.tenants.queries import balance, find_key, is_removed, known_balance, organization, share_in_force
 from svc.kernel.tenants.tables import BALANCES
 from svc.kernel.values.partitions import EndpointKey

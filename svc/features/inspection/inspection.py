@@ -22,8 +22,7 @@ from svc.kernel.store.engine import EngineError
 from svc.kernel.store.reading import ReadOnlyStore
 from svc.kernel.store.schema.codec import MAX_KEY_BYTES, TEXT_LAYOUT, CorruptionError, Opaque, Record
 from svc.kernel.store.schema.key_parts import UUID_V7, abbreviated
-from svc.kernel.store.schema.schema import installed
-from svc.kernel.store.schema.table import Table
+from svc.kernel.store.schema.table import Table, installed
 from svc.kernel.tenants.tables import ORGANIZATION_IDS, ORGANIZATIONS
 from svc.kernel.values.ids import first_id, made_at_ms
 

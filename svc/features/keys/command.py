@@ -13,7 +13,7 @@ from svc.command.data_directory import opened
 from svc.command.help import examples
 from svc.command.operation import Operation, OrganizationGroup
 from svc.command.output import CommandError, confirmed, data_option, json_option, settings, show, yes_option
-from svc.kernel.access import key_jobs as keys
+from svc.kernel.access import jobs as keys
 from svc.kernel.access.credentials import KEY_KINDS, ApiKey, KeyKind, digest, new_key, public_text
 from svc.kernel.access.roles import KEY_ROLES, KeyRole
 from svc.kernel.net.origins import MAX_ORIGINS, normalize_pattern
@@ -21,7 +21,7 @@ from svc.kernel.store.directory import Opened
 from svc.kernel.store.installation import claim_region
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants import queries as lookups
-from svc.kernel.values.environments import ENVIRONMENTS, PLATFORMS, Environment, Platform
+from svc.kernel.values.fields import ENVIRONMENTS, PLATFORMS, Environment, Platform
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import named
 from svc.world import World, twenty_characters

@@ -8,10 +8,10 @@ from typing import Any
 from svc.features.contracts.cleanup import CleanupTask, Sweep, each_row
 from svc.identify.queries.weights import weights_key
 from svc.identify.tables.weights import WEIGHTS
-from svc.kernel.access.key_jobs import purge_key
+from svc.kernel.access.jobs import purge_key
 from svc.kernel.access.tables import KEYS, ORGANIZATION_KEYS
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.values.environments import PLATFORMS
+from svc.kernel.values.fields import PLATFORMS
 from svc.kernel.values.ids import DAY_MS
 
 ENDED_KEY_MS = 400 * DAY_MS

@@ -34,13 +34,13 @@ from svc.features.organizations.bodies import (
 from svc.http.change import caller_of, change
 from svc.http.listing import encoded, read_page
 from svc.http.route import ORGANIZATION, Call, Route, Services
-from svc.kernel.access import key_jobs as keys
+from svc.kernel.access import jobs as keys
 from svc.kernel.access.credentials import ApiKey, KeyKind, digest, new_key
 from svc.kernel.net.origins import normalize_pattern
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
-from svc.kernel.values.cursor import Cursors, List
-from svc.kernel.values.environments import PLATFORMS, Platform
+from svc.kernel.values.encodings import Cursors, List
+from svc.kernel.values.fields import PLATFORMS, Platform
 from svc.kernel.values.refusals import Detail, Refusal, invalid
 from svc.kernel.values.struct_fields import body_of
 from svc.kernel.values.timestamps import unix_ms

@@ -31,7 +31,7 @@ from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.key_parts import DAY
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.fields import ENVIRONMENTS
 from svc.kernel.values.ids import DAY_MS, made_at_ms
 
 

@@ -18,15 +18,15 @@ from svc.features.labels.jobs import LabelChange, label_request
 from svc.features.labels.outcomes import OUTCOME_MS
 from svc.features.labels.queries import find_outcome
 from svc.identify.model import LABEL_REASONS, LABELS, Label, LabelReason
+from svc.identify.queries.events import event as find_event
 from svc.identify.queries.events import refuse_hidden
-from svc.identify.queries.records import event as find_event
 from svc.identify.queries.weights import weights_in_force
 from svc.identify.velocity.counts import EnvironmentKind
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import EVENT_ROWS, STEP_LOOKS, items_of_step
-from svc.kernel.values.csv_tables import CsvError, Form, Row, read_table
-from svc.kernel.values.environments import PLATFORMS, Platform
+from svc.kernel.values.fields import PLATFORMS, Platform
 from svc.kernel.values.refusals import Refusal
+from svc.kernel.values.text_files import CsvError, Form, Row, read_table
 
 COLUMNS = ("request_id", "label", "label_reason")
 """Of the CSV, whose first line they are; the last may be left out."""

@@ -36,7 +36,7 @@ from svc.identify.tables.visitors import VISITORS
 from svc.identify.velocity.counts import KINDS, account_digest, kind_of
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.queries import refuse_given
-from svc.kernel.values.environments import ENVIRONMENTS, Environment
+from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import DAY_MS, first_id, made_at_ms
 from svc.kernel.values.refusals import Refusal, invalid
 

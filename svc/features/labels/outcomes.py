@@ -19,7 +19,7 @@ from svc.identify.events.hour_counts import matched_rules
 from svc.identify.model import Label, Level, RuleAction
 from svc.identify.records import Event
 from svc.identify.scoring.signals import CATALOGUE
-from svc.kernel.values.environments import Environment, Platform
+from svc.kernel.values.fields import Environment, Platform
 from svc.kernel.values.ids import DAY_MS, made_at_ms
 
 OUTCOME_MS: Final = 400 * DAY_MS

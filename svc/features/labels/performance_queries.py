@@ -16,7 +16,7 @@ from svc.features.labels.tables import OUTCOME_DAYS
 from svc.identify.tables.events import HOURS
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.environments import ENVIRONMENTS, Environment
+from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import DAY_MS, HOUR_MS
 
 K = TypeVar("K")

@@ -22,7 +22,7 @@ import msgspec
 from svc.features.labels.outcomes import Outcome
 from svc.identify.scoring.score import Weights
 from svc.identify.scoring.signals import MAX_WEIGHT, signal_names
-from svc.kernel.values.environments import Platform
+from svc.kernel.values.fields import Platform
 
 LEAST_LABELS: Final = 50
 """Events of each label."""

@@ -37,8 +37,7 @@ from svc.identify.queries.events import EventPosition
 from svc.identify.queries.weights import weights_in_force
 from svc.identify.velocity.counts import EnvironmentKind
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.environments import PLATFORMS, Platform
-from svc.kernel.values.fields import about
+from svc.kernel.values.fields import PLATFORMS, Platform, about
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.work.slices import in_slices, scanned
 

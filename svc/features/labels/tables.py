@@ -25,7 +25,7 @@ from svc.kernel.store.schema.table import (
     Table,
     With,
 )
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.fields import ENVIRONMENTS
 
 
 class NumberedAccount(msgspec.Struct, frozen=True, array_like=True):

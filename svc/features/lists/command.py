@@ -41,8 +41,8 @@ from svc.features.rules.jobs import ruleset_in_force
 from svc.identify.velocity.counts import KINDS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import items_of_step
-from svc.kernel.values.csv_tables import SEPARATORS, CsvError, Form, Row, Table, read_table
 from svc.kernel.values.refusals import Refusal
+from svc.kernel.values.text_files import SEPARATORS, CsvError, Form, Row, Table, read_table
 from svc.kernel.values.timestamps import read_timestamp, timestamp
 
 COLUMNS = ("value", "note", "expires_at")

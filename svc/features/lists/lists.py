@@ -16,7 +16,7 @@ from typing import Final, Literal, get_args
 
 import msgspec
 
-from svc.identify.velocity.names import ACCOUNT_ID
+from svc.identify.velocity.counts import ACCOUNT_ID
 from svc.kernel.net.addresses import LONGEST_LITERAL, parse_ip, read_address
 from svc.kernel.net.origins import normalize_origin
 from svc.kernel.values.encodings import base62

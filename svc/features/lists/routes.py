@@ -31,7 +31,7 @@ from svc.http.change import caller_of, change
 from svc.http.listing import encoded, read_page
 from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.cursor import Cursors
+from svc.kernel.values.encodings import Cursors
 from svc.kernel.values.refusals import Detail, Refusal
 from svc.kernel.values.struct_fields import sent
 from svc.world import twenty_characters

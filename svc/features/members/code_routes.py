@@ -29,8 +29,8 @@ from svc.http.callers.caller import Caller
 from svc.http.change import caller_of, change
 from svc.http.route import Call, Route, Services, console_route
 from svc.kernel.access.audit import Audited
+from svc.kernel.access.jobs import end_sessions_of
 from svc.kernel.access.members import Member, email_digest
-from svc.kernel.access.session_jobs import end_sessions_of
 from svc.kernel.access.tables import MEMBERS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.refusals import Refusal, invalid

@@ -15,8 +15,8 @@ from svc.command.operation import Operation, OrganizationGroup
 from svc.command.output import CommandError, settings
 from svc.features.keys.command import fresh_key, key_of_secret, store_issued
 from svc.kernel.access.credentials import ApiKey, digest
+from svc.kernel.access.jobs import put_link
 from svc.kernel.access.roles import KEY_ROLES, KeyRole
-from svc.kernel.access.session_jobs import put_link
 from svc.kernel.access.sessions import LONGEST_LINK_MINUTES, SESSION_MS, ConsoleLink, new_token
 from svc.kernel.net.origins import is_loopback, normalize_origin
 from svc.kernel.store.directory import Opened

@@ -15,8 +15,8 @@ from svc.features.members.sign_in.passwords import is_guessable, stored_password
 from svc.http.route import CONSOLE_ROOT, KEYED, Call, Outcome, Route, Services, console_route
 from svc.kernel.access.audit import Audited
 from svc.kernel.access.credentials import digest
+from svc.kernel.access.jobs import find_invitation
 from svc.kernel.access.members import Member
-from svc.kernel.access.session_jobs import find_invitation
 from svc.kernel.access.sessions import organization_of
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants import queries as lookups

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import msgspec
 
 from svc.features.members.queries import find_member, member_with, members_of, other_active_admins
+from svc.kernel.access.jobs import end_sessions_of, find_invitation
 from svc.kernel.access.members import MAX_MEMBERS, Invitation, Member, MemberStatus, email_digest
 from svc.kernel.access.roles import Role
-from svc.kernel.access.session_jobs import end_sessions_of, find_invitation
 from svc.kernel.access.tables import INVITATIONS, MEMBER_EMAILS, MEMBERS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.refusals import Refusal

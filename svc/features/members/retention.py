@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from svc.features.contracts.cleanup import CleanupTask, Sweep, each_row
-from svc.kernel.access.session_jobs import SIGN_IN_TABLES, SignIn, end, holder
+from svc.kernel.access.jobs import SIGN_IN_TABLES, SignIn, end, holder
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
 

@@ -20,16 +20,17 @@ from svc.identify.scoring.weights import LARGEST_THRESHOLD, SMALLEST_THRESHOLD
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.access.roles import KeyRole
 from svc.kernel.net.origins import MAX_ORIGINS
-from svc.kernel.values.environments import Environment, Platform
 from svc.kernel.values.fields import (
     A_KEY_ID,
     A_MEMBER_ID,
     A_TIME,
     CreatedAt,
     Cursor,
+    Environment,
     KeyId,
     OrganizationId,
     PageCursor,
+    Platform,
     Time,
     Timestamp,
     about,

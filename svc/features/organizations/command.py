@@ -28,7 +28,7 @@ from svc.kernel.limits.ratelimit import DEFAULT_LIMIT_PER_S
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.installation import ServedLimits, served_limits
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.tenants import ledger_jobs as ledger
+from svc.kernel.tenants import jobs as ledger
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.billing import (
     BILLING_STATUSES,
@@ -38,7 +38,7 @@ from svc.kernel.tenants.billing import (
     BillingStatus,
     refused_for_money,
 )
-from svc.kernel.tenants.holding_jobs import holding
+from svc.kernel.tenants.jobs import holding
 from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.struct_fields import named
 from svc.world import World, twenty_characters

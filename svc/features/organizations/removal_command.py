@@ -16,7 +16,7 @@ from svc.command.terminal import progress
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import Steps
-from svc.kernel.tenants.holding_jobs import holding
+from svc.kernel.tenants.jobs import holding
 from svc.world import elapsed_s, pause
 
 

@@ -22,15 +22,15 @@ from svc.identify.events.listing import Position
 from svc.identify.index.queries import Scope, Search, digest_of, is_indexed, remove, values_at
 from svc.identify.model import LABELS
 from svc.identify.queries.events import event_if_readable
-from svc.identify.recording.holdings import report_bytes
+from svc.identify.recording.visitors import report_bytes
 from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS, HOURS, LATE_EVENTS
 from svc.kernel.store.files import durable_files
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.tenants.holding_jobs import release
+from svc.kernel.tenants.jobs import release
 from svc.kernel.tenants.queries import organizations
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.fields import ENVIRONMENTS
 from svc.kernel.values.ids import HOUR_MS, made_at_ms
 from svc.kernel.values.timestamps import timestamp
 

@@ -33,10 +33,10 @@ from svc.features.erasure.visitors import has_events, purge_event, purge_visitor
 from svc.features.labels.jobs import archive
 from svc.features.registry import FEATURES
 from svc.features.tables import TABLES
-from svc.identify.attestation.attested_key import AttestedKey
+from svc.identify.attestation.challenge import AttestedKey
 from svc.identify.matching import Block
 from svc.identify.queries.events import event_if_readable
-from svc.identify.recording.attestation import purge_attested_key
+from svc.identify.recording.proofs import purge_attested_key
 from svc.identify.recording.velocity import keep_record
 from svc.identify.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, LastLook, RetentionPass
 from svc.identify.tables.accounts import ACCOUNTS

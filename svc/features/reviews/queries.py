@@ -16,8 +16,7 @@ from svc.identify.model import SUBJECTS, Subject
 from svc.identify.records import Event
 from svc.identify.tables.accounts import ACCOUNT_ERASURES
 from svc.identify.tables.visitors import ERASURES, VISITOR_IDS
-from svc.identify.velocity.counts import EnvironmentKind, account_digest
-from svc.identify.velocity.names import ACCOUNT_ID
+from svc.identify.velocity.counts import ACCOUNT_ID, EnvironmentKind, account_digest
 from svc.kernel.store.snapshot import Snapshot, all_present
 from svc.kernel.values.ids import is_visitor_id
 

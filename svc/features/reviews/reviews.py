@@ -16,7 +16,7 @@ from svc.features.webhooks.content.review import ReviewBody
 from svc.identify.model import Label, Level
 from svc.identify.records import Event
 from svc.kernel.values.encodings import base62
-from svc.kernel.values.environments import Environment
+from svc.kernel.values.fields import Environment
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.struct_fields import body_of
 

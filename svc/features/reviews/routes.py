@@ -25,7 +25,7 @@ from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
 from svc.identify.queries.events import readable_event
 from svc.kernel.access.audit import Audited
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.values.cursor import Cursors, bound_to
+from svc.kernel.values.encodings import Cursors, bound_to
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import sent
 

@@ -12,7 +12,7 @@ from svc.features.rules.tables import RULESETS
 from svc.http.route import Services
 from svc.identify.velocity.counts import KINDS, kind_of
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.environments import Environment
+from svc.kernel.values.fields import Environment
 from svc.kernel.work.slices import Slice
 
 

@@ -30,13 +30,11 @@ from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.identify.events.hour_counts import matched_rules
 from svc.identify.model import Decision, RuleAction
 from svc.identify.queries import events
-from svc.identify.queries.events import EventPosition
-from svc.identify.queries.hours import hours
+from svc.identify.queries.events import EventPosition, hours
 from svc.identify.records import Event
 from svc.identify.velocity.counts import EnvironmentKind, kind_of
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.values.environments import ENVIRONMENTS
-from svc.kernel.values.fields import RequestId, about, id_form
+from svc.kernel.values.fields import ENVIRONMENTS, RequestId, about, id_form
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import sent

@@ -21,16 +21,16 @@ import msgspec
 
 from svc.kernel.store.engine import CheckDepth, EngineError, InUseError, KeyRange
 from svc.kernel.store.files import durable_files
-from svc.kernel.store.files.held_files import require_space
+from svc.kernel.store.files.durable_files import require_space
 from svc.kernel.store.lmdb import witness
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.lmdb.environment import open_read_only
-from svc.kernel.store.lmdb.holders import sole_user
 from svc.kernel.store.lmdb.meta_pages import check_meta_pages
 from svc.kernel.store.lmdb.pages import clear_gaps
+from svc.kernel.store.lmdb.witness import sole_user
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.steps import Steps, counted
-from svc.kernel.values.errors import DirectoryError
+from svc.kernel.values.refusals import DirectoryError
 
 PARTIAL = ".compact.partial"
 """A folder in that of the store: LMDB writes some flags of the environment that it copies into the copy, and those of a

@@ -18,17 +18,16 @@ from svc.features.webhooks.tables import ATTEMPTS
 from svc.identify.indexing.jobs import rebuild_indexes
 from svc.identify.matching.learned.statistics import rows_of_format_2
 from svc.identify.queries.learned import PRODUCTION, SHARED
-from svc.identify.recording.holdings import counted
+from svc.identify.recording.visitors import counted
 from svc.identify.tables.visitors import STATISTICS
-from svc.kernel.access.key_jobs import counted_keys
+from svc.kernel.access.jobs import counted_keys
 from svc.kernel.store.installation import derive_region
 from svc.kernel.store.schema.codec import Key, Opaque
 from svc.kernel.store.schema.key_parts import U32
-from svc.kernel.store.schema.schema import Migration
-from svc.kernel.store.schema.table import Table
+from svc.kernel.store.schema.table import Migration, Table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.billing import Usage, counters
-from svc.kernel.tenants.holding_jobs import keep
+from svc.kernel.tenants.jobs import keep
 from svc.kernel.tenants.tables import CREDITS, LEDGER, ORGANIZATIONS
 from svc.kernel.values.ids import DAY_MS
 

@@ -18,15 +18,15 @@ from pathlib import Path
 from svc.features.backup.snapshots import Manifest, copied, keep
 from svc.kernel.store.directory import has_store
 from svc.kernel.store.engine import EngineError, InUseError
-from svc.kernel.store.files import held_files as files
+from svc.kernel.store.files import durable_files as files
+from svc.kernel.store.installation import refuse_newer
 from svc.kernel.store.lmdb.engine import LmdbEngine
-from svc.kernel.store.lmdb.holders import sole_user
+from svc.kernel.store.lmdb.witness import sole_user
 from svc.kernel.store.opening import open_store, version_of
-from svc.kernel.store.schema.schema import Migration, installed
+from svc.kernel.store.schema.table import Migration, installed
 from svc.kernel.store.store import ReadTransaction
 from svc.kernel.store.tables import META
-from svc.kernel.store.versions import refuse_newer
-from svc.kernel.values.errors import DirectoryError
+from svc.kernel.values.refusals import DirectoryError
 from svc.world import RunSync
 
 FOLDER = "before-upgrade"

@@ -26,7 +26,7 @@ from svc.features.exports.command import export_visitor
 from svc.identify.events.event_row import event_row
 from svc.identify.events.listing import Filters
 from svc.identify.queries.visitors import Activity, find_visitor
-from svc.kernel.values.environments import Environment
+from svc.kernel.values.fields import Environment
 from svc.kernel.values.ids import is_visitor_id
 
 EVENTS_OF_A_VISITOR = 200

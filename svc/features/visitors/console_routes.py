@@ -41,15 +41,15 @@ from svc.identify.events.listing import (
     next_cursor,
 )
 from svc.identify.matching import Visitor
-from svc.identify.queries import records
+from svc.identify.queries import events
 from svc.identify.queries import visitors as visitor_views
 from svc.identify.queries.events import EventMatch
 from svc.identify.queries.visitors import Activity, sum_of
 from svc.kernel.net.addresses import parse_ip
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.cursor import Cursors, bound_to
-from svc.kernel.values.environments import ENVIRONMENTS, Environment
+from svc.kernel.values.encodings import Cursors, bound_to
+from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import is_visitor_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import present, sent
@@ -193,7 +193,7 @@ def _change(snapshot: Snapshot, number: int, match: EventMatch) -> tuple[str, ..
     if not match.event.has_document:
         return None
     try:
-        document = records.document(snapshot, number, match.request_id)
+        document = events.document(snapshot, number, match.request_id)
     except CorruptionError:
         return None  # who opens the event finds that its document cannot be read
     return None if document is None else document.changes

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 from urllib.parse import quote
 
-from svc.kernel.net.addresses import Address, is_public, read_address
-from svc.kernel.net.metadata_addresses import METADATA_ADDRESSES, Networks
+from svc.kernel.net.addresses import METADATA_ADDRESSES, Address, Networks, is_public, read_address
 from svc.kernel.net.origins import normalize_origin
 
 MAX_URL_LENGTH = 2048

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, Protocol, get_args
 import msgspec
 
 from svc.kernel.net.trace_context import TraceContext
-from svc.kernel.values.environments import Environment
+from svc.kernel.values.fields import Environment
 
 EventType = Literal[
     "identification.completed",

@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 
 from svc.features.webhooks.content.payloads import RefusedIdentification
-from svc.kernel.values.environments import Environment
+from svc.kernel.values.fields import Environment
 from svc.kernel.values.refused_requests import RefusedRequest
 from svc.kernel.values.struct_fields import body_of
 

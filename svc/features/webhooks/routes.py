@@ -49,7 +49,7 @@ from svc.http.listing import encoded, read_page
 from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.kernel.access.audit import Audited
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.cursor import Cursors
+from svc.kernel.values.encodings import Cursors
 from svc.kernel.values.ids import first_id, is_webhook_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import sent

@@ -10,7 +10,7 @@ from svc.identify.scoring.weights import StoredWeights, WeightsChange, changed, 
 from svc.identify.tables.weights import WEIGHTS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import find_sdk_key
-from svc.kernel.values.environments import Platform
+from svc.kernel.values.fields import Platform
 from svc.kernel.values.refusals import Refusal
 
 

@@ -20,8 +20,7 @@ from svc.identify.model import Level, Observation
 from svc.identify.records import Document, Event
 from svc.identify.scoring.score import Score, Weights, score
 from svc.identify.scoring.signals import SignalName, weighs_twice
-from svc.kernel.values.environments import Platform
-from svc.kernel.values.fields import RequestId, Timestamp, about, open_to
+from svc.kernel.values.fields import Platform, RequestId, Timestamp, about, open_to
 from svc.kernel.values.timestamps import timestamp
 
 L = TypeVar("L", bound=str)

@@ -23,7 +23,7 @@ from svc.features.weights.routes import weights_change
 from svc.http.callers.limits import EVENT_WORK
 from svc.http.route import Call, Route, Services, console_route
 from svc.identify.queries import events
-from svc.identify.queries import records as records_queries
+from svc.identify.queries import events as records_queries
 from svc.identify.queries import weights as weights_queries
 from svc.identify.records import Document, Event
 from svc.identify.scoring.score import Weights
@@ -31,8 +31,7 @@ from svc.identify.scoring.weights import resolve
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
-from svc.kernel.values.environments import Environment, Platform
-from svc.kernel.values.fields import KeyId, about
+from svc.kernel.values.fields import Environment, KeyId, Platform, about
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.work.slices import in_slices

@@ -26,7 +26,7 @@ from svc.identify.scoring.signals import CATALOGUE, MAX_WEIGHT
 from svc.identify.scoring.weights import StoredWeights, WeightsChange
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants import queries as lookups
-from svc.kernel.values.environments import PLATFORMS
+from svc.kernel.values.fields import PLATFORMS
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import body_of, sent
 

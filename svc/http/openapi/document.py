@@ -19,8 +19,7 @@ from msgspec import structs
 import svc
 from svc.http.callers.sessions import COOKIES
 from svc.http.openapi import json_schema
-from svc.http.openapi.json_schema import Json, reference
-from svc.http.openapi.parameters import EVERYWHERE, PATH, REQUEST_HEADERS, RESPONSE_HEADERS
+from svc.http.openapi.json_schema import EVERYWHERE, PATH, REQUEST_HEADERS, RESPONSE_HEADERS, Json, reference
 from svc.http.route import BASE, CONSOLE, CONSOLE_ROOT, Route
 from svc.http.schema import DetailBody, ErrorBody
 from svc.kernel.access.credentials import KeyKind

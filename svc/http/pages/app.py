@@ -29,8 +29,7 @@ from svc.http.query import read_query
 from svc.http.route import BASE, CONSOLE_ROOT, Route
 from svc.http.schema import error_body
 from svc.http.server import messages
-from svc.identify.scoring.explanations import CERTAINTY, CHANGES, LINKAGE, PROOF, REASONS
-from svc.identify.scoring.signals import CATALOGUE, EVIDENCE
+from svc.identify.scoring.signals import CATALOGUE, CERTAINTY, CHANGES, EVIDENCE, LINKAGE, PROOF, REASONS
 from svc.kernel.values.refusals import Refusal
 
 _BUILT = files("svc").joinpath("web_static")

@@ -32,9 +32,8 @@ import trio
 from svc.http.server.capacity import EdgeLimits, EdgeState, EdgeStatistics, Refuse
 from svc.http.server.connection import AnyStream, Connection
 from svc.http.server.fair_queue import KnownKeys
-from svc.http.server.listening import PlainListener
+from svc.http.server.listening import PlainListener, TlsListener
 from svc.http.server.messages import Application, Headers
-from svc.http.server.tls import TlsListener
 
 __all__ = ["Edge", "EdgeLimits", "EdgeStatistics", "Refuse", "addresses", "open_listeners", "serve"]
 

@@ -21,7 +21,6 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import ObjectIdentifier
 
-from svc.identify.attestation.attested_key import AppleEnvironment, AttestedKey
 from svc.identify.attestation.authenticator_data import (
     AttestedCredential,
     AuthenticatorData,
@@ -29,17 +28,18 @@ from svc.identify.attestation.authenticator_data import (
     read_attestation_data,
     read_map,
 )
-from svc.identify.attestation.certificates import (
+from svc.identify.attestation.challenge import AppleEnvironment, AttestedKey
+from svc.identify.attestation.trust import (
     CERTIFICATE_ERRORS,
+    AppleTrust,
     ChainFailure,
     extension_value,
     is_issued_by,
     is_valid_at,
     read_certificates,
 )
-from svc.identify.attestation.trust import AppleTrust
 from svc.identify.report.values import members
-from svc.kernel.values.environments import Environment
+from svc.kernel.values.fields import Environment
 
 MAX_ATTESTATION_BYTES = 20_000
 """Attestations of current devices have 6,000, most of it the receipt, which is not read."""

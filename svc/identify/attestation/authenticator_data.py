@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import msgspec
 
-from svc.identify.attestation.attested_key import AppleEnvironment
+from svc.identify.attestation.challenge import AppleEnvironment
 
 MAX_DEPTH = 6
 MAX_ITEMS = 128

@@ -21,9 +21,8 @@ from svc.identify.attestation.app_attest import (
     read_assertion,
     verify_attestation,
 )
-from svc.identify.attestation.attested_key import AttestationResult, AttestedKey
 from svc.identify.attestation.authenticator_data import KEY_ID_BYTES
-from svc.identify.attestation.certificates import MAX_CERTIFICATE_BYTES
+from svc.identify.attestation.challenge import AttestationResult, AttestedKey
 from svc.identify.attestation.key_attestation import (
     MAX_CERTIFICATES,
     BootState,
@@ -32,11 +31,11 @@ from svc.identify.attestation.key_attestation import (
     SecurityLevel,
     verify_chain,
 )
-from svc.identify.attestation.trust import Trust
+from svc.identify.attestation.trust import MAX_CERTIFICATE_BYTES, Trust
 from svc.identify.model import Level, Observation
 from svc.identify.report.values import members
 from svc.kernel.values.encodings import from_base64
-from svc.kernel.values.environments import Platform
+from svc.kernel.values.fields import Platform
 
 _PLATFORMS: dict[str, Platform] = {"android-key": "android", "apple-app-attest": "ios"}
 """Format -> the platform that it proves."""

@@ -24,15 +24,16 @@ from cryptography.hazmat.asn1 import TLV, SetOf, decode_der
 from cryptography.hazmat.asn1 import sequence as der_sequence
 from cryptography.x509.oid import ObjectIdentifier
 
-from svc.identify.attestation.certificates import (
+from svc.identify.attestation.trust import (
     CERTIFICATE_ERRORS,
     ChainFailure,
+    Trust,
     extension_value,
     is_issued_by,
     is_valid_at,
+    public_key,
     read_certificates,
 )
-from svc.identify.attestation.trust import Trust, public_key
 
 ATTESTATION_EXTENSION = "1.3.6.1.4.1.11129.2.1.17"
 

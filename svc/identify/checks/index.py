@@ -24,7 +24,7 @@ from svc.identify.index.queries import (
 )
 from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, LATE_EVENTS
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.fields import ENVIRONMENTS
 
 
 def index_faults(snapshot: Snapshot, number: int, events: int) -> Iterator[str]:

@@ -11,7 +11,7 @@ from svc.identify.detection.claimed import read_claimed
 from svc.identify.detection.findings import Findings
 from svc.identify.detection.programs import visitor_kind
 from svc.identify.model import Agent, Network, Observation, Report, RequestFacts
-from svc.kernel.values.environments import Platform
+from svc.kernel.values.fields import Platform
 
 __all__ = ["detect", "visitor_kind"]
 

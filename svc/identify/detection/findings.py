@@ -10,7 +10,7 @@ from typing import Literal
 
 from svc.identify.model import Level, Observation
 from svc.identify.scoring.signals import CATALOGUE, CATALOGUE_ORDER
-from svc.kernel.values.environments import Platform
+from svc.kernel.values.fields import Platform
 
 Strength = Literal["definitive", "proof", "hint"]
 """`definitive` is enough alone, `proof` has no ordinary explanation, `hint` is a rule of thumb."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from svc.identify.detection.findings import Findings
 from svc.identify.model import Agent, Network, Observation, RequestFacts, VisitorKind
-from svc.kernel.values.environments import Platform
+from svc.kernel.values.fields import Platform
 
 
 def detect_programs(

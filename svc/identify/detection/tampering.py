@@ -22,7 +22,7 @@ from svc.identify.detection.claimed import (
 )
 from svc.identify.detection.findings import TOO_MANY_LIES, Findings
 from svc.identify.model import Attribute, Claims, ClientHints, Report, RequestFacts
-from svc.kernel.values.environments import Platform
+from svc.kernel.values.fields import Platform
 
 
 def detect_tampering(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findings) -> None:

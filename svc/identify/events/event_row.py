@@ -18,12 +18,12 @@ from svc.identify.model import RULE_ACTIONS, AnonymityNetwork, Decision, DeviceK
 from svc.identify.records import Event
 from svc.identify.scoring.signals import CATALOGUE, SignalGroup
 from svc.identify.velocity.counts import WINDOWS, Counts, Velocity
-from svc.kernel.values.environments import State
 from svc.kernel.values.fields import (
     SUSPECT_SCORE,
     AccountId,
     Action,
     RequestId,
+    State,
     Tag,
     Timestamp,
     VisitorId,

@@ -15,10 +15,10 @@ import msgspec
 from svc.identify.model import LABELS, RULE_ACTIONS, Level, VisitorKind
 from svc.identify.records import Event
 from svc.identify.scoring.signals import CATALOGUE
-from svc.identify.velocity.names import ACCOUNT_ID, ACTION
+from svc.identify.velocity.counts import ACCOUNT_ID, ACTION
 from svc.kernel.net.addresses import parse_ip
-from svc.kernel.values.cursor import Cursors, bound_to
-from svc.kernel.values.environments import ENVIRONMENTS, Environment
+from svc.kernel.values.encodings import Cursors, bound_to
+from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import DAY_MS, is_rule_id, is_visitor_id
 from svc.kernel.values.refusals import Detail, Issue, Refusal, invalid
 from svc.kernel.values.timestamps import read_timestamp

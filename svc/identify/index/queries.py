@@ -27,7 +27,7 @@ from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, LATE_EVENTS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.fields import ENVIRONMENTS
 
 SMALL = 0
 """The part of the key of a segment in one row."""

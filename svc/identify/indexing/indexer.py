@@ -25,7 +25,7 @@ from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.store import Store, StoreFullError
 from svc.kernel.tenants.queries import organizations
-from svc.kernel.work.watch.corruption import CorruptRows
+from svc.kernel.work.store_watch import CorruptRows
 from svc.world import World
 
 log = structlog.get_logger()

@@ -31,8 +31,7 @@ from svc.identify.index.queries import (
     scope_of,
     write_run,
 )
-from svc.identify.queries.events import event_if_readable
-from svc.identify.queries.hours import HourKey, hour_key
+from svc.identify.queries.events import HourKey, event_if_readable, hour_key
 from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, HOURS, LATE_EVENTS
 from svc.kernel.store import operations
 from svc.kernel.store.schema.codec import CorruptionError

@@ -18,14 +18,17 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from svc.identify.matching import blocks, parameters, renewal
+from svc.identify.matching import blocks, claims, parameters
 from svc.identify.matching.blocks import (
     EMPTY_BLOCK,
     BlockKey,
     Index,
     block_keys,
     device_counts,
+    differs,
+    keys_to_add,
     likely_numbers,
+    postings_of,
     read_blocks,
     read_records,
     token_key,
@@ -52,7 +55,6 @@ from svc.identify.matching.decision import (
 from svc.identify.matching.learned.calibration import CROWDED, NEAR, SURROUNDINGS
 from svc.identify.matching.learned.statistics import Statistics
 from svc.identify.matching.learned.update import NOTHING, StatisticsUpdate
-from svc.identify.matching.postings import differs, keys_to_add, postings_of
 from svc.identify.matching.tokens import DEVICE, STRANGERS, Token, older_beside, rivals_of
 from svc.identify.matching.visitor import Visitor, first_record
 
@@ -151,12 +153,12 @@ def match_visitor(
 
 
 def _matched(index: Index, statistics: Statistics, features: Features, now_ms: int, *, flooding: bool) -> Recognition:
-    before = renewal.claim_before(index, features) if features.key_before else None
+    before = claims.claim_before(index, features) if features.key_before else None
     if before is not None:
         as_before = features.before_renewal()
         standing, changed = standing_of(statistics, as_before, before, now_ms // 1000)
         if standing == "proven":
-            return renewal.renewed(_proven(index, as_before, now_ms, before, changed), before, features, now_ms // 1000)
+            return claims.renewed(_proven(index, as_before, now_ms, before, changed), before, features, now_ms // 1000)
     refuted, disputed = _Refuted(), None
     for identifier in features.keys:
         claim = claim_of(index, features, identifier)
@@ -164,7 +166,7 @@ def _matched(index: Index, statistics: Statistics, features: Features, now_ms: i
             continue
         standing, changed = standing_of(statistics, features, claim, now_ms // 1000)
         if standing == "proven":
-            return renewal.asked(_proven(index, features, now_ms, claim, changed), features, claim)
+            return claims.asked(_proven(index, features, now_ms, claim, changed), features, claim)
         if standing in ("doubted", "doubted in conflict"):
             decision = by_doubted_token(claim.number)
             return _linked(features, now_ms, decision, claim.visitor, token_conflict=standing != "doubted")
@@ -177,7 +179,7 @@ def _matched(index: Index, statistics: Statistics, features: Features, now_ms: i
     recognition = _decided(index, statistics, features, now_ms, refuted, flooding=flooding)
     if disputed is None:
         return recognition
-    return renewal.asked(renewal.disputed(recognition, features, disputed), features, disputed)
+    return claims.asked(claims.disputed(recognition, features, disputed), features, disputed)
 
 
 class _Refuted(NamedTuple):

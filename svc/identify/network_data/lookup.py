@@ -15,8 +15,7 @@ import iporigin
 
 from svc.identify.network.facts import Known, Range
 from svc.identify.network_data.folder import AsList, FilesInUse, ListFile
-from svc.identify.network_data.lists import crowded_networks
-from svc.identify.network_data.mmdb import Database
+from svc.identify.network_data.lists import Database, crowded_networks
 from svc.kernel.net.addresses import Address
 
 SOURCE = "built-in ranges"

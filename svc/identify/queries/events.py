@@ -17,16 +17,44 @@ from uuid import UUID
 import msgspec
 
 from svc.identify.events.event_row import EventBody, UnreadableEventBody, event_row, unreadable_event_row
+from svc.identify.events.hour_counts import NOTHING, HourCounts, hour_of
 from svc.identify.events.listing import EVERYTHING, Filters, Listing, Position, Resume
 from svc.identify.index import queries as event_index
 from svc.identify.index.queries import Scope, Search, is_indexed
-from svc.identify.queries.hours import count
-from svc.identify.records import Event
-from svc.identify.tables.events import EVENTS, FEED_CLOSED
+from svc.identify.records import DeferredReport, Document, Event
+from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS, FEED_CLOSED, HOURS
+from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.values.environments import ENVIRONMENTS, Environment
-from svc.kernel.values.ids import made_at_ms
+from svc.kernel.values.fields import ENVIRONMENTS, Environment
+from svc.kernel.values.ids import HOUR_MS, made_at_ms
+
+
+def event(snapshot: Snapshot, number: int, request_id: UUID) -> Event | None:
+    """Return an event of the organization in any environment, however old, if retention has not deleted it; else
+    `None`.
+    """
+    return snapshot.get(EVENTS, number, request_id.bytes)
+
+
+def document(snapshot: Snapshot, number: int, request_id: UUID) -> Document | None:
+    """Return the archived report of an event; `None` if none was archived, or it was deleted."""
+    return snapshot.get(DOCUMENTS, number, request_id.bytes)
+
+
+def deferred_report(snapshot: Snapshot, number: int, request_id: UUID) -> DeferredReport | None:
+    """Return the deferred report that was accepted for an event; `None` if there is none."""
+    return snapshot.get(DEFERRED_REPORTS, number, request_id.bytes)
+
+
+def weights_snapshot(snapshot: Snapshot, digest: bytes) -> dict[str, int]:
+    """Return the weights by signal that have this digest, which a document names. They are kept as long as a document
+    names them.
+    """
+    kept = snapshot.get(WEIGHTS_SNAPSHOTS, digest)
+    assert kept is not None, f"the weights {digest.hex()} are not kept"
+    return kept.weights
+
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -327,3 +355,46 @@ def _is_at(event_position: EventPosition, event: Event) -> bool:
 
 def _misplaced(event_position: EventPosition) -> CorruptionError:
     return CorruptionError(f"the index has request {UUID(bytes=event_position.request_id)} where it does not belong")
+
+
+HourKey = tuple[int, int, int]
+"""Organization, index of the environment, hour since 1970."""
+
+
+def hours(
+    snapshot: Snapshot, number: int, environment: Environment, from_ms: int, to_ms: int
+) -> list[tuple[int, HourCounts]]:
+    """Return (start of the hour in Unix ms, its counts) of the hours from `from_ms` to before `to_ms`, oldest first.
+    Leave out hours without events. At most one row is read for each hour.
+    """
+    environment_index, beyond = ENVIRONMENTS.index(environment), -(-to_ms // HOUR_MS)
+    found: list[tuple[int, HourCounts]] = []
+    for (_, _, hour), counts in snapshot.scan(
+        HOURS, number, environment_index, start=(number, environment_index, max(from_ms, 0) // HOUR_MS)
+    ):
+        if hour >= beyond:
+            break
+        found.append((hour * HOUR_MS, counts))
+    return found
+
+
+def hour_key(number: int, event: Event) -> HourKey:
+    """Return the key of the row whose counters include an event."""
+    return number, ENVIRONMENTS.index(event.environment), hour_of(event)
+
+
+def count(transaction: Transaction, number: int, event: Event) -> None:
+    """Add a new event to the counters of its hour."""
+    transaction.update(HOURS, hour_key(number, event), lambda counts: (counts or NOTHING).plus(event))
+
+
+def uncount(transaction: Transaction, number: int, event: Event) -> None:
+    """Subtract an event that is being deleted from the counters of its hour; delete the row with its last event."""
+    key = hour_key(number, event)
+    counts = transaction.get(HOURS, *key)
+    if counts is None:
+        return  # the store is corrupt, which must not prevent an erasure; `svc check` reports it
+    if counts.identifications == 1:
+        transaction.delete(HOURS, *key)
+    else:
+        transaction.put(HOURS, key, counts.minus(event))

@@ -16,7 +16,7 @@ from svc.identify.matching import Statistics
 from svc.identify.tables.visitors import STATISTICS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.values.environments import Environment
+from svc.kernel.values.fields import Environment
 
 SHARED = 0
 """In the place of a class: the row that all classes share."""

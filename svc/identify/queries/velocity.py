@@ -14,6 +14,7 @@ from svc.identify.velocity.counts import (
     KINDS,
     LONGEST_S,
     OTHERS,
+    SIGN_UP,
     SUBJECTS,
     EnvironmentKind,
     Subject,
@@ -23,10 +24,9 @@ from svc.identify.velocity.counts import (
     kind_of,
     sign_up_digest,
 )
-from svc.identify.velocity.names import SIGN_UP
 from svc.identify.velocity.record import AccountRecord
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.environments import Environment
+from svc.kernel.values.fields import Environment
 
 
 class Party(NamedTuple):

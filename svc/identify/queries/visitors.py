@@ -21,7 +21,7 @@ from svc.identify.tables.events import EVENTS
 from svc.identify.tables.visitors import ERASURES, VISITOR_IDS, VISITORS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.environments import ENVIRONMENTS, Environment
+from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import is_visitor_id
 
 MAX_LOOKED_AT = 500

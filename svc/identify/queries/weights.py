@@ -8,7 +8,7 @@ from svc.identify.scoring.score import Weights
 from svc.identify.scoring.weights import StoredWeights, resolve
 from svc.identify.tables.weights import WEIGHTS
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.environments import PLATFORMS, Platform
+from svc.kernel.values.fields import PLATFORMS, Platform
 
 
 class ScopeWeights(NamedTuple):

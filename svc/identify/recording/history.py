@@ -39,6 +39,16 @@ from svc.identify.history.evidence import (
     with_shared_address,
     with_unusual_handshake,
 )
+from svc.identify.history.newcomers import (
+    READ,
+    THIRD,
+    Arrival,
+    alike_key,
+    has_several_devices,
+    new_visitor_burst,
+    renewals,
+    repeated_report,
+)
 from svc.identify.history.origins import (
     OriginHistory,
     carries_hints,
@@ -47,9 +57,9 @@ from svc.identify.history.origins import (
     without_missing_hints,
 )
 from svc.identify.history.origins import visited as visited_origin
-from svc.identify.history.repeated_reports import READ, alike_key, repeated_report
 from svc.identify.identification import Assessment
-from svc.identify.matching import Recognition, Statistics, StatisticsUpdate
+from svc.identify.matching import Index, Recognition, Statistics, StatisticsUpdate
+from svc.identify.matching.blocks import token_key
 from svc.identify.matching.features import hash32
 from svc.identify.model import Attribute, Observation
 from svc.identify.tables.origins import ORIGIN_HISTORY
@@ -61,7 +71,43 @@ from svc.identify.tables.visitors import (
     VISITOR_PLACES,
     VISITORS,
 )
+from svc.identify.velocity.counts import VelocityRow
 from svc.kernel.store.snapshot import Transaction
+
+
+def has_unknown_token(index: Index, assessment: Assessment) -> bool:
+    """Return whether a report brings a token that the organization never saw. Ask before the recognition is applied."""
+    token = assessment.features.token if assessment.features.identifiable else 0
+    return token != 0 and not index.block(token_key(token)).numbers
+
+
+def arrival_of(assessment: Assessment, visitor: int | None, *, is_new: bool, has_new_token: bool) -> Arrival | None:
+    """Return what an identification is for its address; `None` where it says nothing: of nobody who is known again, or
+    at an address that may stand for many. `visitor`: its number.
+    """
+    seen, features = assessment.history, assessment.features
+    if visitor is None or not seen.is_public or not seen.counts_address:
+        return None
+    # Phones of one model send one report, but for what the system calls each.
+    report = features.exact ^ features.device
+    return Arrival(features.family, report, features.token, visitor, is_new, has_new_token)
+
+
+def arrival_signals(
+    index: Index, statistics: Statistics, assessment: Assessment, arrival: Arrival | None, address: VelocityRow
+) -> tuple[Observation, ...]:
+    """Return the signals of an arrival; `address`: the velocity row of its address, this one included."""
+    if arrival is None or not arrival.is_new:
+        return ()
+    found: list[Observation] = []
+    is_third = arrival.has_new_token and renewals(address, arrival) >= THIRD
+    if is_third and not has_several_devices(index, assessment.features):
+        found.append(Observation("storage_renewed", "medium", ("new_tokens_of_one_report",)))
+    if arrival.is_new_visitor:
+        ratio = statistics.new_for_each_known()
+        burst = new_visitor_burst(address, arrival, assessment.history.at_s, ratio)
+        found += () if burst is None else (burst,)
+    return tuple(found)
 
 
 class Remembered(NamedTuple):

@@ -42,11 +42,10 @@ from svc.identify.velocity.counts import (
     country_digest,
     kind_of,
 )
-from svc.identify.velocity.record import AccountRecord, PairEvent, first_record
-from svc.identify.velocity.signals import account_signals, may_show
+from svc.identify.velocity.record import AccountRecord, PairEvent, account_signals, first_record, may_show
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import organization
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.fields import ENVIRONMENTS
 
 if TYPE_CHECKING:  # commands load this module, and need no reader of reports
     from svc.identify.identification import Assessment

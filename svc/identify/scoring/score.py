@@ -14,7 +14,7 @@ import msgspec
 
 from svc.identify.model import EventSignal, EventTrigger, Level, Observation
 from svc.identify.scoring.signals import CATALOGUE, MAX_WEIGHT, Mode, default_weights, weighs_twice
-from svc.kernel.values.environments import PLATFORMS, Platform
+from svc.kernel.values.fields import PLATFORMS, Platform
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

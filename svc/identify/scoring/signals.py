@@ -13,8 +13,7 @@ import msgspec
 
 from svc.identify.data import read_tables
 from svc.identify.model import Observation
-from svc.kernel.values.environments import Platform
-from svc.kernel.values.fields import about, open_to
+from svc.kernel.values.fields import Platform, about, open_to
 
 Mode = Literal["method", "confidence"]
 """How the VPN and the residential-proxy families are weighed: by how it was noticed, or by how sure it is."""
@@ -94,3 +93,54 @@ def default_weights(platform: Platform) -> dict[str, int]:
     time.
     """
     return {name: signal.weights[platform] for name, signal in CATALOGUE.items() if platform in signal.weights}
+
+
+class _Explanations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of `explanations.toml`."""
+
+    changes: dict[str, str]
+    linkage: dict[str, str]
+    proof: dict[str, str]
+    certainty: dict[str, str]
+    reasons: dict[str, str]
+
+
+_EXPLANATIONS = read_tables("explanations", _Explanations)
+
+CHANGES: dict[str, str] = _EXPLANATIONS.changes
+"""Name in `document.changes` -> what differs from the visitor's last report."""
+
+LINKAGE: dict[str, str] = _EXPLANATIONS.linkage
+"""Outcome of matching -> how the visitor was matched, or why it counts as new; `split_from` -> what it means that an
+event names that visitor."""
+
+PROOF: dict[str, str] = _EXPLANATIONS.proof
+"""What the proof of a report is worth, as `document.linkage.proof` has it -> a phrase; `proven` and `none` where it has
+another meaning, or is missing."""
+
+CERTAINTY: dict[str, str] = _EXPLANATIONS.certainty
+"""What recognized a visitor, where that is not certain (`likeness`, a `token` or a `proven` token) -> a sentence;
+`unidentifiable` for one that is never recognized."""
+
+REASONS: dict[str, str] = _EXPLANATIONS.reasons
+"""Reason of a verdict -> why nothing is known of the address."""
+
+
+def evidence_text(name: str) -> str:
+    """Return one sentence for a name of evidence. A name that only another version knows is returned as it is."""
+    return EVIDENCE.get(name, name)
+
+
+def change_text(name: str) -> str:
+    """Return a phrase for a name in `document.changes`; an unknown name as it is."""
+    return CHANGES.get(name, name)
+
+
+def linkage_text(outcome: str) -> str:
+    """Return a phrase for `linkage.outcome`; an unknown outcome as it is."""
+    return LINKAGE.get(outcome, outcome)
+
+
+def reason_text(reason: str) -> str:
+    """Return a phrase for the `reason` of a verdict; an unknown reason as it is."""
+    return REASONS.get(reason, reason)

@@ -12,7 +12,7 @@ import msgspec
 
 from svc.identify.scoring.score import Weights, WeightsScope, default_profile
 from svc.identify.scoring.signals import MAX_WEIGHT, Mode, signal_names
-from svc.kernel.values.environments import Platform
+from svc.kernel.values.fields import Platform
 from svc.kernel.values.refusals import Detail, Refusal
 
 SMALLEST_THRESHOLD: Final = 1

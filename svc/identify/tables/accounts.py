@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from svc.identify.velocity.counts import KINDS, LONGEST_S, SUBJECTS, VelocityRow
+from svc.identify.velocity.counts import KINDS, LONGEST_S, SUBJECTS, Recount, VelocityRow
 from svc.identify.velocity.record import AccountRecord
-from svc.identify.velocity.recount import Recount
 from svc.kernel.store.schema.codec import Key, Layout, Opaque, Record
 from svc.kernel.store.schema.key_parts import (
     U32,

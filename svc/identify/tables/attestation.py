@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from svc.identify.attestation.attested_key import AttestedKey, VisitorKeys
-from svc.identify.attestation.challenge import LIFETIME_MS, Challenge
+from svc.identify.attestation.challenge import LIFETIME_MS, AttestedKey, Challenge, VisitorKeys
 from svc.kernel.store.schema.codec import Key, Record
 from svc.kernel.store.schema.key_parts import (
     SECRET_32,

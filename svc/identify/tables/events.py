@@ -33,7 +33,7 @@ from svc.kernel.store.schema.table import (
     Table,
     With,
 )
-from svc.kernel.values.environments import ENVIRONMENTS
+from svc.kernel.values.fields import ENVIRONMENTS
 from svc.kernel.values.ids import HOUR_MS
 
 _REQUEST = Key(organization=U32, request_id=UUID_V7)

@@ -19,7 +19,7 @@ from svc.kernel.store.schema.table import (
     Table,
     Until,
 )
-from svc.kernel.values.environments import PLATFORMS
+from svc.kernel.values.fields import PLATFORMS
 
 WEIGHTS_SNAPSHOTS = Table(
     "weights_snapshots",

@@ -4,7 +4,6 @@ What may live here: reading what a visitor calls itself. Nothing here decides wh
 `agent` joins the pieces; `names` and `crawlers` hold the tables; `hints` reads the headers.
 """
 
-from svc.identify.useragent.agent import load_patterns, read_agent
-from svc.identify.useragent.hints import read_hints
+from svc.identify.useragent.agent import load_patterns, read_agent, read_hints
 
 __all__ = ["load_patterns", "read_agent", "read_hints"]

@@ -8,13 +8,44 @@ seen last. A count up to 64 is therefore exact in every window, to the second; m
 
 from __future__ import annotations
 
+import re
 import struct
+import unicodedata
 from bisect import bisect_right
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Final, Literal, NamedTuple
 
 import msgspec
+
+from svc.kernel.values.ids import made_at_ms
+
+ACCOUNT_ID_FORM: Final = r"^[^\u0000-\u001f\u007f-\u009f]{1,256}$(?!\n)"
+"""1 to 256 characters, none of them a control character. ECMA-262 and Python read it alike: in Python alone, `$` would
+match before a last line feed, too.
+"""
+ACTION_FORM: Final = r"^[a-z][a-z0-9_.-]{0,63}$(?!\n)"
+ACCOUNT_ID: Final = re.compile(ACCOUNT_ID_FORM)
+ACTION: Final = re.compile(ACTION_FORM)
+SIGN_UP: Final = "sign_up"
+"""The action of an event that opens an account: without an account it counts as one of its own (decisions 11.2)."""
+
+
+def folded(account_id: str) -> str:
+    """Return what is left of an id without what people do not see: case, width, blanks and invisible characters. Ids
+    are compared as they are; this is for pointing out those that look alike.
+    """
+    seen = unicodedata.normalize("NFKC", account_id).casefold()
+    return "".join(one for one in seen if not one.isspace() and not _is_invisible(one))
+
+
+def _is_invisible(one: str) -> bool:
+    return unicodedata.category(one) == "Cf" or one in _FILLERS or "\ufe00" <= one <= "\ufe0f"
+
+
+_FILLERS = "\u034f\u115f\u1160\u17b4\u17b5"
+"""Shown as nothing, and of no category that says so."""
+
 
 MOST: Final = 64
 """Entries of each kind that a row has, and the largest count."""
@@ -245,3 +276,21 @@ def country_digest(code: str) -> int:
 def kind_of(environment: str) -> EnvironmentKind:
     """Return the kind of environments with which an event of this environment is counted."""
     return "live" if environment == "production" else "test"
+
+
+class Recount(msgspec.Struct, frozen=True, array_like=True):
+    """How far the old events of an organization are counted, newest first. Append fields with defaults, never move
+    them.
+    """
+
+    counted_from: bytes
+    """The lowest id (16 bytes) that is counted: velocity rows count events with this id and above, and none below."""
+    events: int = 0
+    """Old events that were counted."""
+    is_complete: bool = False
+    """Whether all old events of the last 30 days are counted."""
+
+    @property
+    def counted_since_ms(self) -> int | None:
+        """Unix ms since which all events are counted; `None` once the counts are complete."""
+        return None if self.is_complete else made_at_ms(self.counted_from)

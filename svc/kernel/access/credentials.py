@@ -17,7 +17,7 @@ import msgspec
 
 from svc.kernel.access.roles import Role
 from svc.kernel.values.encodings import base62
-from svc.kernel.values.environments import Environment, Platform
+from svc.kernel.values.fields import Environment, Platform
 
 KeyKind = Literal["public", "secret", "proxy", "management"]
 KEY_KINDS: tuple[KeyKind, ...] = get_args(KeyKind)

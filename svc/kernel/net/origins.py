@@ -15,7 +15,7 @@ from ipaddress import IPv6Address
 
 import idna
 
-from svc.kernel.values.environments import Environment
+from svc.kernel.values.fields import Environment
 
 MAX_ORIGINS = 100
 """Allowed origins of one key."""

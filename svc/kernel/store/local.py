@@ -15,7 +15,7 @@ import trio
 from svc.kernel.store.engine import Engine, StoreFullError, UnavailableError
 from svc.kernel.store.group import Group, Job, Write
 from svc.kernel.store.schema.codec import CorruptPageError
-from svc.kernel.store.schema.schema import installed
+from svc.kernel.store.schema.table import installed
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.store import Store, StoreSpace, StoreStatistics, nothing, rehearsal
 from svc.world import RunSync, Undisturbed, elapsed_s

@@ -9,15 +9,15 @@ from functools import partial
 from pathlib import Path
 
 from svc.kernel.store.engine import Engine, EngineError, MissingTableError, OpenEngine, StoreFullError
+from svc.kernel.store.installation import OlderStoreError, migrate, refuse_newer
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.lmdb.environment import DEFAULT_MAP_BYTES, FILE
 from svc.kernel.store.local import LocalStore
-from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.postgresql.connection.connecting import StoreUrl
 from svc.kernel.store.schema.codec import CorruptionError
-from svc.kernel.store.schema.schema import Migration, installed
+from svc.kernel.store.schema.table import Migration, installed
 from svc.kernel.store.store import ReadTransaction, Store, rehearsal
 from svc.kernel.store.tables import META
-from svc.kernel.store.versions import OlderStoreError, migrate, refuse_newer
 from svc.world import RunSync, wall_clock_ms
 
 

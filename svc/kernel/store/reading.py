@@ -13,15 +13,15 @@ from pathlib import Path
 
 from svc.kernel.store.directory import NO_STORE
 from svc.kernel.store.engine import CheckDepth, Engine, EngineError, MissingTableError
+from svc.kernel.store.installation import NewerStoreError
 from svc.kernel.store.lmdb.engine import FileSize, LmdbEngine, ReaderSlot
 from svc.kernel.store.opening import engine_at, version_of
-from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.postgresql.connection.connecting import StoreUrl
 from svc.kernel.store.schema.codec import CorruptionError
-from svc.kernel.store.schema.schema import installed
+from svc.kernel.store.schema.table import installed
 from svc.kernel.store.steps import Steps
 from svc.kernel.store.store import ReadTransaction
-from svc.kernel.store.versions import NewerStoreError
-from svc.kernel.values.errors import DirectoryError
+from svc.kernel.values.refusals import DirectoryError
 
 
 class OlderFileError(DirectoryError):

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
-from svc.kernel.values.environments import Environment, State
+from svc.kernel.values.fields import Environment, State
 from svc.kernel.values.ids import DAY_MS
 
 BillingStatus = Literal["free", "active", "past_due", "blocked"]

@@ -5,9 +5,26 @@ What may live here: annotated types, and how they are annotated. A field that oc
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import re
+from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta, Struct, inspect
+
+Environment = Literal["production", "staging", "development"]
+
+
+Platform = Literal["web", "android", "ios"]
+"""Scoring profile (interface 2.3)."""
+
+
+State = Literal["enriched", "unavailable"]
+
+
+ENVIRONMENTS: tuple[Environment, ...] = get_args(Environment)
+
+
+PLATFORMS: tuple[Platform, ...] = get_args(Platform)
+
 
 A_TIME = "2026-01-05T10:00:00.000Z"
 A_REQUEST_ID = "019b8d2f-3c40-7a51-9d0e-6f1b2c3d4e5f"
@@ -93,3 +110,28 @@ A_REVIEW_ID = "rev_0qppzPLvL54VURDkQrfS"
 
 
 CreatedAt = Annotated[Timestamp, about("When it was made.")]
+
+
+Count = Annotated[int, Meta(ge=1)]
+Port = Annotated[int, Meta(ge=1, le=65535)]
+Natural = Annotated[int, Meta(ge=0)]
+Share = Annotated[float, Meta(gt=0, le=1)]
+Seconds = Annotated[float, Meta(gt=0)]
+Digest = Annotated[str, Meta(pattern=r"^[0-9a-fA-F]{64}$(?!\n)")]
+AppleApp = Annotated[str, Meta(pattern=r"^[0-9A-Z]{10}[.][0-9A-Za-z._-]{1,155}$(?!\n)")]
+PublicUrl = Annotated[str, Meta(pattern=r"^https?://[0-9A-Za-z.:\[\]-]+(/[0-9A-Za-z._~/-]*)?$(?!\n)", max_length=200)]
+LogFormat = Literal["auto", "json", "console"]
+
+_PASSWORD = re.compile(r"//[^/?#@]*:[^/?#]*@|[?&](?:ssl)?password=", re.IGNORECASE)
+
+
+def url_problem(url: str) -> str | None:
+    """Return what to do about a store URL that contains a password, which must not be shown; `None` if it contains
+    none.
+    """
+    if _PASSWORD.search(url) is None:
+        return None
+    return (
+        "the store's URL holds a password, which everybody on this machine could read: put it into a file of mode 0600 "
+        "and name that with SVC_STORE_PASSWORD_FILE, or use a passfile (~/.pgpass)"
+    )

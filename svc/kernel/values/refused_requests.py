@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from svc.kernel.net.trace_context import TraceContext
-from svc.kernel.values.environments import Environment
+from svc.kernel.values.fields import Environment
 
 NOTIFIABLE = frozenset({401, 402, 413, 422, 429})
 """Statuses of refusals that make an event, where the key was recognized."""

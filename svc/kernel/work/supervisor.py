@@ -16,7 +16,7 @@ import trio
 
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.schema.codec import CorruptionError
-from svc.kernel.work.watch.corruption import CorruptRows
+from svc.kernel.work.store_watch import CorruptRows
 
 log = structlog.get_logger()
 

@@ -36,17 +36,19 @@ from svc.kernel.store.store import Store, StoreSpace
 from svc.kernel.tenants.queries import share_in_force
 from svc.kernel.values.timestamps import utc
 from svc.kernel.work.mailbox import MailboxStatistics
-from svc.kernel.work.watch.corruption import CorruptRows
-from svc.kernel.work.watch.store import EventLoopLag, StoreWatch
-from svc.serve.metrics.exposition import PROMETHEUS, Format, OneFamily, family
+from svc.kernel.work.store_watch import CorruptRows, EventLoopLag, StoreWatch
 from svc.serve.metrics.nodes import NODE_METRICS, NodeSources, node_samples
 from svc.serve.metrics.samples import (
+    PROMETHEUS,
+    Format,
     Metric,
+    OneFamily,
     PublishedSamples,
     Samples,
     SampleTable,
     added,
     by,
+    family,
     one,
     pack_samples,
     read_samples,

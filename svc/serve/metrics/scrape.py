@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from svc.http.server.messages import Reply, Request
 from svc.kernel.net.addresses import parse_ip, read_bind
-from svc.serve.metrics.exposition import Format, negotiated
+from svc.serve.metrics.samples import Format, negotiated
 
 PATH = b"/metrics"
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from svc.kernel.store.store import StoreSpace, StoreStatistics
 from svc.kernel.tenants.billing import CreditState
-from svc.kernel.work.watch.corruption import CorruptRows
-from svc.kernel.work.watch.store import StoreWatch
+from svc.kernel.work.store_watch import CorruptRows, StoreWatch
 from svc.serve.metrics.samples import Metric, Samples, by, one
 
 COMMITS = Metric("svc_store_commits", "counter", "Commits of the store.")

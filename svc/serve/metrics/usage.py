@@ -17,7 +17,7 @@ from svc.features.webhooks.queries import endpoint_overviews
 from svc.features.webhooks.records import EndpointStatus
 from svc.features.webhooks.sending.attempts import OutboxStatistics
 from svc.kernel.store.store import Store, StoreSpace
-from svc.kernel.tenants.holding_jobs import holdings
+from svc.kernel.tenants.jobs import holdings
 from svc.kernel.tenants.queries import organization
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.work.slices import MAX_AT_ONCE

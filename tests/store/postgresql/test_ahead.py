@@ -15,9 +15,9 @@ import trio
 from svc.identify.tables.visitors import DELETED_VISITORS
 from svc.kernel.store.group import Job, Write
 from svc.kernel.store.postgresql.connection.wire import Result, Statement, Wire
-from svc.kernel.store.postgresql.other_writers import REMEMBERED, OtherWriters
 from svc.kernel.store.postgresql.statements import TAKE_FENCES
 from svc.kernel.store.postgresql.store import PostgresqlStore
+from svc.kernel.store.postgresql.turns import REMEMBERED, OtherWriters
 from svc.kernel.store.snapshot import Late, Snapshot, Transaction
 from svc.kernel.tenants.billing import LedgerEntry
 from svc.kernel.tenants.tables import BALANCES, LEDGER

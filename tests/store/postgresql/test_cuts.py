@@ -14,7 +14,7 @@ from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.billing import LedgerEntry
-from svc.kernel.tenants.ledger_jobs import enter
+from svc.kernel.tenants.jobs import enter
 from svc.kernel.tenants.tables import BALANCES, HOLDINGS, LEDGER
 from svc.world import World
 from tests.support.cutting_proxy import CuttingProxy, Direction, messages

@@ -12,17 +12,17 @@ import pytest
 from svc.features.tables import TABLES
 from svc.features.upgrade.migrations import MIGRATIONS
 from svc.kernel.store.engine import EngineError, KeyRange, StoreFullError, Writer
+from svc.kernel.store.installation import NewerStoreError, OlderStoreError
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.postgresql import statements
+from svc.kernel.store.postgresql.connection.connecting import StoreUrl
 from svc.kernel.store.postgresql.connection.errors import ConnectionLostError, DatabaseError, SqlError
-from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.engine import HELD_ROWS, PostgresqlEngine
 from svc.kernel.store.schema.codec import Key, Opaque
 from svc.kernel.store.schema.key_parts import DIGEST_16, U32
 from svc.kernel.store.schema.table import FOR_EVER, NOT_PERSONAL, Table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.tables import META
-from svc.kernel.store.versions import NewerStoreError, OlderStoreError
 from svc.kernel.tenants.tables import BALANCES
 from svc.world import pause
 from tests.support.cutting_proxy import CuttingProxy

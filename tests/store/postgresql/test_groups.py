@@ -29,7 +29,7 @@ from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.tables import META
 from svc.kernel.tenants.billing import LedgerEntry
-from svc.kernel.tenants.ledger_jobs import enter
+from svc.kernel.tenants.jobs import enter
 from svc.kernel.tenants.tables import BALANCES, HOLDINGS, LEDGER
 from svc.world import World
 from tests.store.postgresql.nodes import until

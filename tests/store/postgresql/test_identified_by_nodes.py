@@ -30,7 +30,7 @@ from svc.kernel.limits.quotas import Quotas
 from svc.kernel.store.group import Write
 from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.tenants.ledger_jobs import add_credit
+from svc.kernel.tenants.jobs import add_credit
 from svc.kernel.tenants.tables import BALANCES
 from svc.world import World
 from tests.store.postgresql.test_groups import made, node

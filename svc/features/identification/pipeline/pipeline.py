@@ -32,7 +32,7 @@ from svc.kernel.limits.ratelimit import Buckets, Limiter, LimitShares, MemoryBuc
 from svc.kernel.store.store import Store
 from svc.kernel.values.partitions import Wake
 from svc.kernel.work.mailbox import Mailbox, MailboxStatistics
-from svc.kernel.work.watch.corruption import CorruptRows
+from svc.kernel.work.store_watch import CorruptRows
 
 log = structlog.get_logger()
 

@@ -50,7 +50,7 @@ from svc.kernel.tenants.queries import is_removed
 from svc.kernel.tenants.queries import organization as find_organization
 from svc.kernel.values.partitions import Wake
 from svc.kernel.work.mailbox import Mailbox
-from svc.kernel.work.watch.corruption import CorruptRows
+from svc.kernel.work.store_watch import CorruptRows
 
 log = structlog.get_logger()
 

@@ -21,7 +21,7 @@ from joserfc.jwk import KeySet
 from svc.features.members.provider.asking import DeniedError, ProviderError, ask
 from svc.features.members.provider.tokens import TokenError, UnknownKeyError, read_keys, verified_claims
 from svc.features.members.sign_in.openid import Attempt, Identity, NoIdentity, identity_of
-from svc.kernel.access.openid_settings import is_provider_url
+from svc.kernel.access.members import is_provider_url
 from svc.kernel.access.roles import Role
 
 # Authlib has no types.

@@ -6,7 +6,7 @@ import ssl
 from pathlib import Path
 
 from svc.features.members.provider.provider import Client, OpenIdProvider
-from svc.kernel.access.openid_settings import read_roles
+from svc.kernel.access.members import read_roles
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.tenants.organization import Organization
 

@@ -19,8 +19,8 @@ from svc.http.callers.sessions import cookie, cross_origin_refusal, presented_to
 from svc.http.change import change
 from svc.http.route import Call, Outcome, Services
 from svc.kernel.access.credentials import digest
+from svc.kernel.access.jobs import begin_session, end_session
 from svc.kernel.access.roles import ROLES, Role
-from svc.kernel.access.session_jobs import begin_session, end_session
 from svc.kernel.access.sessions import IDLE_MS, Session, new_token
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.fields import A_KEY_ID, OrganizationId, Timestamp, about, id_form, open_to

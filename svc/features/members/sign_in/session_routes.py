@@ -32,8 +32,8 @@ from svc.http.callers.sessions import cleared_cookie, signed_out
 from svc.http.change import caller_of, change
 from svc.http.route import CONSOLE_ROOT, KEYED, Call, Outcome, Route, Services, console_route
 from svc.kernel.access.credentials import ApiKey, digest
+from svc.kernel.access.jobs import end_session, find_link, key_digest, usable_key, use_link
 from svc.kernel.access.members import LONGEST_EMAIL
-from svc.kernel.access.session_jobs import end_session, find_link, key_digest, usable_key, use_link
 from svc.kernel.access.sessions import new_session, organization_of
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants import queries as lookups

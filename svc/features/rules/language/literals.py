@@ -19,11 +19,10 @@ from svc.features.rules.language.values import EvaluationError, read_duration, r
 from svc.identify.model import LABELS, AnonymityNetwork, DeviceKind, Level, VisitorKind
 from svc.identify.network.timezones import country_codes
 from svc.identify.scoring.signals import CATALOGUE
-from svc.identify.velocity.counts import MOST, OTHERS, SUBJECTS, WINDOWS, EnvironmentKind
-from svc.identify.velocity.names import ACCOUNT_ID, ACTION
+from svc.identify.velocity.counts import ACCOUNT_ID, ACTION, MOST, OTHERS, SUBJECTS, WINDOWS, EnvironmentKind
 from svc.kernel.net.addresses import parse_ip
 from svc.kernel.net.origins import normalize_origin
-from svc.kernel.values.environments import ENVIRONMENTS, Platform
+from svc.kernel.values.fields import ENVIRONMENTS, Platform
 from svc.kernel.values.ids import is_visitor_id
 
 

@@ -36,7 +36,7 @@ from svc.command.terminal import has_colors
 from svc.features.webhooks.commands.loopback_certificate import loopback_certificate
 from svc.features.webhooks.records import EVENT_TYPES, LIVE_ONLY
 from svc.kernel.store.files import durable_files
-from svc.kernel.store.files import held_files as files
+from svc.kernel.store.files import durable_files as files
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World, elapsed_s
 

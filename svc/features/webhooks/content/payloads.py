@@ -14,8 +14,7 @@ from svc.features.webhooks.records import EventType
 from svc.identify.events.event_row import EventBody, event_row
 from svc.identify.records import Event
 from svc.kernel.tenants.billing import BillingStatus, BlockedReason
-from svc.kernel.values.environments import Environment
-from svc.kernel.values.fields import A_KEY_ID, about
+from svc.kernel.values.fields import A_KEY_ID, Environment, about
 
 
 class Suspect(EventBody, frozen=True, kw_only=True):

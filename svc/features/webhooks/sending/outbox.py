@@ -55,9 +55,9 @@ from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.store import Store
 from svc.kernel.values.histogram import REQUEST_S, Histogram
 from svc.kernel.values.partitions import EndpointKey, partition_of
+from svc.kernel.work.clock import SteadyClock
 from svc.kernel.work.mailbox import Mailbox
-from svc.kernel.work.watch.clock import SteadyClock
-from svc.kernel.work.watch.corruption import CorruptRows
+from svc.kernel.work.store_watch import CorruptRows
 from svc.world import World
 
 log = structlog.get_logger()

@@ -24,7 +24,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from svc.identify.matching import parameters
-from svc.identify.matching.parameters import CHANGE_DAYS
+from svc.identify.matching.parameters import APART, APART_OF_CLASS, APART_REMEMBERED, CHANGE_DAYS
 
 _DAY_S: Final = 86_400
 ROW_OF_DAY: Final = tuple(
@@ -124,3 +124,29 @@ def is_unusual(known: Handshakes, version: int, fingerprint: int) -> bool:
     """Return whether none of the visits of this version, of which there are `ENOUGH`, showed this handshake."""
     counts = known.get(version)
     return counts is not None and fingerprint not in counts and sum(counts.values()) >= ENOUGH
+
+
+class Successions(msgspec.Struct, gc=False):
+    """Counts of tokens, of one class, or of all desktops or mobiles."""
+
+    joined: float = 0.0
+    """Tokens that joined a visitor beside an older one by likeness."""
+    parted: float = 0.0
+    """Those of them that turned out to be another device's."""
+
+    def learn(self, joined: float, parted: float) -> None:
+        """Count what one visit showed."""
+        self.joined += joined
+        self.parted += parted
+        if self.joined > APART_REMEMBERED:
+            self.joined /= 2.0
+            self.parted /= 2.0
+
+
+def share_apart(of_class: Successions, of_all: Successions) -> float:
+    """Return the share, 0 to 1, of such tokens that are another device's. A class that saw few is taken for what all
+    desktops, or all mobiles, are.
+    """
+    usual = (of_all.parted + APART[0]) / (of_all.joined + APART[1])
+    share = (of_class.parted + APART_OF_CLASS * usual) / (of_class.joined + APART_OF_CLASS)
+    return min(share, 1.0)

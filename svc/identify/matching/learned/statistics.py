@@ -35,10 +35,11 @@ from svc.identify.matching.learned.return_intervals import (
     ROW_OF_DAY,
     Handshakes,
     ReturnIntervals,
+    Successions,
     is_unusual,
     learn_handshake,
+    share_apart,
 )
-from svc.identify.matching.learned.successions import Successions, share_apart
 from svc.identify.matching.learned.update import StatisticsUpdate
 from svc.identify.matching.parameters import (
     ATTRIBUTE_COUNT,

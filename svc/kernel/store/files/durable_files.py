@@ -6,8 +6,17 @@ folder's, and is made durable by itself.
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
+import shutil
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
+
+from blake3 import blake3
+
+from svc.kernel.values.refusals import DirectoryError
 
 
 def sync(path: Path) -> None:
@@ -46,3 +55,119 @@ def replace(path: Path, content: bytes) -> None:
     partial.unlink(missing_ok=True)
     write(partial, content)
     rename(partial, path)
+
+
+BLOCK_BYTES = 4 << 20
+
+
+@contextmanager
+def reporting(what_failed: str, path: Path) -> Generator[None]:
+    """Raise `DirectoryError` for an `OSError` of the `with` block, with `what_failed`, the file that the error names or
+    else `path`, and the cause.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise DirectoryError(f"{what_failed} {error.filename or path}: {error.strerror}") from error
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder with mode 0700, and those above it; one that exists keeps its mode. Raises `DirectoryError`."""
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise DirectoryError(f"cannot make the folder {path}: {error.strerror}") from error
+
+
+def require_space(needed: int, folder: Path, copy: str, next_step: str) -> None:
+    """Raise `DirectoryError` if the disk of `folder` has less than `needed` free bytes; the message says that `copy`
+    needs them, and the `next_step`. `needed` is the size of all pages, since the number of free pages is unknown before
+    the copy is made.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise DirectoryError(
+            f"{folder} has {free >> 20} MiB left, and {copy} may take {-(-needed >> 20)} MiB: {next_step}"
+        )
+
+
+def copy(source: Path, target: Path | None, note: Callable[[int], None]) -> str:
+    """Return the BLAKE3 of a file in hexadecimal; copies it on the way if there is a `target`, which must not exist and
+    is durable on return. `note` is called with the bytes of each step. Raises `OSError`.
+    """
+    digest = blake3(max_threads=blake3.AUTO)
+    descriptor = None if target is None else os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with source.open("rb") as file:
+            while block := file.read(BLOCK_BYTES):
+                digest.update(block)
+                if descriptor is not None:
+                    write_all(descriptor, block)
+                note(len(block))
+        if descriptor is not None:
+            os.fsync(descriptor)
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+    return digest.hexdigest()
+
+
+def write_all(descriptor: int, block: bytes) -> None:
+    """Write every byte, in as many system calls as it takes. Raises `OSError`, and then a part may have been
+    written.
+    """
+    view = memoryview(block)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+class Lock:
+    """An open lock file. The kernel gives the lock up when the file is closed or the process ends."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def acquire(self) -> bool:
+        """Take the lock now; `False` while another process holds it."""
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def content(self) -> bytes:
+        """Return what the process that holds the lock wrote, at most 4 KiB."""
+        return os.pread(self._descriptor, 4096, 0)
+
+    def write(self, content: bytes) -> None:
+        """Replace the content; only while holding the lock."""
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, content, 0)
+
+
+@contextmanager
+def locked(path: Path) -> Generator[Lock]:
+    """Open a lock file in a `with` block; create it with mode 0600 if it is missing. Refuse a symbolic link: in a
+    folder that others can write to, it would create or truncate a file elsewhere. Raises `DirectoryError`.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise DirectoryError(f"{path} is a symbolic link, and a lock file must not be one: remove it") from error
+        raise DirectoryError(f"cannot write {path}: {error.strerror}") from error
+    try:
+        yield Lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def exclusive(path: Path, otherwise: str) -> Generator[None]:
+    """Hold a lock file for the block. Raises `DirectoryError`, with the text `otherwise`, while another process holds
+    it.
+    """
+    with locked(path) as lock:
+        if not lock.acquire():
+            raise DirectoryError(otherwise)
+        yield

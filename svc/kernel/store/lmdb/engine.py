@@ -25,12 +25,20 @@ from svc.kernel.store.engine import (
     Writer,
 )
 from svc.kernel.store.lmdb import witness
-from svc.kernel.store.lmdb.environment import DEFAULT_MAP_BYTES, FILE, open_read_only, open_writable, write_failure
-from svc.kernel.store.lmdb.free_space import FreeSpace, disk_of, pages_in_use
-from svc.kernel.store.lmdb.holders import why_stalled
+from svc.kernel.store.lmdb.environment import (
+    DEFAULT_MAP_BYTES,
+    FILE,
+    FreeSpace,
+    disk_of,
+    open_read_only,
+    open_writable,
+    pages_in_use,
+    write_failure,
+)
 from svc.kernel.store.lmdb.meta_pages import check_meta_pages, last_commit
 from svc.kernel.store.lmdb.pages import check_pages
 from svc.kernel.store.lmdb.transaction import LmdbReader, LmdbWriter
+from svc.kernel.store.lmdb.witness import why_stalled
 from svc.kernel.store.schema.codec import CorruptionError, CorruptPageError
 from svc.kernel.store.steps import QUIET, Steps
 

@@ -38,7 +38,6 @@ from svc.kernel.store.postgresql.cluster.leases import lease_fence, lost_leases
 from svc.kernel.store.postgresql.connection.errors import READ_ONLY, ConnectionLostError, SqlError
 from svc.kernel.store.postgresql.connection.values import int4s, integer
 from svc.kernel.store.postgresql.connection.wire import Result, Statement, Wire
-from svc.kernel.store.postgresql.other_writers import OtherWriters
 from svc.kernel.store.postgresql.rows import (
     EVERY,
     NOTHING,
@@ -52,9 +51,10 @@ from svc.kernel.store.postgresql.rows import (
 )
 from svc.kernel.store.postgresql.statements import organization_of
 from svc.kernel.store.postgresql.statistics import PostgresqlStatistics
+from svc.kernel.store.postgresql.turns import OtherWriters
 from svc.kernel.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
 from svc.kernel.store.schema.operation_log import Changes
-from svc.kernel.store.schema.schema import installed
+from svc.kernel.store.schema.table import installed
 from svc.kernel.store.snapshot import Snapshot
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from svc.kernel.store.postgresql import sql_rows, statements
 from svc.kernel.store.postgresql.connection.values import TRUE, byteas, int4
 from svc.kernel.store.postgresql.connection.wire import Result, Statement, Wire
-from svc.kernel.store.schema.schema import installed
+from svc.kernel.store.schema.table import installed
 
 _KEY = statements.LARGEST_ORGANIZATION.to_bytes(4) + b"\xff" * 16
 """Of no organization, and in the form of the key of an event, which triggers read."""

@@ -23,7 +23,7 @@ from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.connection.values import byteas, int4, int8, integer, xids
 from svc.kernel.store.postgresql.connection.wire import Result, Statement
 from svc.kernel.store.postgresql.statements import key_columns, organization_of
-from svc.kernel.store.schema.schema import installed
+from svc.kernel.store.schema.table import installed
 
 FIRST_PAGE = 64
 """Rows of a range that are fetched at first; `GROWTH` times as many when that was not enough."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from svc.kernel.store.postgresql.connection.wire import Statement
-from svc.kernel.store.schema.schema import installed
+from svc.kernel.store.schema.table import installed
 
 HAS_TABLE = b"select to_regclass('svc.sql_events') is not null"
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from svc.kernel.store.postgresql.connection.values import byteas, int4s
-from svc.kernel.store.schema.schema import installed
+from svc.kernel.store.schema.table import installed
 
 SCHEMA = "svc"
 FENCES = "writers"

@@ -26,6 +26,7 @@ from svc.kernel.store.group import Hint, Job, LeaseEpoch, LeaseLostError, Write
 from svc.kernel.store.overlay import Raw
 from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.cluster.leases import Lease
+from svc.kernel.store.postgresql.connection.connecting import StoreUrl
 from svc.kernel.store.postgresql.connection.errors import (
     DISK_FULL,
     READ_ONLY,
@@ -33,7 +34,6 @@ from svc.kernel.store.postgresql.connection.errors import (
     DatabaseError,
     SqlError,
 )
-from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.values import integer
 from svc.kernel.store.postgresql.connection.wire import Pool, Result, Statement, Timeouts, Wire
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
@@ -51,7 +51,7 @@ from svc.kernel.store.postgresql.rows import RecentRows, RowKey, Rows, TooMuchMi
 from svc.kernel.store.postgresql.statistics import PostgresqlStatistics
 from svc.kernel.store.postgresql.turns import GroupTurns, Turn, Waiting
 from svc.kernel.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
-from svc.kernel.store.schema.schema import installed
+from svc.kernel.store.schema.table import installed
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.store import Store, StoreSpace, StoreStatistics, nothing
 from svc.world import World

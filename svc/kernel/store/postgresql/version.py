@@ -8,12 +8,12 @@ node neither writes rows of its version into a newer store, nor reads newer rows
 from __future__ import annotations
 
 from svc.kernel.store.engine import UnavailableError
+from svc.kernel.store.installation import NewerStoreError, refuse_newer
 from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.connection.values import TRUE
 from svc.kernel.store.postgresql.connection.wire import Result, Statement
-from svc.kernel.store.schema.schema import installed
+from svc.kernel.store.schema.table import installed
 from svc.kernel.store.tables import META
-from svc.kernel.store.versions import NewerStoreError, refuse_newer
 
 _KEY = META.key.pack("version")
 READ_VERSION = Statement(statements.VERSION, (_KEY,))

@@ -1,6 +1,6 @@
 /**
  * Entries of lists as people paste them, and as files have them: what can be read in one way is, and nothing else is taken for a
- * value. By the rules of `svc/kernel/values/csv_tables.py`; both pass the vectors of `tests/domain/csv_tables.json`.
+ * value. By the rules of `svc/kernel/values/text_files.py`; both pass the vectors of `tests/domain/csv_tables.json`.
  */
 
 export interface NewEntry {

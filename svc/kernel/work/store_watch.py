@@ -1,13 +1,12 @@
-"""The store watch: whether the store commits and stores, whether its file is still there, and whether this loop runs;
-and small periodic work on the store.
+"""Corrupt rows: one of them fails the work for its own organization, and nothing else (decisions 17.5).
 
-Owns what it has logged. Receives and sends no messages: callers of `state` read it. Each second it writes this
-process's pulse, and where nothing was committed for some seconds it makes an empty commit, so that a lock that nobody
-releases is noticed without traffic, too. After a write that failed it rehearses one each second (decisions 17.4).
+Owns which faults are known, so that each is logged once, and the counts. An actor that works for all organizations asks
+`note` after a `CorruptionError`, and goes on with the next.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Literal, Protocol
@@ -18,13 +17,36 @@ import trio
 from svc.kernel.store import operations
 from svc.kernel.store.engine import EngineError, StoreFullError, UnavailableError
 from svc.kernel.store.installation import clock_confirmation
+from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.store import Store
 from svc.kernel.values.histogram import WAIT_S, Histogram, HistogramStatistics
 from svc.kernel.values.timestamps import timestamp
-from svc.kernel.work.watch.clock import ServiceClock
+from svc.kernel.work.clock import ServiceClock
 
 log = structlog.get_logger()
+
+
+MAX_LOGGED = 10_000
+"""Faults that are remembered; of a store with more, some are logged again."""
+
+
+class CorruptRows:
+    """The corrupt rows that were found since the start."""
+
+    def __init__(self) -> None:
+        self.found: Counter[str] = Counter()
+        """How often corruption was found, by operation."""
+        self._logged: set[str] = set()
+
+    def note(self, doing: str, organization: int | None, error: CorruptionError) -> None:
+        """Count a corrupt row that was met while `doing` something for an organization; log it the first time."""
+        self.found[doing] += 1
+        if str(error) not in self._logged:
+            if len(self._logged) < MAX_LOGGED:
+                self._logged.add(str(error))
+            log.error("corrupt row", doing=doing, organization=organization, because=error.line)
+
 
 INTERVAL_S = 1.0
 STALLED_S = 10.0

@@ -1,1 +1,0 @@
-"""What watches the service itself: its clock, store, event loop and network data."""

@@ -19,7 +19,7 @@ from svc.command.output import CommandError, readable
 from svc.features.lists.jobs import NewEntry, add_entries, create_list
 from svc.features.lists.lists import FIRST_LISTS, LONGEST_NOTE, MAX_AT_ONCE, ListKind, canonical, is_list_name
 from svc.features.lists.queries import lists_of, named_list
-from svc.features.rules.files import read_ruleset, refused
+from svc.features.rules.command import read_ruleset, refused
 from svc.features.rules.jobs import checked_rules, save_rules
 from svc.features.rules.ruleset import FIRST, Rule
 from svc.identify.queries import weights as weights_queries

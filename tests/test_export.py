@@ -16,8 +16,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from svc.command.output import CommandError
+from svc.features.exports.event_files import output_file
 from svc.features.exports.lines import csv_cell, csv_line
-from svc.features.exports.output_files import output_file
 
 FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"
 HOSTILE = st.text(

@@ -24,8 +24,7 @@ import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from svc.features.webhooks.commands.forwarding import verify_delivery
-from svc.features.webhooks.content.envelope import seal
-from svc.features.webhooks.content.signature import signed_headers, standard_secret
+from svc.features.webhooks.content.envelope import seal, signed_headers, standard_secret
 from svc.features.webhooks.records import EVENT_TYPES, TransportError
 from tests.support.receivers import THANKS, Responder, receiver
 from tests.webhook_transport.loopback import NAME, Authority, Names, sending

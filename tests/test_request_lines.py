@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from svc.command.logs import LONGEST_PATH, RequestLines
-from svc.command.terminal import has_colors
+from svc.command.output import has_colors
 
 REQUEST = {
     "event": "request",

@@ -23,7 +23,7 @@ from typing import Any, TextIO, cast
 import msgspec
 import structlog
 
-from svc.command.terminal import has_colors
+from svc.command.output import has_colors
 from svc.kernel.access.credentials import redact
 from svc.kernel.config import Config, LogFormat
 

@@ -7,18 +7,69 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TextIO, TypeVar
 
 import click
 import msgspec
 
 from svc.kernel.config import Config
 from svc.kernel.config_loading import load
+from svc.kernel.store.steps import QUIET, Steps
 from svc.kernel.values.refusals import OperatorError
 from svc.kernel.values.timestamps import read_timestamp
 from svc.world import World
+
+
+def has_colors(stream: TextIO) -> bool:
+    """Return whether a terminal reads the stream, one that knows colors, and NO_COLOR (no-color.org) is not set."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+class _Bars(Steps):
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._left = 0
+
+    def stage(self, label: str, length: int) -> None:
+        self.end()
+        self._left = max(length, 1)
+        self._bar = click.progressbar(length=self._left, label=f"{label:<24}", file=sys.stderr)
+        self._bar.__enter__()
+
+    def step(self, count: int) -> None:
+        self._left -= count
+        self._bar.update(count)
+
+    def end(self) -> None:
+        if self._bar is not None:
+            self._bar.update(self._left)
+            self.leave()
+
+    def leave(self) -> None:
+        """End the line of a bar as it is, and show the cursor again, which bars hide."""
+        if self._bar is not None:
+            self._bar.__exit__(None, None, None)
+            self._bar = None
+
+
+@contextmanager
+def progress() -> Generator[Steps]:
+    """Show progress bars on standard error in a `with` block, however it ends; give `QUIET` if that is not a terminal,
+    or one that cannot move its cursor.
+    """
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield QUIET
+        return
+    bars = _Bars()
+    try:
+        yield bars
+        bars.end()
+    finally:
+        bars.leave()
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 

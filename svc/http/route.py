@@ -44,7 +44,7 @@ class Webhooks(NamedTuple):
     is_behind: Callable[[], bool]
     """As `Outbox.is_behind`."""
     secrets_key: bytes
-    """As in `svc.features.webhooks.content.signature`."""
+    """As in `svc.features.webhooks.content.envelope`."""
     cursors_key: bytes
     """As in `svc.kernel.values.encodings`."""
     check_target: Callable[[str], Awaitable[Refusal | None]]

@@ -21,17 +21,17 @@ from svc.features.billing import settler
 from svc.features.billing.credit_watch import CreditWatch
 from svc.features.events.live import LiveHub
 from svc.features.identification.pipeline.pipeline import Pipeline
-from svc.features.labels.performance_queries import PerformanceSums
-from svc.features.members.sign_in.hasher import PasswordHasher
+from svc.features.labels.queries import PerformanceSums
+from svc.features.members.sign_in.entering import PasswordHasher
 from svc.features.members.sign_in.openid import Provider
 from svc.features.retention import retention
 from svc.features.routes import API, PATHS
 from svc.features.try_page import routes as try_page
-from svc.features.webhooks import reference
-from svc.features.webhooks.content.signature import secrets_key
+from svc.features.webhooks import routes as webhook_routes
+from svc.features.webhooks.content.envelope import secrets_key
 from svc.features.webhooks.records import Transport
+from svc.features.webhooks.sending.attempts import EVERY_PARTITION, Partitions
 from svc.features.webhooks.sending.outbox import Outbox
-from svc.features.webhooks.sending.partitions import EVERY_PARTITION, Partitions
 from svc.features.webhooks.sending.refusal_log import RefusalLog
 from svc.features.webhooks.transport.resolver import Resolver, SystemResolver
 from svc.features.webhooks.transport.transport import check_target
@@ -95,7 +95,7 @@ class NodeParts(NamedTuple):
     """The store, for what the leader runs: it refuses the writes of a process that is no longer the leader."""
 
 
-_pages = cache(partial(create_app, site, documentation, api=API, reference=reference.document))
+_pages = cache(partial(create_app, site, documentation, api=API, reference=webhook_routes.document))
 """The application of the pages, which knows nothing of a service: its rules are compiled once in a process."""
 
 

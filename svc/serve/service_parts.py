@@ -48,7 +48,7 @@ def openid_provider(config: Config, store: Readable) -> Provider | None:
     """Return the OpenID provider through which members can sign in, if the settings name one. Raises `ConfigError`."""
     if config.console_oidc_issuer is None:
         return None
-    from svc.features.members.provider.settings import provider_of  # noqa: PLC0415  its libraries take 0.1 s, and few have a provider
+    from svc.features.members.sign_in.provider import provider_of  # noqa: PLC0415  its libraries take 0.1 s, and few have a provider
 
     with store.read() as snapshot:
         known = lookups.find_account(snapshot, config.console_oidc_organization or "")

@@ -15,8 +15,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from svc.features.identification.pipeline import visitor_index
-from svc.features.identification.pipeline.counters import IdentificationCounters
-from svc.features.identification.pipeline.messages import Admission, Admitted, Assessed, Failed, PipelineResult
+from svc.features.identification.pipeline.messages import (
+    Admission,
+    Admitted,
+    Assessed,
+    Failed,
+    IdentificationCounters,
+    PipelineResult,
+)
 from svc.features.identification.pipeline.visitor_index import ClassKey, Frequencies, VisitorIndex
 from svc.features.identification.transaction import Recorded
 from svc.features.organizations.jobs import create_organization

@@ -12,8 +12,7 @@ import pytest
 import trio
 from svc_client import ApiError, Checked, Client, Problem
 
-from svc.features.webhooks.content.envelope import seal
-from svc.features.webhooks.content.signature import signed_headers
+from svc.features.webhooks.content.envelope import seal, signed_headers
 from tests.clients.conftest import Library
 from tests.spec.subscriber import URL, subscribing
 from tests.spec.test_proven_visits import Browser

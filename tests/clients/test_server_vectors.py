@@ -26,8 +26,7 @@ from svc_client import (
 from svc_client.checks import Action, checked, may_count, problems_with
 from svc_client.verdicts import KeyRing
 
-from svc.features.webhooks.content.envelope import seal
-from svc.features.webhooks.content.signature import signed_headers
+from svc.features.webhooks.content.envelope import seal, signed_headers
 from tests.clients.conftest import Library
 from tests.clients.vectors import cases, reference
 

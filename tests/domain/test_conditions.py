@@ -14,8 +14,8 @@ from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 from bench.condition_grammar import conditions
 from svc.features.rules.language.conditions import compiled, known
 from svc.features.rules.language.cost import BUDGET
-from svc.features.rules.language.evaluation import Evaluation, Values
 from svc.features.rules.language.language import MAX_LENGTH, VARIABLES, ConditionError, declared
+from svc.features.rules.language.values import Evaluation, Values
 from svc.kernel.net.addresses import read_address
 from tests.support.effort import LONG
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from svc.features.members.sign_in.one_time_codes import code_at, step_of_code
 from svc.features.members.sign_in.openid import LEEWAY_MS, new_attempt, read_attempt, role_of, write_attempt
 from svc.features.members.sign_in.passwords import password_hash, stored_password
+from svc.features.members.sign_in.second_factor import code_at, step_of_code
 from svc.kernel.access.members import canonical_email, read_roles
 from svc.kernel.access.roles import KEY_ROLES, ROLES, ROLES_WITH, may
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.features.webhooks.content.signature import signing_secret
+from svc.features.webhooks.content.envelope import signing_secret
 from svc.kernel.access.credentials import KEY_KINDS, issue_secret, prefix, redact
 from svc.kernel.values.fields import ENVIRONMENTS
 

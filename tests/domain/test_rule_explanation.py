@@ -10,9 +10,9 @@ from bench.condition_grammar import conditions
 from svc.features.rules.explanation import LONGEST_VALUE, Operand, Term, explain, shown, written
 from svc.features.rules.language.conditions import compiled
 from svc.features.rules.language.cost import BUDGET
-from svc.features.rules.language.evaluation import Evaluation, Values
 from svc.features.rules.language.language import checked_tree
 from svc.features.rules.language.tree import Node, Type
+from svc.features.rules.language.values import Evaluation, Values
 
 VALUES: dict[str, Any] = {
     "score": 40,

@@ -15,9 +15,16 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from svc.features.webhooks.content.envelope import derived_event_id, identification_event_id, seal
+from svc.features.webhooks.content.envelope import (
+    derived_event_id,
+    identification_event_id,
+    seal,
+    secrets_in_force,
+    secrets_key,
+    signed_headers,
+    signing_secret,
+)
 from svc.features.webhooks.content.payloads import suspect
-from svc.features.webhooks.content.signature import secrets_in_force, secrets_key, signed_headers, signing_secret
 from svc.features.webhooks.records import (
     DELIVERY_KINDS,
     EVENT_TYPES,

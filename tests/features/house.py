@@ -15,7 +15,7 @@ import httpx
 import msgspec
 import trio.testing
 
-from svc.features.members.sign_in.one_time_codes import code_at
+from svc.features.members.sign_in.second_factor import code_at
 from svc.features.routes import ROUTES
 from svc.http.openapi.json_schema import components, example, reference
 from svc.http.route import CONSOLE_ROOT, Route

@@ -4,6 +4,8 @@ that are never opened, rows that stay.
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -22,20 +24,30 @@ from svc.kernel.store.schema.table import ErasedBy, Table
 
 FOLDER = Path(svc.__file__).parent / "features"
 BY_NAME = {feature.package.rpartition(".")[2]: feature for feature in FEATURES}
-ONLY_NAMED_ELSEWHERE = {"try_page.routes": "it is served and not documented", "features.routes": "all of them"}
+ONLY_NAMED_ELSEWHERE = {"try_page.routes": "it is served and not documented"}
 
 
 def modules_on_disk(kind: Kind) -> set[str]:
-    """Names below `svc.features` of the modules whose names say this kind, and which have what it asks for."""
+    """Names below `svc.features` of the modules that have what this kind asks for, or of tables are named so."""
     found: set[str] = set()
     for path in FOLDER.rglob("*.py"):
         name = ".".join(path.relative_to(FOLDER).with_suffix("").parts)
-        last = name.rpartition(".")[2].rpartition("_")[2]
-        if last == kind and name not in (kind, "checks.__init__", f"{kind}.{kind}"):
-            module = import_module(f"svc.features.{name}")
-            if not HAS[kind] or hasattr(module, HAS[kind]):
-                found.add(name)
+        if HAS[kind]:
+            made = {target.id for target in _assigned(ast.parse(path.read_text())) if isinstance(target, ast.Name)}
+            is_of_kind = HAS[kind] in made and name not in ("checks.invariants", "routes")
+        else:
+            is_of_kind = path.stem == kind and name != kind
+        if is_of_kind:
+            found.add(name)
     return found
+
+
+def _assigned(module: ast.Module) -> Iterator[ast.expr]:
+    for node in module.body:
+        if isinstance(node, ast.AnnAssign):
+            yield node.target
+        elif isinstance(node, ast.Assign):
+            yield from node.targets
 
 
 @pytest.mark.parametrize("kind", get_args(Kind))

@@ -10,8 +10,8 @@ from uuid import UUID
 import trio
 from trio.testing import MockClock
 
+from svc.features.events.console_routes import HEARTBEAT_S, PING, WRITE_EVERY_S, parts_of
 from svc.features.events.live import EVENTS_HELD, LiveEvent, LiveHub, Viewer
-from svc.features.events.stream_routes import HEARTBEAT_S, PING, WRITE_EVERY_S, parts_of
 from svc.identify.events.listing import EVERYTHING
 from svc.identify.records import Event
 from tests.store.test_events import event as made_event

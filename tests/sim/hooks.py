@@ -13,7 +13,7 @@ from uuid import UUID
 
 import trio
 
-from svc.features.webhooks.content.signature import secrets_key, signing_secret
+from svc.features.webhooks.content.envelope import secrets_key, signing_secret
 from svc.features.webhooks.queries import Registered, endpoints_of
 from svc.features.webhooks.tables import DELIVERIES
 from tests.sim.afterwards import AGAIN_S

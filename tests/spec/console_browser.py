@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from svc.features.members.console_command import make_link
+from svc.features.members.command import make_link
 from svc.kernel.access.tables import CONSOLE_LINKS, SESSIONS
 from svc.kernel.store.schema.table import Table
 from tests.support.live import Live

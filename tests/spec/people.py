@@ -6,8 +6,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from svc.features.members.jobs import invite
-from svc.features.members.queries import find_member
+from svc.features.members.jobs import find_member, invite
 from svc.kernel.access.credentials import digest
 from svc.kernel.access.members import INVITATION_MS, MEMBER_PREFIX, Member
 from svc.kernel.access.sessions import new_token

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.command.terminal import progress
+from svc.command.output import progress
 from svc.kernel.tenants.tables import BALANCES
 from svc.world import World
 from tests.spec.commands import Run, run_beside

@@ -14,9 +14,8 @@ import pytest
 from svc.cli.serve.doctor import chat_links, links_of
 from svc.cli.serve.health_checks import Examined
 from svc.features.webhooks.content.chat import DESCRIBED
-from svc.features.webhooks.content.envelope import seal
+from svc.features.webhooks.content.envelope import attempt_request, seal
 from svc.features.webhooks.content.payloads import BillingStatusChanged, DailySettled, RefusedIdentification
-from svc.features.webhooks.content.signature import attempt_request
 from svc.features.webhooks.jobs.endpoints import queue_sample
 from svc.features.webhooks.records import EVENT_TYPES, Attempted, Endpoint
 from svc.features.webhooks.tables import WEBHOOK_EVENTS

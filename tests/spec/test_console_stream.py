@@ -12,8 +12,8 @@ from uuid import UUID
 import pytest
 import trio
 
+from svc.features.events.console_routes import HEARTBEAT_S, MAX_RESUMED
 from svc.features.events.live import EVENTS_HELD, MAX_VIEWERS, LiveHub
-from svc.features.events.stream_routes import HEARTBEAT_S, MAX_RESUMED
 from svc.identify.events.listing import EVERYTHING
 from svc.kernel.work import slices
 from tests.spec.console_browser import API, SESSION, Browser, signed_in

@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from svc.cli.serve import health_checks
 from svc.cli.serve.doctor import idle_lists_of, recounts_of, rules_of, shares_of, spellings_of, weights_of
 from svc.cli.serve.health_checks import Examined, Finding
-from svc.features.accounts.recount_jobs import begin, step
+from svc.features.accounts.jobs import begin, step
 from svc.features.lists.lists import first_list_id
 from svc.features.rules.jobs import save_rules
 from svc.features.rules.ruleset import Rule

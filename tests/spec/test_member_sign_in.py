@@ -14,9 +14,9 @@ import pytest
 import trio
 
 from svc.features.backup.restore import end_all
-from svc.features.members.sign_in.hasher import MAX_WAITING_PASSWORDS
-from svc.features.members.sign_in.one_time_codes import STEP_S, code_at, code_secret
+from svc.features.members.sign_in.entering import MAX_WAITING_PASSWORDS
 from svc.features.members.sign_in.passwords import sign_in_key
+from svc.features.members.sign_in.second_factor import STEP_S, code_at, code_secret
 from svc.http.callers.limits import ACCOUNT_SIGN_INS
 from svc.kernel.access.sessions import IDLE_MS
 from svc.kernel.access.tables import INVITATIONS, MEMBERS, SESSIONS

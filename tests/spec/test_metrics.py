@@ -12,7 +12,7 @@ import pytest
 import trio
 from prometheus_client.parser import text_string_to_metric_families
 
-from svc.features.identification.pipeline.counters import band
+from svc.features.identification.pipeline.messages import band
 from svc.features.retention.retention import Progress, sweep
 from svc.features.routes import API, ROUTES
 from svc.features.tables import TABLES

@@ -16,9 +16,9 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from svc.features.members.provider import asking
-from svc.features.members.provider import provider as provider_module
 from svc.features.members.sign_in import openid_routes as by_openid
+from svc.features.members.sign_in import provider
+from svc.features.members.sign_in import provider as provider_module
 from svc.features.members.sign_in.openid import ATTEMPT_MS, LEEWAY_MS, LONGEST_PAGE, role_of
 from svc.features.organizations.command import create_organization
 from svc.kernel.access.members import read_roles
@@ -524,7 +524,7 @@ ANSWERS = {
     "no JSON": (200, {}, b"<html>"),
     "a list": (200, {}, b"[]"),
     "deep JSON": (200, {}, b"[" * 100_000),
-    "too much": (200, {}, b'{"a": "' + b"x" * asking.MAX_BYTES + b'"}'),
+    "too much": (200, {}, b'{"a": "' + b"x" * provider.MAX_BYTES + b'"}'),
     "less than it says": (200, {"Content-Length": "100"}, b"{}"),
 }
 
@@ -548,7 +548,7 @@ async def test_a_provider_that_answers_wrongly_lets_nobody_in(scene: Scene, path
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.slow(0.3)
 async def test_a_provider_that_hangs_is_given_up(scene: Scene, path: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(asking, "LIMIT_S", 0.2)
+    monkeypatch.setattr(provider, "LIMIT_S", 0.2)
     scene.provider.waits[path] = threading.Event()
     browser = Browser(scene.live, https=True)
     if PATHS[path] == "begin":

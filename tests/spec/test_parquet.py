@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import trio
 
-from svc.features.exports.columns import FILE_KINDS
 from svc.features.exports.hourly import HOLD_MS, HOUR_MS
+from svc.features.exports.lines import FILE_KINDS
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 from tests.spec.commands import ROOT, Run, run_beside

@@ -245,8 +245,8 @@ def test_a_removed_organization_leaves_only_its_accounts_and_its_audit_log():
     """Decisions 10: a table whose keys begin with an organization goes with it, unless it is declared to stay."""
     ledger = {"balances", "ledger", "ledger_credits", "ledger_days", "settlements"}
     stays = {"organizations", "billing_changes", "past_due", "audit"} | ledger
-    assert {table.name for table in TABLES if table.by_organization} == stays | {table.name for table in removal.ERASED}
-    assert HOLDINGS in removal.ERASED
+    assert {table.name for table in TABLES if table.by_organization} == stays | {table.name for table in removal.REMOVED}
+    assert HOLDINGS in removal.REMOVED
 
 
 def test_removing_and_dropping_require_confirmation(run: Run):

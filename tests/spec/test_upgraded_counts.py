@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 import svc
-from svc.features.accounts import recount_jobs as recount
+from svc.features.accounts import jobs as recount
 from svc.features.accounts import recounter
 from svc.features.accounts.recounter import RecountProgress
 from svc.features.checks.invariants import violations

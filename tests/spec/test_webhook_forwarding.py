@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from svc.command.dev_service import DevService
+from svc.command.local_service import DevService
 from svc.features.webhooks.commands.forwarding import verify_delivery
 from svc.features.webhooks.records import EVENT_TYPES
 from svc.kernel.values.refusals import CATALOGUE

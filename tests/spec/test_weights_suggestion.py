@@ -149,7 +149,7 @@ async def test_fewer_than_50_of_either_label_are_refused_with_both_counts(shop: 
 @pytest.mark.slow(8)
 async def test_without_the_extra_it_is_said_what_to_install(shop: Shop, monkeypatch: pytest.MonkeyPatch):
     await judged(shop)
-    monkeypatch.setattr("svc.features.labels.suggestion_routes.is_installed", lambda: False)
+    monkeypatch.setattr("svc.features.labels.routes.is_installed", lambda: False)
     message = assert_error(await shop.admin("GET", "/risk-weights/web/suggestion"), 409, "analysis_missing")
     assert "svc-visitor-id[analysis]" in message
 

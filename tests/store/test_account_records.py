@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from svc.features.accounts.record_jobs import build_records
+from svc.features.accounts.jobs import build_records
 from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import erase_visitor
 from svc.identify.recording.velocity import keep_record

@@ -21,8 +21,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import purge_event
+from svc.features.feed import jobs as feeds
 from svc.features.feed import pages as feed_pages
-from svc.features.feed import queries as feeds
 from svc.features.feed.feed import AHEAD_MS, BEGINNING, HOLD_MS, STEP_MS, Ahead, Feed
 from svc.features.feed.jobs import close
 from svc.features.feed.pages import FeedPages

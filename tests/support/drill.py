@@ -20,7 +20,7 @@ from svc.features.backup import segments
 from svc.features.backup.segments import SegmentRecord
 from svc.features.keys.command import issue_key
 from svc.features.organizations.command import create_organization
-from svc.features.webhooks.content.signature import secrets_key
+from svc.features.webhooks.content.envelope import secrets_key
 from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint
 from svc.identify.tables.events import EVENTS
 from svc.kernel.store import operations

@@ -13,8 +13,7 @@ from uuid import UUID
 import trustme
 
 from svc.features.organizations.jobs import create_organization
-from svc.features.webhooks.content.envelope import seal
-from svc.features.webhooks.content.signature import secrets_key
+from svc.features.webhooks.content.envelope import seal, secrets_key
 from svc.features.webhooks.jobs.deliveries import AttemptRecord, log_attempt, open_delivery
 from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint
 from svc.features.webhooks.queries import endpoints_of

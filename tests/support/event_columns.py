@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svc.features.exports.columns import COLUMNS
+from svc.features.exports.lines import COLUMNS
 
 
 def as_columns(row: dict[str, Any]) -> dict[str, Any]:

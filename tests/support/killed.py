@@ -22,8 +22,7 @@ import trustme
 from trio.testing import wait_all_tasks_blocked
 
 from svc.features.webhooks.commands.forwarding import verify_delivery
-from svc.features.webhooks.content.envelope import identification_event_id
-from svc.features.webhooks.content.signature import secrets_key
+from svc.features.webhooks.content.envelope import identification_event_id, secrets_key
 from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint
 from svc.features.webhooks.queues import ENDPOINT_SLOTS, ORGANIZATION_SLOTS
 from svc.features.webhooks.records import Attempt

@@ -13,7 +13,7 @@ import trio
 
 from svc.features.checks.invariants import violations
 from svc.features.organizations.jobs import create_organization
-from svc.features.webhooks.content.signature import secrets_key
+from svc.features.webhooks.content.envelope import secrets_key
 from svc.features.webhooks.jobs.deliveries import enqueue
 from svc.features.webhooks.jobs.endpoints import (
     EndpointChange,

@@ -23,7 +23,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from svc.features.webhooks.content.signature import signed_headers
+from svc.features.webhooks.content.envelope import signed_headers
 from svc.features.webhooks.records import WebhookEvent
 from tests.support.chromium import browser, built
 from tests.support.live import USER_AGENT, report

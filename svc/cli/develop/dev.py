@@ -19,15 +19,13 @@ import svc
 from svc.cli.store.data import network_in_use
 from svc.cli.store.upgrade import keep_settings, locked_directory, opened_to_serve
 from svc.command.changes import Change, commit
-from svc.command.dev_service import NAME
 from svc.command.help import examples
-from svc.command.local_service import KEYS_FILE, DevelopmentKeys, identify_sample, reachable, read_keys
+from svc.command.local_service import KEYS_FILE, NAME, DevelopmentKeys, identify_sample, reachable, read_keys
 from svc.command.output import CommandError, directory_option, settings
 from svc.features.keys.command import issue_key, key_of_secret, read_origins, revoke_key
-from svc.features.members.console_command import console_url, link_for
+from svc.features.members.command import console_url, link_for
 from svc.features.organizations.command import create_organization
-from svc.features.webhooks.commands.forwarding import FOLDER
-from svc.features.webhooks.commands.loopback_certificate import loopback_certificate
+from svc.features.webhooks.commands.forwarding import FOLDER, loopback_certificate
 from svc.kernel.access import jobs as keys
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.config import Config, ConfigError

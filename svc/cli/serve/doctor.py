@@ -15,10 +15,18 @@ from svc.cli.serve.config_check import usable
 from svc.cli.serve.health_checks import CHECKS, Examined, Finding, Status, settings_file
 from svc.command.data_directory import Readable, read_through, reading_directory
 from svc.command.help import examples
-from svc.command.output import CommandError, config_option, directory_option, json_option, readable, settings, show
-from svc.command.terminal import has_colors
-from svc.features.accounts.recount_jobs import pending
-from svc.features.accounts.spelling_queries import alike_accounts
+from svc.command.output import (
+    CommandError,
+    config_option,
+    directory_option,
+    has_colors,
+    json_option,
+    readable,
+    settings,
+    show,
+)
+from svc.features.accounts.jobs import pending
+from svc.features.accounts.queries import alike_accounts
 from svc.features.backup import copied_up_to
 from svc.features.billing.credit_queries import Outlook, outlook
 from svc.features.rules.jobs import idle_lists, unsavable_conditions

@@ -16,8 +16,7 @@ import svc
 from svc.command.data_directory import opened
 from svc.command.help import examples
 from svc.command.logs import set_up_logging, with_log_format
-from svc.command.output import CommandError, TimestampType, file_option, json_option, settings, show
-from svc.command.terminal import progress
+from svc.command.output import CommandError, TimestampType, file_option, json_option, progress, settings, show
 from svc.features.backup import snapshots
 from svc.features.backup.follower import DEFAULT_LIMIT_BYTES, INTERVAL_S, Follower, NotResumed, begin, resume
 from svc.features.backup.restore import Restored, Restoring

@@ -12,8 +12,16 @@ from click.core import ParameterSource
 
 from svc.command.data_directory import database_of, reading_snapshot
 from svc.command.help import examples
-from svc.command.output import CommandError, directory_option, json_option, no_directory, settings, show, store_option
-from svc.command.terminal import progress
+from svc.command.output import (
+    CommandError,
+    directory_option,
+    json_option,
+    no_directory,
+    progress,
+    settings,
+    show,
+    store_option,
+)
 from svc.features.backup import copied_up_to, snapshots
 from svc.features.backup.move import copied_here
 from svc.features.checks.verification import Verification, faults
@@ -97,12 +105,12 @@ def _of_directory(directory: Path) -> Generator[tuple[ReadOnlyStore, Iterator[st
 @contextmanager
 def _of_database(database: StoreUrl, map_bytes: int, steps: Steps) -> Generator[tuple[ReadOnlyStore, Iterator[str]]]:
     """A copy of the rows, and what is wrong with the table that SQL reads."""
-    from svc.features.exports import sql_installation  # noqa: PLC0415  needs the driver, which is an extra
+    from svc.features.exports import sql_events  # noqa: PLC0415  needs the driver, which is an extra
     from svc.kernel.store.postgresql.engine import PostgresqlEngine  # noqa: PLC0415
 
     with read_only_database(database) as there, copied_here(there, map_bytes, steps) as here:
         assert isinstance(there.engine, PostgresqlEngine)
-        yield here, sql_installation.faults(there.engine)
+        yield here, sql_events.faults(there.engine)
 
 
 def _check_snapshot(path: Path, steps: Steps) -> tuple[list[str], int]:

@@ -13,8 +13,7 @@ import msgspec
 from svc.command.changes import Change, commit
 from svc.command.data_directory import database_at, database_of, opened
 from svc.command.help import CommandGroup, examples
-from svc.command.output import CommandError, data_option, file_option, json_option, settings, show
-from svc.command.terminal import progress
+from svc.command.output import CommandError, data_option, file_option, json_option, progress, settings, show
 from svc.features.backup.move import Moved
 from svc.features.backup.move import move as move_rows
 from svc.features.quarantine.command import quarantine

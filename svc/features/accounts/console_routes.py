@@ -37,7 +37,7 @@ from svc.features.accounts.routes import (
 )
 from svc.features.events.console_bodies import VisitorQuery
 from svc.features.lists.lists import canonical
-from svc.features.visitors.console_routes import EVENTS_SHOWN, visits_of
+from svc.features.visitors.routes import EVENTS_SHOWN, visits_of
 from svc.http.listing import encoded_row, read_behind
 from svc.http.route import Call, Route, Services, console_route
 from svc.identify.events.listing import Position

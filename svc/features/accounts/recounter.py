@@ -12,7 +12,7 @@ from functools import partial
 import structlog
 import trio
 
-from svc.features.accounts.recount_jobs import Pending, pending, step
+from svc.features.accounts.jobs import Pending, pending, step
 from svc.identify.velocity.counts import Recount
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.schema.codec import CorruptionError

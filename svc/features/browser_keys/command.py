@@ -10,8 +10,7 @@ from svc.command.changes import apply
 from svc.command.data_directory import Readable
 from svc.command.help import examples
 from svc.command.operation import Operation, OrganizationCommand
-from svc.command.output import TimestampType, confirmed, yes_option
-from svc.command.terminal import progress
+from svc.command.output import TimestampType, confirmed, progress, yes_option
 from svc.features.browser_keys.jobs import MAX_READ, Signed, find_keys, revoke_keys
 from svc.kernel.store.steps import Steps
 from svc.kernel.values.timestamps import timestamp

@@ -19,7 +19,7 @@ from uuid import UUID
 
 from svc.features.erasure import policies
 from svc.features.erasure.tables import ERASED_EVENTS
-from svc.features.quarantine.remedies import corrupt_rows
+from svc.features.quarantine.jobs import corrupt_rows
 from svc.features.registry import FEATURES
 from svc.features.tables import TABLES
 from svc.identify.checks.index import index_faults

@@ -29,7 +29,7 @@ from svc.kernel.tenants.queries import is_removed, organization
 from svc.kernel.tenants.tables import ORGANIZATIONS
 from svc.kernel.values.ids import first_id
 
-ERASED: tuple[Table[Any], ...] = tuple(table for table in TABLES if table.by_organization and not table.stays)
+REMOVED: tuple[Table[Any], ...] = tuple(table for table in TABLES if table.by_organization and not table.stays)
 """What goes with a removed organization. Its keys and the addresses of its members, which are not
 kept by organization, go with `organization_keys` and `members`."""
 
@@ -75,7 +75,7 @@ def remove_organization(transaction: Transaction, number: int, now_ms: int) -> b
 
 def continue_removal(transaction: Transaction, number: int) -> int:
     """Delete some rows of a removed organization; returns how many, 0 when nothing is left."""
-    for table in ERASED:
+    for table in REMOVED:
         keys = _first(transaction, table, number, items_of_step(EVENT_ROWS if table is DOCUMENTS else ROWS_OF_ONE))
         for key in keys:
             if table is ORGANIZATION_KEYS:
@@ -93,7 +93,7 @@ def continue_removal(transaction: Transaction, number: int) -> int:
 
 def is_removal_pending(snapshot: Snapshot, number: int) -> bool:
     """Return whether a removed organization still has rows to delete."""
-    return is_removed(snapshot, number) and any(_first(snapshot, table, number, 1) for table in ERASED)
+    return is_removed(snapshot, number) and any(_first(snapshot, table, number, 1) for table in REMOVED)
 
 
 def _first(snapshot: Snapshot, table: Table[Any], number: int, count: int) -> list[tuple[Any, ...]]:

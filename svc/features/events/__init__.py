@@ -4,7 +4,7 @@ from svc.features.feature import Command, Feature
 
 FEATURE = Feature(
     __name__,
-    routes=("routes", "console_routes", "stream_routes"),
+    routes=("routes", "console_routes"),
     commands={
         "events": Command("Read and export", "List, explain and follow identifications."),
     },

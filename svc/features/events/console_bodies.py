@@ -82,7 +82,7 @@ class ExportEventsQuery(FiltersQuery, frozen=True, forbid_unknown_fields=True, k
 
 
 class VisitorsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Query of the visitors. The filters are checked by `svc.features.visitors.console_routes`."""
+    """Query of the visitors. The filters are checked by `svc.features.visitors.routes`."""
 
     environment: Annotated[Environment, about("Only visitors of this environment.", "production")] | UnsetType = UNSET
     tag: (

@@ -4,26 +4,39 @@ environment, with the webhooks about it and the visits beside it.
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
 from itertools import starmap
-from typing import get_args
+from math import inf
+from typing import Annotated, NamedTuple, get_args
 from uuid import UUID
 
+import trio
 from msgspec import UNSET, UnsetType
 
 from svc.features.events.console_bodies import ConsoleEventBody, ConsoleEventsQuery, event_key
-from svc.features.events.routes import asked_for, detailed, page_of_events, read_request_id
+from svc.features.events.live import MAX_VIEWERS, LiveEvent, LiveHub, Viewer
+from svc.features.events.routes import asked_for, detailed, find_positions, page_of_events, read_request_id
 from svc.features.webhooks.bodies import delivery_row
 from svc.features.webhooks.content.envelope import identification_event_id
 from svc.features.webhooks.content.payloads import OF_IDENTIFICATION
 from svc.features.webhooks.queries import attempts_about
-from svc.http.route import Call, Route, Services, console_route
-from svc.http.schema import EventsAnswer
-from svc.identify.queries.events import readable_event
+from svc.http.callers.caller import Caller
+from svc.http.callers.limits import Turn
+from svc.http.change import caller_of, note_open_stream
+from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
+from svc.http.schema import EventsAnswer, FiltersQuery
+from svc.identify.events.listing import Filters, Listing, Position, read_filters
+from svc.identify.queries import events
+from svc.identify.queries.events import KEYS_OF_A_LOOK, EventPosition, read_each, readable_event
 from svc.identify.queries.visitors import neighbors
 from svc.kernel.access.credentials import KeyKind
+from svc.kernel.access.jobs import find_session
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
-from svc.kernel.values.refusals import Refusal
+from svc.kernel.values.fields import Environment, about
+from svc.kernel.values.refusals import Refusal, invalid
+from svc.kernel.work.slices import all_in_slices
 
 ATTEMPTS_SHOWN = 100
 
@@ -71,6 +84,161 @@ def _id_text(request_id: UUID | None) -> str | UnsetType:
 
 _NOT_FOUND = "The organization has no such event, or it is no longer kept."
 
+
+MEDIA_TYPE = "text/event-stream"
+WRITE_EVERY_S = 0.2
+HEARTBEAT_S = 10.0
+"""How often an idle stream is sent a heartbeat, and how late at most the end of its session or key is noticed. The
+reverse proxies of `ops` give up after 15 s of silence.
+"""
+MAX_RESUMED = 200
+"""Identifications that a viewer that reconnects is sent from the store."""
+MAX_COUNTED = 2_000
+"""Identifications that are looked at for it; those beyond `MAX_RESUMED` are counted as missed."""
+TOO_MANY_STREAMS = f"The organization has {MAX_VIEWERS} live streams open, and may not have more. Close one."
+PING = b": ping\n\n"
+"""A comment, which browsers ignore."""
+
+
+class StreamQuery(FiltersQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of the live stream."""
+
+    environment: Annotated[Environment, about("Whose identifications are shown.", "production")] = "production"
+
+
+class Watched(NamedTuple):
+    """What a viewer sees."""
+
+    number: int
+    """Of the organization."""
+    environment: Environment
+    filters: Filters
+
+
+async def stream(services: Services, call: Call) -> Outcome | Refusal:
+    """`GET /console/api/stream`: identifications as they are committed, until the client leaves, its session or key
+    ends, or the service drains. `429 rate_limited` beyond `MAX_VIEWERS`, or where the hub is full; `422` for filters
+    as of the list of events, and for a `Last-Event-ID` that is not a request id.
+    """
+    query: StreamQuery = call.query
+    filters = read_filters(query.asked())
+    if isinstance(filters, Refusal):
+        return filters
+    after = call.headers.get("last-event-id")
+    last = None if not after else read_request_id(after)
+    if isinstance(last, Refusal):
+        return invalid("last-event-id", "invalid_value", "header")
+    caller = caller_of(call)
+    watched = Watched(caller.organization.number, query.environment, filters)
+    holds = partial(_holds, services, caller)
+    credential = caller.digest if caller.session is None else caller.session.digest
+    viewer = services.part(LiveHub).watch(*watched, credential=credential, holds=holds)
+    if viewer is None:
+        full = (
+            "The service has as many live streams open as it may."
+            if services.part(LiveHub).is_full
+            else TOO_MANY_STREAMS
+        )
+        return Refusal("rate_limited", retry_after_s=int(HEARTBEAT_S), explanation=full)
+    resumed = None if last is None else partial(_resumed, services, call.turn, watched, last, call.at_ms)
+    parts = parts_of(viewer, resumed, partial(_still_holds, services, caller))
+    return Outcome(Stream(parts, MEDIA_TYPE, viewer.close), headers={"X-Accel-Buffering": "no"})
+
+
+async def parts_of(
+    viewer: Viewer, resumed: Callable[[], Awaitable[list[LiveEvent | int]]] | None, holds: Callable[[], Awaitable[bool]]
+) -> AsyncGenerator[bytes]:
+    """Yield the parts of the stream, each to be written in one piece. It ends when the hub ends the viewer, or `holds`
+    says that its credential is no longer valid.
+    """
+    yield PING  # so that the head is sent, and the page knows that it is connected
+    seen: set[UUID] = set()
+    if resumed is not None:
+        found = await resumed()
+        seen.update(each.request_id for each in found if isinstance(each, LiveEvent))
+        if found:
+            yield b"".join(_missed(each) if isinstance(each, int) else _message(each) for each in found)
+    written_at, check_at = -inf, trio.current_time() + HEARTBEAT_S
+    while True:
+        came: list[LiveEvent] = []
+        try:
+            with trio.move_on_at(check_at):
+                came.append(await viewer.next())
+        except trio.EndOfChannel:
+            return
+        if came:
+            await trio.sleep_until(written_at + WRITE_EVERY_S)
+            came += viewer.waiting()
+        parts = [_message(each) for each in came if each.request_id not in seen]
+        missed = viewer.take_missed()
+        if missed:
+            parts.append(_missed(missed))
+        if trio.current_time() >= check_at:
+            if not await holds():
+                return
+            check_at = trio.current_time() + HEARTBEAT_S
+            parts = parts or [PING]
+        if parts:
+            yield b"".join(parts)
+            written_at = trio.current_time()
+
+
+async def _resumed(services: Services, turn: Turn, watched: Watched, last: UUID, now_ms: int) -> list[LiveEvent | int]:
+    """What the store has beyond the last event that the viewer has seen, oldest first; before that, how many are left
+    out.
+    """
+    positions = await _positions_after(services, turn, watched, last, now_ms)
+    newest, others = positions[:MAX_RESUMED], positions[MAX_RESUMED:]
+    read = partial(read_each, filters=watched.filters)
+    found = await all_in_slices(services.world, services.store, newest[::-1], read)
+    return [*([len(others)] if others else []), *(LiveEvent(*match) for match in found if match is not None)]
+
+
+async def _positions_after(
+    services: Services, turn: Turn, watched: Watched, last: UUID, now_ms: int
+) -> list[EventPosition]:
+    """The index rows of the newest events after this one, newest first: of `MAX_COUNTED` that are looked at, those
+    that fit. Where the store does not have it any more, its id says when it was.
+    """
+    known = await services.store.query(partial(events.event, number=watched.number, request_id=last))
+    arrival_ms = int.from_bytes(last.bytes[:6]) if known is None else known.occurred_at_ms
+    from_ms = max(arrival_ms, now_ms - services.event_retention_ms)
+    listing = Listing(from_ms, max(from_ms, now_ms) + 1, watched.filters, limit=MAX_COUNTED)
+    found, _ = await find_positions(
+        services, turn, watched.number, [watched.environment], listing, MAX_COUNTED // KEYS_OF_A_LOOK
+    )
+    return [match for match in found if match.position > Position(arrival_ms, last.bytes)]
+
+
+async def _holds(services: Services, caller: Caller) -> bool:
+    """Whether the caller's session or key still lets it in."""
+    now_ms, number = services.world.now_ms(), caller.organization.number
+
+    def read(snapshot: Snapshot) -> bool:
+        if caller.session is not None:
+            return find_session(snapshot, number, caller.session.digest, now_ms) is not None
+        key = lookups.find_key(snapshot, caller.digest)
+        return key is not None and key.usable(now_ms) and not lookups.is_removed(snapshot, number)
+
+    return await services.store.query(read)
+
+
+async def _still_holds(services: Services, caller: Caller) -> bool:
+    """As `_holds`. That a stream is open is use of its session (decisions 15.5)."""
+    holds = await _holds(services, caller)
+    if holds:
+        await note_open_stream(services, caller)
+    return holds
+
+
+def _message(found: LiveEvent) -> bytes:
+    return b"id: %s\nevent: identification\ndata: %s\n\n" % (str(found.request_id).encode(), found.row)
+
+
+def _missed(count: int) -> bytes:
+    return b'event: missed\ndata: {"count": %d}\n\n' % count
+
+
 ROUTES: tuple[Route, ...] = (
     console_route(
         operation_id="listConsoleEvents",
@@ -93,5 +261,24 @@ ROUTES: tuple[Route, ...] = (
         handler=read_event,
         response=ConsoleEventBody,
         errors=("event_not_found", "invalid_request_id"),
+    ),
+    console_route(
+        operation_id="streamEvents",
+        path="/stream",
+        summary="Watch identifications as they come",
+        description=(
+            "Server-sent events (`text/event-stream`). `event: identification` has a row of `listEvents` as its data "
+            'and the request id as its `id`; `event: missed` has `{"count": n}`, for a viewer that reads too slowly. A '
+            "comment follows 15 seconds without either. With `Last-Event-ID` it begins with what came since, the "
+            f"newest {MAX_RESUMED} at most, and the count of up to {MAX_COUNTED - MAX_RESUMED} more. An "
+            f"organization has {MAX_VIEWERS} streams at most, and all of them together a quarter of the connections "
+            "that the service takes (`max_connections`). The stream ends with its session or key, at most 15 seconds "
+            "later, and when the service stops."
+        ),
+        request_headers=("Last-Event-ID",),
+        handler=stream,
+        query=StreamQuery,
+        media_type=MEDIA_TYPE,
+        errors=("invalid_window",),
     ),
 )

@@ -20,7 +20,7 @@ from svc.command.data_directory import opened
 from svc.command.output import CommandError
 from svc.features.events import text as event_text
 from svc.features.events.source import Wanted, number_of, oldest_ms
-from svc.features.feed import queries as feeds
+from svc.features.feed import jobs as feeds
 from svc.features.feed.feed import Feed, feed_cursor, read_feed_cursor
 from svc.features.feed.jobs import close
 from svc.features.feed.pages import FeedPage, FeedPages

@@ -7,6 +7,6 @@ FEATURE = Feature(
     routes=("console_routes",),
     commands={
         "export": Command("Read and export", "Write events or a visitor to a file."),
-        "sql": Command("Maintain the store", "Keep events in a table for SQL, on PostgreSQL.", "sql_command"),
+        "sql": Command("Maintain the store", "Keep events in a table for SQL, on PostgreSQL.", "command"),
     },
 )

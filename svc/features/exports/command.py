@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 
 import click
 import msgspec
 from click.core import ParameterSource
 
-from svc.command.data_directory import Readable, opened, reading
-from svc.command.help import examples
+from svc.command.data_directory import Readable, database_of, opened, reading
+from svc.command.help import CommandGroup, examples
 from svc.command.operation import Operation, OrganizationGroup
-from svc.command.output import CommandError
-from svc.command.terminal import progress
+from svc.command.output import CommandError, confirmed, data_option, json_option, progress, settings, show, yes_option
 from svc.features.events.command import Archived, Archives
 from svc.features.events.source import (
     Wanted,
@@ -30,22 +30,78 @@ from svc.features.events.source import (
     time_options,
 )
 from svc.features.events.tail_command import feed_store
-from svc.features.exports.event_files import FORMS, Form, event_file
+from svc.features.exports.event_files import FORMS, Form, event_file, output_file
 from svc.features.exports.hourly import HoursWanted, export_hours
 from svc.features.exports.lines import unreadable_json_row
-from svc.features.exports.output_files import output_file
 from svc.features.inspection.inspection import Row
 from svc.features.inspection.showing import shown
 from svc.features.inspection.visitor_rows import VisitorRows
 from svc.identify.events.listing import Filters
 from svc.identify.queries.events import UnreadableEvent
-from svc.kernel.store.reading import ReadOnlyStore
+from svc.kernel.store.engine import Engine
+from svc.kernel.store.reading import ReadOnlyStore, read_only_database
 from svc.kernel.store.schema.key_parts import show_uuid
 from svc.kernel.store.steps import QUIET, Steps
 from svc.kernel.values.fields import Environment
 from svc.kernel.values.ids import is_visitor_id, made_at_ms
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World
+
+
+@click.group(cls=CommandGroup)
+def sql() -> None:
+    """Keep events in a table of plain columns, for SQL on PostgreSQL."""
+
+
+@sql.command(epilog=examples("svc sql install --reader grafana --store postgresql://svc@db.example/svc"))
+@click.option("--reader", metavar="ROLE", help="A role that may read it, and no other table of the store.")
+@data_option
+@json_option
+def install(reader: str | None, directory: Path, as_json: bool) -> None:
+    """Make the table svc.sql_events, fill it and keep it. Nodes may go on serving.
+
+    From then on the transaction that writes, changes or deletes an event does the same in the table. Run it again after
+    an upgrade, for new columns; to let another role read it; or if svc check reports missing rows.
+    """
+    with _database(directory) as (tables, engine), progress() as steps:
+        done = tables.install(engine, reader, steps)
+    show(done._asdict(), as_json=as_json)
+
+
+@sql.command("show", epilog=examples("svc sql show --store postgresql://svc@db.example/svc"))
+@data_option
+@json_option
+def show_(directory: Path, as_json: bool) -> None:
+    """Show whether the table is installed, its rows and bytes, and who may read it."""
+    with _database(directory) as (tables, engine):
+        show(tables.installation(engine)._asdict(), as_json=as_json)
+
+
+@sql.command(epilog=examples("svc sql remove --store postgresql://svc@db.example/svc"))
+@yes_option
+@data_option
+def remove(sure: bool, directory: Path) -> None:
+    """Drop the table. Events stay in the store."""
+    with _database(directory) as (tables, engine):
+        confirmed("This drops svc.sql_events, which dashboards may read.", sure=sure)
+        tables.remove(engine)
+    click.echo("svc.sql_events is gone")
+
+
+@contextmanager
+def _database(directory: Path) -> Generator[tuple[ModuleType, Engine]]:
+    """`sql_events`, and the engine of the store, which has to be in a database and of this program's version."""
+    del directory  # which holds the pepper, and what is done here needs no key
+    database = database_of(settings())
+    if database is None:
+        raise CommandError(
+            "the store is in a data directory: name a database with --store, or export events with "
+            "`svc export events --format parquet`"
+        )
+    with read_only_database(database) as store:
+        from svc.features.exports import sql_events  # noqa: PLC0415  needs the driver, which is an extra
+
+        yield sql_events, store.engine
 
 
 def visitor_export(store: ReadOnlyStore, organization_id: str, number: int, visitor_id: str) -> Iterator[bytes]:

@@ -21,9 +21,8 @@ import trio
 
 from svc.command.output import CommandError
 from svc.features.events.source import EVENTS_A_READ, Wanted, oldest_ms
-from svc.features.exports.event_files import Form, event_file
-from svc.features.exports.output_files import PARTIAL, output_file
-from svc.features.feed import queries as feed
+from svc.features.exports.event_files import PARTIAL, Form, event_file, output_file
+from svc.features.feed import jobs as feed
 from svc.features.feed.jobs import close
 from svc.identify.events.listing import Filters, Position
 from svc.identify.index.queries import Scope

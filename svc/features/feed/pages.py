@@ -9,9 +9,9 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
-from svc.features.feed import queries as feeds
+from svc.features.feed import jobs as feeds
 from svc.features.feed.feed import Feed
-from svc.features.feed.queries import FeedPosition
+from svc.features.feed.jobs import FeedPosition
 from svc.identify.events.listing import Position
 from svc.identify.index.queries import Scope
 from svc.identify.queries.events import MAX_LOOKS

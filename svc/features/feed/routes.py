@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from svc.features.feed import queries as feeds
+from svc.features.feed import jobs as feeds
 from svc.features.feed.feed import Feed, feed_cursor, read_feed
 from svc.features.feed.jobs import close
 from svc.features.feed.pages import FeedPages

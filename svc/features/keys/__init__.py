@@ -5,7 +5,7 @@ from svc.features.feature import Command, Feature
 FEATURE = Feature(
     __name__,
     retention=("retention",),
-    routes=("routes", "verdict_key_routes", "console_routes"),
+    routes=("routes", "verdict_key_routes"),
     commands={
         "key": Command("Manage access", "Issue, list and revoke API keys."),
     },

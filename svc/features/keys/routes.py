@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple, get_args
+from typing import Annotated, Any, NamedTuple, get_args
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -33,14 +33,14 @@ from svc.features.organizations.bodies import (
 )
 from svc.http.change import caller_of, change
 from svc.http.listing import encoded, read_page
-from svc.http.route import ORGANIZATION, Call, Route, Services
+from svc.http.route import ORGANIZATION, Call, Route, Services, console_route
 from svc.kernel.access import jobs as keys
-from svc.kernel.access.credentials import ApiKey, KeyKind, digest, new_key
+from svc.kernel.access.credentials import ApiKey, KeyKind, digest, new_key, public_text
 from svc.kernel.net.origins import normalize_pattern
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.encodings import Cursors, List
-from svc.kernel.values.fields import PLATFORMS, Platform
+from svc.kernel.values.fields import A_KEY_ID, PLATFORMS, Platform, about
 from svc.kernel.values.refusals import Detail, Refusal, invalid
 from svc.kernel.values.struct_fields import body_of
 from svc.kernel.values.timestamps import unix_ms
@@ -244,6 +244,32 @@ _new = partial(_route, method="POST", description=_ISSUED, status=201, errors=("
 _revoke = partial(
     _route, method="POST", description="For good. It is refused from the next request on, and stays listed."
 )
+
+
+class PublicKeysBody(msgspec.Struct, frozen=True, kw_only=True):
+    """Public keys of an organization."""
+
+    keys: Annotated[
+        dict[str, str],
+        about(
+            "Id -> the whole key, of those that are neither revoked nor expired. Those that were issued before 0.3.0 "
+            "are left out: nobody knows more of them than their last four characters.",
+            {A_KEY_ID: "svc_pk_us_production_5Jd0..."},
+        ),
+    ]
+
+
+async def read_public_keys(services: Services, call: Call) -> PublicKeysBody:
+    """`GET /console/api/public-keys`. No text is stored: each follows from the pepper and the key's id."""
+    number, pepper = call.organization.number, services.policy.pepper
+    return await services.store.query(partial(_public_keys, number=number, pepper=pepper, now_ms=call.at_ms))
+
+
+def _public_keys(snapshot: Snapshot, number: int, pepper: bytes, now_ms: int) -> PublicKeysBody:
+    texts = {key.id: public_text(key, pepper) for key in lookups.keys_of(snapshot, number) if key.usable(now_ms)}
+    return PublicKeysBody(keys={key_id: text for key_id, text in texts.items() if text is not None})
+
+
 ROUTES: tuple[Route, ...] = (
     _route(
         operation_id="getManagementKey",
@@ -316,5 +342,13 @@ ROUTES: tuple[Route, ...] = (
         body=ReplaceOriginsBody,
         response=SdkKeyBody,
         errors=("sdk_key_revoked",),
+    ),
+    console_route(
+        operation_id="getConsolePublicKeys",
+        path="/public-keys",
+        summary="Read public keys whole",
+        description="For the snippets that pages use.",
+        handler=read_public_keys,
+        response=PublicKeysBody,
     ),
 )

@@ -5,9 +5,9 @@ from svc.features.feature import Command, Feature
 FEATURE = Feature(
     __name__,
     tables=("tables",),
-    erasure=("erasure",),
-    retention=("retention",),
-    routes=("routes", "suggestion_routes"),
+    erasure=("jobs",),
+    retention=("jobs",),
+    routes=("routes",),
     checks=("checks",),
     commands={
         "label": Command("Manage access", "Import what identifications turned out to be."),

@@ -143,7 +143,7 @@ def suggest_(operation: Operation, platform: Platform, kind: EnvironmentKind, ou
     At least 50 events of each label are needed. Precision and recall are by cross-validation. --output writes what
     `svc replay --weights` reads; the object under the platform is what PUT risk-weights takes.
     """
-    route = "labels.suggestion_routes.getWeightsSuggestion"
+    route = "labels.routes.getWeightsSuggestion"
     found = operation.call(route, platform=platform, query={"environment": kind})
     if "before" not in found:
         raise CommandError(

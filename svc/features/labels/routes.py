@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
+import msgspec
 import trio
+from msgspec import UNSET, UnsetType
 
 from svc.features.accounts.queries import environments_of
-from svc.features.events.routes import read_request_id
+from svc.features.events.routes import find_positions, read_request_id
 from svc.features.labels.bodies import (
     LabelBody,
     PerformanceBody,
@@ -20,17 +24,44 @@ from svc.features.labels.bodies import (
 )
 from svc.features.labels.jobs import LabelChange, label_request
 from svc.features.labels.outcomes import OUTCOME_MS
+from svc.features.labels.outcomes import Outcome as LabeledOutcome
 from svc.features.labels.performance import Kind, Performance
-from svc.features.labels.performance_queries import PerformanceSums, Stretch, read_rows, stretches
+from svc.features.labels.queries import (
+    PerformanceSums,
+    Stretch,
+    labeled_days,
+    labeled_segments,
+    read_rows,
+    stored_outcome,
+    stretches,
+)
+from svc.features.labels.suggestion import (
+    EXTRA,
+    LEAST_LABELS,
+    Labeled,
+    Quality,
+    SuggestedWeight,
+    Suggestion,
+    is_installed,
+    suggest,
+)
 from svc.features.rules.jobs import rule_names
-from svc.http.change import change
+from svc.http.change import caller_of, change
 from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.http.schema import LabelAnswer
-from svc.identify.events.listing import LEVELS
+from svc.identify.events.listing import LEVELS, Filters, Listing
+from svc.identify.model import LABELS
+from svc.identify.queries import events
+from svc.identify.queries.events import EventPosition
+from svc.identify.queries.weights import weights_in_force
+from svc.identify.velocity.counts import EnvironmentKind
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.fields import PLATFORMS, Platform, about
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Detail, Issue, Refusal
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.values.timestamps import read_timestamp, timestamp
+from svc.kernel.work.slices import in_slices, scanned
 
 DEFAULT_WINDOW_MS = 30 * DAY_MS
 
@@ -140,6 +171,179 @@ _WINDOW = (
 )
 
 _route = partial(Route, tag="Management: labels", kinds=("management",))
+
+
+_LAST = b"\xff" * 16
+
+
+class Bounds(NamedTuple):
+    """How much a request looks at."""
+
+    events: int = 20_000
+    """Labeled events of each label and environment that are stored."""
+    looks: int = 3_000
+    """At the index for them: some ten million events."""
+    segments: int = 2_000
+    """About a million identifications, the newest of the archive."""
+
+
+BOUNDS = Bounds()
+_EVERYTHING = Bounds(1 << 40, 1 << 40, 1 << 40)
+"""What `svc weights suggest` looks at: it holds nobody up."""
+
+
+class SuggestionQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whose labels are meant."""
+
+    environment: Annotated[
+        Literal["live", "test"], about("`live` is production, `test` staging and development.", "live")
+    ] = "live"
+
+
+class QualityBody(msgspec.Struct, frozen=True):
+    """How well scores from the threshold on tell fraud, by cross-validation."""
+
+    precision: Annotated[float | None, about("Of the labeled events that reach it, fraud; `null` = none does.", 0.9)]
+    recall: Annotated[float | None, about("Of the fraud, that which reaches it.", 0.7)]
+
+
+class SuggestedWeightBody(msgspec.Struct, frozen=True, kw_only=True):
+    """One signal."""
+
+    signal: Annotated[str, about("Name of the signal.", "headless")]
+    before: Annotated[int, about("Its weight in force.", 30)]
+    after: Annotated[int, about("The suggested one.", 42)]
+    events: Annotated[int, about("Labeled events in which it fired: at least 10.", 120)]
+    fraud: Annotated[int, about("Of these, fraud.", 110)]
+
+
+class SuggestionBody(msgspec.Struct, frozen=True, kw_only=True):
+    """Weights that the labels suggest for a platform (decisions 14.3)."""
+
+    platform: Annotated[str, about("Platform whose weights they are.", "web")]
+    fraud: Annotated[int, about("Events labeled as fraud.", 130)]
+    legitimate: Annotated[int, about("Events labeled as legitimate.", 410)]
+    suspect_threshold: Annotated[int, about("The threshold in force, which keeps its meaning.", 30)]
+    needed: Annotated[int, about("Events of each label without which nothing is suggested.", 50)] = LEAST_LABELS
+    is_complete: Annotated[
+        bool,
+        about(
+            "Whether every label was looked at; `false` = older ones were left out. `svc weights suggest` takes all.",
+            True,
+        ),
+    ] = True
+    before: (
+        Annotated[QualityBody, about("By the weights in force; left out while there are too few labels.")] | UnsetType
+    ) = UNSET
+    after: Annotated[QualityBody, about("By the suggested weights; left out then, too.")] | UnsetType = UNSET
+    weights: Annotated[
+        tuple[SuggestedWeightBody, ...],
+        about("Signals that fired in at least 10 labeled events. All others keep theirs."),
+    ]
+
+
+async def read_suggestion(services: Services, call: Call) -> SuggestionBody | Refusal:
+    """`GET .../risk-weights/{platform}/suggestion`: weights that labels suggest, beside those in force. `404` for an
+    unknown platform, `409 analysis_missing`, `429` while another long read of the organization runs.
+    """
+    query: SuggestionQuery = call.query
+    named = call.path["platform"]
+    platform = PLATFORMS[PLATFORMS.index(named)] if named in PLATFORMS else None
+    if platform is None:
+        return Refusal("not_found")
+    refusal = call.turn.refusal()
+    if refusal is not None:
+        return refusal
+    async with call.turn.exclusive():
+        return await _suggested(services, call, query.environment, platform)
+
+
+async def _suggested(
+    services: Services, call: Call, kind: EnvironmentKind, platform: Platform
+) -> SuggestionBody | Refusal:
+    number, labeled = call.organization.number, Labeled(platform)
+    bounds = BOUNDS if caller_of(call).operator is None else _EVERYTHING
+    has_all_stored = await _add_stored(services, call, kind, labeled, bounds)
+    is_complete = await _add_archived(services, call, kind, labeled, bounds.segments) and has_all_stored
+    in_force = await services.store.query(partial(weights_in_force, number=number, key_id=None, platform=platform))
+    if not labeled.is_enough:
+        return SuggestionBody(
+            platform=platform,
+            fraud=labeled.fraud,
+            legitimate=labeled.legitimate,
+            suspect_threshold=in_force.threshold,
+            is_complete=is_complete,
+            weights=(),
+        )
+    if not is_installed():
+        return Refusal("analysis_missing")
+    return _body(
+        await services.world.run_sync(partial(suggest, labeled, in_force, platform)), platform, is_complete=is_complete
+    )
+
+
+async def _add_stored(services: Services, call: Call, kind: EnvironmentKind, labeled: Labeled, bounds: Bounds) -> bool:
+    """Add the newest labeled events that are stored. Return whether they are all that there are."""
+    is_complete = True
+    for environment in environments_of(kind):
+        for label in LABELS:
+            listing = Listing(0, call.at_ms + 1, Filters(label=label), limit=bounds.events)
+            number = call.organization.number
+            found, resume = await find_positions(services, call.turn, number, [environment], listing, bounds.looks)
+            is_complete = is_complete and resume is None and len(found) < bounds.events
+            read = partial(_outcomes, number, listing.filters)
+            async with aclosing(in_slices(services.world, services.store, found, read)) as slices:
+                async for some in slices:
+                    labeled.add(outcome for outcome in some if outcome is not None)
+    return is_complete
+
+
+def _outcomes(
+    number: int, filters: Filters, snapshot: Snapshot, places: Sequence[EventPosition]
+) -> Iterator[LabeledOutcome | None]:
+    for match in events.read_each(snapshot, places, filters):
+        yield None if match is None else stored_outcome(snapshot, number, match.request_id.bytes, match.event)
+
+
+async def _add_archived(
+    services: Services, call: Call, kind: EnvironmentKind, labeled: Labeled, most_segments: int
+) -> bool:
+    """Add the labeled ones among the newest outcomes of the archive. Return whether they are all that there are."""
+    number, environments = call.organization.number, environments_of(kind)
+    of_days = await services.store.query(partial(labeled_days, number=number))
+    segments = partial(labeled_segments, number=number, of_days=of_days, now_ms=call.at_ms)
+    looked_at = 0
+    async with aclosing(scanned(services.world, services.store, segments, _LAST)) as slices:
+        async for some in slices:
+            for _, outcomes in some:
+                labeled.add(outcome for outcome in outcomes or () if outcome.facts.environment in environments)
+                looked_at += outcomes is not None
+            if looked_at >= most_segments:
+                return False
+    return True
+
+
+def _body(suggestion: Suggestion, platform: Platform, *, is_complete: bool) -> SuggestionBody:
+    return SuggestionBody(
+        platform=platform,
+        fraud=suggestion.fraud,
+        legitimate=suggestion.legitimate,
+        suspect_threshold=suggestion.threshold,
+        is_complete=is_complete,
+        before=_quality(suggestion.today),
+        after=_quality(suggestion.suggested),
+        weights=tuple(map(_weight, suggestion.weights)),
+    )
+
+
+def _quality(quality: Quality) -> QualityBody:
+    return QualityBody(quality.precision, quality.recall)
+
+
+def _weight(weight: SuggestedWeight) -> SuggestedWeightBody:
+    return SuggestedWeightBody(**msgspec.structs.asdict(weight))
+
+
 ROUTES: tuple[Route, ...] = (
     _route(
         operation_id="labelEvent",
@@ -169,5 +373,22 @@ ROUTES: tuple[Route, ...] = (
         query=PerformanceQuery,
         response=PerformanceBody,
         errors=("invalid_window",),
+    ),
+    Route(
+        operation_id="getWeightsSuggestion",
+        path=ORGANIZATION + "/risk-weights/{platform}/suggestion",
+        tag="Management: weights",
+        summary="Read which weights labels suggest",
+        description=(
+            "From the organization's own labeled events of the platform, at least 50 of each label: the stored ones, "
+            "and those among about the newest million that are deleted. Nothing is changed. With fewer there "
+            "are no weights in the response. "
+            f"`analysis_missing` where the service runs without `{EXTRA}`."
+        ),
+        handler=read_suggestion,
+        kinds=("management",),
+        query=SuggestionQuery,
+        response=SuggestionBody,
+        errors=("analysis_missing",),
     ),
 )

@@ -5,9 +5,9 @@ from svc.features.feature import Command, Feature
 FEATURE = Feature(
     __name__,
     tables=("tables",),
-    erasure=("erasure",),
-    retention=("retention",),
-    routes=("routes", "standing_routes"),
+    erasure=("jobs",),
+    retention=("jobs",),
+    routes=("routes",),
     checks=("checks",),
     commands={
         "list": Command("Manage access", "Manage lists of visitors, accounts and addresses.", "command", "lists"),

@@ -7,18 +7,11 @@ from svc.features.feature import Command, Feature
 
 FEATURE = Feature(
     __name__,
-    retention=("retention",),
-    routes=(
-        "routes",
-        "sign_in.session_routes",
-        "invitation_routes",
-        "sign_in.openid_routes",
-        "code_routes",
-        "people_routes",
-    ),
+    retention=("jobs",),
+    routes=("routes", "sign_in.session_routes", "sign_in.openid_routes", "code_routes"),
     checks=("checks",),
     commands={
         "member": Command("Manage access", "Invite and manage people who sign in to the console."),
-        "console": Command("Manage access", "Sign in to the console.", "console_command"),
+        "console": Command("Manage access", "Sign in to the console.", "command"),
     },
 )

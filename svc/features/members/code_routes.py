@@ -19,12 +19,19 @@ from svc.features.members.bodies import (
     OfferedTotpBody,
     OfferTotpBody,
 )
-from svc.features.members.jobs import MemberChange
-from svc.features.members.queries import find_member
-from svc.features.members.sign_in.hasher import PasswordHasher
-from svc.features.members.sign_in.one_time_codes import code_secret, code_url, shown_secret, step_of_code
+from svc.features.members.jobs import MemberChange, find_member
+from svc.features.members.sign_in.entering import PasswordHasher
 from svc.features.members.sign_in.passwords import LONGEST_PASSWORD, is_guessable, is_password, stored_password
-from svc.features.members.sign_in.second_factor import RECOVERY_ENTROPY, recovery_codes, recovery_digest, use_code
+from svc.features.members.sign_in.second_factor import (
+    RECOVERY_ENTROPY,
+    code_secret,
+    code_url,
+    recovery_codes,
+    recovery_digest,
+    shown_secret,
+    step_of_code,
+    use_code,
+)
 from svc.http.callers.caller import Caller
 from svc.http.change import caller_of, change
 from svc.http.route import Call, Route, Services, console_route

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Annotated
+
+import msgspec
 
 from svc.features.members import jobs as members
 from svc.features.members.bodies import (
+    AcceptInvitationBody,
     InvitedMemberBody,
     InviteMemberBody,
     MemberBody,
@@ -14,15 +18,30 @@ from svc.features.members.bodies import (
     UpdateMemberBody,
     member_row,
 )
-from svc.features.members.jobs import MemberChange, MemberFields
-from svc.features.members.queries import members_of
+from svc.features.members.jobs import MemberChange, MemberFields, accept_invitation, members_of
+from svc.features.members.sign_in.entering import (
+    Entry,
+    PasswordHasher,
+    SessionBody,
+    enter,
+    entered,
+    entry_refusal,
+    refused,
+)
+from svc.features.members.sign_in.passwords import is_guessable, stored_password
+from svc.features.members.sign_in.session_routes import entry_of
 from svc.http.change import caller_of, change
-from svc.http.route import ORGANIZATION, Call, Route, Services
+from svc.http.route import CONSOLE_ROOT, KEYED, ORGANIZATION, Call, Outcome, Route, Services, console_route
+from svc.kernel.access.audit import Audited
 from svc.kernel.access.credentials import digest
+from svc.kernel.access.jobs import find_invitation
 from svc.kernel.access.members import INVITATION_MS, MEMBER_PREFIX, Member, canonical_email
-from svc.kernel.access.sessions import new_token
+from svc.kernel.access.roles import may
+from svc.kernel.access.sessions import new_token, organization_of
 from svc.kernel.net.origins import normalize_origin
-from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants import queries as lookups
+from svc.kernel.values.fields import A_MEMBER_ID, about
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.values.timestamps import timestamp
@@ -137,6 +156,87 @@ _MEMBER = ORGANIZATION + "/members/{member_id}"
 _LAST = "No act of a member may leave the organization without an active admin (`409 last_admin`)."
 
 _route = partial(Route, tag="Management: members", kinds=("management",), needs="administer")
+
+
+class Person(msgspec.Struct, frozen=True, kw_only=True):
+    """A member, as the other members see it."""
+
+    id: Annotated[str, about("Id of the member.", A_MEMBER_ID)]
+    name: Annotated[str, about("Its name.", "Ada Byron")]
+    judges: Annotated[bool, about("Whether it may close reviews: not suspended, and no viewer.", True)]
+
+
+class PeopleBody(msgspec.Struct, frozen=True, kw_only=True):
+    """The members of an organization."""
+
+    people: Annotated[tuple[Person, ...], about("Oldest first.")]
+
+
+async def read_people(services: Services, call: Call) -> PeopleBody:
+    """`GET /console/api/people`. Addresses and roles are for admins (`listMembers`)."""
+    number = call.organization.number
+    found = await services.store.query(partial(members_of, number=number))
+    return PeopleBody(people=tuple(map(_person, found)))
+
+
+def _person(member: Member) -> Person:
+    judges = member.status != "suspended" and may(member.role, "judge")
+    return Person(id=member.id, name=member.name, judges=judges)
+
+
+INVITATION_REFUSED = "The invitation was used before, has expired, or is mistyped. Ask an admin to invite you again."
+
+
+async def accept(services: Services, call: Call) -> Outcome | Refusal:
+    """`POST /console/invitations`: the member has this password from now on; its former sessions end, and one begins.
+    `422` (`invalid_value`) for a password that is easily guessed, `401 unauthorized` for an invitation that may not be
+    used, `403` and `429` as in `signIn`.
+    """
+    body: AcceptInvitationBody = call.body
+    refusal = entry_refusal(services, call)
+    if refusal is not None:
+        return refusal
+    invitation = digest(services.policy.pepper, body.token)
+
+    def find(snapshot: Snapshot) -> tuple[int, Member, Entry] | Refusal:
+        organization_id = organization_of("invitation", body.token)
+        account = None if organization_id is None else lookups.find_account(snapshot, organization_id)
+        if account is None:
+            return refused(INVITATION_REFUSED, "not an invitation of this service")
+        number = account.organization.number
+        member = find_invitation(snapshot, number, invitation, call.at_ms)
+        if member is None:
+            return refused(INVITATION_REFUSED, "unknown invitation, or it has expired")
+        return number, member, entry_of(services, call, snapshot, (number, member))
+
+    found = await services.store.query(find)
+    if isinstance(found, Refusal):
+        return found
+    number, member, entry = found
+    if is_guessable(body.password, member.email, member.name):
+        return invalid("password", "invalid_value")
+    hashed = await services.part(PasswordHasher).hash(member.email, body.password)
+    if isinstance(hashed, Refusal):
+        return hashed
+    password = stored_password(services.part(PasswordHasher).key, member.id, hashed)
+    accepting = partial(_accept, number=number, digest=invitation, password=password, now_ms=call.at_ms)
+    came = await enter(services, call, entry, accepting)
+    if isinstance(came, Refusal):
+        return came
+    accepted, set_cookie = came
+    entry = entry._replace(caller=msgspec.structs.replace(entry.caller, member=accepted.member))
+    for ended in accepted.ended_sessions:
+        services.end_viewers(ended)
+    return entered(services, entry, set_cookie)
+
+
+def _accept(
+    transaction: Transaction, number: int, digest: bytes, password: bytes, now_ms: int
+) -> MemberChange | Refusal:
+    accepted = accept_invitation(transaction, number, digest, password, now_ms)
+    return accepted or refused(INVITATION_REFUSED, "the invitation was used meanwhile")
+
+
 ROUTES: tuple[Route, ...] = (
     _route(
         operation_id="listMembers",
@@ -195,5 +295,31 @@ ROUTES: tuple[Route, ...] = (
         handler=remove_member,
         status=204,
         errors=("last_admin",),
+    ),
+    console_route(
+        operation_id="getConsolePeople",
+        path="/people",
+        summary="Read the names of members",
+        description="Of everybody in the organization, for those who assign reviews and read notes.",
+        handler=read_people,
+        response=PeopleBody,
+    ),
+    console_route(
+        kinds=(),
+        under=(CONSOLE_ROOT,),
+        operation_id="acceptInvitation",
+        audited=Audited(made="member.id"),
+        method="POST",
+        path="/invitations",
+        summary="Accept an invitation",
+        description=(
+            "Choose a password and sign in. An invitation works once. Where the member had a password, codes or "
+            "sessions before, they end."
+        ),
+        handler=accept,
+        body=AcceptInvitationBody,
+        example='{"token": "svc_ci_...", "password": "..."}',
+        response=SessionBody,
+        errors=(*KEYED, "secure_connection_required", "cross_origin_request"),
     ),
 )

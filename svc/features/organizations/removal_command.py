@@ -11,8 +11,7 @@ from svc.command.changes import Change, apply, commit
 from svc.command.data_directory import account
 from svc.command.help import examples
 from svc.command.operation import Operation, OrganizationCommand
-from svc.command.output import confirmed, yes_option
-from svc.command.terminal import progress
+from svc.command.output import confirmed, progress, yes_option
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import Steps

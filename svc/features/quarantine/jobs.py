@@ -23,7 +23,15 @@ from svc.identify.index.queries import Scope, Search, digest_of, is_indexed, rem
 from svc.identify.model import LABELS
 from svc.identify.queries.events import event_if_readable
 from svc.identify.recording.visitors import report_bytes
-from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS, HOURS, LATE_EVENTS
+from svc.identify.tables.events import (
+    DEFERRED_REPORTS,
+    DOCUMENTS,
+    EVENT_SEGMENTS,
+    EVENT_TAIL,
+    EVENTS,
+    HOURS,
+    LATE_EVENTS,
+)
 from svc.kernel.store.files import durable_files
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
@@ -33,6 +41,39 @@ from svc.kernel.tenants.queries import organizations
 from svc.kernel.values.fields import ENVIRONMENTS
 from svc.kernel.values.ids import HOUR_MS, made_at_ms
 from svc.kernel.values.timestamps import timestamp
+
+QUARANTINED = (EVENTS, DOCUMENTS, DEFERRED_REPORTS)
+"""Of which `svc store quarantine` takes rows out."""
+REBUILT = (EVENT_TAIL, EVENT_SEGMENTS, LATE_EVENTS, HOURS)
+"""Which `svc store rebuild-indexes` makes again of the events."""
+
+
+def corrupt_rows(snapshot: Snapshot, table: Table[Any], row: int, error: CorruptionError) -> Iterator[str]:
+    """Yield a sentence for each corrupt row of a table whose `row`, counted from 1, is the first of them; of a table
+    for which there is no command, one for the first.
+    """
+    found = corrupt_events(snapshot, table) if table in QUARANTINED else iter(())
+    for number, request_id, fault in found:
+        row = 0
+        yield (
+            f"{table.name}: request {request_id} of organization {number} cannot be read: {fault}; "
+            f"`svc store quarantine {request_id}` takes it out"
+        )
+    if not row:
+        return
+    remedy = "; `svc store rebuild-indexes` makes it again" if table in REBUILT else ""
+    yield f"{table.name}, row {row}: {error}{remedy}"
+
+
+def corrupt_events(snapshot: Snapshot, table: Table[Any]) -> Iterator[tuple[int, UUID, CorruptionError]]:
+    """Yield (organization number, request id, what is wrong) of each corrupt row of a table of `QUARANTINED`."""
+    for key, raw in snapshot.unchecked(table, b""):
+        try:
+            table.decode(key, raw)
+        except CorruptionError as error:
+            number, request_id = table.key.unpack(key)
+            yield number, UUID(bytes=request_id), error
+
 
 FOLDER = "quarantine"
 """In the data directory; one file for each event."""

@@ -5,7 +5,7 @@ from svc.features.feature import Feature
 FEATURE = Feature(
     __name__,
     tables=("tables",),
-    erasure=("erasure",),
-    retention=("retention",),
-    routes=("routes", "note_routes"),
+    erasure=("jobs",),
+    retention=("jobs",),
+    routes=("routes",),
 )

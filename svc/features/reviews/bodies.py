@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from svc.features.labels.bodies import NewLabel, NewReason, NoteText
 from svc.features.reviews.reviews import LONGEST_NOTE, MEMBER_ID_FORM, Note, ReviewState
-from svc.features.webhooks.content.review import ReviewBody
+from svc.features.webhooks.content.payloads import ReviewBody
 from svc.http.schema import CursorOn, Limit
 from svc.kernel.values.fields import A_MEMBER_ID, PageCursor, RequestId, Timestamp, about, id_form
 from svc.kernel.values.struct_fields import body_of

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from svc.features.webhooks.content.review import ReviewBody
+from svc.features.webhooks.content.payloads import ReviewBody
 from svc.identify.model import Label, Level
 from svc.identify.records import Event
 from svc.kernel.values.encodings import base62

@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 from svc.features.events.routes import read_request_id
 from svc.features.lists.lists import ListKind
 from svc.features.lists.queries import list_names
-from svc.features.members.queries import find_member
+from svc.features.members.jobs import find_member
 from svc.features.rules.explanation import Operand, Term, TermKind
 from svc.features.rules.jobs import (
     ExplainedRule,

@@ -20,7 +20,7 @@ from svc.features.rules.checking import ListPrefixes, check_rules, filter_proble
 from svc.features.rules.explanation import Term, explain
 from svc.features.rules.language.conditions import known
 from svc.features.rules.language.cost import BUDGET, PREFIX_UNITS
-from svc.features.rules.language.evaluation import TooExpensiveError
+from svc.features.rules.language.values import TooExpensiveError
 from svc.features.rules.ruleset import (
     FIRST,
     NOTHING_DECIDED,

@@ -22,8 +22,9 @@ from svc.features.events.routes import newest_positions
 from svc.features.lists.standing import ruleset_warnings
 from svc.features.rules.checking import condition_warnings
 from svc.features.rules.jobs import SAVED_SINCE, checked_rules, decide_by, ruleset_in_force, save_rules
-from svc.features.rules.language.conditions import compile_once, is_valid
+from svc.features.rules.language.conditions import compile_once, is_valid, known
 from svc.features.rules.ruleset import MAX_RULES, Decided, Prepared, Rule, RuleMode, Ruleset, prepared
+from svc.features.rules.tables import RULESETS
 from svc.http.callers.limits import EVENT_WORK, condition_work
 from svc.http.change import caller_of, change
 from svc.http.route import ORGANIZATION, Call, Route, Services
@@ -32,14 +33,36 @@ from svc.identify.model import Decision, RuleAction
 from svc.identify.queries import events
 from svc.identify.queries.events import EventPosition, hours
 from svc.identify.records import Event
-from svc.identify.velocity.counts import EnvironmentKind, kind_of
+from svc.identify.velocity.counts import KINDS, EnvironmentKind, kind_of
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.values.fields import ENVIRONMENTS, RequestId, about, id_form
+from svc.kernel.values.fields import ENVIRONMENTS, Environment, RequestId, about, id_form
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.work.slices import Slice, in_slices
 from svc.world import twenty_characters
+
+
+async def prepare_rules(services: Services, number: int, environment: Environment) -> None:
+    """Compile the ruleset in force, unless this process has done so. A ruleset that is saved meanwhile is compiled
+    where it is asked first.
+    """
+    place = KINDS.index(kind_of(environment))
+    ruleset = await services.store.query(partial(_saved, number=number, place=place), recent=True)
+    if ruleset is None or ruleset.is_prepared:
+        return
+    time = Slice(services.world)
+    for rule in ruleset.rules:
+        if rule.mode != "off":
+            known(rule.condition)
+            await time.pause()
+    assert ruleset.prepared
+
+
+def _saved(snapshot: Snapshot, number: int, place: int) -> Ruleset | None:
+    """`None` = that of the start, which takes no time."""
+    return snapshot.get(RULESETS, number, place)
+
 
 MAX_PREVIEWED = 10_000
 EXAMPLES = 5

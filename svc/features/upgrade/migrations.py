@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import msgspec
 
-from svc.features.accounts.record_jobs import build_records
+from svc.features.accounts.jobs import build_records
 from svc.features.webhooks.queries import attempt_index_keys
 from svc.features.webhooks.tables import ATTEMPTS
 from svc.identify.indexing.jobs import rebuild_indexes

@@ -4,7 +4,7 @@ from svc.features.feature import Command, Feature
 
 FEATURE = Feature(
     __name__,
-    routes=("routes", "console_routes"),
+    routes=("routes",),
     commands={
         "visitor": Command("Read and export", "Show, list, export and erase visitors; revoke browser keys."),
     },

@@ -104,7 +104,7 @@ def list_visitors(
     filters = {"tag": tag, "ip_address": ip_address}
     has_filter = any(filters.values())
     query = filters | ({"environment": environment} if has_filter else {})
-    rows, more, _ = operation.rows("visitors.console_routes.listConsoleVisitors", "visitors", limit, query)
+    rows, more, _ = operation.rows("visitors.routes.listConsoleVisitors", "visitors", limit, query)
     if operation.as_json:
         operation.show({"visitors": rows, "more": more})
         return

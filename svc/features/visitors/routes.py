@@ -4,17 +4,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, aclosing
 from functools import partial
+from typing import NamedTuple
+
+import msgspec
+import trio
+from msgspec import UNSET, UnsetType
 
 from svc.features.erasure.accounts import continue_account_erasure, erase_account
 from svc.features.erasure.visitors import continue_erasure, erase_visitor
+from svc.features.events.console_bodies import (
+    VisitBody,
+    VisitorBody,
+    VisitorQuery,
+    VisitorRow,
+    VisitorsBody,
+    VisitorsQuery,
+    address_rows,
+    seen,
+    tag_rows,
+)
+from svc.features.events.routes import find_events
+from svc.http.callers.limits import Turn
 from svc.http.change import change
-from svc.http.route import ORGANIZATION, Call, Route, Services
+from svc.http.listing import read_page
+from svc.http.route import ORGANIZATION, Call, Route, Services, console_route
+from svc.identify.events.event_row import event_row
+from svc.identify.events.listing import (
+    MAX_TAG_LENGTH,
+    Asked,
+    CursorScope,
+    Filters,
+    Listing,
+    Position,
+    Resume,
+    next_cursor,
+)
+from svc.identify.matching import Visitor
+from svc.identify.queries import events
+from svc.identify.queries import visitors as visitor_views
+from svc.identify.queries.events import EventMatch
+from svc.identify.queries.visitors import Activity, sum_of
 from svc.identify.velocity.counts import account_digest
 from svc.kernel.access.audit import Audited
+from svc.kernel.net.addresses import parse_ip
+from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.values.refusals import Refusal
+from svc.kernel.values.encodings import Cursors, bound_to
+from svc.kernel.values.fields import ENVIRONMENTS, Environment
+from svc.kernel.values.ids import is_visitor_id
+from svc.kernel.values.refusals import Refusal, invalid
+from svc.kernel.values.struct_fields import present, sent
+from svc.kernel.work.slices import all_in_slices, scanned
 
 
 async def erase(services: Services, call: Call) -> Refusal | None:
@@ -59,6 +102,188 @@ async def erase_an_account(services: Services, call: Call) -> Refusal | None:
     return ended if isinstance(ended, Refusal) else None
 
 
+EVENTS_SHOWN = 50
+EVENTS_LOOKED_AT = 200
+TAGS_SHOWN = 50
+MAX_VISITORS = 1000
+"""That are looked at for one page: an environment with few of them gets a short page and a cursor."""
+
+
+class Found(NamedTuple):
+    """A visitor of a list."""
+
+    visitor_id: str
+    record: Visitor | None
+    """`None` for one that cannot be recognized."""
+    matching_events: int | UnsetType = UNSET
+    """Events with the tag or the address that was asked for."""
+
+
+_NO_VISITOR = "The organization has no such visitor, or it was erased."
+
+
+async def list_visitors(services: Services, call: Call) -> VisitorsBody | Refusal:
+    """`GET /console/api/visitors`: a page of all visitors, of those seen in an environment, or of those seen with a tag
+    or at an address. `422 validation_error`.
+    """
+    query: VisitorsQuery = call.query
+    number, filters = call.organization.number, _filters(query)
+    if isinstance(filters, Refusal):
+        return filters
+    if filters is not None:
+        environment: Environment = "production" if query.environment is UNSET else query.environment
+        scan = partial(_seen_with, number=number, environment=environment, filters=filters)
+    else:
+        since_ms = call.at_ms - services.event_retention_ms
+        scan = partial(_created, number=number, environment=sent(query.environment), since_ms=since_ms)
+    bound = bound_to(sent(query.environment), filters)
+    cursors = Cursors(services.webhooks.cursors_key, "visitors", number, bound)
+    page = await read_page(services, cursors, query, scan, most=MAX_VISITORS)
+    if isinstance(page, Refusal):
+        return page
+    return VisitorsBody(await _rows(services, call, number, page.rows), page.next_cursor)
+
+
+def _filters(query: VisitorsQuery) -> Filters | Refusal | None:
+    """`None` = all visitors."""
+    if query.tag is not UNSET:
+        if query.ip_address is not UNSET:
+            return invalid("ip_address", "invalid_value", "query")
+        return Filters(tag=query.tag) if len(query.tag) <= MAX_TAG_LENGTH else invalid("tag", "too_long", "query")
+    if query.ip_address is UNSET:
+        return None
+    address = parse_ip(query.ip_address)
+    return invalid("ip_address", "invalid_value", "query") if address is None else Filters(ip_address=address)
+
+
+async def _rows(services: Services, call: Call, number: int, page: Sequence[Found]) -> tuple[VisitorRow, ...]:
+    """A row for each visitor; none for one that was erased meanwhile."""
+    rows: list[VisitorRow] = []
+    for visitor_id, record, matching in page:
+        counted = await activity_of(services, call, number, visitor_id, record)
+        total = sum_of(counted.values())
+        times = seen(record, total)
+        if times:
+            rows.append(VisitorRow(visitor_id=visitor_id, events=total.events, matching_events=matching, **times))
+        await trio.lowlevel.checkpoint()
+    return tuple(rows)
+
+
+def _created(
+    snapshot: Snapshot, after: bytes, count: int, *, number: int, environment: Environment | None, since_ms: int
+) -> Iterator[tuple[bytes, Found | None]]:
+    """Visitors, the most recently created first; `None` for one without events in the environment, if one is given."""
+    before = int.from_bytes(after) if after else None
+    for visitor, record in visitor_views.visitors(snapshot, number, before, count):
+        is_meant = environment is None or visitor_views.has_events_in(snapshot, number, environment, record, since_ms)
+        yield visitor.to_bytes(4), Found(record.visitor_id, record) if is_meant else None
+
+
+def _seen_with(
+    snapshot: Snapshot, after: bytes, count: int, *, number: int, environment: Environment, filters: Filters
+) -> Iterator[tuple[bytes, Found]]:
+    """Visitors that were seen with a tag or at an address, in the order of their ids."""
+    after_id = after.decode() or None
+    for each in visitor_views.visitors_with(snapshot, number, environment, filters, after_id, count):
+        record = visitor_views.find_visitor(snapshot, number, each.visitor_id)
+        yield each.visitor_id.encode(), Found(each.visitor_id, record, each.events)
+
+
+async def read_visitor(services: Services, call: Call) -> VisitorBody | Refusal:
+    """`GET /console/api/visitors/{visitor_id}`: a visitor, its tags and addresses, and its newest events in an
+    environment. `404 not_found` for a visitor that the organization does not have.
+    """
+    query: VisitorQuery = call.query
+    visitor_id, environment = call.path["visitor_id"], query.environment
+    number = call.organization.number
+    if not is_visitor_id(visitor_id):
+        return Refusal("not_found", explanation=_NO_VISITOR)
+    listing = Listing(
+        call.at_ms - services.event_retention_ms, call.at_ms + 1, Filters(visitor_id=visitor_id), limit=EVENTS_LOOKED_AT
+    )
+    record = await services.store.query(partial(visitor_views.find_visitor, number=number, visitor_id=visitor_id))
+    found, _ = await find_events(services, call.turn, number, [environment], listing)
+    if record is None and not found:
+        return Refusal("not_found", explanation=_NO_VISITOR)
+    visits = await visits_of(services, number, found[:EVENTS_SHOWN])
+    counted = await activity_of(services, call, number, visitor_id, record)
+    total = sum_of(counted.values())
+    times = seen(record, total)
+    if not times:
+        return Refusal("not_found", explanation=_NO_VISITOR)
+    return VisitorBody(
+        visitor_id=visitor_id,
+        identifiable=record is not None,
+        event_count=total.events,
+        environment_event_count=counted[environment].events,
+        **times,
+        tags=tuple(tag_rows(found)[:TAGS_SHOWN]),
+        addresses=tuple(address_rows(found)),
+        events=tuple(visits),
+        next_cursor=_behind(services, number, environment, listing, found),
+    )
+
+
+async def visits_of(services: Services, number: int, matches: Sequence[EventMatch]) -> list[VisitBody]:
+    """Return events of a timeline, each with what had changed."""
+    return await all_in_slices(services.world, services.store, matches, partial(_visits, number))
+
+
+def _visits(number: int, snapshot: Snapshot, matches: Sequence[EventMatch]) -> Iterator[VisitBody]:
+    for match in matches:
+        row = msgspec.structs.asdict(event_row(match.event, match.request_id))
+        yield VisitBody(**row, changes=present(_change(snapshot, number, match)))
+
+
+def _change(snapshot: Snapshot, number: int, match: EventMatch) -> tuple[str, ...] | None:
+    """What differed from the visitor's report before; `None` where nothing says."""
+    if not match.event.has_document:
+        return None
+    try:
+        document = events.document(snapshot, number, match.request_id)
+    except CorruptionError:
+        return None  # who opens the event finds that its document cannot be read
+    return None if document is None else document.changes
+
+
+def _behind(
+    services: Services, number: int, environment: Environment, listing: Listing, found: Sequence[EventMatch]
+) -> str | UnsetType:
+    """The cursor of the list of events behind those that are shown."""
+    if len(found) <= EVENTS_SHOWN:
+        return UNSET
+    last = found[EVENTS_SHOWN - 1]
+    scope = CursorScope(services.webhooks.cursors_key, number, environment)
+    resume = Resume(Position(last.event.occurred_at_ms, last.request_id.bytes))
+    return next_cursor(Asked(visitor=listing.filters.visitor_id), listing, resume, scope)
+
+
+async def activity_of(
+    services: Services, call: Call, number: int, visitor_id: str, record: Visitor | None
+) -> dict[Environment, Activity]:
+    """Return the events of a visitor that are kept, by environment. `record`: what the store has of it; `None` for one
+    that cannot be recognized.
+    """
+    since_ms = visitor_views.counted_from_ms(record, call.at_ms - services.event_retention_ms)
+    listing = Listing(since_ms, call.at_ms + 1, Filters(visitor_id=visitor_id))
+    return {
+        environment: await _counted(services, call.turn, number, environment, listing) for environment in ENVIRONMENTS
+    }
+
+
+async def _counted(services: Services, turn: Turn, number: int, environment: Environment, listing: Listing) -> Activity:
+    """A long count holds the turn of its request."""
+    scan = partial(visitor_views.scan_activity, number=number, environment=environment, listing=listing)
+    found = Activity()
+    slices = scanned(services.world, services.store, scan, listing.start.after)
+    async with AsyncExitStack() as stack:
+        async for some in await stack.enter_async_context(aclosing(slices)):
+            found = sum_of((found, *(counted for _, counted in some)))
+            if some[-1][0] != visitor_views.END:
+                await stack.enter_async_context(turn.held())
+    return found
+
+
 ROUTES: tuple[Route, ...] = (
     Route(
         operation_id="eraseVisitor",
@@ -85,5 +310,32 @@ ROUTES: tuple[Route, ...] = (
         kinds=("management",),
         needs="administer",
         status=204,
+    ),
+    console_route(
+        operation_id="listConsoleVisitors",
+        path="/visitors",
+        summary="List visitors",
+        description=(
+            "All visitors of the organization, the most recently created first. With `environment`, those with events "
+            "in it as far back as events are kept; a page may then be short or empty and have a `next_cursor`. What a "
+            "row says is of all environments. With `tag` or `ip_address`, of which one may be sent, those seen with it "
+            "in the environment (`production` when left out) among its 500 newest events, in the order of their ids."
+        ),
+        handler=list_visitors,
+        query=VisitorsQuery,
+        response=VisitorsBody,
+    ),
+    console_route(
+        operation_id="getConsoleVisitor",
+        path="/visitors/{visitor_id}",
+        summary="Read one visitor",
+        description=(
+            "With its tags, addresses and newest events in the environment. Those behind them are listed by the list "
+            "of events, with `visitor`, `environment` and `next_cursor` as its `cursor`, and no window."
+        ),
+        handler=read_visitor,
+        query=VisitorQuery,
+        response=VisitorBody,
+        errors=("not_found",),
     ),
 )

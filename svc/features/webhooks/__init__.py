@@ -9,8 +9,8 @@ from svc.features.feature import Command, Feature
 FEATURE = Feature(
     __name__,
     tables=("tables",),
-    erasure=("erasure",),
-    retention=("retention",),
+    erasure=("jobs.refusals",),
+    retention=("jobs.refusals",),
     routes=("routes",),
     checks=("checks",),
     commands={

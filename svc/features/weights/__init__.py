@@ -4,5 +4,5 @@ from svc.features.feature import Feature
 
 FEATURE = Feature(
     __name__,
-    routes=("routes", "preview_routes"),
+    routes=("routes",),
 )

@@ -6,9 +6,16 @@ response shows all three platforms as they stand after the change, read in the t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import aclosing
 from functools import partial
+from typing import Annotated, NamedTuple
+from uuid import UUID
 
+import structlog
+from msgspec import UNSET, UnsetType
+
+from svc.features.events.routes import newest_positions
 from svc.features.organizations.bodies import (
     RiskWeightsBody,
     SaveWeightsBody,
@@ -17,18 +24,26 @@ from svc.features.organizations.bodies import (
     WeightsFields,
     risk_weights,
 )
-from svc.features.weights.jobs import restore_weights, save_weights
+from svc.features.weights.jobs import changed_weights, restore_weights, save_weights
+from svc.features.weights.preview import MAX_EVENTS, Preview, WeightsPreview
+from svc.http.callers.limits import EVENT_WORK
 from svc.http.change import caller_of, change
-from svc.http.route import ORGANIZATION, Call, Route, Services
+from svc.http.route import ORGANIZATION, Call, Route, Services, console_route
+from svc.identify.queries import events
+from svc.identify.queries import events as records_queries
 from svc.identify.queries import weights as weights_queries
 from svc.identify.queries.weights import ScopeWeights
+from svc.identify.records import Document, Event
+from svc.identify.scoring.score import Weights
 from svc.identify.scoring.signals import CATALOGUE, MAX_WEIGHT
-from svc.identify.scoring.weights import StoredWeights, WeightsChange
+from svc.identify.scoring.weights import StoredWeights, WeightsChange, resolve
+from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants import queries as lookups
-from svc.kernel.values.fields import PLATFORMS
+from svc.kernel.values.fields import PLATFORMS, Environment, KeyId, Platform, about
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import body_of, sent
+from svc.kernel.work.slices import in_slices
 
 _SIGNALS = SignalsBody(
     signals=tuple(
@@ -134,6 +149,129 @@ _save = partial(
     response=RiskWeightsBody,
 )
 _restore = partial(_route, method="DELETE", handler=restore, needs="administer", response=RiskWeightsBody)
+
+
+log = structlog.get_logger()
+
+MAX_LOOKED_AT = 50_000
+"""Events among which those of the scope and platform are looked for."""
+
+
+class PreviewWeightsBody(WeightsFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What would be saved, and for which scope and platform."""
+
+    platform: Annotated[Platform, about("Platform whose weights would be saved.", "web")]
+    key_id: (
+        Annotated[KeyId, about("The SDK key whose weights would be saved; those of the organization when left out.")]
+        | UnsetType
+    ) = UNSET
+    environment: (
+        Annotated[
+            Environment,
+            about("Of the events to compare: when left out, that of the key, or `production`.", "production"),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class _Scope(NamedTuple):
+    """Which events other weights would apply to, and what applies to them now."""
+
+    organization: int
+    environment: Environment
+    platform: Platform
+    key_id: str | None
+    own: frozenset[str]
+    """Ids of keys that the organization's weights do not apply to."""
+    before: Weights
+    after: Weights
+
+    def has(self, event: Event) -> bool:
+        """Whether the event would be scored by the weights of this scope."""
+        if event.platform != self.platform:
+            return False
+        return event.key_id not in self.own if self.key_id is None else event.key_id == self.key_id
+
+
+async def preview_weights(services: Services, call: Call) -> WeightsPreview | Refusal:
+    """`POST /console/api/weights/preview`: the results that the newest events would have. Nothing is saved. Refused as
+    a save of the same body is, and `429 rate_limited` while another one of the organization runs.
+    """
+    body: PreviewWeightsBody = call.body
+    number = call.organization.number
+    scope = await services.store.query(partial(_scope, number=number, body=body, now_ms=call.at_ms))
+    if isinstance(scope, Refusal):
+        return scope
+    refusal = services.limits.work_refusal(number, 1, call.at_ms) or call.turn.refusal()
+    if refusal is not None:
+        return refusal
+    async with call.turn.exclusive():
+        return await _compared(services, call, scope)
+
+
+async def _compared(services: Services, call: Call, scope: _Scope) -> WeightsPreview:
+    preview = Preview(scope.platform, scope.before, scope.after)
+    number, now_ms = scope.organization, call.at_ms
+    newest = await newest_positions(services, call.turn, number, [scope.environment], now_ms, most=MAX_LOOKED_AT)
+    services.limits.work_refusal(number, EVENT_WORK * min(len(newest), MAX_EVENTS), now_ms)
+    compared = 0
+    async with aclosing(in_slices(services.world, services.store, newest, partial(_matching, scope))) as slices:
+        async for found in slices:
+            for each in found:
+                if each is not None:
+                    preview.note(*each)
+                    compared += 1
+                if compared == MAX_EVENTS:
+                    return preview.summary()
+    return preview.summary()
+
+
+def _matching(
+    scope: _Scope, snapshot: Snapshot, places: Sequence[events.EventPosition]
+) -> Iterator[tuple[UUID, Event, Document | None] | None]:
+    """Of each of these events its id, itself and its document; `None` of one that is gone, or not of the scope."""
+    for each in events.read_each(snapshot, places):
+        if each is None or not scope.has(each.event):
+            yield None
+        else:
+            yield each.request_id, each.event, _document(snapshot, scope.organization, *each)
+
+
+def _scope(snapshot: Snapshot, number: int, body: PreviewWeightsBody, now_ms: int) -> _Scope | Refusal:
+    """Judged exactly as a save is: by the same function."""
+    key_id = sent(body.key_id)
+    saved = changed_weights(snapshot, number, key_id, body.platform, weights_change(body), now_ms)
+    if isinstance(saved, Refusal):
+        return saved
+    environment: Environment = "production"
+    if body.environment is not UNSET:
+        environment = body.environment
+    elif key_id is not None:
+        key = lookups.find_sdk_key(snapshot, number, key_id)
+        assert key is not None, "a save for an unknown key is refused"
+        environment = key.environment or environment
+    return _Scope(
+        organization=number,
+        environment=environment,
+        platform=body.platform,
+        key_id=key_id,
+        own=weights_queries.keys_with_weights(snapshot, number, body.platform) if key_id is None else frozenset(),
+        before=weights_queries.weights_in_force(snapshot, number, key_id, body.platform),
+        after=resolve(None, saved, body.platform) if key_id is None else resolve(saved, None, body.platform),
+    )
+
+
+def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -> Document | None:
+    """A corrupt one is logged for the operator, and the event compared without it."""
+    if not event.has_document:
+        return None
+    try:
+        return records_queries.document(snapshot, number, request_id)
+    except CorruptionError as error:
+        log.exception("an archive cannot be read", request_id=str(request_id), reason=str(error))
+        return None
+
+
 ROUTES: tuple[Route, ...] = (
     _read(
         operation_id="getOrganizationRiskWeights",
@@ -176,5 +314,24 @@ ROUTES: tuple[Route, ...] = (
         summary="List the signals that can fire",
         handler=list_signals,
         response=SignalsBody,
+    ),
+    console_route(
+        operation_id="previewWeights",
+        method="POST",
+        needs="read",
+        path="/weights/preview",
+        summary="Preview weights before they are saved",
+        description=(
+            "Results that the newest 10,000 events of that scope and platform would have with these weights, "
+            "against what the weights in force now make of them. At most the newest 50,000 of the environment are "
+            "looked at. What was noticed then is weighed again, and nothing is detected again. Events of keys with "
+            "weights of their own are left out of the organization's preview. Refused as saving them would be; nothing "
+            "is saved."
+        ),
+        handler=preview_weights,
+        body=PreviewWeightsBody,
+        example='{"suspect_threshold": 30, "weights": {"tor": 30}, "platform": "web", "environment": "development"}',
+        response=WeightsPreview,
+        errors=("not_found", "sdk_key_revoked"),
     ),
 )

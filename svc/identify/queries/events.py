@@ -99,7 +99,7 @@ def put_event(transaction: Transaction, number: int, request_id: UUID, event: Ev
 
 
 def _placed(transaction: Transaction, number: int, event: Event) -> Event:
-    """A new event with its place in the feed (`features/feed/queries.py`). The job depends on that place, and not on
+    """A new event with its place in the feed (`features/feed/jobs.py`). The job depends on that place, and not on
     how far the feed is closed.
     """
     arrival_ms = event.occurred_at_ms

@@ -24,7 +24,7 @@ import svc
 from svc.features.accounts.recounter import RecountProgress
 from svc.features.billing.credit_watch import CreditWatch
 from svc.features.events.live import LiveHub, LiveStatistics
-from svc.features.identification.pipeline.counters import IdentificationStatistics
+from svc.features.identification.pipeline.messages import IdentificationStatistics
 from svc.features.identification.pipeline.pipeline import Pipeline
 from svc.features.retention.retention import Progress, RetentionStatistics
 from svc.features.webhooks.sending.outbox import Outbox

@@ -13,12 +13,12 @@ from functools import partial
 import structlog
 import trio
 
-from svc.features.identification.pipeline.counters import IdentificationCounters
 from svc.features.identification.pipeline.messages import (
     Admission,
     Admitted,
     Assessed,
     Failed,
+    IdentificationCounters,
     Identify,
     PipelineResult,
     RateLimited,

@@ -24,8 +24,7 @@ import structlog
 import trio
 
 from svc.features.identification import hints
-from svc.features.identification.pipeline.counters import IdentificationCounters
-from svc.features.identification.pipeline.messages import Assessed, Failed
+from svc.features.identification.pipeline.messages import Assessed, Failed, IdentificationCounters
 from svc.features.identification.transaction import Recorded, identify
 from svc.identify.history.visitor_numbers import NextNumber, VisitorNumbers
 from svc.identify.matching import Statistics, StatisticsUpdate

@@ -16,8 +16,7 @@ import msgspec
 import structlog
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.features.members.jobs import add_member, is_last_admin
-from svc.features.members.queries import member_of_subject, member_with
+from svc.features.members.jobs import add_member, is_last_admin, member_of_subject, member_with
 from svc.features.members.sign_in.entering import Entry, enter, site_of
 from svc.features.members.sign_in.openid import (
     ATTEMPT_MS,
@@ -34,7 +33,7 @@ from svc.features.members.sign_in.openid import (
     read_attempt,
     write_attempt,
 )
-from svc.features.members.sign_in.password_routes import entry_of
+from svc.features.members.sign_in.session_routes import entry_of
 from svc.http.callers.caller import Site
 from svc.http.callers.sessions import COOKIES, cookie_value, cross_origin_refusal
 from svc.http.route import CONSOLE_ROOT, Call, Outcome, Route, Services, console_route

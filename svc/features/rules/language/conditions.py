@@ -14,13 +14,11 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from svc.features.rules.language.cost import BUDGET, UNITS_A_MS, in_ms, units_of
-from svc.features.rules.language.evaluation import Evaluation, Evaluator, TooExpensiveError
 from svc.features.rules.language.evaluators import evaluator, failing, is_known
 from svc.features.rules.language.language import MAX_LENGTH, VARIABLES, ConditionError, checked_tree
-from svc.features.rules.language.literals import faults, readable
-from svc.features.rules.language.patterns import PatternError, read_pattern
+from svc.features.rules.language.literals import PatternError, faults, read_pattern, readable
 from svc.features.rules.language.tree import Node, Type, called
-from svc.features.rules.language.values import EvaluationError
+from svc.features.rules.language.values import Evaluation, EvaluationError, Evaluator, TooExpensiveError
 
 OVER_BUDGET: Final = "ask fewer questions of long texts and of lists, in shorter patterns"
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from svc.features.rules.language.evaluators import STRING_UNITS, searched_units
-from svc.features.rules.language.patterns import PatternError, read_pattern
+from svc.features.rules.language.literals import PatternError, read_pattern
 from svc.features.rules.language.tree import Node
 from svc.identify.scoring.signals import CATALOGUE
 

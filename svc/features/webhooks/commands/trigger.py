@@ -12,9 +12,8 @@ import click
 
 from svc.command.changes import Change, commit
 from svc.command.data_directory import opened
-from svc.command.dev_service import DevService, dev_data_option, service_option
 from svc.command.help import examples
-from svc.command.local_service import identify_sample, post
+from svc.command.local_service import DevService, dev_data_option, identify_sample, post, service_option
 from svc.command.output import CommandError, json_option, show
 from svc.features.webhooks.content.payloads import DATA
 from svc.features.webhooks.jobs.endpoints import Queued, queue_sample

@@ -19,8 +19,8 @@ from click.core import ParameterSource
 
 from svc.command.changes import Change, apply, commit
 from svc.command.data_directory import opened
-from svc.command.dev_service import dev_data_option, service_option
 from svc.command.help import CommandGroup, examples
+from svc.command.local_service import dev_data_option, service_option
 from svc.command.operation import Operation, OrganizationCommand
 from svc.command.output import (
     CommandError,
@@ -37,9 +37,9 @@ from svc.features.webhooks.commands.forwarding import (
     WebhookReceiver,
     forward,
     is_count,
+    loopback_certificate,
     verify_delivery,
 )
-from svc.features.webhooks.commands.loopback_certificate import loopback_certificate
 from svc.features.webhooks.commands.trigger import trigger
 from svc.features.webhooks.jobs.deliveries import recover_deliveries
 from svc.features.webhooks.queries import Registered, endpoint_anywhere, endpoints_of, failed_in, health

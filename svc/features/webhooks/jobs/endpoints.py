@@ -13,9 +13,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from svc.features.rules.jobs import checked_filter
-from svc.features.webhooks.content.envelope import seal
+from svc.features.webhooks.content.envelope import seal, signing_secret
 from svc.features.webhooks.content.payloads import EndpointTest
-from svc.features.webhooks.content.signature import signing_secret
 from svc.features.webhooks.jobs.deliveries import open_delivery
 from svc.features.webhooks.queries import (
     Registered,

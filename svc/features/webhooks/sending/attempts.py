@@ -5,20 +5,25 @@ What may live here: what needs no queue and no store. When an attempt is made, a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 import msgspec
 import structlog
 import trio
 
-from svc.features.webhooks.content.signature import AttemptRequest
-from svc.features.webhooks.jobs.deliveries import AttemptRecord
-from svc.features.webhooks.queries import ClaimedDelivery
+from svc.features.webhooks.content.envelope import AttemptRequest
+from svc.features.webhooks.jobs.deliveries import AttemptRecord, bring_forward, make_due
+from svc.features.webhooks.queries import ClaimedDelivery, queues_ahead
 from svc.features.webhooks.records import Attempted, AttemptError, AttemptStatus, Transport
-from svc.kernel.store.group import LeaseEpoch
+from svc.features.webhooks.sending.patience import read, write
+from svc.kernel.store.group import LeaseEpoch, Write
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.store import Store
 from svc.kernel.values.histogram import HistogramStatistics
+from svc.kernel.values.partitions import EndpointKey
 
 log = structlog.get_logger()
 
@@ -77,3 +82,77 @@ class Sender:
 def ms_since(began: float) -> int:
     """Return the milliseconds since then by the clock of the loop: the wall clock may have been set meanwhile."""
     return round((trio.current_time() - began) * 1000)
+
+
+QUEUES_A_LOOK = 256
+"""Queues looked at without a pause: about a millisecond."""
+MAX_ROWS = 100
+"""Deliveries moved in one commit, each with three rows."""
+
+
+async def bring_all_forward(store: Store, partitions: Partitions, clock_ms: Callable[[], int]) -> None:
+    """Make due after one step from now what is due later than anything may be."""
+    after: EndpointKey | None = EndpointKey(0, 0)
+    while after is not None:
+        now_ms = clock_ms()
+        found, after = await read(store, partial(queues_ahead, after=after, now_ms=now_ms, limit=QUEUES_A_LOOK))
+        for queue in filter(partitions.sends, found):
+            await _move(store, partitions, queue, partial(bring_forward, queue=queue, now_ms=now_ms, limit=MAX_ROWS))
+
+
+async def make_all_due(store: Store, partitions: Partitions, queue: EndpointKey, now_ms: int) -> None:
+    """Make due now whatever is due later. What an attempt puts off meanwhile may come along once."""
+    await _move(store, partitions, queue, partial(make_due, queue=queue, now_ms=now_ms, limit=MAX_ROWS))
+
+
+async def _move(store: Store, partitions: Partitions, queue: EndpointKey, job: Callable[[Transaction], int]) -> None:
+    """Repeat a job until it has moved fewer rows than it may, or the endpoint is another process's."""
+    moved: object = MAX_ROWS
+    while moved == MAX_ROWS and partitions.sends(queue):
+        one = Write(job, queue.organization, lease=partitions.lease(queue))
+        (moved,) = await write(store, [one], partitions.drop)
+
+
+class Partitions(Protocol):
+    """The partitions of one process (`svc.kernel.values.partitions`). The methods of this class are right for a
+    process that sends to all endpoints.
+    """
+
+    @property
+    def senders(self) -> int:
+        """The number of processes that send, including this one."""
+        return 1
+
+    def sends(self, queue: EndpointKey) -> bool:  # noqa: ARG002  any
+        """Return whether this process may begin attempts in this queue now."""
+        return True
+
+    def lease(self, queue: EndpointKey) -> LeaseEpoch | None:  # noqa: ARG002  any
+        """Return the lease under which an attempt in this queue is made and recorded; `None` if no lease is needed."""
+        return None
+
+    def is_lost(self, lease: LeaseEpoch | None) -> bool:  # noqa: ARG002  there is none
+        """Return whether this process may have lost a lease."""
+        return False
+
+    def drop(self, lost: Iterable[LeaseEpoch]) -> None:
+        """Stop using leases under which the store has refused a write."""
+
+    @property
+    def leaving(self) -> Collection[int]:
+        """Partitions that other processes wait for: no attempt begins in them."""
+        return ()
+
+    def give_back(self, partitions: Iterable[int]) -> None:
+        """Release partitions to the processes that wait for them. The caller has recorded what was in flight there."""
+
+    async def changed(self) -> None:
+        """Wait until the partitions of this process or the number of senders change."""
+        await trio.sleep_forever()
+
+
+class EveryPartition(Partitions):
+    """The partitions of a process that sends to all endpoints."""
+
+
+EVERY_PARTITION = EveryPartition()

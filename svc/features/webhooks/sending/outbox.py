@@ -26,7 +26,7 @@ from math import inf
 import structlog
 import trio
 
-from svc.features.webhooks.content.signature import attempt_request
+from svc.features.webhooks.content.envelope import attempt_request
 from svc.features.webhooks.jobs.deliveries import (
     AttemptOutcome,
     AttemptRecord,
@@ -45,9 +45,17 @@ from svc.features.webhooks.queries import (
 from svc.features.webhooks.queues import DeliveryScheduler, EndpointQueue, adjust_concurrency, organization_slots
 from svc.features.webhooks.records import Attempted, AttemptError, AttemptStatus, DeliveryKey, Transport
 from svc.features.webhooks.schedule import AttemptResult
-from svc.features.webhooks.sending.attempts import EndedAttempt, InFlight, OutboxStatistics, Sender, ms_since
-from svc.features.webhooks.sending.due_times import bring_all_forward, make_all_due
-from svc.features.webhooks.sending.partitions import EVERY_PARTITION, Partitions
+from svc.features.webhooks.sending.attempts import (
+    EVERY_PARTITION,
+    EndedAttempt,
+    InFlight,
+    OutboxStatistics,
+    Partitions,
+    Sender,
+    bring_all_forward,
+    make_all_due,
+    ms_since,
+)
 from svc.features.webhooks.sending.patience import read, wait_for_store, write
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.group import LeaseEpoch, LeaseLostError, Write

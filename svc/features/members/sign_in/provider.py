@@ -1,28 +1,191 @@
-"""The provider of the settings: where to send a browser, and the identity that it returns with (OpenID Connect Core
-1.0, 3.1).
-
-What may live here: the order of the requests, what is kept of the provider between them, and what bounds them.
-"""
+"""The provider that the settings name."""
 
 from __future__ import annotations
 
 import base64
 import ssl
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 from urllib.parse import quote, urlencode, urlsplit
 
+import httpcore
+import msgspec
 import trio
 from authlib.oauth2 import OAuth2Error
 from authlib.oauth2.rfc6749 import parameters as _parameters
 from authlib.oauth2.rfc7636 import create_s256_code_challenge as _create_challenge  # pyright: ignore[reportUnknownVariableType]
-from joserfc.jwk import KeySet
+from authlib.oidc.core import CodeIDToken
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet, KeySetSerialization
 
-from svc.features.members.provider.asking import DeniedError, ProviderError, ask
-from svc.features.members.provider.tokens import TokenError, UnknownKeyError, read_keys, verified_claims
 from svc.features.members.sign_in.openid import Attempt, Identity, NoIdentity, identity_of
-from svc.kernel.access.members import is_provider_url
+from svc.kernel.access.members import is_provider_url, read_roles
 from svc.kernel.access.roles import Role
+from svc.kernel.config import Config, ConfigError
+from svc.kernel.tenants.organization import Organization
+
+
+def provider_of(config: Config, tls: ssl.SSLContext, organization: Organization | None) -> OpenIdProvider:
+    """Return the provider of settings that name one; `organization` is that of the settings, as the store has it.
+    Raises `ConfigError`.
+    """
+    file, organization_id = config.console_oidc_client_secret_file, config.console_oidc_organization
+    assert config.console_oidc_issuer, "settings without a provider"
+    assert file, "they are set together"
+    assert config.console_oidc_client_id, "they are set together"
+    assert config.console_oidc_role_claim, "they are set together"
+    assert organization_id, "they are set together"
+    if organization is None or organization.removed_at_ms is not None:
+        raise ConfigError(f"console_oidc_organization: the store has no organization {organization_id}")
+    try:
+        secret = next(iter(Path(file).read_text().splitlines()), "").strip()
+    except OSError as error:
+        raise ConfigError(f"console_oidc_client_secret_file: cannot read {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"console_oidc_client_secret_file: {file} is not text") from error
+    if not secret:
+        raise ConfigError(f"console_oidc_client_secret_file: the first line of {file} is empty")
+    client = Client(
+        config.console_oidc_issuer,
+        config.console_oidc_client_id,
+        secret,
+        organization_id,
+        config.console_oidc_role_claim,
+        read_roles(config.console_oidc_roles),
+    )
+    return OpenIdProvider(client, tls)
+
+
+LIMIT_S = 5.0
+"""For one request: name, connection, TLS and the whole response."""
+MAX_BYTES = 256 * 1024
+"""Of a response's body."""
+
+
+class ProviderError(Exception):
+    """The provider did not respond as it should; the message says how, for the log."""
+
+
+class DeniedError(ProviderError):
+    """The provider said that it does not take what it was sent."""
+
+
+async def ask(
+    tls: ssl.SSLContext, url: str, form: str | None = None, authorization: str | None = None
+) -> dict[str, Any]:
+    """Send a `GET` to the URL, or a `POST` of the form, and return the JSON object of the response. Raises
+    `ProviderError`.
+    """
+    headers = [("Accept", "application/json"), ("Accept-Encoding", "identity"), ("User-Agent", "svc")]
+    if authorization is not None:
+        headers.append(("Authorization", authorization))
+    if form is not None:
+        headers.append(("Content-Type", "application/x-www-form-urlencoded"))
+    where = urlsplit(url)._replace(query="").geturl()
+    content = None if form is None else form.encode()
+    try:
+        with trio.fail_after(LIMIT_S):
+            status, body = await _exchange(tls, "GET" if form is None else "POST", url, headers, content)
+    except trio.TooSlowError as error:
+        raise ProviderError(f"{where} has not responded within {LIMIT_S:g} s") from error
+    except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, OSError) as error:
+        raise ProviderError(f"{where} cannot be asked: {type(error).__name__} {error}") from error
+    if status in (400, 401, 403):
+        raise DeniedError(f"{where} has responded {status}")
+    if status != 200:
+        raise ProviderError(f"{where} has responded {status}")
+    try:
+        answer = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ProviderError(f"{where} has not responded with JSON") from error
+    if not isinstance(answer, dict):
+        raise ProviderError(f"{where} has not responded with an object")
+    return cast("dict[str, Any]", answer)
+
+
+async def _exchange(
+    tls: ssl.SSLContext, method: str, url: str, headers: list[tuple[str, str]], content: bytes | None
+) -> tuple[int, bytes]:
+    body = bytearray()
+    async with (
+        httpcore.AsyncConnectionPool(ssl_context=tls) as pool,
+        pool.stream(method, url, headers=headers, content=content) as response,
+    ):
+        with trio.CancelScope() as reading:  # leaving the loop would leave the generators of httpcore unfinished
+            async for block in response.aiter_stream():
+                body += block
+                if len(body) > MAX_BYTES:
+                    reading.cancel()
+    if len(body) > MAX_BYTES:
+        raise ProviderError(f"the response to {method} has more than {MAX_BYTES:,} bytes")
+    return response.status, bytes(body)
+
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
+"""Asymmetric ones alone: never `none`, and no HMAC, whose key would be the client's secret."""
+LEEWAY_S = 60
+"""By which the provider's clock may differ."""
+LONGEST_TOKEN = 64 * 1024
+_LONGEST_LIFE_S = 24 * 3600
+"""An ID token is issued for this very attempt: one from further back is none of it."""
+
+
+class TokenError(Exception):
+    """The ID token is not to be believed; the message says why, for the log."""
+
+
+class UnknownKeyError(TokenError):
+    """None of the provider's keys that are known has signed the token."""
+
+
+def read_keys(answer: dict[str, Any]) -> KeySet:
+    """Return the provider's keys, as it publishes them; those of kinds that are not known, and of no use here, are left
+    out. Raises `TokenError` if none is left.
+    """
+    listed = answer.get("keys")
+    usable: list[Any] = []
+    for one in cast("list[Any]", listed) if isinstance(listed, list) else []:
+        if isinstance(one, dict) and cast("dict[str, Any]", one).get("kty") in ("RSA", "EC"):
+            try:
+                KeySet.import_key_set({"keys": [one]})
+            except (JoseError, ValueError, TypeError, KeyError):
+                continue
+            usable.append(one)
+    if not usable:
+        raise TokenError("the provider publishes no key that can be used")
+    return KeySet.import_key_set(cast("KeySetSerialization", {"keys": usable}))
+
+
+def verified_claims(
+    token: object, keys: KeySet, *, issuer: str, client_id: str, nonce: str, now_ms: int, access_token: object
+) -> dict[str, Any]:
+    """Return the claims of an ID token that these keys have signed, for this client and this attempt. Raises
+    `TokenError`, `UnknownKeyError` where another key may have.
+    """
+    if not isinstance(token, str) or len(token) > LONGEST_TOKEN:
+        raise TokenError("the response has no ID token")
+    try:
+        read = jwt.decode(token, keys, algorithms=[*ALGORITHMS])
+    except (JoseError, ValueError, TypeError) as error:
+        kind = type(error).__name__
+        if kind in ("InvalidKeyIdError", "MissingKeyError", "BadSignatureError"):
+            raise UnknownKeyError(f"no key of the provider has signed the ID token ({kind})") from error
+        raise TokenError(f"the ID token cannot be verified: {kind} {error}") from error
+    options = {"iss": {"essential": True, "value": issuer}, "aud": {"essential": True, "value": client_id}}
+    params = {"client_id": client_id, "nonce": nonce, "access_token": access_token}
+    claims = CodeIDToken(read.claims, read.header, options, params)
+    now_s = now_ms // 1000
+    try:
+        claims.validate(now=now_s, leeway=LEEWAY_S)  # pyright: ignore[reportUnknownMemberType]  Authlib has no types
+        is_old = read.claims["iat"] < now_s - _LONGEST_LIFE_S
+    except (JoseError, ValueError, TypeError) as error:
+        raise TokenError(f"the ID token is not valid: {error}") from error
+    if is_old:
+        raise TokenError("the ID token was issued long ago")
+    return dict(read.claims)
+
 
 # Authlib has no types.
 _grant_uri = cast("Callable[..., str]", _parameters.prepare_grant_uri)  # pyright: ignore[reportUnknownMemberType]

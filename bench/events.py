@@ -25,7 +25,7 @@ from bench.usage import read_options
 from svc.features.keys.command import issue_key
 from svc.features.tables import TABLES
 from svc.identify.records import Event
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World

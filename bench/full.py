@@ -31,8 +31,7 @@ import trio
 
 from bench.usage import read_options
 from svc.features.checks.invariants import violations
-from svc.identify.tables.events import EVENTS
-from svc.identify.tables.visitors import VISITOR_IDS
+from svc.identify.tables import EVENTS, VISITOR_IDS
 from svc.kernel.store.reading import read_only
 from svc.kernel.tenants.tables import LEDGER
 from tests.support.live import ORIGIN, repeatable, report

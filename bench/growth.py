@@ -40,10 +40,15 @@ from svc.features.webhooks.tables import (
 from svc.identify.identification import Submission, assess
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
-from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENT_SEGMENTS, EVENT_TAIL, EVENTS, IDEMPOTENCY
-from svc.identify.tables.visitors import (
+from svc.identify.tables import (
     ADDRESS_HISTORY,
     BLOCKS,
+    DEFERRED_REPORTS,
+    DOCUMENTS,
+    EVENT_SEGMENTS,
+    EVENT_TAIL,
+    EVENTS,
+    IDEMPOTENCY,
     REPORT_FINGERPRINTS,
     VISITOR_HISTORY,
     VISITOR_IDS,

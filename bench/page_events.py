@@ -21,8 +21,7 @@ from svc.identify.indexing.jobs import EVENTS_A_LARGE
 from svc.identify.model import EventSignal, EventTrigger, Verdict
 from svc.identify.network.facts import Country
 from svc.identify.records import Event
-from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
-from svc.identify.tables.visitors import REPORT_FINGERPRINTS
+from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, REPORT_FINGERPRINTS
 from svc.kernel.store.schema.table import Table
 from svc.kernel.tenants.billing import LedgerEntry
 from svc.kernel.tenants.tables import LEDGER

@@ -30,8 +30,7 @@ from svc.identify.matching.visitor import first_record
 from svc.identify.network.facts import Country, Known
 from svc.identify.network_data.lists import COUNTRY_NAMES
 from svc.identify.records import Event, Idempotency
-from svc.identify.tables.events import HOURS, IDEMPOTENCY
-from svc.identify.tables.visitors import ADDRESS_HISTORY, BLOCKS, VISITOR_HISTORY, VISITOR_IDS, VISITORS
+from svc.identify.tables import ADDRESS_HISTORY, BLOCKS, HOURS, IDEMPOTENCY, VISITOR_HISTORY, VISITOR_IDS, VISITORS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.jobs import add
 from svc.kernel.tenants.tables import BALANCES

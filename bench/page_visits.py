@@ -26,7 +26,7 @@ from svc.identify.index.queries import Scope
 from svc.identify.indexing.jobs import step
 from svc.identify.matching import Features, Statistics
 from svc.identify.model import RequestFacts
-from svc.identify.tables.visitors import VISITOR_COUNTS
+from svc.identify.tables import VISITOR_COUNTS
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.engine import Writer
 from svc.kernel.store.lmdb.engine import LmdbEngine

@@ -35,8 +35,7 @@ from bench.disk import Record, compiled, losses, read_log
 from bench.usage import read_options
 from svc.features.checks.invariants import violations
 from svc.features.tables import TABLES
-from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS, IDEMPOTENCY
-from svc.identify.tables.visitors import VISITOR_IDS
+from svc.identify.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, IDEMPOTENCY, VISITOR_IDS
 from svc.kernel.access.tables import KEY_IDS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.tenants.jobs import add_credit

@@ -35,7 +35,7 @@ from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
 from svc.identify.recording.proofs import issue_challenge
 from svc.identify.records import DeferredReport
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.jobs import add_credit

@@ -43,7 +43,7 @@ from svc.identify.events.archive import deflate
 from svc.identify.events.listing import LEVELS, Filters, Listing
 from svc.identify.queries import events
 from svc.identify.recording.visitors import counted
-from svc.identify.tables.events import DOCUMENTS, EVENTS
+from svc.identify.tables import DOCUMENTS, EVENTS
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.engine import CheckDepth
 from svc.kernel.store.schema.codec import CorruptionError

@@ -27,7 +27,7 @@ from bench.serving import ENVIRONMENT, Server, timed
 from bench.usage import read_options
 from bench.workplace_store import ORIGIN, Workplace
 from svc.features.lists.tables import LISTS
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from svc.kernel.store.reading import read_only
 from svc.kernel.tenants.tables import ORGANIZATIONS
 from svc.kernel.values.ids import DAY_MS

@@ -38,7 +38,7 @@ from svc.identify.model import RequestFacts
 from svc.identify.network.facts import AutonomousSystem, Country, Known, Range
 from svc.identify.network_data.lists import COUNTRY_NAMES
 from svc.identify.records import Document, Event
-from svc.identify.tables.events import DOCUMENTS, EVENTS
+from svc.identify.tables import DOCUMENTS, EVENTS
 from svc.kernel.access.members import Member
 from svc.kernel.access.roles import Role
 from svc.kernel.net.addresses import Address, read_address

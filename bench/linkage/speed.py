@@ -24,7 +24,7 @@ import trio
 from bench.linkage.devices import Reported, device
 from svc.features.identification.transaction import VisitorTables
 from svc.identify.matching import Statistics, extract, match_visitor
-from svc.identify.tables.visitors import BLOCKS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
+from svc.identify.tables import BLOCKS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store

@@ -30,14 +30,7 @@ from svc.features.feature import Feature
 
 FEATURES: tuple[Feature, ...] = (
     Feature("svc.kernel", tables=("store.tables", "tenants.tables", "access.tables")),
-    Feature(
-        "svc.identify",
-        tables=tuple(
-            f"tables.{name}"
-            for name in ("events", "weights", "visitors", "accounts", "attestation", "origins", "proofs")
-        ),
-        checks=("checks.tokens", "checks.velocity"),
-    ),
+    Feature("svc.identify", tables=("tables",), checks=("checks.tokens", "checks.velocity")),
     identification.FEATURE,
     organizations.FEATURE,
     events.FEATURE,

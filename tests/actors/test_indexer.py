@@ -16,7 +16,7 @@ import trio.testing
 from svc.identify.index.queries import FIRST_PART, SLOTS, SMALL
 from svc.identify.indexing import indexer
 from svc.identify.indexing import jobs as indexing
-from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL
+from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL
 from svc.kernel.store.engine import KeyRange, Writer
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Transaction

@@ -19,8 +19,7 @@ from svc.features.organizations.jobs import create_organization
 from svc.identify.identification import Identified, Submission
 from svc.identify.model import RequestFacts
 from svc.identify.network.facts import Range
-from svc.identify.tables.events import EVENTS
-from svc.identify.tables.visitors import VISITOR_COUNTS, VISITORS
+from svc.identify.tables import EVENTS, VISITOR_COUNTS, VISITORS
 from svc.kernel.limits.ratelimit import LimitShares
 from svc.kernel.net.addresses import Address
 from svc.kernel.store.directory import Opened, open_directory

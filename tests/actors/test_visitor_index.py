@@ -31,8 +31,7 @@ from svc.identify.identification import Duplicate, Identified, Refused, assess
 from svc.identify.matching import Statistics, StatisticsUpdate
 from svc.identify.matching.learned.statistics import CLASSES, StatisticsRows
 from svc.identify.queries.learned import OTHERS, PRODUCTION, SHARED, scope_of
-from svc.identify.tables.events import EVENTS
-from svc.identify.tables.visitors import STATISTICS
+from svc.identify.tables import EVENTS, STATISTICS
 from svc.kernel.store import operations
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.postgresql.connection.wire import Statement, Wire

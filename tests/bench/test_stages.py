@@ -8,8 +8,7 @@ import pytest
 
 from bench import reports
 from bench.stages import KINDS, Stages, caller, visits
-from svc.identify.tables.events import EVENTS
-from svc.identify.tables.visitors import VISITORS
+from svc.identify.tables import EVENTS, VISITORS
 from svc.kernel.store.directory import open_directory
 from svc.world import World
 from tests.support.worlds import inline

@@ -22,7 +22,7 @@ import trio
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from svc.identify.tables.events import DOCUMENTS
+from svc.identify.tables import DOCUMENTS
 from tests.clients.vectors import cases
 from tests.domain.attestation_world import chain, described, root
 from tests.support.cutting_proxy import CuttingProxy

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bench.full import Ballast, Full, Limit, Outcome, small_disk
-from svc.identify.tables.visitors import STATISTICS
+from svc.identify.tables import STATISTICS
 from svc.kernel.store.engine import CheckDepth
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.store import StoreFullError

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from bench.rot import TURNS, examine, judge, make
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Transaction
 from svc.world import World

@@ -16,7 +16,7 @@ import httpx
 import pytest
 import trio
 
-from svc.identify.tables.events import EVENTS, IDEMPOTENCY
+from svc.identify.tables import EVENTS, IDEMPOTENCY
 from svc.kernel.store.postgresql.cluster.leases import TERM_S
 from svc.kernel.store.postgresql.cluster.partitions import lease_name
 from svc.kernel.store.postgresql.connection.connecting import StoreUrl

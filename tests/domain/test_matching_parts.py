@@ -29,7 +29,7 @@ from svc.identify.matching.parameters import ATTRIBUTE_COUNT
 from svc.identify.matching.tokens import TOKENS, KeyProbation, Token
 from svc.identify.matching.visitor import EXACT_HASHES, FORMER_VALUES, NETWORKS, first_record
 from svc.identify.model import Agent, Attribute, Claims, Report, RequestFacts
-from svc.identify.tables.visitors import BLOCKS
+from svc.identify.tables import BLOCKS
 from svc.kernel.store.schema.codec import CorruptionError
 from tests.domain.matching_world import (
     CHROME,

@@ -30,7 +30,7 @@ from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
 from svc.identify.queries.events import put_event
 from svc.identify.records import Event
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.jobs import add
 from svc.kernel.tenants.queries import find_account

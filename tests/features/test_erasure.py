@@ -19,7 +19,7 @@ from svc.features.erasure.organizations import continue_removal, remove_organiza
 from svc.features.retention.retention import sweep
 from svc.features.tables import TABLES
 from svc.identify.events.archive import inflate
-from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS
+from svc.identify.tables import DEFERRED_REPORTS, DOCUMENTS
 from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.schema.table import NotPersonal
 from tests.domain import apple_world

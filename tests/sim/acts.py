@@ -14,7 +14,7 @@ import msgspec
 import trio
 
 from svc.features.organizations import jobs as organizations
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from svc.kernel.access import jobs as keys
 from svc.kernel.access.credentials import digest, new_key
 from svc.kernel.store.snapshot import Snapshot

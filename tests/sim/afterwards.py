@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 import trio
 
-from svc.identify.tables.events import DEFERRED_REPORTS, EVENTS
+from svc.identify.tables import DEFERRED_REPORTS, EVENTS
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.ids import DAY_MS, made_at_ms
 from tests.sim.client import Response, request

@@ -16,7 +16,7 @@ from svc.features.billing.jobs import statement
 from svc.features.checks.invariants import violations
 from svc.features.webhooks.tables import ATTEMPTS, DELIVERIES, ENDPOINTS, WEBHOOK_EVENTS
 from svc.identify.records import Event
-from svc.identify.tables.events import DOCUMENTS, EVENTS
+from svc.identify.tables import DOCUMENTS, EVENTS
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants.billing import Usage
 from svc.kernel.tenants.jobs import holding

@@ -28,7 +28,7 @@ from svc.features.webhooks.transport.connections import tls_context
 from svc.features.webhooks.transport.transport import WebhookTransport
 from svc.http.waiting import LOOK_S
 from svc.identify.records import Event
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from svc.kernel.config import Config
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.engine import EngineError, StoreFullError

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 import pytest
 
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from tests.sim.machine import Sabotage
 from tests.sim.plan import Change, Client, Crash, Identify, Kill, Plan, Register, Rotate, Shop, Step
 from tests.sim.simulation import simulate

@@ -21,10 +21,7 @@ from svc.features.rules.ruleset import NOTHING_DECIDED
 from svc.features.rules.tables import RULESET_HISTORY, RULESETS
 from svc.features.webhooks.records import Attempted, Transport
 from svc.features.webhooks.tables import DELIVERIES, DUE, ENDPOINTS, WEBHOOK_EVENTS
-from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
-from svc.identify.tables.attestation import CHALLENGES
-from svc.identify.tables.events import EVENTS, IDEMPOTENCY
-from svc.identify.tables.visitors import VISITOR_COUNTS
+from svc.identify.tables import ACCOUNTS, CHALLENGES, EVENTS, IDEMPOTENCY, VELOCITY, VISITOR_COUNTS
 from svc.kernel.access.tables import KEYS
 from svc.kernel.store.schema.table import Table
 from svc.kernel.tenants.tables import LEDGER, LEDGER_DAYS

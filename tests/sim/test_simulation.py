@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from svc.identify.tables.events import IDEMPOTENCY
+from svc.identify.tables import IDEMPOTENCY
 from tests.sim.plan import SCALES, SHORT, Crash, Identify, Jump, Plan, Register, Restart, Shop, make_plan
 from tests.sim.shrink import as_test, shrink
 from tests.sim.simulation import Outcome, run_seed, simulate

@@ -18,7 +18,7 @@ from svc.features.checks.invariants import violations
 from svc.features.erasure.accounts import erase_account
 from svc.features.retention.retention import sweep
 from svc.features.webhooks.tables import WEBHOOK_EVENTS
-from svc.identify.tables.accounts import ACCOUNT_ERASURES, VELOCITY
+from svc.identify.tables import ACCOUNT_ERASURES, VELOCITY
 from svc.identify.velocity.counts import account_digest
 from svc.kernel.store.steps import EVENT_ROWS, items_of_step
 from svc.kernel.work import slices

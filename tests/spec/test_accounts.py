@@ -12,9 +12,7 @@ from svc.features.checks.invariants import violations
 from svc.features.inspection.visitor_rows import VisitorRows
 from svc.features.retention.retention import Progress, sweep
 from svc.features.rules.jobs import facts_now
-from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
-from svc.identify.tables.events import EVENTS
-from svc.identify.tables.visitors import VISITOR_IDS
+from svc.identify.tables import ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
 from svc.identify.velocity.counts import LONGEST_S
 from svc.identify.velocity.record import MAX_VISITORS, AccountRecord
 from svc.kernel.values.ids import HOUR_MS

@@ -13,8 +13,7 @@ import pytest
 
 from svc.identify.attestation.challenge import MAX_KEYS_OF_VISITOR, AttestedKey
 from svc.identify.attestation.trust import published_trust
-from svc.identify.tables.attestation import ATTESTED_KEYS, VISITOR_KEYS
-from svc.identify.tables.events import DOCUMENTS
+from svc.identify.tables import ATTESTED_KEYS, DOCUMENTS, VISITOR_KEYS
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.config_loading import load
 from svc.serve.service_parts import read_trust

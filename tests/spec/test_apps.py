@@ -15,7 +15,7 @@ import pytest
 from svc.features.weights.jobs import save_weights
 from svc.identify.scoring.signals import CATALOGUE
 from svc.identify.scoring.weights import StoredWeights, WeightsChange
-from svc.identify.tables.weights import WEIGHTS
+from svc.identify.tables import WEIGHTS
 from svc.kernel.values.fields import Platform
 from tests.spec.responses import IDENTIFY
 from tests.support.live import PUBLIC_ADDRESS, Live

@@ -16,9 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from svc.identify.attestation.challenge import LIFETIME_MS
-from svc.identify.tables.attestation import CHALLENGES
-from svc.identify.tables.events import DOCUMENTS
-from svc.identify.tables.visitors import STATISTICS
+from svc.identify.tables import CHALLENGES, DOCUMENTS, STATISTICS
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.config_loading import load
 from svc.kernel.store.snapshot import Transaction

@@ -12,7 +12,7 @@ from svc.features.statistics import routes as statistics
 from svc.identify.queries.events import put_event
 from svc.identify.recording.visitors import counted
 from svc.identify.records import Event
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.jobs import holding, keep
 from tests.spec.automation import Automation

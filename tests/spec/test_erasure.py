@@ -16,12 +16,13 @@ from svc.features.retention.retention import sweep
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.features.webhooks.tables import DELIVERIES, WEBHOOK_EVENTS
 from svc.identify.events.archive import inflate
-from svc.identify.tables.events import DOCUMENTS, EVENTS
-from svc.identify.tables.visitors import (
+from svc.identify.tables import (
     ADDRESS_HISTORY,
     BLOCKS,
     DELETED_VISITORS,
+    DOCUMENTS,
     ERASURES,
+    EVENTS,
     REPORT_FINGERPRINTS,
     VISITOR_HISTORY,
 )

@@ -13,9 +13,7 @@ import pytest
 from svc.cli.serve.config_check import mistakes
 from svc.features.retention.retention import sweep
 from svc.features.webhooks.tables import DELIVERIES, WEBHOOK_EVENTS
-from svc.identify.tables.accounts import VELOCITY
-from svc.identify.tables.events import DOCUMENTS, EVENTS, HOURS
-from svc.identify.tables.visitors import VISITORS
+from svc.identify.tables import DOCUMENTS, EVENTS, HOURS, VELOCITY, VISITORS
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.config_loading import load
 from svc.kernel.values.ids import DAY_MS

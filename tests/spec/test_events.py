@@ -15,8 +15,8 @@ from svc.features.weights.jobs import save_weights
 from svc.identify.records import RETENTION_MS, Document
 from svc.identify.scoring.score import default_weights
 from svc.identify.scoring.weights import WeightsChange
-from svc.identify.tables.events import DOCUMENTS
-from svc.identify.tables.events import EVENTS as EVENT_ROWS
+from svc.identify.tables import DOCUMENTS
+from svc.identify.tables import EVENTS as EVENT_ROWS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.timestamps import timestamp

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from svc.identify.keys.browser_keys import BrowserKey as KeyRecord
-from svc.identify.tables.accounts import VELOCITY
-from svc.identify.tables.proofs import BROWSER_KEYS
+from svc.identify.tables import BROWSER_KEYS, VELOCITY
 from svc.kernel.values.fields import Platform
 from tests.spec.responses import BROWSER
 from tests.spec.test_apps import App

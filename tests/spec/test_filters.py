@@ -9,7 +9,7 @@ import pytest
 from svc.features.checks.invariants import violations
 from svc.identify.queries import events
 from svc.identify.records import RETENTION_MS
-from svc.identify.tables.events import HOURS
+from svc.identify.tables import HOURS
 from svc.kernel.values.timestamps import timestamp
 from svc.kernel.work import slices
 from tests.spec.automation import Automation

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from svc.identify.network.request_headers import read_headers
-from svc.identify.tables.events import DOCUMENTS
+from svc.identify.tables import DOCUMENTS
 from svc.identify.useragent import read_hints
 from svc.kernel.values.timestamps import timestamp
 from tests.spec.responses import BROWSER, DRIVEN, assert_error, forward, nothing_stored, visit

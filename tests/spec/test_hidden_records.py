@@ -15,8 +15,7 @@ import pytest
 
 from svc.features.labels.tables import ACCOUNT_NUMBER_COUNTS
 from svc.features.reviews.tables import REVIEWS
-from svc.identify.tables.events import EVENTS
-from svc.identify.tables.visitors import VISITOR_COUNTS
+from svc.identify.tables import EVENTS, VISITOR_COUNTS
 from svc.kernel.access.tables import KEY_IDS, KEYS, MEMBERS
 from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.schema.codec import CorruptionError

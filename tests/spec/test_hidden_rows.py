@@ -19,8 +19,7 @@ from svc.features.checks.invariants import violations
 from svc.features.lists.tables import LIST_ENTRIES, LISTS
 from svc.features.rules.tables import RULESETS
 from svc.features.webhooks.tables import ATTEMPTS, ENDPOINT_COUNTS, ENDPOINTS
-from svc.identify.tables.events import EVENTS
-from svc.identify.tables.visitors import VISITORS
+from svc.identify.tables import EVENTS, VISITORS
 from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.store import Store

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from svc.identify.history.evidence import LOOKALIKES, MANY_ADDRESSES, MANY_IDENTIFICATIONS, MANY_VISITORS
-from svc.identify.tables.visitors import ADDRESS_HISTORY, REPORT_FINGERPRINTS, VISITOR_HISTORY
+from svc.identify.tables import ADDRESS_HISTORY, REPORT_FINGERPRINTS, VISITOR_HISTORY
 from tests.spec.responses import TOO_LITTLE, nothing_stored, visit
 from tests.support.live import PUBLIC_ADDRESS, USER_AGENT, Live, report
 from tests.support.worlds import EPOCH_MS

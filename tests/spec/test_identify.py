@@ -14,7 +14,7 @@ import trio.testing
 from svc.identify.events.archive import inflate
 from svc.identify.keys import deferred
 from svc.identify.queries import events
-from svc.identify.tables.visitors import VISITOR_IDS
+from svc.identify.tables import VISITOR_IDS
 from tests.spec.responses import (
     BROWSER,
     DRIVEN,

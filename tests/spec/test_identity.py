@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from svc.features.checks.invariants import violations
-from svc.identify.tables.visitors import BLOCKS, STATISTICS, VISITOR_IDS, VISITORS
+from svc.identify.tables import BLOCKS, STATISTICS, VISITOR_IDS, VISITORS
 from svc.world import World
 from tests.spec.automation import Automation
 from tests.spec.commands import run_beside

@@ -20,7 +20,7 @@ from svc.identify.indexing import indexer
 from svc.identify.indexing import jobs as indexing
 from svc.identify.indexing import repair_jobs as index_repair
 from svc.identify.indexing.indexer import repair
-from svc.identify.tables.events import EVENT_SEGMENTS, EVENTS
+from svc.identify.tables import EVENT_SEGMENTS, EVENTS
 from svc.kernel.store.engine import KeyRange, Writer
 from svc.kernel.store.store import Store
 from svc.kernel.values.fields import ENVIRONMENTS

@@ -25,9 +25,16 @@ from svc.features.webhooks.records import DeliveryKey, WebhookEvent
 from svc.features.webhooks.refused import Refusals
 from svc.features.webhooks.tables import DUE, MANUAL, REFUSALS, REMOVED_ENDPOINTS, WEBHOOK_EVENTS
 from svc.identify.records import TextErasure
-from svc.identify.tables.accounts import ACCOUNT_ERASURES, RECOUNTS
-from svc.identify.tables.attestation import CHALLENGES
-from svc.identify.tables.visitors import BLOCKS, DELETED_VISITORS, ERASURES, VISITOR_IDS, VISITORS
+from svc.identify.tables import (
+    ACCOUNT_ERASURES,
+    BLOCKS,
+    CHALLENGES,
+    DELETED_VISITORS,
+    ERASURES,
+    RECOUNTS,
+    VISITOR_IDS,
+    VISITORS,
+)
 from svc.identify.velocity.counts import Recount
 from svc.kernel.access.tables import KEYS
 from svc.kernel.store import operations

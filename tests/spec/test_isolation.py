@@ -23,9 +23,7 @@ from svc.features.retention.retention import Progress, sweep
 from svc.features.routes import API
 from svc.features.tables import TABLES
 from svc.identify.indexing.indexer import index
-from svc.identify.tables.events import DOCUMENTS, EVENTS
-from svc.identify.tables.visitors import STATISTICS
-from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
+from svc.identify.tables import DOCUMENTS, EVENTS, STATISTICS, WEIGHTS_SNAPSHOTS
 from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.store import Store

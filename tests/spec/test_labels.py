@@ -11,7 +11,7 @@ from svc.features.checks.invariants import violations
 from svc.features.labels.queries import find_outcome
 from svc.features.labels.tables import NUMBERED_ACCOUNTS, OUTCOME_DAYS, OUTCOMES, SUBJECT_LABELS
 from svc.features.retention.retention import Progress, sweep
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from tests.spec.responses import HEADLESS, TOO_LITTLE, assert_error, visit
 from tests.spec.test_accounts import act, event_of, patch
 from tests.support.live import Live, report

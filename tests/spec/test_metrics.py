@@ -19,7 +19,7 @@ from svc.features.tables import TABLES
 from svc.http.pages.app import create_app, documentation, operation_id, site
 from svc.http.traffic import GONE, PREFLIGHT, UNKNOWN
 from svc.identify.scoring.signals import CATALOGUE as SIGNAL_NAMES
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from svc.kernel.values.refusals import CATALOGUE
 from tests.spec.responses import assert_error, visit
 from tests.spec.subscriber import subscribing

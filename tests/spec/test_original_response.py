@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from svc.features.organizations import jobs as organizations
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from tests.spec.responses import (
     BROWSER,
     DRIVEN,

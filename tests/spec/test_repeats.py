@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from svc.identify.history.evidence import PLACES
-from svc.identify.tables.visitors import VISITOR_PLACES
+from svc.identify.tables import VISITOR_PLACES
 from tests.spec.responses import visit
 from tests.support.live import USER_AGENT, Live, live_service, report
 from tests.support.mmdb_writer import Tree

@@ -12,7 +12,7 @@ import structlog
 import trio
 
 from svc.http.traffic import UNKNOWN
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from tests.spec.responses import visit
 from tests.support.live import ORIGIN, Live, live_service, report
 from tests.support.worlds import HeldThreads

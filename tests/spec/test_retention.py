@@ -38,21 +38,25 @@ from svc.identify.attestation.challenge import period
 from svc.identify.history.evidence import DAY_S, REPLAY_MEMORY_S
 from svc.identify.recording.proofs import issue_challenge
 from svc.identify.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, RetentionPass
-from svc.identify.tables.accounts import ACCOUNTS
-from svc.identify.tables.attestation import CHALLENGES
-from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS, IDEMPOTENCY
-from svc.identify.tables.visitors import (
+from svc.identify.tables import (
+    ACCOUNTS,
     ADDRESS_HISTORY,
     BLOCKS,
+    CHALLENGES,
+    DEFERRED_REPORTS,
     DELETED_VISITORS,
+    DOCUMENTS,
+    EVENT_TAIL,
+    EVENTS,
+    IDEMPOTENCY,
     LAST_LOOKS,
     REPORT_FINGERPRINTS,
     RETENTION_PASSES,
     VISITOR_HISTORY,
     VISITOR_IDS,
     VISITORS,
+    WEIGHTS,
 )
-from svc.identify.tables.weights import WEIGHTS
 from svc.kernel.access.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Snapshot, Transaction

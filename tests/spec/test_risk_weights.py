@@ -10,7 +10,7 @@ import trio
 from svc.identify.queries.weights import weights_key
 from svc.identify.scoring.signals import CATALOGUE, default_weights
 from svc.identify.scoring.weights import StoredWeights
-from svc.identify.tables.weights import WEIGHTS
+from svc.identify.tables import WEIGHTS
 from svc.kernel.values.fields import PLATFORMS
 from tests.spec.automation import Automation
 from tests.spec.responses import DRIVEN, assert_error, assert_invalid, nothing_stored, visit

@@ -23,7 +23,7 @@ from svc.identify.model import Decision, ShadowMatch
 from svc.identify.queries.events import put_event
 from svc.identify.recording.visitors import counted
 from svc.identify.records import RETENTION_MS
-from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL
+from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
 from svc.kernel.tenants.jobs import keep

@@ -10,7 +10,7 @@ import pytest
 from svc.features.weights.jobs import restore_weights, save_weights
 from svc.identify.scoring.signals import default_weights
 from svc.identify.scoring.weights import StoredWeights, WeightsChange
-from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
+from svc.identify.tables import WEIGHTS_SNAPSHOTS
 from svc.kernel.values.fields import Platform
 from svc.kernel.values.refusals import Refusal
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, PROGRAM, forward, visit

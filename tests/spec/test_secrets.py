@@ -18,7 +18,7 @@ import pytest
 
 from svc.features.tables import TABLES
 from svc.identify.events.archive import inflate
-from svc.identify.tables.events import DOCUMENTS
+from svc.identify.tables import DOCUMENTS
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, mistyped, opened, options_of, report, settings_of
 from tests.support.process import PRELOADED, Served, run, run_json
 

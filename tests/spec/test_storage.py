@@ -13,8 +13,7 @@ from svc.features.checks.invariants import violations
 from svc.features.erasure import organizations as removal
 from svc.features.retention.retention import sweep
 from svc.features.tables import TABLES
-from svc.identify.tables.events import DOCUMENTS, EVENTS
-from svc.identify.tables.visitors import REPORT_FINGERPRINTS
+from svc.identify.tables import DOCUMENTS, EVENTS, REPORT_FINGERPRINTS
 from svc.kernel.store.steps import EVENT_ROWS, items_of_step
 from svc.kernel.tenants.jobs import holding
 from svc.kernel.tenants.tables import HOLDINGS
@@ -245,7 +244,9 @@ def test_a_removed_organization_leaves_only_its_accounts_and_its_audit_log():
     """Decisions 10: a table whose keys begin with an organization goes with it, unless it is declared to stay."""
     ledger = {"balances", "ledger", "ledger_credits", "ledger_days", "settlements"}
     stays = {"organizations", "billing_changes", "past_due", "audit"} | ledger
-    assert {table.name for table in TABLES if table.by_organization} == stays | {table.name for table in removal.REMOVED}
+    assert {table.name for table in TABLES if table.by_organization} == stays | {
+        table.name for table in removal.REMOVED
+    }
     assert HOLDINGS in removal.REMOVED
 
 

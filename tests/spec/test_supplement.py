@@ -20,8 +20,7 @@ from svc.features.erasure.visitors import purge_event
 from svc.identify.events.archive import inflate
 from svc.identify.keys import deferred
 from svc.identify.queries import events
-from svc.identify.tables.events import DEFERRED_REPORTS
-from svc.identify.tables.visitors import STATISTICS
+from svc.identify.tables import DEFERRED_REPORTS, STATISTICS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import StoreFullError
 from svc.kernel.tenants.tables import HOLDINGS

@@ -12,7 +12,7 @@ import trio
 from structlog.contextvars import merge_contextvars
 
 from svc.features.webhooks.tables import WEBHOOK_EVENTS
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from tests.spec.subscriber import Subscriber, subscribing
 from tests.support.live import ORIGIN, Live
 from tests.support.receivers import Post

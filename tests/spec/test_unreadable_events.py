@@ -18,7 +18,7 @@ import trio
 from svc.features.feed.feed import HOLD_MS
 from svc.features.retention.retention import Progress, sweep
 from svc.identify.indexing import indexer
-from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS
+from svc.identify.tables import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS
 from svc.kernel.access.tables import AUDIT
 from svc.kernel.store.schema.table import Table
 from svc.kernel.values.ids import DAY_MS, made_at_ms

@@ -19,9 +19,7 @@ from svc.features.accounts.recounter import RecountProgress
 from svc.features.checks.invariants import violations
 from svc.features.upgrade.upgrade import upgrade
 from svc.identify.queries.velocity import party_of, row_of
-from svc.identify.tables.accounts import ACCOUNTS, RECOUNTS, VELOCITY
-from svc.identify.tables.events import EVENTS
-from svc.identify.tables.visitors import VISITOR_IDS
+from svc.identify.tables import ACCOUNTS, EVENTS, RECOUNTS, VELOCITY, VISITOR_IDS
 from svc.identify.velocity.counts import LONGEST_S, WINDOWS, kind_of
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.ids import first_id

@@ -18,7 +18,7 @@ from svc.features.webhooks.records import EVENT_TYPES, EventType
 from svc.features.webhooks.tables import DELIVERIES, WEBHOOK_EVENTS
 from svc.features.weights.jobs import save_weights
 from svc.identify.scoring.weights import WeightsChange
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from svc.kernel.values.ids import DAY_MS, HOUR_MS
 from tests.spec.responses import assert_error, assert_invalid, nothing_stored
 from tests.spec.subscriber import COMPLETED, URL, Subscriber, subscribing

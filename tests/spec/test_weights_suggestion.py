@@ -9,7 +9,7 @@ import pytest
 
 from svc.features.labels import suggestion as fitting
 from svc.features.labels import suggestion_routes as over_http
-from svc.identify.tables.weights import WEIGHTS
+from svc.identify.tables import WEIGHTS
 from tests.spec.automation import Automation
 from tests.spec.commands import Ran, run_beside
 from tests.spec.responses import HEADLESS, PROGRAM, assert_error

@@ -14,8 +14,7 @@ from svc.features.accounts.jobs import build_records
 from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import erase_visitor
 from svc.identify.recording.velocity import keep_record
-from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import ACCOUNTS, EVENTS, VELOCITY
 from svc.identify.velocity.counts import OTHERS, SUBJECTS
 from svc.identify.velocity.record import DAY_S, MAX_VISITORS, AccountRecord, KnownVisitor, PairEvent, first_record
 from svc.kernel.store.snapshot import Transaction

@@ -30,9 +30,7 @@ from svc.identify.indexing.indexer import index
 from svc.identify.model import RequestFacts, Subject
 from svc.identify.recording.velocity import MAX_COMPARED, MAX_SHARED
 from svc.identify.records import Idempotency
-from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
-from svc.identify.tables.events import DOCUMENTS, EVENTS, IDEMPOTENCY
-from svc.identify.tables.visitors import DELETED_VISITORS, VISITORS
+from svc.identify.tables import ACCOUNTS, DELETED_VISITORS, DOCUMENTS, EVENTS, IDEMPOTENCY, VELOCITY, VISITORS
 from svc.identify.velocity.counts import SUBJECTS, account_digest
 from svc.kernel.store.lmdb.transaction import LmdbWriter
 from svc.kernel.store.snapshot import Transaction

@@ -11,8 +11,7 @@ from svc.identify.history.evidence import AddressHistory, ReportFingerprint, Vis
 from svc.identify.matching import Block
 from svc.identify.records import EVENT_FIELDS, Event, Idempotency
 from svc.identify.scoring.weights import StoredWeights
-from svc.identify.tables.events import EVENT_TAIL, IDEMPOTENCY
-from svc.identify.tables.visitors import BLOCKS
+from svc.identify.tables import BLOCKS, EVENT_TAIL, IDEMPOTENCY
 from svc.kernel.store.schema.codec import CorruptionError, Flattened, Key, KeyPart, Record, Signed, UnknownValueError
 from svc.kernel.store.schema.key_parts import MOMENT, TEXT, U32, U64, UUID_V7, index_of
 from svc.kernel.store.schema.table import Table

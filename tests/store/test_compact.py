@@ -12,8 +12,7 @@ import pytest
 
 from svc.features.upgrade import compact as compacting
 from svc.features.upgrade.compact import PARTIAL, Compacted, compact
-from svc.identify.tables.events import DOCUMENTS
-from svc.identify.tables.visitors import STATISTICS
+from svc.identify.tables import DOCUMENTS, STATISTICS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.engine import CheckDepth
 from svc.kernel.store.opening import open_store

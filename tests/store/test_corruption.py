@@ -21,7 +21,7 @@ import pytest
 from bench.rot import PAGE, structure
 from svc.features.tables import TABLES
 from svc.features.upgrade.migrations import MIGRATIONS
-from svc.identify.tables.visitors import STATISTICS, VISITOR_IDS
+from svc.identify.tables import STATISTICS, VISITOR_IDS
 from svc.kernel.store.engine import CheckDepth, EngineError
 from svc.kernel.store.group import Write
 from svc.kernel.store.lmdb.meta_pages import check_meta_pages

@@ -10,8 +10,7 @@ import pytest
 from svc.features.erasure.tables import ERASED_EVENTS
 from svc.identify.matching import Block
 from svc.identify.records import Idempotency
-from svc.identify.tables.events import IDEMPOTENCY
-from svc.identify.tables.visitors import BLOCKS, DELETED_VISITORS
+from svc.identify.tables import BLOCKS, DELETED_VISITORS, IDEMPOTENCY
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.billing import BillingChange
 from svc.kernel.tenants.tables import BILLING_CHANGES, PAST_DUE

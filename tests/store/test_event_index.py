@@ -26,7 +26,7 @@ from svc.identify.model import Decision, ShadowMatch
 from svc.identify.queries.events import event_page, positions, read
 from svc.identify.queries.visitors import neighbors, visitors_with
 from svc.identify.records import Event
-from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
+from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.store import Store
 from tests.store.test_events import (

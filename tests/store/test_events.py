@@ -20,8 +20,7 @@ from svc.identify.model import EventSignal, Verdict
 from svc.identify.queries.events import event_by_request, put_event
 from svc.identify.recording.visitors import counted
 from svc.identify.records import RETENTION_MS, DeferredReport, Document, Event, WeightsSnapshot
-from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS
-from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
+from svc.identify.tables import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS, WEIGHTS_SNAPSHOTS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store

@@ -32,7 +32,7 @@ from svc.identify.indexing import jobs as indexing
 from svc.identify.indexing.jobs import rebuild
 from svc.identify.queries.events import event_page, rewrite_event
 from svc.identify.records import Event
-from svc.identify.tables.events import EVENTS, FEED_CLOSED, LATE_EVENTS
+from svc.identify.tables import EVENTS, FEED_CLOSED, LATE_EVENTS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
 from svc.world import World

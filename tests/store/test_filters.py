@@ -21,7 +21,7 @@ from svc.identify.indexing.jobs import step
 from svc.identify.model import Decision, ShadowMatch
 from svc.identify.queries.events import EventMatch, event_page, positions, read
 from svc.identify.records import Event
-from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
+from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.store import Store
 from svc.kernel.values.fields import ENVIRONMENTS

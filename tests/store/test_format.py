@@ -27,8 +27,7 @@ from svc.identify.events.listing import LEVELS
 from svc.identify.matching import Visitor
 from svc.identify.matching.tokens import Token
 from svc.identify.matching.visitor import first_record
-from svc.identify.tables.accounts import VELOCITY
-from svc.identify.tables.visitors import BLOCKS, VISITORS
+from svc.identify.tables import BLOCKS, VELOCITY, VISITORS
 from svc.identify.velocity.counts import VelocityRow
 from svc.kernel.access.tables import KEYS
 from svc.kernel.store.engine import KeyRange

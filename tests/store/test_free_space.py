@@ -18,8 +18,7 @@ from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import erase_visitor
 from svc.features.retention.retention import sweep
 from svc.identify.recording.proofs import issue_challenge
-from svc.identify.tables.events import DOCUMENTS, EVENTS
-from svc.identify.tables.visitors import STATISTICS
+from svc.identify.tables import DOCUMENTS, EVENTS, STATISTICS
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.lmdb.environment import FreeSpace
 from svc.kernel.store.opening import open_store

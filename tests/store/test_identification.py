@@ -26,10 +26,18 @@ from svc.identify.recording.proofs import keep_key
 from svc.identify.recording.visitors import VisitorTables
 from svc.identify.records import Event
 from svc.identify.scoring.weights import WeightsChange
-from svc.identify.tables.attestation import ATTESTED_KEYS, VISITOR_KEYS
-from svc.identify.tables.events import DOCUMENTS, EVENTS
-from svc.identify.tables.visitors import BLOCKS, DELETED_VISITORS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
-from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
+from svc.identify.tables import (
+    ATTESTED_KEYS,
+    BLOCKS,
+    DELETED_VISITORS,
+    DOCUMENTS,
+    EVENTS,
+    VISITOR_COUNTS,
+    VISITOR_IDS,
+    VISITOR_KEYS,
+    VISITORS,
+    WEIGHTS_SNAPSHOTS,
+)
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.tables import META
 from svc.kernel.tenants import jobs as ledger

@@ -32,16 +32,17 @@ from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
 from svc.identify.network.facts import Country, Known
 from svc.identify.scoring.weights import WeightsChange
-from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
-from svc.identify.tables.visitors import (
+from svc.identify.tables import (
+    ACCOUNTS,
     ADDRESS_HISTORY,
     BLOCKS,
     REPORT_FINGERPRINTS,
+    VELOCITY,
     VISITOR_HISTORY,
     VISITOR_PLACES,
     VISITORS,
+    WEIGHTS,
 )
-from svc.identify.tables.weights import WEIGHTS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.jobs import add_credit

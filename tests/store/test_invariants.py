@@ -24,18 +24,22 @@ from svc.identify.matching.blocks import token_key
 from svc.identify.matching.tokens import DEVICE, STRANGERS, UNKNOWN_ORIGIN, Token
 from svc.identify.scoring.score import default_profile
 from svc.identify.scoring.weights import StoredWeights, WeightsChange, changed
-from svc.identify.tables.attestation import ATTESTED_KEYS, VISITOR_KEYS  # fmt: skip
-from svc.identify.tables.events import DOCUMENTS, EVENT_TAIL, EVENTS, IDEMPOTENCY  # fmt: skip
-from svc.identify.tables.visitors import (  # fmt: skip
+from svc.identify.tables import (  # fmt: skip  # fmt: skip  # fmt: skip
+    ATTESTED_KEYS,
     BLOCKS,
     DELETED_VISITORS,
+    DOCUMENTS,
     ERASURES,
+    EVENT_TAIL,
+    EVENTS,
+    IDEMPOTENCY,
     VISITOR_COUNTS,
     VISITOR_HISTORY,
     VISITOR_IDS,
+    VISITOR_KEYS,
     VISITORS,
+    WEIGHTS,  # fmt: skip
 )
-from svc.identify.tables.weights import WEIGHTS  # fmt: skip
 from svc.kernel.limits.quotas import ActiveKeys
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.schema.table import Table  # fmt: skip

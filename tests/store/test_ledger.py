@@ -17,7 +17,7 @@ from svc.features.billing.jobs import AccountStatement, DueDay, LinePosition, Se
 from svc.features.organizations import jobs as organizations
 from svc.features.organizations.jobs import Author
 from svc.identify.records import RetentionPass
-from svc.identify.tables.visitors import RETENTION_PASSES
+from svc.identify.tables import RETENTION_PASSES
 from svc.kernel.store.steps import STEP_LOOKS
 from svc.kernel.tenants import jobs as ledger
 from svc.kernel.tenants.billing import BILLING_STATUSES, TRANSITIONS, BillingChange, LedgerEntry, Usage

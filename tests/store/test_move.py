@@ -12,7 +12,7 @@ import pytest
 from svc.features.backup.move import LEFT_BEHIND, MoveError, move
 from svc.features.checks.invariants import violations
 from svc.features.tables import TABLES
-from svc.identify.tables.visitors import VISITORS
+from svc.identify.tables import VISITORS
 from svc.kernel.store import operations
 from svc.kernel.store.engine import Engine, KeyRange, Writer
 from svc.kernel.store.lmdb.engine import LmdbEngine

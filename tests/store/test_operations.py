@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from svc.features.checks.invariants import violations
 from svc.features.upgrade.migrations import MIGRATIONS
-from svc.identify.tables.visitors import STATISTICS
+from svc.identify.tables import STATISTICS
 from svc.kernel.store import operations
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.schema.operation_log import Batch, Changes, Following, batch_time_ms, pack_batch, unpack_batch

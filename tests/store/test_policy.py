@@ -27,11 +27,15 @@ from svc.features.reviews.queries import subject_stem
 from svc.features.reviews.tables import NOTES
 from svc.features.tables import TABLES
 from svc.identify.records import Idempotency, RetentionPass
-from svc.identify.tables.accounts import VELOCITY
-from svc.identify.tables.attestation import CHALLENGES
-from svc.identify.tables.events import EVENTS
-from svc.identify.tables.proofs import ORIGIN_PROOFS
-from svc.identify.tables.visitors import ADDRESS_HISTORY, REPORT_FINGERPRINTS, VISITOR_HISTORY
+from svc.identify.tables import (
+    ADDRESS_HISTORY,
+    CHALLENGES,
+    EVENTS,
+    ORIGIN_PROOFS,
+    REPORT_FINGERPRINTS,
+    VELOCITY,
+    VISITOR_HISTORY,
+)
 from svc.kernel.access.tables import AUDIT
 from svc.kernel.limits.quotas import Holding
 from svc.kernel.store.reading import ReadOnlyStore

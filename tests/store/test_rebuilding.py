@@ -14,7 +14,7 @@ import pytest
 from svc.features.checks.invariants import violations
 from svc.identify.indexing.jobs import INDEX, Rebuilt, rebuild
 from svc.identify.records import Event
-from svc.identify.tables.events import EVENT_TAIL, EVENTS, HOURS
+from svc.identify.tables import EVENT_TAIL, EVENTS, HOURS
 from svc.kernel.store import operations
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import Following

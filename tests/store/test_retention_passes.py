@@ -24,8 +24,7 @@ from svc.features.retention.retention import sweep
 from svc.features.tables import TABLES
 from svc.identify.matching import Visitor
 from svc.identify.records import IDEMPOTENCY_MS, Idempotency
-from svc.identify.tables.events import IDEMPOTENCY
-from svc.identify.tables.visitors import BLOCKS, DELETED_VISITORS, LAST_LOOKS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
+from svc.identify.tables import BLOCKS, DELETED_VISITORS, IDEMPOTENCY, LAST_LOOKS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store

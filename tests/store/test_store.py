@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from svc.features.upgrade.migrations import MIGRATIONS
-from svc.identify.tables.visitors import STATISTICS
+from svc.identify.tables import STATISTICS
 from svc.kernel.store.installation import NewerStoreError
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.snapshot import Transaction

@@ -22,8 +22,7 @@ from svc.identify.history.visitor_numbers import ANY_NUMBER, NextNumber, Visitor
 from svc.identify.identification import Duplicate, Identified, Refused, Submission, assess
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
-from svc.identify.tables.events import EVENTS
-from svc.identify.tables.visitors import VISITOR_COUNTS, VISITORS
+from svc.identify.tables import EVENTS, VISITOR_COUNTS, VISITORS
 from svc.kernel.limits.quotas import Quotas
 from svc.kernel.store import operations
 from svc.kernel.store.directory import Opened, open_directory

@@ -24,7 +24,7 @@ from svc.features.upgrade.migrations import MIGRATIONS
 from svc.features.upgrade.upgrade import FOLDER, Upgraded, upgrade
 from svc.identify.matching import Statistics, StatisticsUpdate
 from svc.identify.queries.learned import PRODUCTION, load_class, load_statistics
-from svc.identify.tables.visitors import STATISTICS
+from svc.identify.tables import STATISTICS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.installation import NewerStoreError, OlderStoreError
 from svc.kernel.store.opening import open_store

@@ -11,8 +11,7 @@ import pytest
 from svc.identify.events.listing import Filters
 from svc.identify.matching import Visitor
 from svc.identify.queries.visitors import MAX_LOOKED_AT, Sighting, find_visitor, visitors, visitors_with
-from svc.identify.tables.events import EVENT_TAIL, EVENTS
-from svc.identify.tables.visitors import VISITOR_IDS, VISITORS
+from svc.identify.tables import EVENT_TAIL, EVENTS, VISITOR_IDS, VISITORS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.fields import ENVIRONMENTS
 from tests.store.test_events import ADDRESSES, TAGS, event, filled_store, uuid

@@ -17,7 +17,7 @@ from uuid import UUID
 
 import trio
 
-from svc.identify.tables.events import EVENTS, IDEMPOTENCY
+from svc.identify.tables import EVENTS, IDEMPOTENCY
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants.tables import BALANCES

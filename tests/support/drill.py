@@ -22,7 +22,7 @@ from svc.features.keys.command import issue_key
 from svc.features.organizations.command import create_organization
 from svc.features.webhooks.content.envelope import secrets_key
 from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from svc.kernel.store import operations
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.reading import read_only

@@ -27,7 +27,7 @@ from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_end
 from svc.features.webhooks.queues import ENDPOINT_SLOTS, ORGANIZATION_SLOTS
 from svc.features.webhooks.records import Attempt
 from svc.features.webhooks.tables import ATTEMPTS, DELIVERIES, DUE
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.ids import made_at_ms

@@ -21,7 +21,7 @@ import trio
 
 from svc.features.webhooks.queues import ENDPOINT_SLOTS
 from svc.features.webhooks.tables import DUE
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.postgresql.connection.connecting import StoreUrl, store_url
 from svc.kernel.store.reading import read_only_database

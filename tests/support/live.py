@@ -20,7 +20,7 @@ from svc.features.webhooks.records import Transport
 from svc.features.webhooks.transport.resolver import Resolver
 from svc.http.server.server import addresses, open_listeners
 from svc.identify.records import Event
-from svc.identify.tables.visitors import STATISTICS
+from svc.identify.tables import STATISTICS
 from svc.kernel.access import jobs as keys
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.access.tables import KEYS
@@ -114,7 +114,7 @@ class Live:
         """(request id, event) of the organization, oldest first."""
         from uuid import UUID
 
-        from svc.identify.tables.events import EVENTS
+        from svc.identify.tables import EVENTS
 
         with self.found.store.read() as snapshot:
             rows = list(snapshot.scan(EVENTS, self.organization.number))

@@ -32,7 +32,7 @@ from svc.features.billing.credit_queries import Outlook, outlook
 from svc.features.rules.jobs import idle_lists, unsavable_conditions
 from svc.features.webhooks.tables import ENDPOINTS
 from svc.identify.scoring.signals import CATALOGUE_ORDER, default_weights
-from svc.identify.tables.weights import WEIGHTS
+from svc.identify.tables import WEIGHTS
 from svc.identify.velocity.counts import KINDS
 from svc.kernel.config import GIB
 from svc.kernel.store import operations

@@ -8,9 +8,7 @@ from typing import NamedTuple
 
 from svc.identify.queries.velocity import Party, account_key, is_replayed, party_of, row_key
 from svc.identify.recording.velocity import count_stored
-from svc.identify.tables.accounts import ACCOUNT_ERASURES, ACCOUNTS, RECOUNTS, VELOCITY
-from svc.identify.tables.events import EVENTS
-from svc.identify.tables.visitors import VISITOR_IDS
+from svc.identify.tables import ACCOUNT_ERASURES, ACCOUNTS, EVENTS, RECOUNTS, VELOCITY, VISITOR_IDS
 from svc.identify.velocity.counts import LONGEST_S, OTHERS, SUBJECTS, Recount, VelocityRow
 from svc.identify.velocity.record import AccountRecord, PairEvent, first_record
 from svc.kernel.store.schema.codec import CorruptionError

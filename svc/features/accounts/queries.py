@@ -20,7 +20,7 @@ from svc.identify.queries import events
 from svc.identify.queries.events import EventMatch, event_if_readable, in_looks, newest
 from svc.identify.queries.velocity import shown_row
 from svc.identify.records import Event
-from svc.identify.tables.visitors import ERASURES, VISITOR_IDS
+from svc.identify.tables import ERASURES, VISITOR_IDS
 from svc.identify.velocity.counts import EnvironmentKind, VelocityRow, account_digest, country_digest, folded, kind_of
 from svc.kernel.net.addresses import is_within
 from svc.kernel.store.snapshot import Snapshot

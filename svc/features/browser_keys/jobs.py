@@ -16,7 +16,7 @@ import msgspec
 from svc.identify.matching import Visitor
 from svc.identify.matching import tokens as of_tokens
 from svc.identify.matching.tokens import Token
-from svc.identify.tables.visitors import VISITORS
+from svc.identify.tables import VISITORS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import items_of_step
 

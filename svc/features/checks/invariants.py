@@ -27,10 +27,23 @@ from svc.identify.events.hour_counts import NOTHING, HourCounts
 from svc.identify.queries.events import HourKey, hour_key
 from svc.identify.recording.visitors import counted
 from svc.identify.records import Event
-from svc.identify.tables.attestation import ATTESTED_KEYS, VISITOR_KEYS
-from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS, HOURS, IDEMPOTENCY
-from svc.identify.tables.visitors import BLOCKS, DELETED_VISITORS, ERASURES, VISITOR_COUNTS, VISITOR_IDS, VISITORS
-from svc.identify.tables.weights import WEIGHTS, WEIGHTS_SNAPSHOTS
+from svc.identify.tables import (
+    ATTESTED_KEYS,
+    BLOCKS,
+    DEFERRED_REPORTS,
+    DELETED_VISITORS,
+    DOCUMENTS,
+    ERASURES,
+    EVENTS,
+    HOURS,
+    IDEMPOTENCY,
+    VISITOR_COUNTS,
+    VISITOR_IDS,
+    VISITOR_KEYS,
+    VISITORS,
+    WEIGHTS,
+    WEIGHTS_SNAPSHOTS,
+)
 from svc.kernel.access.jobs import counted_keys
 from svc.kernel.access.tables import AUDIT, KEY_IDS, KEYS, ORGANIZATION_KEYS
 from svc.kernel.store import operations

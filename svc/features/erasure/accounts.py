@@ -25,9 +25,7 @@ from svc.identify.index.queries import Scope, Search, wanted
 from svc.identify.queries.events import rewrite_event
 from svc.identify.queries.velocity import is_counted, party_of
 from svc.identify.recording.velocity import forget_account
-from svc.identify.tables.accounts import ACCOUNT_ERASURES, ACCOUNTS, VELOCITY
-from svc.identify.tables.events import EVENTS
-from svc.identify.tables.visitors import VISITOR_IDS
+from svc.identify.tables import ACCOUNT_ERASURES, ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
 from svc.identify.velocity.counts import ACCOUNT_ID, KINDS, SUBJECTS, account_digest
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import EVENT_ROWS, items_of_step

@@ -16,11 +16,22 @@ from svc.identify.queries.velocity import is_counted, party_of, row_keys
 from svc.identify.recording.proofs import keys_of
 from svc.identify.recording.velocity import own_part
 from svc.identify.records import Event
-from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
-from svc.identify.tables.attestation import ATTESTED_KEYS, VISITOR_KEYS
-from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, HOURS, LATE_EVENTS
-from svc.identify.tables.proofs import BROWSER_KEYS
-from svc.identify.tables.visitors import ADDRESS_HISTORY, BLOCKS, REPORT_FINGERPRINTS, VISITOR_IDS, VISITORS
+from svc.identify.tables import (
+    ACCOUNTS,
+    ADDRESS_HISTORY,
+    ATTESTED_KEYS,
+    BLOCKS,
+    BROWSER_KEYS,
+    EVENT_SEGMENTS,
+    EVENT_TAIL,
+    HOURS,
+    LATE_EVENTS,
+    REPORT_FINGERPRINTS,
+    VELOCITY,
+    VISITOR_IDS,
+    VISITOR_KEYS,
+    VISITORS,
+)
 from svc.identify.velocity.counts import VelocityRow
 from svc.identify.velocity.record import AccountRecord
 from svc.kernel.store.snapshot import Snapshot

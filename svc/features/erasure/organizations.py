@@ -19,7 +19,7 @@ from svc.features.tables import TABLES
 from svc.features.webhooks.jobs.endpoints import remove_endpoint
 from svc.features.webhooks.queries import endpoints_of
 from svc.identify.recording.visitors import report_bytes
-from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS
+from svc.identify.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS
 from svc.kernel.access.tables import KEY_IDS, KEYS, MEMBERS, ORGANIZATION_KEYS
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction

@@ -50,12 +50,13 @@ from svc.identify.recording.velocity import forget_visitor
 from svc.identify.recording.visitors import report_bytes
 from svc.identify.records import Event
 from svc.identify.report import read_report
-from svc.identify.tables.events import DOCUMENTS, EVENTS
-from svc.identify.tables.visitors import (
+from svc.identify.tables import (
     ADDRESS_HISTORY,
     BLOCKS,
     DELETED_VISITORS,
+    DOCUMENTS,
     ERASURES,
+    EVENTS,
     REPORT_FINGERPRINTS,
     VISITOR_IDS,
     VISITORS,

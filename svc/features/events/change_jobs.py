@@ -16,8 +16,7 @@ from svc.identify.queries.events import event_by_request, refuse_hidden
 from svc.identify.queries.velocity import is_counted, party_of
 from svc.identify.recording.velocity import move_event, verify_pair
 from svc.identify.records import RETENTION_MS, DeferredReport, Event
-from svc.identify.tables.events import DEFERRED_REPORTS, EVENTS
-from svc.identify.tables.visitors import VISITOR_IDS
+from svc.identify.tables import DEFERRED_REPORTS, EVENTS, VISITOR_IDS
 from svc.kernel.limits.quotas import Quotas, has_capacity, may_archive, row_bytes, seconds_to_midnight
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.jobs import add, ask

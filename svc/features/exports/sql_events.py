@@ -17,7 +17,7 @@ from uuid import UUID
 import msgspec
 
 from svc.features.exports.lines import KINDS, plain_row
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from svc.kernel.store.postgresql import sql_rows, statements
 from svc.kernel.store.postgresql.connection.errors import SqlError
 from svc.kernel.store.postgresql.connection.values import TRUE, int4, int8, integer

@@ -12,7 +12,7 @@ from svc.identify.events.listing import Filters, Position
 from svc.identify.index.queries import LAST, Scope, Search, SearchForward, just_above, wanted
 from svc.identify.queries import events
 from svc.identify.queries.events import KEYS_OF_A_LOOK, MAX_KEYS, EventMatch, EventPosition, UnreadableEvent, in_looks
-from svc.identify.tables.events import FEED_CLOSED, LATE_EVENTS
+from svc.identify.tables import FEED_CLOSED, LATE_EVENTS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.ids import made_at_ms
 

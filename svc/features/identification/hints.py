@@ -20,21 +20,27 @@ from svc.identify.identification import Assessment, Submission
 from svc.identify.matching import EMPTY_BLOCK, block_keys, likely_visitors
 from svc.identify.queries.weights import weights_key
 from svc.identify.recording.proofs import origin_keys
-from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
-from svc.identify.tables.attestation import ATTESTED_KEYS, CHALLENGES
-from svc.identify.tables.events import EVENTS, FEED_CLOSED, HOURS, IDEMPOTENCY
-from svc.identify.tables.origins import ORIGIN_HISTORY
-from svc.identify.tables.proofs import BROWSER_KEYS, ORIGIN_PROOFS
-from svc.identify.tables.visitors import (
+from svc.identify.tables import (
+    ACCOUNTS,
     ADDRESS_HISTORY,
+    ATTESTED_KEYS,
     BLOCKS,
+    BROWSER_KEYS,
+    CHALLENGES,
+    EVENTS,
+    FEED_CLOSED,
+    HOURS,
+    IDEMPOTENCY,
+    ORIGIN_HISTORY,
+    ORIGIN_PROOFS,
     REPORT_FINGERPRINTS,
+    VELOCITY,
     VISITOR_COUNTS,
     VISITOR_HISTORY,
     VISITOR_PLACES,
     VISITORS,
+    WEIGHTS,
 )
-from svc.identify.tables.weights import WEIGHTS
 from svc.identify.velocity.counts import KINDS, LONGEST_S, SUBJECTS, Subject, account_digest, kind_of
 from svc.kernel.access.tables import KEYS
 from svc.kernel.store.snapshot import Snapshot

@@ -54,8 +54,7 @@ from svc.identify.recording.velocity import count_event, is_replay
 from svc.identify.recording.visitors import VisitorTables
 from svc.identify.records import Document, Event, WeightsSnapshot
 from svc.identify.scoring.score import Weights, score
-from svc.identify.tables.events import DOCUMENTS
-from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
+from svc.identify.tables import DOCUMENTS, WEIGHTS_SNAPSHOTS
 from svc.identify.velocity.counts import Velocity
 from svc.kernel.access.jobs import note_use
 from svc.kernel.limits.quotas import Holding, Quota, Quotas, may_archive, may_identify, row_bytes, seconds_to_midnight

@@ -18,8 +18,7 @@ from svc.features.erasure.registered import erased, forgetting
 from svc.features.erasure.visitors import events_of
 from svc.features.inspection.inspection import Row, find_rows, under
 from svc.features.reviews.queries import subject_stem
-from svc.identify.tables.events import EVENTS
-from svc.identify.tables.visitors import DELETED_VISITORS, ERASURES, VISITOR_IDS
+from svc.identify.tables import DELETED_VISITORS, ERASURES, EVENTS, VISITOR_IDS
 from svc.kernel.store.reading import ReadOnlyStore
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import ErasedBy, Table

@@ -7,7 +7,7 @@ from typing import Any
 
 from svc.features.contracts.cleanup import CleanupTask, Sweep, each_row
 from svc.identify.queries.weights import weights_key
-from svc.identify.tables.weights import WEIGHTS
+from svc.identify.tables import WEIGHTS
 from svc.kernel.access.jobs import purge_key
 from svc.kernel.access.tables import KEYS, ORGANIZATION_KEYS
 from svc.kernel.store.snapshot import Transaction

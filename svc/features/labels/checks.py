@@ -23,9 +23,7 @@ from svc.features.labels.tables import (
 from svc.features.reviews.jobs import review_rows
 from svc.features.reviews.tables import OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
 from svc.identify.model import SUBJECTS
-from svc.identify.tables.accounts import ACCOUNT_ERASURES
-from svc.identify.tables.events import EVENTS
-from svc.identify.tables.visitors import VISITORS
+from svc.identify.tables import ACCOUNT_ERASURES, EVENTS, VISITORS
 from svc.identify.velocity.counts import KINDS, kind_of
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.key_parts import DAY

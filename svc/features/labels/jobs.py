@@ -34,8 +34,7 @@ from svc.features.labels.tables import (
 from svc.identify.model import SUBJECTS, Label, Subject
 from svc.identify.queries.events import refuse_hidden, rewrite_event
 from svc.identify.records import Event
-from svc.identify.tables.events import EVENTS
-from svc.identify.tables.visitors import VISITORS
+from svc.identify.tables import EVENTS, VISITORS
 from svc.identify.velocity.counts import KINDS, account_digest, kind_of
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import refuse_given

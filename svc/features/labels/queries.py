@@ -12,8 +12,7 @@ from svc.features.labels.performance import LabelCounts, Performance
 from svc.features.labels.tables import ACCOUNT_NUMBERS, OUTCOME_DAYS, OUTCOMES, SUBJECT_LABELS
 from svc.identify.model import SUBJECTS, Subject
 from svc.identify.records import Event
-from svc.identify.tables.events import HOURS
-from svc.identify.tables.visitors import VISITOR_IDS
+from svc.identify.tables import HOURS, VISITOR_IDS
 from svc.identify.velocity.counts import KINDS, EnvironmentKind, account_digest
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot

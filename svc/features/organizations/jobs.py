@@ -14,7 +14,7 @@ import msgspec
 from svc.features.webhooks.content.payloads import BillingStatusChanged
 from svc.features.webhooks.jobs.deliveries import enqueue
 from svc.identify.records import RetentionPass
-from svc.identify.tables.visitors import RETENTION_PASSES
+from svc.identify.tables import RETENTION_PASSES
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.tables import META
 from svc.kernel.tenants.billing import TRANSITIONS, BillingChange, BillingStatus, BlockedReason

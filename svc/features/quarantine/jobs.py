@@ -23,15 +23,7 @@ from svc.identify.index.queries import Scope, Search, digest_of, is_indexed, rem
 from svc.identify.model import LABELS
 from svc.identify.queries.events import event_if_readable
 from svc.identify.recording.visitors import report_bytes
-from svc.identify.tables.events import (
-    DEFERRED_REPORTS,
-    DOCUMENTS,
-    EVENT_SEGMENTS,
-    EVENT_TAIL,
-    EVENTS,
-    HOURS,
-    LATE_EVENTS,
-)
+from svc.identify.tables import DEFERRED_REPORTS, DOCUMENTS, EVENT_SEGMENTS, EVENT_TAIL, EVENTS, HOURS, LATE_EVENTS
 from svc.kernel.store.files import durable_files
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table

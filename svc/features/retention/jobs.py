@@ -39,12 +39,13 @@ from svc.identify.queries.events import event_if_readable
 from svc.identify.recording.proofs import purge_attested_key
 from svc.identify.recording.velocity import keep_record
 from svc.identify.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, LastLook, RetentionPass
-from svc.identify.tables.accounts import ACCOUNTS
-from svc.identify.tables.attestation import ATTESTED_KEYS
-from svc.identify.tables.events import EVENTS, IDEMPOTENCY
-from svc.identify.tables.visitors import (
+from svc.identify.tables import (
+    ACCOUNTS,
+    ATTESTED_KEYS,
     BLOCKS,
     DELETED_VISITORS,
+    EVENTS,
+    IDEMPOTENCY,
     LAST_LOOKS,
     RETENTION_PASSES,
     VISITOR_COUNTS,

@@ -50,7 +50,7 @@ from svc.features.webhooks.jobs.deliveries import (
 from svc.features.webhooks.records import EventType, webhook_environment
 from svc.identify.model import SUBJECTS, Label, Subject
 from svc.identify.records import Event
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from svc.kernel.net.trace_context import TraceContext
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction

@@ -14,8 +14,7 @@ from svc.features.reviews.reviews import Note, Review, raw_ordered_id
 from svc.features.reviews.tables import NOTES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
 from svc.identify.model import SUBJECTS, Subject
 from svc.identify.records import Event
-from svc.identify.tables.accounts import ACCOUNT_ERASURES
-from svc.identify.tables.visitors import ERASURES, VISITOR_IDS
+from svc.identify.tables import ACCOUNT_ERASURES, ERASURES, VISITOR_IDS
 from svc.identify.velocity.counts import ACCOUNT_ID, EnvironmentKind, account_digest
 from svc.kernel.store.snapshot import Snapshot, all_present
 from svc.kernel.values.ids import is_visitor_id

@@ -38,7 +38,7 @@ from svc.features.rules.tables import RULESET_HISTORY, RULESETS
 from svc.features.webhooks.queries import endpoints_of
 from svc.identify.queries.velocity import KnownAccount, known_account, read_account
 from svc.identify.records import Event
-from svc.identify.tables.visitors import VISITOR_IDS, VISITORS
+from svc.identify.tables import VISITOR_IDS, VISITORS
 from svc.identify.velocity.counts import KINDS, EnvironmentKind, kind_of
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction

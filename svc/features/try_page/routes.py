@@ -25,7 +25,7 @@ from svc.http.schema import DeferredTokenText
 from svc.identify.events.event_row import EventBody, event_row
 from svc.identify.queries.visitors import find_visitor
 from svc.identify.records import Event
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from svc.kernel.access.credentials import digest
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Snapshot

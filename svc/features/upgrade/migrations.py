@@ -19,7 +19,7 @@ from svc.identify.indexing.jobs import rebuild_indexes
 from svc.identify.matching.learned.statistics import rows_of_format_2
 from svc.identify.queries.learned import PRODUCTION, SHARED
 from svc.identify.recording.visitors import counted
-from svc.identify.tables.visitors import STATISTICS
+from svc.identify.tables import STATISTICS
 from svc.kernel.access.jobs import counted_keys
 from svc.kernel.store.installation import derive_region
 from svc.kernel.store.schema.codec import Key, Opaque

@@ -22,7 +22,7 @@ from svc.identify.index.queries import (
     read_run,
     scope_of,
 )
-from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, LATE_EVENTS
+from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, LATE_EVENTS
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import ENVIRONMENTS
 

@@ -12,7 +12,7 @@ from typing import Final
 from svc.identify.matching import EMPTY_BLOCK, Visitor
 from svc.identify.matching.blocks import BLOCK_LENGTH, token_key
 from svc.identify.matching.tokens import DEVICE, IN_DOUBT, RENEWED, STRANGERS, TOKENS, UNKNOWN_ORIGIN, Token
-from svc.identify.tables.visitors import BLOCKS, ERASURES, VISITORS
+from svc.identify.tables import BLOCKS, ERASURES, VISITORS
 from svc.kernel.store.snapshot import Snapshot
 
 _PROBATIONS: Final = frozenset((*range(IN_DOUBT + 1), RENEWED, STRANGERS))

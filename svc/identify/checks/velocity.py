@@ -11,9 +11,7 @@ from typing import TypeAlias
 from uuid import UUID
 
 from svc.identify.queries.velocity import account_key, is_counted, party_of, row_key
-from svc.identify.tables.accounts import ACCOUNT_ERASURES, ACCOUNTS, VELOCITY
-from svc.identify.tables.events import EVENTS
-from svc.identify.tables.visitors import RETENTION_PASSES, VISITOR_IDS
+from svc.identify.tables import ACCOUNT_ERASURES, ACCOUNTS, EVENTS, RETENTION_PASSES, VELOCITY, VISITOR_IDS
 from svc.identify.velocity.counts import LONGEST_S, MOST, OTHERS, SUBJECTS, VelocityRow
 from svc.identify.velocity.record import DAY_S, MAX_VISITORS, AccountRecord
 from svc.kernel.store.snapshot import Snapshot

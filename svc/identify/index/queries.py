@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from svc.identify.events.listing import FACETS, Filters, Position, values_of
 from svc.identify.events.segments import GONE, Digests, Run, Segment, Slots, packed, position, slot
 from svc.identify.records import Event
-from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, LATE_EVENTS
+from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL, LATE_EVENTS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction

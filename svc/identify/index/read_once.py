@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any, Generic, TypeVar
 
-from svc.identify.tables.events import EVENT_SEGMENTS
+from svc.identify.tables import EVENT_SEGMENTS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot

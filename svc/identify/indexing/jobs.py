@@ -32,7 +32,7 @@ from svc.identify.index.queries import (
     write_run,
 )
 from svc.identify.queries.events import HourKey, event_if_readable, hour_key
-from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, HOURS, LATE_EVENTS
+from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, HOURS, LATE_EVENTS
 from svc.kernel.store import operations
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction

@@ -16,7 +16,7 @@ from svc.identify.index.queries import FIRST, FIRST_PART, PARTS, SLOTS, SMALL, S
 from svc.identify.indexing.jobs import write_cut
 from svc.identify.queries.events import event_if_readable
 from svc.identify.records import Event
-from svc.identify.tables.events import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
+from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.ids import HOUR_MS, first_id, made_at_ms

@@ -22,8 +22,7 @@ from svc.identify.events.listing import EVERYTHING, Filters, Listing, Position, 
 from svc.identify.index import queries as event_index
 from svc.identify.index.queries import Scope, Search, is_indexed
 from svc.identify.records import DeferredReport, Document, Event
-from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS, FEED_CLOSED, HOURS
-from svc.identify.tables.weights import WEIGHTS_SNAPSHOTS
+from svc.identify.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, FEED_CLOSED, HOURS, WEIGHTS_SNAPSHOTS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.fields import ENVIRONMENTS, Environment

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from svc.identify.matching import Statistics
-from svc.identify.tables.visitors import STATISTICS
+from svc.identify.tables import STATISTICS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.fields import Environment

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from svc.identify.history.evidence import address_id
 from svc.identify.records import Event
-from svc.identify.tables.accounts import ACCOUNTS, RECOUNTS, VELOCITY
+from svc.identify.tables import ACCOUNTS, RECOUNTS, VELOCITY
 from svc.identify.velocity.counts import (
     EMPTY,
     KINDS,

@@ -17,8 +17,7 @@ from svc.identify.index.queries import Scope, Search, SearchForward, digest_of, 
 from svc.identify.matching import Visitor
 from svc.identify.queries.events import KEYS_OF_A_LOOK, event_if_readable
 from svc.identify.records import Event
-from svc.identify.tables.events import EVENTS
-from svc.identify.tables.visitors import ERASURES, VISITOR_IDS, VISITORS
+from svc.identify.tables import ERASURES, EVENTS, VISITOR_IDS, VISITORS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import ENVIRONMENTS, Environment

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from svc.identify.scoring.score import Weights
 from svc.identify.scoring.weights import StoredWeights, resolve
-from svc.identify.tables.weights import WEIGHTS
+from svc.identify.tables import WEIGHTS
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import PLATFORMS, Platform
 

@@ -62,10 +62,10 @@ from svc.identify.matching import Index, Recognition, Statistics, StatisticsUpda
 from svc.identify.matching.blocks import token_key
 from svc.identify.matching.features import hash32
 from svc.identify.model import Attribute, Observation
-from svc.identify.tables.origins import ORIGIN_HISTORY
-from svc.identify.tables.visitors import (
+from svc.identify.tables import (
     ADDRESS_HISTORY,
     BLOCKS,
+    ORIGIN_HISTORY,
     REPORT_FINGERPRINTS,
     VISITOR_HISTORY,
     VISITOR_PLACES,

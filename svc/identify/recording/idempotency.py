@@ -8,7 +8,7 @@ from uuid import UUID
 
 from svc.identify.identification import Duplicate, Submission, may_have_original, sent_alike
 from svc.identify.records import IDEMPOTENCY_MS, Event, Idempotency
-from svc.identify.tables.events import DOCUMENTS, EVENTS, IDEMPOTENCY
+from svc.identify.tables import DOCUMENTS, EVENTS, IDEMPOTENCY
 from svc.kernel.store.snapshot import Transaction
 
 

@@ -33,8 +33,7 @@ from svc.identify.keys.browser_keys import (
 )
 from svc.identify.matching import Visitor
 from svc.identify.model import Observation
-from svc.identify.tables.attestation import ATTESTED_KEYS, CHALLENGES, VISITOR_KEYS
-from svc.identify.tables.proofs import BROWSER_KEYS, ORIGIN_PROOFS
+from svc.identify.tables import ATTESTED_KEYS, BROWSER_KEYS, CHALLENGES, ORIGIN_PROOFS, VISITOR_KEYS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 
 

@@ -26,9 +26,7 @@ from svc.identify.queries.velocity import (
     row_keys,
 )
 from svc.identify.records import Event
-from svc.identify.tables.accounts import ACCOUNTS, VELOCITY
-from svc.identify.tables.events import EVENTS
-from svc.identify.tables.visitors import VISITOR_IDS
+from svc.identify.tables import ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
 from svc.identify.velocity.counts import (
     EMPTY,
     LONGEST_S,

@@ -11,8 +11,16 @@ import msgspec
 
 from svc.identify.history.visitor_numbers import ANY_NUMBER, NextNumber
 from svc.identify.matching import EMPTY_BLOCK, Block, BlockKey, Recognition, Visitor
-from svc.identify.tables.events import DEFERRED_REPORTS, DOCUMENTS, EVENTS
-from svc.identify.tables.visitors import BLOCKS, DELETED_VISITORS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
+from svc.identify.tables import (
+    BLOCKS,
+    DEFERRED_REPORTS,
+    DELETED_VISITORS,
+    DOCUMENTS,
+    EVENTS,
+    VISITOR_COUNTS,
+    VISITOR_IDS,
+    VISITORS,
+)
 from svc.kernel.limits.quotas import Holding, row_bytes
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 import trio
 
-from svc.identify.tables.visitors import DELETED_VISITORS
+from svc.identify.tables import DELETED_VISITORS
 from svc.kernel.store.group import Job, Write
 from svc.kernel.store.postgresql.connection.wire import Result, Statement, Wire
 from svc.kernel.store.postgresql.statements import TAKE_FENCES

@@ -18,7 +18,7 @@ from svc.features.rules.jobs import ruleset_in_force, save_rules
 from svc.features.rules.ruleset import Rule, Ruleset
 from svc.identify.identification import Identified
 from svc.identify.records import RETENTION_MS
-from svc.identify.tables.events import EVENTS
+from svc.identify.tables import EVENTS
 from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants.tables import SETTLEMENTS

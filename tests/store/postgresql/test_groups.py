@@ -16,7 +16,7 @@ import trio
 import trio.testing
 
 from svc.features.tables import TABLES
-from svc.identify.tables.visitors import DELETED_VISITORS, VISITOR_COUNTS
+from svc.identify.tables import DELETED_VISITORS, VISITOR_COUNTS
 from svc.kernel.store.engine import StoreFullError, UnavailableError
 from svc.kernel.store.postgresql import store as serving
 from svc.kernel.store.postgresql.connection.errors import ConnectionLostError, SqlError

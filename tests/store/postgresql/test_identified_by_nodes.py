@@ -24,7 +24,7 @@ from svc.identify.history.visitor_numbers import ANY_NUMBER, NextNumber, Visitor
 from svc.identify.identification import Duplicate, Identified, Refused, assess
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
-from svc.identify.tables.events import EVENTS, IDEMPOTENCY
+from svc.identify.tables import EVENTS, IDEMPOTENCY
 from svc.identify.velocity.counts import LONGEST_S
 from svc.kernel.limits.quotas import Quotas
 from svc.kernel.store.group import Write

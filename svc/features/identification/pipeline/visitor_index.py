@@ -38,7 +38,7 @@ from svc.identify.queries.learned import (
     store_statistics,
 )
 from svc.identify.records import Event
-from svc.identify.tables.visitors import STATISTICS
+from svc.identify.tables import STATISTICS
 from svc.kernel.limits.quotas import Quotas
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.group import Write

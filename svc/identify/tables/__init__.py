@@ -1,1 +1,0 @@
-"""The tables of identifications and of what matching remembers."""

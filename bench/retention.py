@@ -28,7 +28,7 @@ from svc.features.events.change_jobs import supplement
 from svc.features.identification.transaction import Recorded, identify
 from svc.features.organizations.jobs import create_organization
 from svc.features.retention.jobs import PASS_INTERVAL_MS
-from svc.features.retention.retention import sweep
+from svc.features.retention.sweeper import sweep
 from svc.identify.events.archive import deflate
 from svc.identify.identification import Submission, assess
 from svc.identify.matching import Statistics

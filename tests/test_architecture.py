@@ -101,7 +101,7 @@ KIND_OF = {
     "svc.features.members.sign_in.provider": "actor",
     "svc.features.members.sign_in.entering": "routes",
     "svc.features.quarantine.jobs": "checks",
-    "svc.features.retention.retention": "actor",
+    "svc.features.retention.sweeper": "actor",
     "svc.features.rules.command": "command",
     "svc.features.schema": "checks",
     "svc.features.rules.routes": "routes",

@@ -31,7 +31,7 @@ from svc.http.change import note_use
 from svc.http.pages.app import Pages
 from svc.http.paths import Paths, RouteMatch
 from svc.http.query import read_query
-from svc.http.rendering import NEVER_CACHED, Response, encode_headers, preflight, render
+from svc.http.responses import NEVER_CACHED, Response, encode_headers, preflight, render
 from svc.http.route import CONSOLE_ROOT, NOT_NOW, Call, Outcome, Route, Services, Stream
 from svc.http.server.fair_queue import KnownKeys
 from svc.http.server.messages import Application, Body, Headers, Reply, Request

@@ -18,7 +18,7 @@ import structlog
 import trio
 
 import svc
-from svc.http.rendering import edge_refusal
+from svc.http.responses import edge_refusal
 from svc.http.route import BASE
 from svc.http.schema import HealthBody, ReadinessBody, ReadinessChecks
 from svc.http.server.listening import Certificate

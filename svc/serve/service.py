@@ -24,7 +24,7 @@ from svc.features.identification.pipeline.pipeline import Pipeline
 from svc.features.labels.queries import PerformanceSums
 from svc.features.members.sign_in.entering import PasswordHasher
 from svc.features.members.sign_in.openid import Provider
-from svc.features.retention import retention
+from svc.features.retention import sweeper
 from svc.features.routes import API, PATHS
 from svc.features.try_page import routes as try_page
 from svc.features.webhooks import routes as webhook_routes
@@ -40,7 +40,7 @@ from svc.http.callers.caller import AuthPolicy, ConnectionHeaders
 from svc.http.callers.limits import RequestLimits
 from svc.http.exchange import Exchange, application
 from svc.http.pages.app import create_app, documentation, respond, site
-from svc.http.rendering import edge_refusal
+from svc.http.responses import edge_refusal
 from svc.http.route import Services, Webhooks
 from svc.http.server.fair_queue import KnownKeys
 from svc.http.server.listening import PlainListener, TlsListener
@@ -142,7 +142,7 @@ class Service:
         self.traffic = Traffic(config.log_requests, _describe(config))
         self._edge: Edge | None = None
         self._corrupt = CorruptRows()
-        self._progress = retention.Progress(world.now_ms(), self._corrupt)
+        self._progress = sweeper.Progress(world.now_ms(), self._corrupt)
         self._recounted = recounter.RecountProgress()
         self._restarts: Counter[str] = Counter()
         self._loop_watch = EventLoopLag()
@@ -329,7 +329,7 @@ class Service:
         return {
             "maintenance": partial(maintain, store),
             "retention": partial(
-                retention.run,
+                sweeper.run,
                 store,
                 world,
                 config.visitor_retention_days,

@@ -22,7 +22,7 @@ from svc.features.erasure.accounts import continue_account_erasure, erase_accoun
 from svc.features.erasure.organizations import continue_removal, remove_organization
 from svc.features.erasure.visitors import continue_erasure, erase_visitor
 from svc.features.lists.jobs import continue_deletion, delete_list
-from svc.features.retention.retention import Progress, sweep
+from svc.features.retention.sweeper import Progress, sweep
 from svc.features.tables import TABLES
 from svc.identify.velocity.counts import account_digest
 from svc.kernel.store.directory import open_directory

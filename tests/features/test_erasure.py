@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from svc.features.erasure.organizations import continue_removal, remove_organization
-from svc.features.retention.retention import sweep
+from svc.features.retention.sweeper import sweep
 from svc.features.tables import TABLES
 from svc.identify.events.archive import inflate
 from svc.identify.tables import DEFERRED_REPORTS, DOCUMENTS

@@ -16,7 +16,7 @@ import pytest
 from svc.features.accounts import routes as account_reads
 from svc.features.checks.invariants import violations
 from svc.features.erasure.accounts import erase_account
-from svc.features.retention.retention import sweep
+from svc.features.retention.sweeper import sweep
 from svc.features.webhooks.tables import WEBHOOK_EVENTS
 from svc.identify.tables import ACCOUNT_ERASURES, VELOCITY
 from svc.identify.velocity.counts import account_digest

@@ -10,7 +10,7 @@ import pytest
 
 from svc.features.checks.invariants import violations
 from svc.features.inspection.visitor_rows import VisitorRows
-from svc.features.retention.retention import Progress, sweep
+from svc.features.retention.sweeper import Progress, sweep
 from svc.features.rules.jobs import facts_now
 from svc.identify.tables import ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
 from svc.identify.velocity.counts import LONGEST_S

@@ -12,7 +12,7 @@ from svc.features.billing.jobs import statement
 from svc.features.billing.settler import settle_all
 from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import erase_visitor
-from svc.features.retention.retention import Progress, sweep_if_believed
+from svc.features.retention.sweeper import Progress, sweep_if_believed
 from svc.kernel.access.jobs import counted_keys
 from svc.kernel.access.sessions import new_session
 from svc.kernel.store.installation import confirm_clock

@@ -12,7 +12,7 @@ import pytest
 
 from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import erase_visitor
-from svc.features.retention.retention import sweep
+from svc.features.retention.sweeper import sweep
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.features.webhooks.tables import DELIVERIES, WEBHOOK_EVENTS
 from svc.identify.events.archive import inflate

@@ -11,7 +11,7 @@ from svc.features.erasure.accounts import erase_account
 from svc.features.erasure.tables import TEXT_ERASURES
 from svc.features.lists.jobs import NewEntry, add_entries
 from svc.features.lists.queries import named_list
-from svc.features.retention.retention import sweep
+from svc.features.retention.sweeper import sweep
 from svc.kernel.store.steps import STEP_LOOKS, STEP_ROWS
 from tests.spec.automation import Automation
 from tests.spec.commands import run_beside

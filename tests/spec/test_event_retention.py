@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from svc.cli.serve.config_check import mistakes
-from svc.features.retention.retention import sweep
+from svc.features.retention.sweeper import sweep
 from svc.features.webhooks.tables import DELIVERIES, WEBHOOK_EVENTS
 from svc.identify.tables import DOCUMENTS, EVENTS, HOURS, VELOCITY, VISITORS
 from svc.kernel.config import Config, ConfigError

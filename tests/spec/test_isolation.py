@@ -19,7 +19,7 @@ import pytest
 
 from svc.cli.serve.processes import clock_at_start
 from svc.features.billing.settler import settle_all
-from svc.features.retention.retention import Progress, sweep
+from svc.features.retention.sweeper import Progress, sweep
 from svc.features.routes import API
 from svc.features.tables import TABLES
 from svc.identify.indexing.indexer import index

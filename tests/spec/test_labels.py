@@ -10,7 +10,7 @@ import pytest
 from svc.features.checks.invariants import violations
 from svc.features.labels.queries import find_outcome
 from svc.features.labels.tables import NUMBERED_ACCOUNTS, OUTCOME_DAYS, OUTCOMES, SUBJECT_LABELS
-from svc.features.retention.retention import Progress, sweep
+from svc.features.retention.sweeper import Progress, sweep
 from svc.identify.tables import EVENTS
 from tests.spec.responses import HEADLESS, TOO_LITTLE, assert_error, visit
 from tests.spec.test_accounts import act, event_of, patch

@@ -18,7 +18,7 @@ from svc.features.lists.jobs import ROWS_OF_AN_ENTRY, NewEntry
 from svc.features.lists.lists import FIRST_LISTS, MAX_AT_ONCE, MAX_ENTRIES
 from svc.features.lists.queries import contains, list_names, named_list
 from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
-from svc.features.retention.retention import sweep
+from svc.features.retention.sweeper import sweep
 from svc.kernel.store.steps import items_of_step
 from tests.spec.automation import Automation
 from tests.spec.commands import Run, run_beside

@@ -13,7 +13,7 @@ import trio
 from prometheus_client.parser import text_string_to_metric_families
 
 from svc.features.identification.pipeline.messages import band
-from svc.features.retention.retention import Progress, sweep
+from svc.features.retention.sweeper import Progress, sweep
 from svc.features.routes import API, ROUTES
 from svc.features.tables import TABLES
 from svc.http.pages.app import create_app, documentation, operation_id, site

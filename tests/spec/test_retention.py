@@ -15,9 +15,9 @@ from bench.retention import Months
 from svc.features.checks.invariants import violations
 from svc.features.contracts.cleanup import ROWS_OF_ONE, Sweep
 from svc.features.organizations.jobs import create_organization
-from svc.features.retention import retention
-from svc.features.retention.jobs import expired_by_key, passes, stale_accounts
-from svc.features.retention.retention import sweep
+from svc.features.retention import sweeper
+from svc.features.sweeper.jobs import expired_by_key, passes, stale_accounts
+from svc.features.sweeper.sweeper import sweep
 from svc.features.webhooks.content.payloads import EndpointTest
 from svc.features.webhooks.jobs.deliveries import AttemptRecord, enqueue, log_attempt
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
@@ -334,7 +334,7 @@ def test_the_sweeper_deletes_rows_on_time(tmp_path: Path):
     async def watch() -> None:
         found.store.write_now([prepare])
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(retention.run, found.store, world, 365, ClockWatch(world.now_ms(), world.elapsed_s()))
+            nursery.start_soon(sweeper.run, found.store, world, 365, ClockWatch(world.now_ms(), world.elapsed_s()))
             while len(gone) < 2:
                 await trio.sleep(30)
                 with found.store.read() as snapshot:

@@ -16,7 +16,7 @@ import trio
 from svc_client import AsyncClient
 
 from svc.features.checks.invariants import violations
-from svc.features.retention.retention import sweep
+from svc.features.retention.sweeper import sweep
 from svc.identify.index.queries import Scope
 from svc.identify.indexing.jobs import step
 from svc.identify.model import Decision, ShadowMatch

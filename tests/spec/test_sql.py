@@ -13,7 +13,7 @@ import pytest
 import trio
 from psycopg import pq
 
-from svc.features.retention.retention import sweep
+from svc.features.retention.sweeper import sweep
 from svc.features.rules.jobs import save_rules
 from svc.features.rules.ruleset import Rule
 from svc.kernel.values.ids import DAY_MS

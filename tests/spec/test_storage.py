@@ -11,7 +11,7 @@ import pytest
 
 from svc.features.checks.invariants import violations
 from svc.features.erasure import organizations as removal
-from svc.features.retention.retention import sweep
+from svc.features.retention.sweeper import sweep
 from svc.features.tables import TABLES
 from svc.identify.tables import DOCUMENTS, EVENTS, REPORT_FINGERPRINTS
 from svc.kernel.store.steps import EVENT_ROWS, items_of_step

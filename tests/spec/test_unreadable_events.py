@@ -16,7 +16,7 @@ import pytest
 import trio
 
 from svc.features.feed.feed import HOLD_MS
-from svc.features.retention.retention import Progress, sweep
+from svc.features.retention.sweeper import Progress, sweep
 from svc.identify.indexing import indexer
 from svc.identify.tables import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS
 from svc.kernel.access.tables import AUDIT

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from svc.features.retention.retention import Progress, sweep
+from svc.features.retention.sweeper import Progress, sweep
 from svc.features.try_page.routes import MAX_VISITS, TryKeyError
 from svc.http.pages import app as pages
 from svc.identify.records import Event

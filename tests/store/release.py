@@ -23,7 +23,7 @@ import trio.testing
 import svc
 from svc.features.billing.jobs import close_day
 from svc.features.lists.lists import first_list_id
-from svc.features.retention.retention import sweep
+from svc.features.retention.sweeper import sweep
 from svc.features.reviews.jobs import add_note
 from svc.features.tables import TABLES
 from svc.features.upgrade.migrations import MIGRATIONS

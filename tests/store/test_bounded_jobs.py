@@ -21,7 +21,7 @@ from svc.features.labels.jobs import LabelChange, label_request
 from svc.features.labels.tables import OUTCOMES
 from svc.features.lists.jobs import ROWS_OF_AN_ENTRY, NewEntry, add_entries, create_list
 from svc.features.lists.tables import LIST_ENTRIES
-from svc.features.retention.retention import Progress, sweep
+from svc.features.retention.sweeper import Progress, sweep
 from svc.features.reviews.jobs import Closing, close_review, open_review
 from svc.features.reviews.tables import REVIEWS
 from svc.features.webhooks.queries import Registered

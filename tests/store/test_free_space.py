@@ -16,7 +16,7 @@ from trio.testing import MockClock
 from bench.retention import Months
 from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import erase_visitor
-from svc.features.retention.retention import sweep
+from svc.features.retention.sweeper import sweep
 from svc.identify.recording.proofs import issue_challenge
 from svc.identify.tables import DOCUMENTS, EVENTS, STATISTICS
 from svc.kernel.store.lmdb.engine import LmdbEngine

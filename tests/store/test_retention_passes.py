@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from svc.features.organizations.jobs import create_organization
 from svc.features.retention.jobs import BLOCKS_INTERVAL_MS, PASS_INTERVAL_MS, VISITORS_OF_A_LOOK
-from svc.features.retention.retention import sweep
+from svc.features.retention.sweeper import sweep
 from svc.features.tables import TABLES
 from svc.identify.matching import Visitor
 from svc.identify.records import IDEMPOTENCY_MS, Idempotency

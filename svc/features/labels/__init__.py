@@ -1,12 +1,12 @@
-"""What identifications turned out to be (decisions 14): labels, what they are judged by, reviews, notes, weights."""
+"""What identifications turned out to be (decisions 14): labels, what they are judged by, and the weights that they suggest."""
 
 from svc.features.feature import Command, Feature
 
 FEATURE = Feature(
     __name__,
     tables=("tables",),
-    erasure=("jobs",),
-    retention=("jobs",),
+    erasure=("erasure",),
+    retention=("retention",),
     routes=("routes",),
     checks=("checks",),
     commands={

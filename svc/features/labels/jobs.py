@@ -11,14 +11,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 
-from svc.features.contracts.cleanup import CleanupTask, Purge, Sweep, each_row
-from svc.features.contracts.erased import Erased, Forgetting, Keys
 from svc.features.labels.outcomes import OUTCOME_MS, Facts, Outcome, merged
 from svc.features.labels.performance import NO_OUTCOMES, DayOutcomes, LabelCounts
 from svc.features.labels.queries import account_number, day_of, find_outcome, stored_outcome
@@ -36,7 +33,7 @@ from svc.identify.queries.events import refuse_hidden, rewrite_event
 from svc.identify.records import Event
 from svc.identify.tables import EVENTS, VISITORS
 from svc.identify.velocity.counts import KINDS, account_digest, kind_of
-from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.queries import refuse_given
 from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import DAY_MS, first_id, made_at_ms
@@ -252,39 +249,3 @@ def _count_subject(
         transaction.delete(SUBJECT_LABELS, *key)
     else:
         transaction.put(SUBJECT_LABELS, key, counts)
-
-
-def _has_number(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> bool:
-    return subject == "account" and bool(account_number(snapshot, number, subject_id))
-
-
-def _forget_account(transaction: Transaction, number: int, subject: Subject, subject_id: str) -> bool:
-    is_known = _has_number(transaction, number, subject, subject_id)
-    if is_known:
-        forget_account_number(transaction, number, account_digest(number, subject_id))
-    return is_known
-
-
-def _forget_visitor(transaction: Transaction, number: int, visitor_number: int) -> None:
-    forget_labels(transaction, number, "visitor", visitor_number)
-
-
-def _of_visitor(_: Snapshot, number: int, visitor: int, _id: bytes) -> Keys:
-    for kind in range(len(KINDS)):
-        yield SUBJECT_LABELS, (number, kind, SUBJECTS.index("visitor"), visitor)
-
-
-ERASED = {"forget_labels": Erased((SUBJECT_LABELS, ACCOUNT_NUMBERS, NUMBERED_ACCOUNTS), of_visitor=_of_visitor)}
-FORGET = Forgetting(is_known=_has_number, at_once=_forget_account, visitor=_forget_visitor)
-
-
-ROWS_OF_A_SEGMENT = 250
-"""Of outcomes: most are of those that are labeled."""
-
-
-def _account_numbers(sweep: Sweep) -> CleanupTask:
-    return each_row(NUMBERED_ACCOUNTS, partial(delete_unnamed_account, sweep.now_ms), sweep.number)
-
-
-PASSES = (_account_numbers,)
-PURGED_BY = {OUTCOMES.name: Purge(purge_outcomes, ROWS_OF_A_SEGMENT)}

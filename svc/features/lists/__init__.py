@@ -5,8 +5,8 @@ from svc.features.feature import Command, Feature
 FEATURE = Feature(
     __name__,
     tables=("tables",),
-    erasure=("jobs",),
-    retention=("jobs",),
+    erasure=("erasure",),
+    retention=("retention",),
     routes=("routes",),
     checks=("checks",),
     commands={

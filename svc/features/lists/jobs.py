@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from svc.features.contracts.cleanup import CleanupStep, CleanupTask, Sweep
-from svc.features.contracts.erased import Erased, Forgetting, Keys
 from svc.features.lists.lists import MAX_ENTRIES, MAX_LISTS, ListEntry, ListKind, StoredList, entry_key
 from svc.features.lists.queries import (
     expired_keys,
@@ -29,7 +26,6 @@ from svc.features.lists.queries import (
 )
 from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
 from svc.features.rules.jobs import is_named, note_deciding
-from svc.identify.model import Subject
 from svc.kernel.store.schema.key_parts import LIST_ID
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import items_of_step
@@ -270,33 +266,3 @@ def _uncount(transaction: Transaction, number: int, gone: Iterable[tuple[bytes, 
     for found in lists_of(transaction, number).values() if values else ():
         if found.id in values:
             _keep(transaction, number, found.counting(removed=values[found.id]))
-
-
-def _is_listed(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> bool:
-    return any(listed(snapshot, number, subject, subject_id))
-
-
-def _of_visitor(snapshot: Snapshot, number: int, _: int, raw_id: bytes) -> Keys:
-    for raw_list, entry in listed(snapshot, number, "visitor", raw_id.decode()):
-        yield LIST_ENTRIES, (number, raw_list, entry.value)
-        if entry.expires_at_ms is not None:
-            yield LIST_EXPIRIES, (number, entry.expires_at_ms, raw_list, entry.value)
-
-
-ERASED = {"purge_listed": Erased((LIST_ENTRIES, LIST_EXPIRIES), of_visitor=_of_visitor)}
-FORGET = Forgetting(is_known=_is_listed, at_once=purge_listed)
-
-
-def _pass_list_entries(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
-    """Those that have expired, which are one range of expiries; then those whose list was deleted."""
-    (number,) = start
-    most = items_of_step(ROWS_OF_AN_ENTRY)
-    deleted = delete_expired(transaction, number, now_ms, most) or delete_stray(transaction, number, most)
-    return CleanupStep(deleted, start if deleted else None)
-
-
-def _entries(sweep: Sweep) -> CleanupTask:
-    return CleanupTask(LIST_ENTRIES.name, partial(_pass_list_entries, sweep.now_ms), (sweep.number,))
-
-
-PASSES = (_entries,)

@@ -7,7 +7,7 @@ from svc.features.feature import Command, Feature
 
 FEATURE = Feature(
     __name__,
-    retention=("jobs",),
+    retention=("retention",),
     routes=("routes", "sign_in.session_routes", "sign_in.openid_routes", "code_routes"),
     checks=("checks",),
     commands={

@@ -5,7 +5,7 @@ from svc.features.feature import Feature
 FEATURE = Feature(
     __name__,
     tables=("tables",),
-    erasure=("jobs",),
-    retention=("jobs",),
+    erasure=("erasure",),
+    retention=("retention",),
     routes=("routes",),
 )

@@ -7,14 +7,11 @@ opens a review, writes five and its webhook event.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
 
-from svc.features.contracts.cleanup import CleanupStep, CleanupTask, Sweep
-from svc.features.contracts.erased import Erased, Forgetting, Keys
 from svc.features.labels.jobs import LabelChange, label_request
 from svc.features.members.jobs import find_member
 from svc.features.reviews.queries import (
@@ -45,7 +42,6 @@ from svc.features.webhooks.jobs.deliveries import (
     enqueue_about,
     purge_webhook_event,
     remove_account_of,
-    webhook_event_rows,
 )
 from svc.features.webhooks.records import EventType, webhook_environment
 from svc.identify.model import SUBJECTS, Label, Subject
@@ -53,8 +49,8 @@ from svc.identify.records import Event
 from svc.identify.tables import EVENTS
 from svc.kernel.net.trace_context import TraceContext
 from svc.kernel.store.schema.table import Table
-from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.store.steps import STEP_ROWS, items_of_step
+from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.steps import STEP_ROWS
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal, invalid
 
@@ -271,32 +267,3 @@ def delete_note(
     if raw_id is None or not transaction.delete(NOTES, number, *subject_stem(number, subject, subject_id), raw_id):
         return Refusal("not_found")
     return None
-
-
-def _is_reviewed(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> bool:
-    return any(reviews_of(snapshot, number, subject, subject_id))
-
-
-def _of_visitor(snapshot: Snapshot, number: int, _: int, raw_id: bytes) -> Keys:
-    for review in reviews_of(snapshot, number, "visitor", raw_id.decode()):
-        yield from review_rows(number, review)
-        for event_id in webhook_event_ids(review):
-            yield from webhook_event_rows(snapshot, number, event_id)
-
-
-ERASED = {"forget_reviews": Erased((REVIEWS, OPEN_REVIEWS, OPEN_CASES, SUBJECT_REVIEWS), of_visitor=_of_visitor)}
-FORGET = Forgetting(is_known=_is_reviewed, step=forget_reviews)
-
-
-def _pass_reviews(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
-    (number,) = start
-    most = items_of_step(ROWS_OF_A_REVIEW)
-    deleted = delete_old_reviews(transaction, number, now_ms, most)
-    return CleanupStep(deleted, start if deleted == most else None)
-
-
-def _reviews(sweep: Sweep) -> CleanupTask:
-    return CleanupTask(REVIEWS.name, partial(_pass_reviews, sweep.now_ms), (sweep.number,))
-
-
-PASSES = (_reviews,)

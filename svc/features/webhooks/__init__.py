@@ -9,8 +9,8 @@ from svc.features.feature import Command, Feature
 FEATURE = Feature(
     __name__,
     tables=("tables",),
-    erasure=("jobs.refusals",),
-    retention=("jobs.refusals",),
+    erasure=("erasure",),
+    retention=("retention",),
     routes=("routes",),
     checks=("checks",),
     commands={

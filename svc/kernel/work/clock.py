@@ -2,7 +2,7 @@
 blocked (decisions 17.1 to 17.3, ADR 185).
 
 What may live here: comparisons of the wall clock with the monotonic one. Who waits for what is
-`svc/features/retention/retention.py` and `store.py` beside this module.
+`svc/features/retention/sweeper.py` and `store.py` beside this module.
 """
 
 from __future__ import annotations

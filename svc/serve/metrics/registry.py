@@ -26,7 +26,7 @@ from svc.features.billing.credit_watch import CreditWatch
 from svc.features.events.live import LiveHub, LiveStatistics
 from svc.features.identification.pipeline.messages import IdentificationStatistics
 from svc.features.identification.pipeline.pipeline import Pipeline
-from svc.features.retention.retention import Progress, RetentionStatistics
+from svc.features.retention.sweeper import Progress, RetentionStatistics
 from svc.features.webhooks.sending.outbox import Outbox
 from svc.http.server.server import EdgeStatistics
 from svc.http.traffic import Traffic, TrafficStatistics

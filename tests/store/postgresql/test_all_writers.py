@@ -13,7 +13,7 @@ import trio.lowlevel
 from svc.features.billing.settler import settle_all
 from svc.features.lists.jobs import NewEntry, add_entries, create_list, delete_list
 from svc.features.lists.tables import LISTS
-from svc.features.retention.retention import sweep
+from svc.features.retention.sweeper import sweep
 from svc.features.rules.jobs import ruleset_in_force, save_rules
 from svc.features.rules.ruleset import Rule, Ruleset
 from svc.identify.identification import Identified

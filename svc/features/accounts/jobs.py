@@ -54,7 +54,7 @@ def _write(
 
 
 def _with_row(record: AccountRecord | None, row: VelocityRow) -> AccountRecord:
-    """The record with the first day and the visitors of a velocity row."""
+    """Add the first day and the visitors of a velocity row to the record."""
     seen = row.others[0]
     for at_s, visitor in zip(seen.times, seen.ids, strict=True):
         own = PairEvent(at_s, visitor, is_verified=False)

@@ -105,7 +105,7 @@ def records(segment: SegmentFile, *, last: bool) -> Iterator[SegmentRecord | Tor
 
 
 def _record(file: BinaryIO, segment: SegmentFile, expected: int, at: int, size: int) -> SegmentRecord | None:
-    """The next record; `None` where the file ends before the record does. Raises `CorruptBackupError`."""
+    """Return the next record; `None` where the file ends before the record does. Raises `CorruptBackupError`."""
     head = file.read(_RECORD.size)
     if len(head) < _RECORD.size:
         return None
@@ -148,7 +148,7 @@ class SegmentWriter:
     def __init__(
         self, folder: Path, timeline: bytes, copied: int, begun: Path | None = None, began_at_ms: int = 0
     ) -> None:
-        """`copied` is the last batch that the folder has, `begun` the segment to go on with, from that moment."""
+        """Go on after `copied`, the folder's last batch, in the segment `begun`, begun at `began_at_ms`."""
         self.timeline = timeline
         self.copied = copied
         self.folder = folder

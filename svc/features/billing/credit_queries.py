@@ -58,7 +58,7 @@ def credit_of(snapshot: Snapshot, number: int, now_ms: int) -> Credit | None:
 
 
 def _first_ms(snapshot: Snapshot, number: int, hour_ms: int, from_ms: int) -> int | None:
-    """When the first charge since a time was made in an hour that has charges; `None` = they were all before."""
+    """Return the time of the hour's first charge from `from_ms` on; `None` if all were earlier."""
     since_ms = max(hour_ms, from_ms)
     found = next(iter(_charges(snapshot, number, since_ms, hour_ms + HOUR_MS)), None)
     if found is not None:
@@ -67,7 +67,7 @@ def _first_ms(snapshot: Snapshot, number: int, hour_ms: int, from_ms: int) -> in
 
 
 def _charges(snapshot: Snapshot, number: int, from_ms: int, to_ms: int) -> Iterator[LedgerEntry]:
-    """Of the first `MAX_LINES` lines between two times those that charge anything."""
+    """Yield the charges among the first `MAX_LINES` ledger lines from `from_ms` to before `to_ms`."""
     rows = islice(snapshot.scan(LEDGER, number, start=(number, first_id(from_ms))), MAX_LINES)
     beyond = first_id(to_ms)
     lines = (entry for _, entry in takewhile(lambda row: row[0][1] < beyond, rows))

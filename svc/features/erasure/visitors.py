@@ -126,7 +126,7 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bo
 
 
 def _events_a_step(snapshot: Snapshot, number: int) -> int:
-    """Fewer where endpoints have webhooks about each."""
+    """Return how many events fit in a step: fewer where endpoints have webhooks about each."""
     endpoints = sum(1 for _ in snapshot.scan_keys(ENDPOINTS, (number,), (number + 1,)))
     return items_of_step(EVENT_ROWS + DELIVERY_ROWS * endpoints)
 

@@ -202,7 +202,7 @@ def seen(record: Visitor | None, activity: Activity) -> dict[str, str]:
 
 
 def _grouped(found: Iterable[EventMatch], name: str) -> dict[str, list[Event]]:
-    """Events by the value of a field, those without one left out."""
+    """Group events by the value of a field; those without one are left out."""
     groups: dict[str, list[Event]] = {}
     for _, event in found:
         value = getattr(event, name)

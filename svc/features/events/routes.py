@@ -291,7 +291,7 @@ def token_refusal(services: Services, call: Call, caller: Caller, token: str, re
 
 
 def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -> DocumentBody | None:
-    """The archive; `None` where none was kept. Raises `CorruptionError` (decisions 17.5)."""
+    """Return the archive; `None` where none was kept. Raises `CorruptionError` (decisions 17.5)."""
     if not event.has_document:
         return None
     document = records_queries.document(snapshot, number, request_id)

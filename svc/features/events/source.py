@@ -88,7 +88,7 @@ def filter_options(since: str) -> Callable[[F], F]:
 
 
 def _filters(*, rule: str | None, shadow: bool, **others: Any) -> Filters:
-    """What the options of `_FILTERS` ask for. Raises `UsageError` for `--shadow` without `--rule`."""
+    """Return the filters of these options. Raises `UsageError` for `--shadow` without `--rule`."""
     if shadow and rule is None:
         raise click.UsageError("--shadow goes with --rule")
     return Filters(**others, rule=None if shadow else rule, shadow=rule if shadow else None)
@@ -136,9 +136,7 @@ def events_wanted(environment: Environment, since_ms: int, until_ms: int | None,
 
 
 def _read_by(read: Callable[[str], str | None], problem: str) -> Callable[..., str | None]:
-    """A callback of `click.option`: the value as `read` gives it. Where that is `None`, the value cannot be used: the
-    message is the value and `problem`.
-    """
+    """Return an option callback that applies `read`, and rejects the value with `problem` where that is `None`."""
 
     def callback(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
         known = None if value is None else read(value)

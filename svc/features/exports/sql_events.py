@@ -298,7 +298,7 @@ def _refuse_unusable(send: Send, reader: str | None) -> None:
 
 
 def _take_every_fence(send: Send) -> None:
-    """No group that began before is left."""
+    """Take every organization's fence, so that no group that began before is still running."""
     fences = (statements.LOCK_ROWS_OF_NONE, statements.ADD_EVERY_FENCE, statements.TAKE_EVERY_FENCE)
     send([Statement(sql) for sql in fences])
 
@@ -346,7 +346,7 @@ def _pages(send: Send, sql: bytes) -> Iterator[list[tuple[bytes, bytes]]]:
 def _page(
     send: Send, sql: bytes, after: tuple[int, bytes]
 ) -> tuple[list[tuple[bytes, bytes]], tuple[int, bytes] | None]:
-    """Events as (key, value), and after which the next page goes on; `None` = there is none."""
+    """Return a page of events as (key, value), and the position after which the next begins; `None` at the end."""
     organization, key = after
     (found,) = send([Statement(sql, (int4(organization), key, int8(PAGE)))])
     rows = [(row[1], row[2]) for row in found.rows]

@@ -108,7 +108,7 @@ def read_feed(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: int) 
 
 
 def _refused(asked: Asked) -> Refusal | None:
-    """What a feed does not have."""
+    """Return a refusal for parameters and filters that a feed does not accept."""
     for name in _NOT_HERE:
         if getattr(asked, name) is not None:
             return invalid({"end": "to"}.get(name, name), "invalid_value", "query")
@@ -137,5 +137,5 @@ def read_feed_cursor(text: str, scope: CursorScope) -> Position | None:
 
 
 def _cursors(scope: CursorScope) -> Cursors:
-    """Bound to the environment."""
+    """Return the cursors of a feed, bound to its organization and environment."""
     return Cursors(scope.key, "feed", scope.organization, bytes([ENVIRONMENTS.index(scope.environment)]))

@@ -29,7 +29,7 @@ async def readyz(services: Services, _: Call) -> ReadinessBody | Outcome:
 
 
 def _state_of_store(services: Services) -> Literal["ok", "full", "unreachable", "stalled", "failing", "lost"]:
-    """What keeps writes from being stored, the worst first (decisions 17.4)."""
+    """Return the worst of what keeps writes from being stored (decisions 17.4)."""
     if not services.is_store_answering():
         return "unreachable"
     watched = services.watch.state()

@@ -87,7 +87,7 @@ def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]
 
 
 def _account(snapshot: Snapshot, submission: Submission) -> None:
-    """What does not depend on the report."""
+    """Read rows that do not depend on the report."""
     number = submission.organization
     for table in (ORGANIZATIONS, BALANCES, HOLDINGS, VISITOR_COUNTS):
         snapshot.has(table, number)
@@ -126,7 +126,7 @@ def _velocity(snapshot: Snapshot, submission: Submission, subject: Subject, subj
 
 
 def _rules(snapshot: Snapshot, submission: Submission) -> None:
-    """The lists that rules name, where there are rules."""
+    """Read the lists that the organization's rules name."""
     organization = snapshot.get(ORGANIZATIONS, submission.organization)
     if organization is None or not organization.has_rules:
         return

@@ -50,7 +50,7 @@ def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[R
 
 
 def _readable(found: Iterator[Any]) -> tuple[list[Any], str | None]:
-    """What there is up to a corrupt row, and why there is no more."""
+    """Return what comes before the first corrupt row, and the error if there is one."""
     some: list[Any] = []
     try:
         some.extend(found)
@@ -60,7 +60,7 @@ def _readable(found: Iterator[Any]) -> tuple[list[Any], str | None]:
 
 
 def _finders(number: int, visitor: int, raw_id: bytes) -> Iterator[tuple[Table[Any], Callable[[Snapshot], Keys]]]:
-    """What finds the rows of a visitor, table by table and then feature by feature."""
+    """Yield tables and how to find a visitor's rows in them: by declared keys, then by what features declare."""
 
     def asking(find: Callable[..., Keys], *what: Any) -> Callable[[Snapshot], Keys]:
         return lambda snapshot: find(snapshot, *what)
@@ -121,7 +121,7 @@ class VisitorRows:
 
 
 def _own(snapshot: Snapshot, owner: Owner, keys: Keys) -> Iterator[Row]:
-    """The rows under these keys, without what their features say is of others."""
+    """Yield the rows under these keys, without the parts that belong to others."""
     for table, key in keys:
         value = snapshot.get(table, *key)
         own = erased()[table.personal.function].own if isinstance(table.personal, ErasedBy) else None

@@ -195,7 +195,7 @@ class Performance:
 
 
 def _add(counts: Counter[K], more: Counter[K]) -> None:
-    """As `Counter.update`, in half the time."""
+    """Add counts like `Counter.update`, in half the time."""
     for name, count in more.items():
         counts[name] = counts.get(name, 0) + count
 

@@ -199,7 +199,7 @@ class PerformanceSums:
 
 
 class _Latest(Generic[K, P]):
-    """A cache by key of results and their inputs; keeps a limited number, those used last."""
+    """A cache by key of results and their inputs; keeps the `most` that were used last."""
 
     def __init__(self, most: int) -> None:
         self._most = most

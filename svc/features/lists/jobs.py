@@ -115,7 +115,7 @@ def _keep(transaction: Transaction, number: int, found: StoredList) -> None:
 
 
 def _bound(transaction: Transaction, number: int, found: StoredList) -> Refusal | None:
-    """What keeps a list and its name."""
+    """Return a refusal for a list whose name is permanent or in use by a rule."""
     if found.is_permanent:
         return Refusal("list_permanent")
     return Refusal("list_in_use") if is_named(transaction, number, found.name) else None
@@ -231,7 +231,7 @@ def delete_stray(transaction: Transaction, number: int, most: int) -> int:
 
 
 def _stored_lists(snapshot: Snapshot, number: int) -> Iterator[bytes]:
-    """Each list of which there are entries, by one look at its first."""
+    """Yield the id of each list that has entries, with one look-up each."""
     start: tuple[int, bytes] | None = (number, bytes(LIST_ID_BYTES))
     while start is not None:
         found = next(snapshot.scan_keys(LIST_ENTRIES, start, (number + 1,)), None)
@@ -245,7 +245,7 @@ LIST_ID_BYTES = 20
 
 
 def _purge(transaction: Transaction, number: int, raw_list: bytes, most: int) -> int:
-    """Delete up to `most` entries of a list that has no row any more."""
+    """Delete up to `most` entries of a list whose row is gone."""
     entries = [entry for _, entry in islice(transaction.scan(LIST_ENTRIES, number, raw_list), most)]
     for entry in entries:
         _delete(transaction, number, raw_list, entry)
@@ -263,7 +263,7 @@ def _forget_expiry(transaction: Transaction, number: int, raw_list: bytes, entry
 
 
 def _uncount(transaction: Transaction, number: int, gone: Iterable[tuple[bytes, ListEntry]]) -> None:
-    """Take entries that were deleted out of the counts of their lists; when those were changed last stays."""
+    """Take deleted entries out of the counts of their lists; the time of their last change stays."""
     values: defaultdict[str, list[str]] = defaultdict(list)
     for raw_list, entry in gone:
         values[str(LIST_ID.show(raw_list))].append(entry.value)
@@ -288,7 +288,7 @@ FORGET = Forgetting(is_known=_is_listed, at_once=purge_listed)
 
 
 def _pass_list_entries(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
-    """Those that have expired, which are one range of expiries; then those whose list was deleted."""
+    """Delete expired entries, which are one range of expiries, then entries of deleted lists."""
     (number,) = start
     most = items_of_step(ROWS_OF_AN_ENTRY)
     deleted = delete_expired(transaction, number, now_ms, most) or delete_stray(transaction, number, most)

@@ -110,8 +110,8 @@ def _tag(text: str) -> str | None:
 
 
 def _address(text: str) -> str | None:
-    """An address, or a network without the bits of a host. A network of IPv4 addresses mapped into IPv6 becomes that of
-    the IPv4 addresses, as those do.
+    """Return an address, or a network without host bits, in canonical form. A network of IPv4-mapped addresses becomes
+    an IPv4 network, as such addresses become IPv4 addresses.
     """
     if "/" not in text:
         return parse_ip(text)

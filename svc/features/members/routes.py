@@ -111,7 +111,7 @@ def invitation_url(origin: str, token: str) -> str:
 
 
 def _origin(call: Call) -> str:
-    """Where the caller reaches this service, by its own `Host`, which tells nobody else anything."""
+    """Return the origin of this service as the caller reached it. Its own `Host` tells only the caller."""
     if call.site is not None and call.site.origin is not None:
         return call.site.origin
     host = call.headers.get("host", "")

@@ -287,7 +287,7 @@ def rate_limit(operation: Operation, per_second: int) -> None:
 
 
 def _change(operation: Operation, job: Callable[..., Organization], asked: Mapping[str, Any]) -> None:
-    """Change an organization by a job that takes its `number`, record what was asked for, and show it as it is then."""
+    """Change an organization by a job that takes its `number`, record the request, and show the result."""
     balance_micros = account(operation.store, operation.organization_id).balance_micros
     changed = operation.change(partial(job, number=operation.number), asked)
     operation.show(_shown(changed, balance_micros))

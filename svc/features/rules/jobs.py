@@ -89,7 +89,7 @@ def facts_of(
 
 
 class _ListReads:
-    """What lists may be asked about one event. Lists that rules name may get more prefix lengths after the save."""
+    """The reads of lists left for an event. Named lists may gain prefix lengths after the rule was saved."""
 
     def __init__(self) -> None:
         self._left = BUDGET // PREFIX_UNITS
@@ -102,7 +102,7 @@ class _ListReads:
 
 
 def _asked_once(question: Callable[[Q], A]) -> Callable[[Q], A]:
-    """The question with its answers kept: `functools.cache` takes longer to make than the rest of the facts, which most
+    """Cache the answers of a question. `functools.cache` takes longer to set up than all other facts, and most
     identifications ask nothing.
     """
     answers: dict[Q, A] = {}
@@ -191,9 +191,9 @@ def _is_listed(
     is_verified: bool,
     in_force: bool = False,
 ) -> bool:
-    """Whether the event's value is in the list that a rule names, and may be taken for it (`may_be_trusted`). Raises
-    `CorruptionError` for a list that is missing although a rule `in_force` names it, which keeps it;
-    `TooExpensiveError`.
+    """Return whether the event's value is in a list that a rule names, and may be relied on (`may_be_trusted`). Raises
+    `TooExpensiveError`, and `CorruptionError` for a missing list that a rule `in_force` names, which keeps it from
+    being deleted.
     """
     found = named_list(snapshot, number, name)
     if found is None:

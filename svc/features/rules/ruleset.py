@@ -71,7 +71,7 @@ class Prepared(NamedTuple):
 
 
 def _share(rules: Sequence[tuple[Rule, Condition]]) -> int | None:
-    """Of a ruleset that was saved before there was a budget, and may go beyond it, each rule has an even share."""
+    """Return each rule's even share of the budget, for rules saved before there was one that exceed it together."""
     names = frozenset[str]().union(*(condition.names for _, condition in rules))
     units = fetched_units(names, {}) + sum(condition.units for _, condition in rules)
     return None if units <= BUDGET else BUDGET // len(rules)
@@ -193,7 +193,7 @@ def evaluation_of(facts: Facts, units: int) -> Evaluation:
 
 
 def _value(facts: Facts, name: str) -> Any:
-    """`None` for what is not a variable: conditions that an earlier version saved may ask for it."""
+    """Return a fact; `None` for an unknown name, which conditions saved by an earlier version may have."""
     read = _VALUES.get(name)
     return None if read is None else read(facts)
 
@@ -215,7 +215,7 @@ NOTHING_DECIDED: Final = Decided(None)
 
 
 def _velocity(facts: Facts) -> dict[str, dict[str, dict[str, int]]] | None:
-    """The whole map."""
+    """Return all counts of velocity."""
     if facts.event.velocity is None:
         return None
     return {

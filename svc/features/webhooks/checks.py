@@ -82,8 +82,8 @@ def _manual(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def _log(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """Of the minutes that are still counted: the log holds what the counts say. It may hold more of a minute that was
-    over by a clock that was ahead, since counts are kept for a day.
+    """Check the log against the counts of minutes that are still kept, a day. It may have more attempts than the count
+    of a minute that is a day older than the newest: a clock that was ahead had that count deleted.
     """
     counts = {
         (endpoint_number, minute): (count.delivered, count.failed)

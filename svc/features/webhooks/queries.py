@@ -220,7 +220,7 @@ def poll_queues(snapshot: Snapshot, after: EndpointKey, late_ms: int, limit: int
 
 
 def _is_expected(snapshot: Snapshot, queue: EndpointKey) -> bool:
-    """`is_responding`; not where that cannot be read."""
+    """Return `is_responding`; false if that is unreadable."""
     try:
         return is_responding(snapshot, queue)
     except CorruptionError:
@@ -331,7 +331,7 @@ def attempts_page(
 
 
 def _attempts(snapshot: Snapshot, number: int, ids: Iterable[bytes]) -> list[tuple[bytes, Attempt]]:
-    """Those that an index has. Raises `CorruptionError` where one is not in the log: its rows go together."""
+    """Return attempts of an index. Raises `CorruptionError` for one not in the log: they are deleted together."""
     rows = ((attempt_id, snapshot.get(ATTEMPTS, number, attempt_id)) for attempt_id in ids)
     return all_present(rows, lambda attempt_id: f"attempt {UUID(bytes=attempt_id)} is missing, and an index has it")
 

@@ -242,12 +242,12 @@ class DeliveryScheduler(Generic[H]):
         return len(self._failing_in_flight) + sum(self._taken.values()) < FAILING_SLOTS
 
     def _hand_back(self, queue: EndpointQueue[H]) -> None:
-        """It needs no slot: those that wait for one may."""
+        """Release a queue that was taken, and let the queues that wait for its organization's slots try again."""
         del self._taken[queue.key]
         self._ready.extend(self._behind_organization.pop(queue.key.organization, ()))
 
     def _drop_if_idle(self, queue: EndpointQueue[H]) -> None:
-        """Where it knows nothing that a new one would not."""
+        """Forget a queue that knows nothing a new one would not."""
         if not queue.in_flight and queue.limit == ConcurrencyLimit() and not queue.failing:
             self._by_endpoint.pop(queue.key, None)
 

@@ -74,10 +74,9 @@ def classify_result(result: AttemptResult, queue: EndpointKey, delivery: Deliver
 
 
 def _next_ms(result: AttemptResult, queue: EndpointKey, delivery: DeliveryKey) -> int:
-    """Counted from the scheduled time, so that slow failures do not stretch the whole.
-
-    A delivery that had to wait for longer than the step, behind a pause or an outage, counts from when it was tried:
-    its attempts would otherwise all be due at once.
+    """Return when to try again, counted from the scheduled time so that slow failures do not stretch the schedule. A
+    delivery that waited longer than the step, behind a pause or an outage, counts from its attempt: all of its attempts
+    would otherwise be due at once.
     """
     step = jittered(STEPS_MS[result.attempt - 1], queue, delivery, result.attempt)
     late_ms = result.started_ms - result.scheduled_ms if result.late_ms is None else result.late_ms

@@ -272,8 +272,8 @@ class OpenIdProvider:
         return _Turn(self._limit)
 
     def _code(self, endpoints: _Endpoints, attempt: Attempt, response: Mapping[str, str]) -> str:
-        """The code of a response to this very attempt. Raises `OAuth2Error`, and `TokenError` for the response of
-        another provider.
+        """Return the code of a response to this attempt. Raises `OAuth2Error`, and `TokenError` for another provider's
+        response.
         """
         named = response.get("iss")
         if (named is None and endpoints.names_issuer) or named not in (None, self.issuer):
@@ -318,7 +318,7 @@ class OpenIdProvider:
             return verified(await self._published_keys(endpoints, KEYS_AGAIN_S))
 
     async def _discovered(self) -> _Endpoints:
-        """Raises `ProviderError`."""
+        """Return the provider's endpoints, cached for `KEPT_S`. Raises `ProviderError`."""
         if self._endpoints is not None and trio.current_time() - self._endpoints[0] < KEPT_S:
             return self._endpoints[1]
         answer = await ask(self._tls, f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
@@ -338,7 +338,7 @@ class OpenIdProvider:
         return found
 
     async def _published_keys(self, endpoints: _Endpoints, kept_s: float) -> KeySet:
-        """Raises `ProviderError` and `TokenError`."""
+        """Return the provider's keys, cached for `kept_s`. Raises `ProviderError` and `TokenError`."""
         if self._keys is not None and trio.current_time() - self._keys[0] < kept_s:
             return self._keys[1]
         keys = read_keys(await ask(self._tls, endpoints.keys))

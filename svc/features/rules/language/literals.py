@@ -185,7 +185,7 @@ _NEEDS: Final = {
 
 
 def _velocity_fault(operand: Node, index: Node) -> Iterator[Fault]:
-    """Of what is asked of a map of velocity: a subject, a kind of count or a window, in quotes."""
+    """Yield the fault of a key in a map of velocity that is not a known subject, count or window in quotes."""
     known = _below(operand)
     if known is None:
         return
@@ -197,7 +197,7 @@ def _velocity_fault(operand: Node, index: Node) -> Iterator[Fault]:
 
 
 def _below(node: Node) -> tuple[str, ...] | None:
-    """The keys of a map of velocity; `None` for anything else."""
+    """Return the keys of a map of velocity; `None` for anything else."""
     path = _path(node)
     match path:
         case None:
@@ -212,7 +212,7 @@ def _below(node: Node) -> tuple[str, ...] | None:
 
 
 def _path(node: Node) -> tuple[str, ...] | None:
-    """Where in `velocity` an expression is; `None` where it is elsewhere."""
+    """Return the path of an expression in `velocity`; `None` for any other expression."""
     if node.kind == "name" and node.name.partition(".")[0] == "velocity":
         return tuple(node.name.split(".")[1:])
     if node.kind == "call" and node.name == "_?_:_":
@@ -224,7 +224,7 @@ def _path(node: Node) -> tuple[str, ...] | None:
 
 
 class _Domain(NamedTuple):
-    """Texts that a value may be."""
+    """The set of texts that a value may have."""
 
     called: str
     """What such a text is."""
@@ -248,7 +248,7 @@ def _by_form(form: re.Pattern[str]) -> Callable[[str], bool]:
 
 
 def _spelled(called: str, read: Callable[[str], str | None]) -> _Domain:
-    """Texts in the one spelling that `read` returns."""
+    """Return the domain of texts in the one spelling that `read` returns."""
 
     def is_spelled(text: str) -> bool:
         return read(text) == text

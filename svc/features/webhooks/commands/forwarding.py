@@ -258,7 +258,7 @@ def _interrupt(_: int, __: FrameType | None) -> NoReturn:
 
 
 def _register(service: DevService, file: Path, url: str) -> SessionEndpoint:
-    """The endpoint of the session before, at this session's URL; a new one where that was deleted."""
+    """Move the last session's endpoint to this session's URL; register a new one if there is none or it was deleted."""
     with suppress(FileNotFoundError, msgspec.DecodeError):
         kept = msgspec.json.decode(file.read_bytes(), type=SessionEndpoint)
         again = {"url": url, "events": _TYPES, "paused": False, "format": "json", "filter": None}
@@ -304,7 +304,7 @@ class _Handler(DeliveryHandler):
 
 
 def _post(target: SplitResult, headers: Mapping[str, str], body: bytes) -> tuple[int | None, str | None]:
-    """The application's status, or why there is none."""
+    """Post to the application; return its status, or why there is none."""
     kind: Any = http.client.HTTPSConnection if target.scheme == "https" else http.client.HTTPConnection
     path = (target.path or "/") + (f"?{target.query}" if target.query else "")
     passed_on = {name: value for name, value in headers.items() if name not in HOP_BY_HOP}

@@ -68,7 +68,7 @@ def message_of(body: bytes, public_url: str | None) -> Message:
 
 
 def _plain(value: Any, most: int) -> str:
-    """As one line of at most `most` characters, in which everything is visible."""
+    """Return one line of at most `most` characters, all printable."""
     text = value if isinstance(value, str) else str(value)
     seen = " ".join("".join(character if character.isprintable() else " " for character in text).split())
     return seen if len(seen) <= most else seen[: most - 1] + "…"
@@ -234,8 +234,8 @@ def chat_body(chat: ChatFormat, envelope: bytes, public_url: str | None) -> byte
 
 
 def _slack(message: Message) -> dict[str, Any]:
-    """Incoming webhooks: `text` for notifications, in which `&`, `<` and `>` are escaped, and blocks. The texts of
-    `rich_text` have no marks: formats and links are elements of their own.
+    """Return a message for incoming webhooks: `text` for notifications, in which `&`, `<` and `>` are escaped, and
+    blocks. Texts of `rich_text` need no escaping: formats and links are elements of their own.
     """
     line: list[dict[str, Any]] = []
     for label, value in message.facts:
@@ -261,8 +261,8 @@ _MARKS = re.compile(r"[\\*_~`|<>\[\]()#:@-]")
 
 
 def _discord(message: Message) -> dict[str, Any]:
-    """Execute Webhook: one embed of at most 6,000 characters, and nobody is mentioned. Discord takes a backslash before
-    any mark as that mark; a colon that has one begins no link.
+    """Return a message for Execute Webhook: one embed of at most 6,000 characters that mentions nobody. Discord reads a
+    backslash before any mark as that mark; an escaped colon begins no link.
     """
     embed: dict[str, Any] = {
         "title": _discord_escaped(message.title),
@@ -283,8 +283,8 @@ def _discord_escaped(text: str) -> str:
 
 
 def _teams(message: Message) -> dict[str, Any]:
-    """A workflow that begins "when a Teams webhook request is received": one Adaptive Card of at most 28 KB. Text runs
-    are read without Markdown, which text blocks and fact sets are not.
+    """Return a message for a workflow that begins "when a Teams webhook request is received": one Adaptive Card of at
+    most 28 KB. Text runs are read without Markdown, unlike text blocks and fact sets.
     """
     title = {"type": "TextRun", "text": message.title, "size": "Large", "weight": "Bolder"}
     body = [{"type": "RichTextBlock", "inlines": [{**title, "color": CARD_COLORS[message.tone]}]}]

@@ -308,5 +308,5 @@ def _queue(transaction: Transaction, queue: EndpointKey, event_id: UUID, kind: D
 
 
 def _read_events(events: Sequence[str]) -> tuple[EventType, ...]:
-    """Each once, in the order of the interface."""
+    """Return each event type once, in the order of the interface."""
     return tuple(event_type for event_type in EVENT_TYPES if event_type in events)

@@ -106,7 +106,7 @@ async def make_all_due(store: Store, partitions: Partitions, queue: EndpointKey,
 
 
 async def _move(store: Store, partitions: Partitions, queue: EndpointKey, job: Callable[[Transaction], int]) -> None:
-    """Repeat a job until it has moved fewer rows than it may, or the endpoint is another process's."""
+    """Repeat a job until it moves fewer than `MAX_ROWS` rows, or another process sends to the endpoint."""
     moved: object = MAX_ROWS
     while moved == MAX_ROWS and partitions.sends(queue):
         one = Write(job, queue.organization, lease=partitions.lease(queue))

@@ -171,7 +171,7 @@ class PooledConnection:
             self.is_idle = ended and not self._has_surplus(surplus)
 
     async def _rest_of_plain(self) -> tuple[bool, bytes]:
-        """Whether the response is complete, with nothing after it."""
+        """Return whether the response is complete, with nothing after it."""
         while 0 < self._left <= self._budget:
             data = await self._some_of_body()
             if not data:
@@ -180,7 +180,7 @@ class PooledConnection:
         return not self._left, b""
 
     async def _rest_by_h11(self, http: h11.Connection) -> tuple[bool, bytes]:
-        """Whether the response is complete and another exchange can follow, and the bytes received after it."""
+        """Return whether the response is complete and another exchange can follow, and the bytes received after it."""
         while not isinstance(event := http.next_event(), h11.EndOfMessage):
             if event is h11.NEED_DATA:
                 if not self._budget:
@@ -189,7 +189,7 @@ class PooledConnection:
         return http.states == {h11.CLIENT: h11.DONE, h11.SERVER: h11.DONE}, http.trailing_data[0]
 
     async def _some_of_head(self) -> bytes:
-        """In pieces that bring no more of a body with them than may be read."""
+        """Read a piece of the head, bounded so that it brings no more of a body than may be read."""
         left = min(MAX_HEAD_BYTES - self.received, MAX_BODY_BYTES)
         if left <= 0:
             raise ResponseTooLargeError
@@ -204,9 +204,8 @@ class PooledConnection:
         return data
 
     def _has_surplus(self, surplus: bytes) -> bool:
-        """Whether more has come than the response, in its last piece or in TLS records that were read with it.
-
-        It would be taken for the response to the next request, which may not even have been sent.
+        """Return whether more than the response has arrived, in its last piece or in TLS records read with it. It would
+        be taken for the response to the next request, which may not even have been sent.
         """
         tls = self._stream.get_extra_info("ssl_object")
         if surplus or tls is None:

@@ -1,4 +1,9 @@
-"""Accounts in transactions: records made from what a store has, and events of an upgraded store counted."""
+"""Transactions that make the records of accounts, and count the events of an upgraded store.
+
+Both run after an upgrade from a version without them. A recount (decisions 11.3, docs/adr/0192) counts the newest
+events first, and writes in the same transaction how far it came. So each event is counted once, whatever interrupts
+it, and counts are always of everything since some time.
+"""
 
 from __future__ import annotations
 

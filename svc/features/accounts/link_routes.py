@@ -63,7 +63,7 @@ class _Links:
         self.is_complete = True
 
     def note(self, of: Listed, events: Sequence[EventMatch], steps: int) -> None:
-        """Links of an account or a visitor to those that its events name, which are `steps` away."""
+        """Add links of an account or a visitor to those that its events name, which are `steps` away."""
         found: dict[_Pair, list[int]] = {}
         for _, event in events:
             pair = _pair(event)

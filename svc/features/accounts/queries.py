@@ -1,4 +1,5 @@
-"""Read queries about accounts and visitors in the order in which they were last seen (decisions 11.3).
+"""Read queries about accounts and visitors in the order in which they were last seen (decisions 11.3), and about
+accounts whose ids look alike (decisions 11.1).
 
 The list reads the index of events, newest first: a subject is listed at its last event. Nothing is kept
 between two pages, and each step looks at a bounded number of events, of however many there are.
@@ -92,7 +93,7 @@ class Sighted(NamedTuple):
 
     @property
     def at(self) -> Position:
-        """Position of its last event."""
+        """Return the position of its last event."""
         return _at(self.last)
 
 

@@ -63,7 +63,7 @@ LISTS: dict[Listed, List] = {"account": "seen_accounts", "visitor": "seen_visito
 
 
 class Seen(NamedTuple):
-    """One account or visitor."""
+    """An account or a visitor with its newest events."""
 
     row: VelocityRow
     """What it counts."""

@@ -55,12 +55,12 @@ class Loss(NamedTuple):
 
     @property
     def short_s(self) -> float | None:
-        """The seconds from `reached_ms` to `wanted_ms`; `None` = unknown."""
+        """Return the seconds from `reached_ms` to `wanted_ms`; `None` = unknown."""
         return None if self.wanted_ms is None else max(0, self.wanted_ms - self.reached_ms) / 1000
 
     @property
     def text(self) -> str:
-        """By how much, and why, as a part of a sentence."""
+        """Return how much is missing, and why, as a part of a sentence."""
         reached = timestamp(self.reached_ms)
         if self.wanted_ms is None:
             return f"the backup ends at {reached}, and what was committed later is lost: {self.because}"

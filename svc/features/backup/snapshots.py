@@ -70,7 +70,7 @@ class BackupSnapshot:
 
     @property
     def file(self) -> Path:
-        """The store's file within the folder."""
+        """Return the path of the store's file within the folder."""
         return self.path / "data.mdb"
 
 

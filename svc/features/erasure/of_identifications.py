@@ -1,4 +1,4 @@
-"""Rows of identifications themselves that are of a visitor, and that no key leads to."""
+"""How rows that identifications write are erased and found, and which part of a shared row is a visitor's own."""
 
 from __future__ import annotations
 

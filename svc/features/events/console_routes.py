@@ -1,5 +1,8 @@
-"""The events of one environment, as the server API lists them; and one event of the organization, in whatever
-environment, with the webhooks about it and the visits beside it.
+"""Events in the console: a list, one event with the webhooks about it and the visits beside it, and the live stream.
+
+The stream `GET /console/api/stream` sends server-sent events (docs/adr/0038): identifications from the live hub as they
+are committed, and to a viewer that reconnects what it missed from the store. One write has all that has come since the
+last one, and there are five of them a second at most.
 """
 
 from __future__ import annotations
@@ -107,7 +110,7 @@ class StreamQuery(FiltersQuery, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class Watched(NamedTuple):
-    """What a viewer sees."""
+    """The events that a viewer sees."""
 
     number: int
     """Of the organization."""

@@ -281,8 +281,8 @@ def read_request_id(text: str) -> UUID | Refusal:
 
 
 def token_refusal(services: Services, call: Call, caller: Caller, token: str, request_id: UUID) -> Refusal | None:
-    """`422 invalid_supplement` unless the deferred token is valid for this request and the caller's key and origin
-    (decisions 7.4); `None` if it is.
+    """Return `422 invalid_supplement` unless the deferred token is valid for this request and the caller's key and
+    origin (decisions 7.4); `None` if it is.
     """
     opened = deferred.open_token(services.deferred_key, token, caller.applied.id, caller.origin, call.at_ms)
     if opened is not None and opened.request_id == request_id:

@@ -57,7 +57,7 @@ def number_of(store: Readable, organization_id: str) -> int:
 
 
 def environment_option(command: F) -> F:
-    """`--environment`, passed on as `environment`."""
+    """Add `--environment`, passed on as `environment`."""
     return click.option(
         "--environment",
         type=click.Choice(ENVIRONMENTS),
@@ -95,7 +95,7 @@ def _filters(*, rule: str | None, shadow: bool, **others: Any) -> Filters:
 
 
 def time_options(since: str) -> Callable[[F], F]:
-    """`--environment`, `--since` and `--until`, passed on as `environment`, `since_ms` and `until_ms`, for
+    """Add `--environment`, `--since` and `--until`, passed on as `environment`, `since_ms` and `until_ms`, for
     `events_wanted`.
     """
 

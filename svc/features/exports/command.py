@@ -1,4 +1,6 @@
-"""`svc export`: events and visitors as files, for other programs, for back-testing and for data subjects."""
+"""`svc export`: events and visitors as files, for other programs, for back-testing and for data subjects; `svc sql`:
+events as a table in the database.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events as files: JSON lines, CSV and Parquet, one event after another in constant memory."""
+"""Files of events: JSON lines, CSV or Parquet; complete or not there, and readable by their owner alone."""
 
 from __future__ import annotations
 

@@ -56,16 +56,16 @@ class _State(msgspec.Struct, frozen=True):
     """Where the file of the next hour ends, included, once it is known."""
 
     def ending(self, to_ms: int) -> _State:
-        """Once it is known where the file of the next hour ends."""
+        """Return the state once it is known where the file of the next hour ends."""
         return msgspec.structs.replace(self, to_ms=to_ms)
 
     def following(self) -> _State:
-        """Once the file of the next hour is written."""
+        """Return the state once the file of the next hour is written."""
         end_ms = max(self.behind_ms, self.to_ms or 0)
         return msgspec.structs.replace(self, next_hour_ms=self.next_hour_ms + HOUR_MS, behind_ms=end_ms, to_ms=None)
 
     def is_of_the_same(self, other: _State) -> bool:
-        """Whether the files have the same events."""
+        """Return whether the files have the same events."""
         return self._events == other._events
 
     @property
@@ -76,7 +76,7 @@ class _State(msgspec.Struct, frozen=True):
 
 
 class HoursWanted(NamedTuple):
-    """Of which events a folder has files."""
+    """The events of which a folder has files."""
 
     organization_id: str
     number: int
@@ -85,7 +85,7 @@ class HoursWanted(NamedTuple):
 
     @property
     def scope(self) -> Scope:
-        """Of the feed."""
+        """Return the scope of the feed."""
         return Scope(self.number, ENVIRONMENTS.index(self.events.environment))
 
     def beginning(self) -> _State:

@@ -1,6 +1,6 @@
-"""Events as the lines of a file: JSON lines, or CSV that no spreadsheet evaluates.
+"""Events as lines of JSON or of CSV that no spreadsheet evaluates, and as typed columns for SQL and Parquet.
 
-What may live here: one event in, one line out. `svc export` and the console write files of them.
+What may live here: one event in, one line or row out. `svc export` and the console write files of them.
 """
 
 from __future__ import annotations

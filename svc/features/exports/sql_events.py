@@ -1,10 +1,11 @@
-"""`svc.sql_events`: the events of a store as plain columns, for SQL.
+"""`svc.sql_events`: the events of a store as plain columns for SQL; made, filled and dropped while nodes serve.
 
 Whether the table is there, a group asks once it holds its fences. Where it is, the transaction that writes an event
 writes its row as well. A row leaves by triggers of `svc.events`, whatever program changes or deletes the event: what is
 erased is erased here in the same transaction.
 
-What may live here: the row of an event, and the SQL. No connection.
+Once the table is there and every fence was had, each group writes its rows. Earlier events are then added by pages. A
+page locks its events and skips those that are locked: neither waits for the other, and nothing erased comes back.
 """
 
 from __future__ import annotations

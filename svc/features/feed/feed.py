@@ -45,7 +45,7 @@ class Feed(NamedTuple):
 
     @property
     def start(self) -> Position:
-        """Where reading begins: before it there is nothing that is readable."""
+        """Return where reading begins: no event before it can be read."""
         return max(self.after, Position(self.oldest_ms, bytes(16)))
 
     def at_end(self, closed_to_ms: int) -> Position:
@@ -66,7 +66,7 @@ class Ahead(NamedTuple):
 
     @staticmethod
     def due_before_ms(now_ms: int) -> int:
-        """Return what arrived before then was held back long enough."""
+        """Return the time before which an arrival was held back long enough."""
         return now_ms - HOLD_MS + 1
 
     def closing_ms(self, now_ms: int, at_least_ms: int) -> int:
@@ -119,7 +119,7 @@ def _refused(asked: Asked) -> Refusal | None:
 
 
 def refused_filters(given: Asked | Filters) -> list[str]:
-    """Return the names of the filters that a feed would miss events by."""
+    """Return the names of filters by which a feed would miss events."""
     return [name for name in NOT_WITH_ORDER if getattr(given, name, None) not in (None, False)]
 
 

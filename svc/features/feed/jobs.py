@@ -1,4 +1,9 @@
-"""Closing the feed: what makes sure that no event comes behind a position that is given out (ADR 130)."""
+"""The feed in the store: closing it, and reading it in the order of positions (ADR 130).
+
+An event has the position of its arrival, unless events up to that position were already given out when it was stored:
+then it has the next one. Code that gives out a position closes the feed up to there first. A reader of a state in which
+it is closed sees all that will ever be there. `put_event` gives events their positions.
+"""
 
 from __future__ import annotations
 

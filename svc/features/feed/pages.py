@@ -56,7 +56,7 @@ class FeedPages:
         self, feed: Feed, now_ms: int, read: Callable[[Sequence[FeedPosition]], Awaitable[Sequence[R]]]
     ) -> FeedPage[R]:
         """Return the next page, of at most `feed.limit` events. `now_ms`: the time, or a little earlier; `read`:
-        returns what `queries.read` returns for some positions. If that is fewer events than asked for, more
+        returns what `jobs.read` returns for some positions. If that is fewer events than asked for, more
         positions are read.
         """
         found: list[R] = []

@@ -11,12 +11,12 @@ from svc.http.schema import HealthBody, ReadinessBody, ReadinessChecks
 
 
 async def healthz(_: Services, __: Call) -> HealthBody:
-    """`200` while the process runs; nothing is checked."""
+    """Return `200` while the process runs; nothing is checked."""
     return HealthBody(status="ok", version=svc.__version__)
 
 
 async def readyz(services: Services, _: Call) -> ReadinessBody | Outcome:
-    """`503` while the store takes no writes, `200` again as soon as it does; the other checks never fail readiness."""
+    """Return `503` while the store takes no writes, else `200`. Other checks never fail readiness."""
     state = _state_of_store(services)
     checks = ReadinessChecks(
         store=state,

@@ -248,6 +248,6 @@ def _at_ms(row: Row) -> float:
 
 
 def under(store: ReadOnlyStore, table: Table[Any], *lead: Any) -> Iterator[Row]:
-    """The rows whose keys begin with these parts, with their `problem` where they are corrupt."""
+    """Yield the rows whose keys begin with these parts, with their `problem` where they are corrupt."""
     stem = table.key.prefix(*lead)
     yield from (row for row in rows(store, table, stem) if row.key.startswith(stem))

@@ -93,7 +93,7 @@ class VisitorRows:
 
     @property
     def exists(self) -> bool:
-        """Whether anything is kept of such a visitor."""
+        """Return whether anything is kept of such a visitor."""
         return bool(self._visitor or self.request_ids or self._is_named)
 
     def of_visitor(self) -> list[Row]:

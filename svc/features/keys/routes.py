@@ -1,4 +1,5 @@
-"""Keys of an organization by its own automation: SDK keys, proxy keys, and the management key that asks.
+"""Keys of an organization: SDK keys, proxy keys and the management key that asks, by its own automation; and its public
+keys whole, for snippets, since pages contain them.
 
 A management key issues and revokes no management key (interface 5, rule 3): those have no route, and an id is looked
 for among the kinds of its route alone. Sources: interface 2.6-2.8, 3 and 4.4, decisions 2.

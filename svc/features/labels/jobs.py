@@ -1,4 +1,4 @@
-"""Labels of events, and outcomes: what an event leaves when it is deleted (decisions 14.1, docs/adr/0119).
+"""Labels of events, and outcomes: changed, archived, deleted and erased (decisions 14.1, docs/adr/0119).
 
 An event that is stored has its label itself. When it is deleted, its outcome goes into the archive, and there its label
 may change for 400 days in all. Counts by day, and the labels of visitors and accounts, follow each change.

@@ -1,4 +1,8 @@
-"""Labels of events, and how signals, rules and levels did by them (decisions 14.1, 14.2)."""
+"""Labels of events, how signals, rules and levels did by them, and the weights that they suggest (decisions 14.1-14.3).
+
+A suggestion reads labeled events in slices of time and fits weights on a thread; of all organizations one long read
+runs at a time.
+"""
 
 from __future__ import annotations
 

@@ -89,17 +89,17 @@ class Labeled:
 
     @property
     def fraud(self) -> int:
-        """How many are fraud."""
+        """Return how many are fraud."""
         return self.fraud_of.total()
 
     @property
     def legitimate(self) -> int:
-        """How many are legitimate."""
+        """Return how many are legitimate."""
         return self.legitimate_of.total()
 
     @property
     def is_enough(self) -> bool:
-        """Whether weights can be suggested from them."""
+        """Return whether weights can be suggested from them."""
         return min(self.fraud, self.legitimate) >= LEAST_LABELS
 
 
@@ -179,7 +179,7 @@ class _Data(NamedTuple):
 
     @property
     def events(self) -> Any:
-        """Events of a row."""
+        """Return the events of each row."""
         return self.fraud + self.legitimate
 
 

@@ -1,4 +1,4 @@
-"""Lists and their entries: made, changed and deleted; and the entries that go by themselves (decisions 12).
+"""Transactions of lists and their entries: make, change, delete, erase and expire (decisions 12).
 
 A list counts its entries, and of one of addresses how many there are of each length of networks, so that rules ask for
 no others. An entry that expires has a row of `list_expiries`, too.

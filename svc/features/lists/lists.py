@@ -199,7 +199,7 @@ class StoredList(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     @property
     def is_permanent(self) -> bool:
-        """Whether it is one of `FIRST_LISTS`, which can neither be deleted nor renamed."""
+        """Return whether it is one of `FIRST_LISTS`, which can neither be deleted nor renamed."""
         return self.name in FIRST_LISTS
 
     def counting(self, *, added: Iterable[str] = (), removed: Iterable[str] = ()) -> StoredList:

@@ -1,4 +1,6 @@
-"""Members of an organization: invited, changed and removed, and how they come in (decisions 15)."""
+"""Members of an organization in the store: found, invited, changed and removed (decisions 15); and the deletion of
+sessions, links and invitations that have expired.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Members of an organization: invited, changed and removed, by admins (decisions 15.2)."""
+"""Members of an organization: invited, changed and removed by admins, and accepting invitations (decisions 15.2, 15.3);
+and their names for the console.
+"""
 
 from __future__ import annotations
 

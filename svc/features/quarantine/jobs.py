@@ -1,4 +1,5 @@
-"""Rows of an event that cannot be read, taken out of the store into a file (decisions 17.5, docs/adr/0186).
+"""Rows of an event that cannot be read: the commands for them, and their removal from the store into a file
+(decisions 17.5, docs/adr/0186).
 
 What may live here: what is corrupt of an event, its record, and the transaction that removes it. An event whose own row
 is corrupt goes with all its rows; of a readable event, its corrupt archive or deferred report goes alone.
@@ -99,7 +100,7 @@ class CorruptEvent(NamedTuple):
 
     @property
     def file_name(self) -> str:
-        """The name of its record."""
+        """Return the name of its record."""
         return f"{UUID(bytes=self.request_id)}.json"
 
 

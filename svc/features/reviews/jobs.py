@@ -1,4 +1,5 @@
-"""Reviews: opened by a rule or a person, assigned and closed with a label; and notes (decisions 14.4, 14.5).
+"""Reviews and notes: opened by a rule or a person, assigned, closed with a label, erased, and deleted after 400 days
+(decisions 14.4, 14.5).
 
 Of a visitor and account one review is open at a time. Bounds: a decision `review` reads two rows more and, where it
 opens a review, writes five and its webhook event.

@@ -82,17 +82,17 @@ class Review(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     @property
     def state(self) -> ReviewState:
-        """Whether it is still to be decided."""
+        """Return whether it is still to be decided."""
         return "open" if self.closed_at_ms is None else "closed"
 
     @property
     def raw_id(self) -> bytes:
-        """The 20 bytes in keys."""
+        """Return the 20 bytes in keys."""
         return self.id.partition("_")[2].encode()
 
     @property
     def case(self) -> bytes:
-        """16 bytes that stand for its visitor and account, of which one review is open at a time."""
+        """Return 16 bytes that stand for its visitor and account, of which one review is open at a time."""
         return case_of(self.environment, self.visitor_id, self.account_id)
 
 

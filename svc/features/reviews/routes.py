@@ -1,4 +1,6 @@
-"""Reviews of an organization: listed, opened, assigned and closed (decisions 14.4)."""
+"""Reviews of an organization: listed, opened, assigned and closed; and notes about visitors and accounts, whose routes
+differ in their path alone (decisions 14.4, 14.5).
+"""
 
 from __future__ import annotations
 

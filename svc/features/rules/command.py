@@ -1,4 +1,4 @@
-"""`svc rule`: the rules of an organization, with those that were in force before, and files of them."""
+"""`svc rule`: the rules of an organization, their revisions, and files of them, read with the position of a fault."""
 
 from __future__ import annotations
 

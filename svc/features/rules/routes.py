@@ -1,4 +1,5 @@
-"""Rules of an organization: read, saved as a whole, and tried on the newest events (decisions 13).
+"""Rules of an organization: read, saved as a whole, tried on the newest events (decisions 13), and compiled before an
+identification is recorded: that organization waits for it, not the transaction that all share (docs/adr/0172).
 
 Conditions are compiled one by one, after the revision was compared, and a preview reads its events in slices of time:
 identifications go on in between. Both have a price in the organization's allowance of work.

@@ -44,12 +44,12 @@ class Ruleset(msgspec.Struct, frozen=True, array_like=True, kw_only=True, dict=T
 
     @property
     def is_prepared(self) -> bool:
-        """Whether its conditions are compiled."""
+        """Return whether its conditions are compiled."""
         return "prepared" in self.__dict__
 
     @cached_property
     def prepared(self) -> Prepared:
-        """Its conditions, compiled once for each process."""
+        """Return its rules ready for evaluation, compiled once for each process."""
         return prepared(self.rules, known)
 
 
@@ -139,7 +139,7 @@ def _no_labels(_: Literal["visitor", "account"]) -> Sequence[str]:
 
 
 class Facts(NamedTuple):
-    """What conditions are asked about."""
+    """The facts about an event that conditions are evaluated on."""
 
     event: Event
     ages: Ages
@@ -207,7 +207,7 @@ def with_decision(event: Event, decided: Decided) -> Event:
 
 
 def with_errors(event: Event, failed: tuple[str, ...]) -> Event:
-    """Return the event with more ids of what was evaluated in vain."""
+    """Return the event with more ids of rules and filters whose evaluation failed."""
     return msgspec.structs.replace(event, rule_errors=event.rule_errors + failed) if failed else event
 
 

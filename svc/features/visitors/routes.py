@@ -1,5 +1,5 @@
-"""The rights of visitors and of account holders, exercised by the organization's own automation (decisions
-7.6, 11.6).
+"""Visitors of an organization: erasure of visitors and accounts by its own automation (decisions 7.6, 11.6), and the
+console's lists and histories, which are bounded and read some rows at a time.
 """
 
 from __future__ import annotations

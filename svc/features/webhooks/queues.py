@@ -89,7 +89,7 @@ class EndpointQueue(msgspec.Struct, Generic[H], kw_only=True, eq=False):
 
     @property
     def slots(self) -> int:
-        """The number of deliveries that may be in flight now: one while the endpoint is failing."""
+        """Return how many deliveries may be in flight now: one while the endpoint is failing."""
         return 1 if self.failing else self.limit.slots
 
 

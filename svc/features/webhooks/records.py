@@ -79,7 +79,7 @@ class DeliveryKey(NamedTuple):
 
     @property
     def kind_index(self) -> int:
-        """The index of the kind in `DELIVERY_KINDS`: one byte of the key."""
+        """Return the index of the kind in `DELIVERY_KINDS`: one byte of the key."""
         return DELIVERY_KINDS.index(self.kind)
 
     def pack(self) -> bytes:
@@ -114,7 +114,7 @@ class Endpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     @property
     def is_signed(self) -> bool:
-        """Whether deliveries to it are signed. If not, its secret was never shown to anybody."""
+        """Return whether deliveries to it are signed. If not, its secret was never shown to anybody."""
         return self.format == "json"
 
 
@@ -155,7 +155,7 @@ class Delivery(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether another attempt will be made."""
+        """Return whether another attempt will be made."""
         return self.state in ("pending", "retrying")
 
 

@@ -34,7 +34,7 @@ class Refusals(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     @property
     def due_ms(self) -> int:
-        """The time (Unix ms) from which the next event may be created: a minute after the last."""
+        """Return the time (Unix ms) from which the next event may be created: a minute after the last."""
         return self.told_at_ms + INTERVAL_MS
 
     def must_wait(self, now_ms: int) -> bool:

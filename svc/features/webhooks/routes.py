@@ -1,4 +1,5 @@
-"""Webhook endpoints of an organization, and what became of its deliveries (interface 2.9, 2.10 and 4.4, decisions 8).
+"""Webhook endpoints of an organization, what became of its deliveries (interface 2.9, 2.10 and 4.4, decisions 8), and
+the document of the API reference page, which has webhooks, unlike the published one.
 
 A URL is checked before the transaction, since its host has to be looked up; every attempt checks it again. The outbox
 learns of a change after its commit. Counts and times of attempts are as of the response.

@@ -1,7 +1,9 @@
-"""Risk weights of an organization and of its SDK keys, and the signals there are (interface 2.11, decisions 6).
+"""Risk weights of an organization and of its SDK keys, previews of them, and the signals (interface 2.11, decisions 6).
 
 The routes of an organization and those of a key differ by `{key_id}` in the path, and share their endpoints. Every
 response shows all three platforms as they stand after the change, read in the transaction that made it.
+
+A preview reads thousands of events with documents in slices of time; of all organizations one preview runs at a time.
 """
 
 from __future__ import annotations
@@ -187,7 +189,7 @@ class _Scope(NamedTuple):
     after: Weights
 
     def has(self, event: Event) -> bool:
-        """Whether the event would be scored by the weights of this scope."""
+        """Return whether the event would be scored by the weights of this scope."""
         if event.platform != self.platform:
             return False
         return event.key_id not in self.own if self.key_id is None else event.key_id == self.key_id

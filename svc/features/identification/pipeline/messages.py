@@ -1,4 +1,5 @@
-"""The types of the identification pipeline, in the order in which they travel: Identify -> Admitted -> Assessed.
+"""The types of the identification pipeline, in the order in which they travel: Identify -> Admitted -> Assessed;
+and the counts of its results.
 
 An `Assessed` can only be made from an `Admitted` and that only from an `Identify`, so nothing is assessed that was not
 admitted and nothing recorded that was not assessed. Each carries the one `Reply` of the caller.

@@ -105,12 +105,12 @@ class Admitted(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The member's id."""
+        """Return the member's id."""
         return self.member.id
 
     @property
     def kept(self) -> dict[str, Role]:
-        """What log and audit say where the role was kept; empty where it was not."""
+        """Return what log and audit say where the role was kept; empty where it was not."""
         return {} if self.mapped == self.member.role else {"kept_role": self.member.role, "mapped_role": self.mapped}
 
 

@@ -1,4 +1,9 @@
-"""The provider that the settings name."""
+"""The OpenID provider that the settings name: asked over the network, its tokens verified (OpenID Connect Core 1.0,
+3.1; docs/adr/0121).
+
+What may live here: everything that opens a socket to the provider or reads what it says. A request is bounded in time
+and size, and follows no redirect. Which role somebody gets, and who may sign in, is decided in `openid.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 """Signing in to the console: `POST`, `GET` and `DELETE /console/session` (docs/adr/0038).
 
-A session begins with a member's password (`password_routes.py`), with a one-use link or with a management key, and
-has the role of that member or key. Neither password nor key is kept by the browser.
+A session begins with a member's password and one-time code, with a one-use link or with a management key, and has the
+role of that member or key. Neither password nor key is kept by the browser.
+
+Every attempt with a password costs one hash and one read of the store, and every wrong one gets the same words: nobody
+learns whether an address has a member, a password is right, or a code is missing (docs/adr/0122).
 """
 
 from __future__ import annotations
@@ -80,7 +83,7 @@ class SignInBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FoundEntry(NamedTuple):
-    """Hold the API key that a sign-in presented, directly or by a one-use link, checked as far as reading allows.
+    """The API key that a sign-in presented, directly or by a one-use link, checked as far as reading allows.
     `owns_key`: the key was made for the link alone and is revoked when the session ends.
     """
 

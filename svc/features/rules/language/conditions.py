@@ -94,7 +94,7 @@ def _look_at_patterns(tree: Node) -> None:
 
 
 def compile_once(text: str) -> Condition:
-    """As `compiled`, for texts that are saved or tried: those of one request are compiled once."""
+    """Compile like `compiled`, for texts that are saved or tried; those of one request are compiled once."""
     found = _outcome(text)
     if isinstance(found, ConditionError):
         raise found.with_traceback(None)

@@ -144,7 +144,7 @@ class _Loop(NamedTuple):
     sequence: Evaluator
 
     def begin(self, of: Evaluation) -> list[Any]:
-        """Return the elements; of a map, its keys. Afterwards there is a place for one of them."""
+        """Return the elements, of a map its keys, and make a place for one of them."""
         found = list(self.sequence(of))
         of.spend(self.units * len(found))
         del of.elements[self.place :]

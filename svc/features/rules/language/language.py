@@ -127,7 +127,7 @@ def _environment() -> cel.Env:
 
 
 def declared(of: str) -> cel.Type:
-    """A type of `VARIABLES` as the library has it."""
+    """Return a type of `VARIABLES` as the library has it."""
     from cel_expr_python import cel  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]  see above
 
     if of.startswith("list("):

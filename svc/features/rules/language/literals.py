@@ -1,7 +1,11 @@
-"""Literals of conditions, looked at when a condition is saved (decisions 13.4).
+"""Literals of conditions, checked when a condition is saved (decisions 13.4), and regular expressions with their price.
 
 What may live here: which literals can never be read, such as `cidr(address.ip, "office")`, which are refused at their
 place; and which no event can ever have, such as `level == "hihg"`, about which the author is warned.
+
+RE2 (github.com/google/re2) takes time linear in the text. Where the states of a pattern's automaton do not fit into
+memory, each byte costs the whole program. So a match costs the bytes of the text times the size of the program
+(docs/adr/0171).
 """
 
 from __future__ import annotations

@@ -209,7 +209,7 @@ class _Reader:
         self._lines = [-1, *(at for at, mark in enumerate(text) if mark == "\n")]
 
     def node(self, raw: bytes | None, depth: int) -> Node:  # noqa: C901, PLR0911  a case for each kind
-        """`None` = the root."""
+        """Read a node, of which there may be `MAX_DEPTH` within each other; `None` = the root."""
         if depth > MAX_DEPTH:
             raise TreeError(f"too deep: more than {MAX_DEPTH} parts are within each other")
         fields = _fields(self._root if raw is None else raw)

@@ -5,7 +5,7 @@ itself over the management API as any endpoint is registered: what the applicati
 as in production.
 
 What may live here: the receiver, HTTP/1.1 and one POST after another, over TLS where it is given a certificate, which
-`svc webhook listen` uses without forwarding, too; and forwarding.
+`svc webhook listen` uses without forwarding, too; its certificate; the check of signatures; and forwarding.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ class DeliveryHandler(BaseHTTPRequestHandler, ABC):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  http.server's name for it
-        """Subclasses print what there is to say."""
+        """Print nothing: subclasses print what there is to say."""
 
 
 FOLDER = "webhook-listen"
@@ -280,7 +280,7 @@ class _Forwarder(WebhookReceiver):
         self.printing = threading.Lock()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """The service closes connections that it needs no more: no reason for a traceback."""
+        """Print no traceback: the service closes connections that it no longer needs."""
 
     def show(self, done: Forwarded) -> None:
         with self.printing:

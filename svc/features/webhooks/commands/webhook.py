@@ -284,7 +284,7 @@ class _Receiver(WebhookReceiver):
         self.seen: set[str] = set()
 
     def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002  socketserver's form
-        """A client that breaks off, or does not trust the certificate, is not worth a traceback."""
+        """Print no traceback for a client that breaks off or does not trust the certificate."""
         click.echo(f"a connection from {client_address} broke off", err=True)
 
 

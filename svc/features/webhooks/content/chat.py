@@ -1,7 +1,8 @@
-"""What an event says to people in a chat: a title, some facts, and the place of the console that shows it (decisions
-16.2).
+"""An event as a chat message: a title, some facts and a link to the console, in the form of each chat (decisions 16.2).
 
-What may live here: the words for each type of event. How a receiver wants them is said in `chat_bodies.py`.
+What may live here: the words for each type of event, and the documented shapes and limits of receivers. Texts of users
+stand only where a receiver reads no formatting, or are escaped: nobody who is identified can put a link, a mention or a
+heading into a chat.
 
 A message is made of the stored envelope whenever it is sent, so that what was erased from that is in no message. Fields
 are asked for as open data: an event that was stored by another version is described as far as it is known.

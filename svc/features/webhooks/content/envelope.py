@@ -1,7 +1,10 @@
-"""The envelope of an event, and the event's id (interface 6, version 1).
+"""The envelope of an event, the event's id, and its signatures (interface 6, version 1; decisions 8.1).
 
 An event's id is not drawn but derived, so that the same fact has the same event: a transaction that is made again makes
 no second one, and the erasure of an identification finds its events without an index.
+
+A signing secret is an HMAC of the installation's pepper, the endpoint's id and a generation, and is never stored: a
+leaked database reveals none, and rotating is the next generation.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ class EndpointChange(msgspec.Struct, frozen=True, kw_only=True):
 def create_endpoint(
     transaction: Transaction, number: int, new: NewEndpoint, secrets_key: bytes, now_ms: int
 ) -> Issued | Refusal:
-    """Register an active endpoint and create its first secret. `secrets_key`: see `signature.secrets_key`. Refusals:
+    """Register an active endpoint and create its first secret. `secrets_key`: see `envelope.secrets_key`. Refusals:
     `409 webhook_limit` beyond ten endpoints (interface 8); `422`: see `faulty_events` and `faulty_filter`.
     """
     refusal = faulty_events(new.events, new.environment) or faulty_filter(transaction, number, new.filter)

@@ -96,7 +96,7 @@ _Queue = EndpointQueue[InFlight]
 
 class Outbox:
     """Sends webhook deliveries to the endpoints of its partitions. `transport`: makes the HTTP requests; `secrets_key`:
-    see `signature.secrets_key`; `public_url`: the setting, for links to the console.
+    see `envelope.secrets_key`; `public_url`: the setting, for links to the console.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class Outbox:
                 await self._rest()
 
     async def stand_by(self) -> None:
-        """Until cancelled, check whether deliveries are late and send nothing, while another process sends them."""
+        """Check whether deliveries are late, and send none, until cancelled: another process sends them."""
         while True:
             await self._poll()
             await trio.sleep(POLL_INTERVAL_S)

@@ -132,8 +132,8 @@ class PooledConnection:
 
     @property
     def was_ended(self) -> bool:
-        """Whether something arrived while it was idle: the receiver closed it, or sent a response to nothing, such as a
-        408.
+        """Return whether something arrived while it was idle: the receiver closed it, or sent a response to nothing,
+        such as a 408.
         """
         return bool(self._stream.get_extra_info("is_readable"))
 

@@ -133,7 +133,7 @@ class _Response:
 
     @property
     def is_success(self) -> bool:
-        """A head with `2xx` is one, and nothing behind it takes that back (decisions 8.2)."""
+        """Return whether the head had `2xx`; nothing after it takes that back (decisions 8.2)."""
         return self.status is not None and 200 <= self.status < 300
 
 

@@ -210,9 +210,7 @@ def _was_seen_later(snapshot: Snapshot, sought: Sought, row: VelocityRow, match:
 
 
 def highest_level(snapshot: Snapshot, sought: Sought, last: EventMatch) -> Level | None:
-    """Return the highest suspect level within 24 hours of the account or visitor whose last event is `last`; `None` if
-    no event was scored.
-    """
+    """Return the highest level of the last 24 hours of the subject last seen at `last`; `None` if none was scored."""
     subject_id = sought.id_in(last.event)
     if subject_id is None or last.event.occurred_at_ms < sought.now_ms - DAY_MS:
         return None

@@ -78,9 +78,7 @@ def write(folder: Path, copied: CopiedUpTo) -> None:
 
 
 def listed(folder: Path) -> list[CopiedUpTo]:
-    """Return the records of a folder by name. Raises `DirectoryError` for one that cannot be read, `NewerStoreError`
-    for one of a later form.
-    """
+    """Return the records of a folder by name. Raises `DirectoryError`, `NewerStoreError` for one of a later form."""
     with files.reporting("cannot read", folder):
         paths = sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name))
     return [_read(path) for path in paths]

@@ -37,9 +37,7 @@ def outlook(snapshot: Snapshot, number: int, now_ms: int) -> Outlook:
 
 
 def credit_of(snapshot: Snapshot, number: int, now_ms: int) -> Credit | None:
-    """Return how far the credit of an organization lasts; `None` if it cannot run out: no credit limit, removed, or
-    blocked.
-    """
+    """Return how far an organization's credit lasts; `None` if unlimited, or the organization removed or blocked."""
     account = organization(snapshot, number)
     limit = account.credit_limit_micros
     if limit is None or account.removed_at_ms is not None or account.billing_status == "blocked":

@@ -139,9 +139,7 @@ class LiveHub:
         """Viewers of an organization, by number, in other workers."""
 
     def publish(self, number: int, request_id: UUID, event: Event) -> None:
-        """Offer an identification to the viewers of its organization (`number`) and environment. Call this only after
-        its commit.
-        """
+        """Offer an identification to the viewers of its organization (`number`) and environment, after its commit."""
         viewers = self._viewers.get((number, event.environment))
         if viewers is None:
             return

@@ -95,9 +95,7 @@ def _filters(*, rule: str | None, shadow: bool, **others: Any) -> Filters:
 
 
 def time_options(since: str) -> Callable[[F], F]:
-    """Add `--environment`, `--since` and `--until`, passed on as `environment`, `since_ms` and `until_ms`, for
-    `events_wanted`.
-    """
+    """Add `--environment`, `--since` and `--until`: `environment`, `since_ms` and `until_ms` for `events_wanted`."""
 
     def decorate(command: F) -> F:
         until = click.option("--until", "until_ms", type=TimestampType(), metavar="T", help="Arrived before this time.")
@@ -116,9 +114,7 @@ def time_options(since: str) -> Callable[[F], F]:
 
 
 def say_nothing_found(environment: Environment) -> None:
-    """Print, after a command found nothing, that it searched only one environment, which is often not the one that was
-    meant.
-    """
+    """Print, where nothing was found, that only one environment was searched, which is often another than meant."""
     click.echo(f"Nothing was found in {environment}; --environment names another.", err=True)
 
 

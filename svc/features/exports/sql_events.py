@@ -168,9 +168,7 @@ def add_column(name: str) -> str:
 
 
 def grant(role: str) -> tuple[str, ...]:
-    """Return the SQL statements that let a role read events and organization names, and nothing else.
-    Execute nothing.
-    """
+    """Return SQL that lets a role read events and organization names, and nothing else. Executes nothing."""
     quoted = '"' + role.replace('"', '""') + '"'
     return (
         f"grant usage on schema svc to {quoted}",
@@ -259,9 +257,7 @@ def remove(engine: PostgresqlEngine) -> None:
 
 
 def installation(engine: PostgresqlEngine) -> Installation:
-    """Return the state of the table. Reads its index and that of the events: about a second for ten million. Raises
-    `EngineError`.
-    """
+    """Return the state of the table. Reads both indexes: a second for ten million events. Raises `EngineError`."""
     with engine.transaction(statements.BEGIN_READING) as send:
         if not _has_table(send):
             return Installation(installed=False)

@@ -129,9 +129,7 @@ def feed_cursor(position: Position, scope: CursorScope) -> str:
 
 
 def read_feed_cursor(text: str, scope: CursorScope) -> Position | None:
-    """Return the position of a cursor that `feed_cursor` made for this organization and environment; `None` for other
-    text.
-    """
+    """Return the position of a cursor by `feed_cursor` for this organization and environment; `None` for other text."""
     row = _cursors(scope).read(text)
     return None if row is None else Position(*_CURSOR.unpack(row))
 

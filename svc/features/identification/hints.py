@@ -53,9 +53,7 @@ HISTORIES = 3
 
 
 def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]:
-    """Read the rows that `transaction.identify` will probably read; yield where the rows requested so
-    far are needed to go on.
-    """
+    """Read the rows that `transaction.identify` will probably read; yield where the next reads depend on them."""
     submission, features = assessment.submission, assessment.features
     number, day = submission.organization, assessment.history.at_s // DAY_S
     _account(snapshot, submission)

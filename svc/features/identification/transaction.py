@@ -214,9 +214,7 @@ def _judged(
 def _told(
     transaction: Transaction, submission: Submission, event: Event, threshold: int, to: Receivers
 ) -> tuple[EndpointKey, ...]:
-    """Queue webhooks, and open a review where the rules decide so (decisions 14.4). Returns endpoints with new
-    deliveries.
-    """
+    """Queue webhooks, and open a review where rules decide so (decisions 14.4). Returns endpoints to wake."""
     queues = enqueue_identification(transaction, submission, event, threshold, to.endpoints)
     decision = event.verdict.decision
     if decision is None or decision.action != "review":

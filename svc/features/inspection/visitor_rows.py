@@ -97,9 +97,7 @@ class VisitorRows:
         return bool(self._visitor or self.request_ids or self._is_named)
 
     def of_visitor(self) -> list[Row]:
-        """Return the visitor's ids, record, history, reviews and notes, and the lists and look-alike lists that contain
-        it.
-        """
+        """Return the visitor's ids, record, history, reviews, notes, and lists and look-alike lists that name it."""
         with self._store.read() as snapshot:
             finders = _finders(self._number, self._visitor, self._raw_id)
             keys = chain.from_iterable(find(snapshot) for _, find in finders)

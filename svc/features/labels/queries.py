@@ -61,9 +61,7 @@ def account_number(snapshot: Snapshot, number: int, account_id: str | None) -> i
 def labels_of(
     snapshot: Snapshot, number: int, kind: EnvironmentKind, subject: Subject, subject_id: str | None
 ) -> LabelCounts:
-    """Return the counts of labeled events of a visitor or an account, by its id, over the last 400 days. Two rows are
-    read.
-    """
+    """Return the counts of a visitor's or an account's labeled events, by its id, over 400 days. Two rows are read."""
     if subject_id is None:
         return NO_LABELS
     if subject == "visitor":
@@ -76,9 +74,7 @@ def labels_of(
 
 
 def labeled_days(snapshot: Snapshot, number: int) -> frozenset[int]:
-    """Return the UTC days since 1970 that have labels, and the days next to them, on which the request id may have been
-    made.
-    """
+    """Return the UTC days since 1970 that have labels, and those next to them, which request ids may be of."""
     found = {
         day
         for (_, _, day), counts in snapshot.scan(OUTCOME_DAYS, number)
@@ -140,9 +136,7 @@ class DayRows(NamedTuple):
 
 
 def stretches(number: int, environment: Environment, first_day: int, last_day: int) -> Iterator[Stretch]:
-    """Yield the ranges of days that make up a window, oldest first. Two windows share all of them but those at their
-    ends.
-    """
+    """Yield the ranges of days that make up a window, oldest first. Two windows share all but those at their ends."""
     while first_day <= last_day:
         end = min(last_day, first_day - first_day % DAYS_OF_STRETCH + DAYS_OF_STRETCH - 1)
         yield Stretch(number, environment, first_day, end)

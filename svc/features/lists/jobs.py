@@ -102,9 +102,7 @@ def delete_list(transaction: Transaction, number: int, list_id: str) -> bool | R
 
 
 def continue_deletion(transaction: Transaction, number: int, list_id: str) -> bool:
-    """Delete some entries of a deleted list; return `True` if nothing is left. If this is never
-    called, retention deletes them.
-    """
+    """Delete some entries of a deleted list; return `True` if nothing is left. Retention does so otherwise."""
     most = items_of_step(ROWS_OF_AN_ENTRY)
     return _purge(transaction, number, raw_id(list_id), most) < most
 
@@ -159,9 +157,7 @@ def add_entries(
 
 
 def has_room(snapshot: Snapshot, number: int, added: int, now_ms: int) -> bool:
-    """Return whether `added` more entries fit in the organization's lists. Expired entries are counted only if that
-    decides.
-    """
+    """Return whether `added` more entries fit in the organization's lists. Expired ones are counted only if need be."""
     stored = sum(found.entries for found in lists_of(snapshot, number).values())
     return stored + added <= MAX_ENTRIES or living_entries(snapshot, number, now_ms) + added <= MAX_ENTRIES
 

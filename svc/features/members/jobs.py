@@ -73,9 +73,7 @@ class MemberChange(NamedTuple):
 
 
 def add_member(transaction: Transaction, number: int, member: Member) -> Member | Refusal:
-    """Store a new member. `409 member_exists` for an address that a member has, `409 member_limit` beyond
-    `MAX_MEMBERS`.
-    """
+    """Store a new member. `409 member_exists` for an address that is taken, `409 member_limit` beyond `MAX_MEMBERS`."""
     if member_with(transaction, number, member.email) is not None:
         return Refusal("member_exists")
     if len(members_of(transaction, number)) >= MAX_MEMBERS:

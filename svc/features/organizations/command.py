@@ -142,9 +142,7 @@ def create(name: str, credit: int | None, rate_limit: int, sure: bool, directory
 
 
 def check_name(name: str) -> str:
-    """Return an organization's name without spaces around it. Raises `CommandError` unless it has 1 to 200
-    characters.
-    """
+    """Return an organization's name without outer spaces. Raises `CommandError` unless it has 1 to 200 characters."""
     if not name.strip() or len(name) > 200:
         raise CommandError("an organization's name has 1 to 200 characters")
     return name.strip()

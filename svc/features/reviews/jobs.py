@@ -231,9 +231,7 @@ def forget_reviews(transaction: Transaction, number: int, subject: Subject, subj
 
 
 def delete_old_reviews(transaction: Transaction, number: int, now_ms: int, most: int) -> int:
-    """Delete up to `most` reviews that were opened more than 400 days ago, the oldest first; return how many were
-    deleted.
-    """
+    """Delete up to `most` reviews opened more than 400 days ago, oldest first; return how many were deleted."""
     beyond = first_ordered_id(now_ms - REVIEW_MS)
     keys = transaction.scan_keys(REVIEWS, (number,), (number, beyond))
     old = [review for _, key in zip(range(most), keys, strict=False) if (review := transaction.get(REVIEWS, *key))]

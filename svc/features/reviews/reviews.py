@@ -48,9 +48,7 @@ def raw_ordered_id(text: str) -> bytes | None:
 
 
 def first_ordered_id(at_ms: int) -> bytes:
-    """Return 20 bytes that are not above those of any such id of this millisecond or later, and above every earlier
-    one.
-    """
+    """Return 20 bytes that are above every such id of earlier milliseconds, and above none of this one or later."""
     return (base62(max(at_ms, 0), _TIME_DIGITS) + "0" * _REST).encode()
 
 
@@ -97,9 +95,7 @@ class Review(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
 
 def case_of(environment: Environment, visitor_id: str, account_id: str | None) -> bytes:
-    """Return the case of a review (see `Review.case`). Production and the other environments are separate, as in all
-    counts.
-    """
+    """Return the case of a review (see `Review.case`). Production is separate from the other environments."""
     kind = "live" if environment == "production" else "test"
     return blake2b(msgspec.json.encode((kind, visitor_id, account_id)), digest_size=16).digest()
 

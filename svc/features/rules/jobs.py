@@ -60,9 +60,7 @@ def ruleset_in_force(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> 
 
 
 def note_deciding(transaction: Transaction, number: int) -> None:
-    """Record that the organization has rules or lists of its own, so that its identifications evaluate them from now
-    on.
-    """
+    """Record that the organization has rules or lists of its own: identifications evaluate them from now on."""
     found = organization(transaction, number)
     if not found.has_rules:
         transaction.put(ORGANIZATIONS, (number,), msgspec.structs.replace(found, has_rules=True))
@@ -102,9 +100,7 @@ class _ListReads:
 
 
 def _asked_once(question: Callable[[Q], A]) -> Callable[[Q], A]:
-    """Cache the answers of a question. `functools.cache` takes longer to set up than all other facts, and most
-    identifications ask nothing.
-    """
+    """Cache the answers of a question. `functools.cache` would take longer to set up than all other facts."""
     answers: dict[Q, A] = {}
 
     def ask(about: Q) -> A:
@@ -299,9 +295,7 @@ def revisions(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> list[Ru
 def some_revisions(
     snapshot: Snapshot, number: int, kind: EnvironmentKind, before: int | None, limit: int
 ) -> list[Ruleset]:
-    """Return at most `limit` rulesets with revisions below `before`, newest first; with `None`, starting with the
-    present one.
-    """
+    """Return at most `limit` rulesets with revisions below `before`, newest first; `None` = from the present one on."""
     present = [ruleset_in_force(snapshot, number, kind)] if before is None else []
     return [*present, *islice(_before(snapshot, number, kind, before), limit - len(present))]
 
@@ -343,9 +337,7 @@ def rule_names(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> RuleNa
 
 
 def is_named(snapshot: Snapshot, number: int, name: str) -> bool:
-    """Return whether a list is named by a rule, including rules in shadow mode or off, or by the filter of a webhook
-    endpoint.
-    """
+    """Return whether a rule, even in shadow mode or off, or the filter of a webhook endpoint names a list."""
     rules = (rule.condition for kind in KINDS for rule in ruleset_in_force(snapshot, number, kind).rules)
     filters = (found.endpoint.filter for found in endpoints_of(snapshot, number))
     return any(name in known(text).lists for text in (*rules, *filter(None, filters)))

@@ -96,9 +96,7 @@ def _clear(transaction: Transaction, *names: str) -> None:
 
 
 def _index_ledger(transaction: Transaction, number: int) -> dict[str, int]:
-    """Index the credits. Return fields of `Holding`: the day of the last identification, charged or free, and that
-    day's numbers.
-    """
+    """Index the credits. Return fields of `Holding`: day and numbers of the last identification, charged or free."""
     today, usage = 0, Usage()
     for (_, entry_id), entry in transaction.scan(LEDGER, number):
         if entry.kind == "credit":

@@ -198,9 +198,7 @@ class DeliveryScheduler(Generic[H]):
             self._due(queue, due_ms)
 
     def end(self, queue: EndpointQueue[H], delivery: DeliveryKey) -> None:
-        """Note that a delivery in flight has ended and its outcome is on disk. Raises `KeyError` if it was
-        not started.
-        """
+        """Note that the outcome of a delivery in flight is on disk. Raises `KeyError` if it was not started."""
         del queue.in_flight[delivery]
         self.in_flight -= 1
         if (queue.key, delivery) in self._failing_in_flight:
@@ -278,9 +276,7 @@ def adjust_concurrency(
 
 
 def probe_after_ms(outage_ms: int) -> int:
-    """Return the time from a failed probe to the next, both in milliseconds, of an outage that has lasted so long
-    (decisions 17.7).
-    """
+    """Return the milliseconds from a failed probe to the next, after an outage of `outage_ms` (decisions 17.7)."""
     return min(max(outage_ms // OUTAGE_PROBES, PROBE_MS), MAX_PROBE_MS)
 
 

@@ -119,9 +119,7 @@ class Endpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
 
 class Health(msgspec.Struct, frozen=True, array_like=True):
-    """How an endpoint has responded recently. It is stored apart from the endpoint, since it changes with every
-    attempt.
-    """
+    """How an endpoint has responded recently: stored by itself, since it changes with every attempt."""
 
     failures: int = 0
     """Failed attempts since the last delivered one."""

@@ -91,9 +91,7 @@ async def save(services: Services, call: Call) -> RiskWeightsBody | Refusal:
 
 
 def weights_change(body: WeightsFields, revision: int | None = None, by: str | None = None) -> WeightsChange:
-    """Return the change that a body names, upon the stored `revision`; `None` = whatever it is. `by`: the
-    member's id.
-    """
+    """Return the change that a body names, upon the stored `revision` or, with `None`, any. `by`: the member's id."""
     return WeightsChange(
         threshold=sent(body.suspect_threshold),
         weights=body.weights,

@@ -80,9 +80,7 @@ class DeniedError(ProviderError):
 async def ask(
     tls: ssl.SSLContext, url: str, form: str | None = None, authorization: str | None = None
 ) -> dict[str, Any]:
-    """Send a `GET` to the URL, or a `POST` of the form, and return the JSON object of the response. Raises
-    `ProviderError`.
-    """
+    """Send a `GET`, or a `POST` of the form, and return the response's JSON object. Raises `ProviderError`."""
     headers = [("Accept", "application/json"), ("Accept-Encoding", "identity"), ("User-Agent", "svc")]
     if authorization is not None:
         headers.append(("Authorization", authorization))
@@ -277,9 +275,7 @@ class OpenIdProvider:
         return _Turn(self._limit)
 
     def _code(self, endpoints: _Endpoints, attempt: Attempt, response: Mapping[str, str]) -> str:
-        """Return the code of a response to this attempt. Raises `OAuth2Error`, and `TokenError` for another provider's
-        response.
-        """
+        """Return the code of a response. Raises `OAuth2Error`, `TokenError` for another provider's or attempt's."""
         named = response.get("iss")
         if (named is None and endpoints.names_issuer) or named not in (None, self.issuer):
             raise TokenError("the response is of another issuer")

@@ -24,9 +24,7 @@ _CODE_SECRET_BYTES = 20
 
 
 def code_secret(key: bytes, member_id: str, generation: int) -> bytes:
-    """Return the secret from which a member's authenticator makes codes (RFC 6238). It is derived, and
-    stored nowhere.
-    """
+    """Return the secret from which a member's authenticator makes codes (RFC 6238). It is derived, never stored."""
     return hmac.digest(key, f"totp\n{member_id}\n{generation}".encode(), "sha256")[:_CODE_SECRET_BYTES]
 
 

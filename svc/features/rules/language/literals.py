@@ -64,9 +64,7 @@ class Pattern(NamedTuple):
     """Whether nothing beyond ASCII can match: the bytes of other characters lead back to the first state."""
 
     def units(self, characters: int, bytes_each: float = 1) -> int:
-        """Return what a search in a text costs at most (`cost.BUDGET`), of this number of characters, with so many
-        bytes each.
-        """
+        """Return what a search costs at most (`cost.BUDGET`) in a text of so many characters, so many bytes each."""
         length = characters if self.is_ascii else int(characters * bytes_each)
         return _FIXED_UNITS + int(max(length, _SHORTEST) * self.program * _UNITS_A_STEP)
 

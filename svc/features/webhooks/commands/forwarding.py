@@ -48,9 +48,7 @@ CERTIFICATE_DAYS = 365
 
 
 def loopback_certificate(directory: Path, host: str, now_ms: int) -> tuple[Path, Path]:
-    """Return files of a certificate for this machine's own names, signed by itself, and of its key; kept until it
-    expires.
-    """
+    """Return files of a self-signed certificate for this machine's names, and of its key; kept until it expires."""
     certificate_file, key_file = directory / "certificate.pem", directory / "key.pem"
     now = utc(now_ms)
     if certificate_file.exists() and key_file.exists():
@@ -178,15 +176,11 @@ class DeliveryHandler(BaseHTTPRequestHandler, ABC):
 
     @abstractmethod
     def receive(self, headers: dict[str, str], body: bytes, now_ms: int) -> int:
-        """Return the status of the response to a delivery that arrived at `now_ms`. Names of `headers` are in lower
-        case.
-        """
+        """Return the status to respond to a delivery of `now_ms` with. Names of `headers` are in lower case."""
         ...
 
     def verdict(self, headers: dict[str, str], body: bytes, now_ms: int) -> SignatureVerdict:
-        """Return whether the delivery, arrived at `now_ms`, is signed with one of the server's secrets
-        (`verify_delivery`).
-        """
+        """Return whether a delivery of `now_ms` is signed by one of the server's secrets (`verify_delivery`)."""
         at, signature = headers.get("x-svc-timestamp"), headers.get("x-svc-signature")
         return verify_delivery(self.server.secrets, signature, at, body, now_ms // 1000)
 

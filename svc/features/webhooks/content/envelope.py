@@ -71,9 +71,7 @@ def seal(
 
 
 def without_account(body: bytes) -> bytes:
-    """Return the envelope of an event row or a review without the account and the values that it determines (decisions
-    11.6).
-    """
+    """Return the envelope of an event row or a review without the account and what follows from it (decisions 11.6)."""
     envelope = msgspec.json.decode(body)
     data: dict[str, Any] = envelope["data"]
     for name in ("account_id", "account_verified"):
@@ -126,9 +124,7 @@ def signing_secret(key: bytes, endpoint_id: str, generation: int) -> str:
 
 
 def standard_secret(secret: str) -> str:
-    """Return the same key in the form that libraries of Standard Webhooks take: `whsec_` and the base64 of its bytes
-    (decisions 8.1).
-    """
+    """Return the same key in the form of Standard Webhooks: `whsec_` and the base64 of its bytes (decisions 8.1)."""
     return STANDARD_PREFIX + base64.b64encode(secret.encode()).decode()
 
 

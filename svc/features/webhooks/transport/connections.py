@@ -132,9 +132,7 @@ class PooledConnection:
 
     @property
     def was_ended(self) -> bool:
-        """Return whether something arrived while it was idle: the receiver closed it, or sent a response to nothing,
-        such as a 408.
-        """
+        """Return whether something came while it was idle: the end, or a response to nothing, such as a 408."""
         return bool(self._stream.get_extra_info("is_readable"))
 
     async def ask(self, body: bytes, headers: Mapping[str, str]) -> WebhookResponse:
@@ -226,9 +224,7 @@ class PooledConnection:
 
 
 class Dialer:
-    """Opens connections to addresses that were checked before, with TLS for the host's name. `backend` opens the
-    sockets.
-    """
+    """Opens connections to checked addresses, with TLS for the host's name. `backend` opens the sockets."""
 
     def __init__(self, tls: ssl.SSLContext, backend: httpcore.AsyncNetworkBackend) -> None:
         self._tls = tls
@@ -293,9 +289,7 @@ class IdleConnections:
         return taken
 
     async def keep(self, connection: PooledConnection) -> None:
-        """Keep an idle connection; closes the oldest where there are more than `IDLE_PER_ENDPOINT` of its kind or
-        `IDLE_IN_ALL`.
-        """
+        """Keep an idle connection; closes the oldest beyond `IDLE_PER_ENDPOINT` of its kind or `IDLE_IN_ALL`."""
         # Kept before another is closed: closing lets other tasks run, which must count this one.
         self._since[connection] = trio.current_time()
         same = [other for other in self._since if other.key == connection.key]

@@ -215,7 +215,7 @@ class _Batches:
         self._segments = segments.listed(folder, timeline)
 
     def __iter__(self) -> Iterator[tuple[int, Batch]]:
-        """Yield (bytes, batch)."""
+        """Yield (size in bytes, batch)."""
         following = segments.with_next(self._segments)
         needed = [segment for segment, after in following if after is None or after.first > self._held + 1]
         self._steps.stage("carrying on from the log", sum(segment.path.stat().st_size for segment in needed))

@@ -282,7 +282,7 @@ def _blocks(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def _history(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """Check that no row that a number leads to is left of a visitor who is gone: erasure deletes them together."""
+    """Check that no visitor who is gone left rows that its number leads to: erasure deletes them together."""
     for table in policies.ERASED_BY_KEY["visitor"]:
         place = list(table.key.parts).index("visitor")
         for key, _ in snapshot.scan(table, number) if table is not VISITORS else ():

@@ -70,7 +70,7 @@ class _State(msgspec.Struct, frozen=True):
 
     @property
     def _events(self) -> tuple[str, str, Filters, Form]:
-        """Return what decides which events these are. Filters added since the state was written are unset."""
+        """Return what determines the events of the files. Filters added since the state was written are unset."""
         filters = Filters(**dict(zip(Filters.__struct_fields__, self.filters, strict=False)))  # pyright: ignore[reportArgumentType]
         return self.organization_id, self.environment, filters, self.form
 

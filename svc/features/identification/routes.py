@@ -188,7 +188,7 @@ async def _render(
 def _duplicate(
     services: Services, caller: Caller, outcome: Duplicate, to_sign: Submission | None
 ) -> IdentifyAnswer | DuplicateAnswer:
-    """Return the original's id, or its response, made again, where the original may be shown."""
+    """Return the id of the original or, where it may be shown, the original's response, made again."""
     event = outcome.original
     if event is None:
         return DuplicateAnswer(str(outcome.request_id))

@@ -155,7 +155,7 @@ def _many(entries: list[NewEntry]) -> str:
 
 
 def _import(operation: Operation, known: StoredList, entries: list[NewEntry]) -> Added:
-    """Add the entries in several transactions, if all of them fit. The first one is recorded."""
+    """Add the entries in several transactions, if all of them fit. The first one also writes the audit record."""
     number, now_ms = operation.number, operation.now_ms
     values = {entry.value for entry in entries}
     if not _has_room(operation, len(values)):

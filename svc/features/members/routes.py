@@ -113,7 +113,7 @@ def invitation_url(origin: str, token: str) -> str:
 
 
 def _origin(call: Call) -> str:
-    """Return the origin of this service as the caller reached it. Its own `Host` tells only the caller."""
+    """Return the origin at which the caller reached this service. A forged `Host` misleads nobody but the caller."""
     if call.site is not None and call.site.origin is not None:
         return call.site.origin
     host = call.headers.get("host", "")

@@ -47,7 +47,7 @@ def quarantine(request_ids: tuple[UUID, ...], directory: Path, as_json: bool) ->
 
 
 def _corrupt(found: Opened, request_id: UUID) -> CorruptEvent:
-    """Find a corrupt event. Raises `CommandError` for one that is unknown, readable, or not countable."""
+    """Find a corrupt event. Raises `CommandError` if it is unknown or readable, or its rows cannot be counted."""
     try:
         with found.store.read() as snapshot:
             corrupt = find(snapshot, request_id)

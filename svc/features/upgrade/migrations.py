@@ -96,7 +96,7 @@ def _clear(transaction: Transaction, *names: str) -> None:
 
 
 def _index_ledger(transaction: Transaction, number: int) -> dict[str, int]:
-    """Index the credits. Return fields of `Holding`: day and numbers of the last identification, charged or free."""
+    """Index the credits. Return fields of `Holding`: the last day with identifications, and its numbers."""
     today, usage = 0, Usage()
     for (_, entry_id), entry in transaction.scan(LEDGER, number):
         if entry.kind == "credit":

@@ -82,8 +82,8 @@ def _manual(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def _log(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """Check the log against the counts of minutes that are still kept, a day. It may have more attempts than the count
-    of a minute that is a day older than the newest: a clock that was ahead had that count deleted.
+    """Check that the log has the attempts that the counts of minutes, kept for a day, say. It may have more of a minute
+    a day older than the newest attempt of its endpoint: a clock that was ahead had the count deleted.
     """
     counts = {
         (endpoint_number, minute): (count.delivered, count.failed)

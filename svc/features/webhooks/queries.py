@@ -321,7 +321,7 @@ def attempts_page(
 
 
 def _attempts(snapshot: Snapshot, number: int, ids: Iterable[bytes]) -> list[tuple[bytes, Attempt]]:
-    """Return attempts of an index. Raises `CorruptionError` for one not in the log: they are deleted together."""
+    """Return attempts of an index. Raises `CorruptionError` for one not in the log: both are deleted together."""
     rows = ((attempt_id, snapshot.get(ATTEMPTS, number, attempt_id)) for attempt_id in ids)
     return all_present(rows, lambda attempt_id: f"attempt {UUID(bytes=attempt_id)} is missing, and an index has it")
 

@@ -302,7 +302,7 @@ class _Looking:
         self._domains["environment"] = _one_of("an environment", ENVIRONMENTS) if kind is None else _ENVIRONMENTS[kind]
 
     def at(self, node: Node, scope: Mapping[str, str]) -> Iterator[str]:
-        """`scope`: name of an element of a macro -> the variable that it is of."""
+        """Yield warnings about a node. `scope`: name of an element of a macro -> the variable that it is of."""
         inner = scope
         if node.kind == "macro":
             inner = {**scope, node.variable: self._variable(node.parts[0], scope)}

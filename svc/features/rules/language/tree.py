@@ -254,7 +254,7 @@ class _Reader:
         )
 
     def _macro(self, loop: _Fields, at: Place, of: Type, depth: int) -> Node:
-        """Return the macro that the parser made a loop (github.com/google/cel-spec, doc/langdef.md, "Macros")."""
+        """Turn a loop of the parser back into its macro (github.com/google/cel-spec, doc/langdef.md, "Macros")."""
         variable = _text(loop, 1)
         begin, step = (self.node(_first(loop, number), depth + 1) for number in (4, 6))
         match begin, step:

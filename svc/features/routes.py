@@ -12,7 +12,7 @@ from svc.http.route import BASE, CONSOLE, Route
 
 
 def _for_the_console(route: Route) -> Route:
-    """A route of the management API is served to the console too, where a session is a credential for it."""
+    """Serve a route of the management API to the console too, where a session is a credential for it."""
     if route.kinds == ("management",) and route.under == (BASE,):
         return msgspec.structs.replace(route, under=(BASE, CONSOLE))
     return route

@@ -263,7 +263,7 @@ def _times(each: Sighted) -> dict[str, str]:
 
 
 def _common(row: VelocityRow, judged: Judged, found: Sequence[EventMatch]) -> dict[str, Any]:
-    """What the bodies of an account and of a visitor have in common."""
+    """Return the fields that the bodies of an account and of a visitor share."""
     return {
         "first_seen_at": _first_seen(row, found[-1].event.occurred_at_ms),
         "last_seen_at": timestamp(found[0].event.occurred_at_ms),
@@ -281,7 +281,7 @@ def _common(row: VelocityRow, judged: Judged, found: Sequence[EventMatch]) -> di
 
 
 def _grouped(found: Iterable[EventMatch], value_of: Callable[[Event], str | None]) -> list[tuple[str, list[Event]]]:
-    """(value, events with it) of the `MAX_SHOWN` values that were seen last; events are newest first."""
+    """Return (value, events with it) of the `MAX_SHOWN` values that were seen last; `found` is newest first."""
     groups: dict[str, list[Event]] = {}
     for _, event in found:
         value = value_of(event)
@@ -298,6 +298,6 @@ def _span(used: Sequence[Event]) -> dict[str, str]:
 
 
 def _first_seen(row: VelocityRow, oldest_ms: int) -> str:
-    """When one was seen first: by its row, to the second, or by the oldest event that was looked at."""
+    """Return when the subject was first seen: by its row, to the second, or by the oldest event that was looked at."""
     is_older = row.first_s and row.first_s < oldest_ms // 1000
     return timestamp(1000 * row.first_s if is_older else oldest_ms)

@@ -111,7 +111,7 @@ async def _list(
 def _sought(
     services: Services, query: Query, least: int | UnsetType, listed: Listed, number: int, now_ms: int
 ) -> Sought | Refusal:
-    """What a query asks for. `422` (`invalid_value`)."""
+    """Return what a query asks for, or `422` (`invalid_value`)."""
     sought = read_sought(services, query, least, listed, number, kind_of(query.environment), now_ms)
     if isinstance(sought, Refusal):
         return sought
@@ -124,7 +124,7 @@ def _sought(
 
 
 async def _sorted(services: Services, sought: Sought, query: Query, row_of: RowOf) -> tuple[list[Any], LookedAtBody]:
-    """The first ones of those of `EVENTS_SORTED` events, by a count, with their levels."""
+    """Return the first `query.limit` subjects of `EVENTS_SORTED` events by a count, with their levels, as rows."""
     plain = sought._replace(with_levels=False)
     scan = partial(subjects.scan_subjects, sought=plain, looked_at=dict[str, Position](), is_first=True)
     found, behind = await read_behind(services, scan, NEWEST, EVENTS_SORTED, most=EVENTS_SORTED)
@@ -151,7 +151,7 @@ def _by(sought: Sought, order: Order) -> Callable[[Sighted], tuple[int, Position
 
 
 def _rows(sought: Sought, row_of: RowOf, snapshot: Snapshot, shown: Sequence[Sighted]) -> Iterator[Any]:
-    """With the highest level of each, which is some searches."""
+    """Yield rows with the highest level of each, which takes several searches."""
     for each in shown:
         level = subjects.highest_level(snapshot, sought, each.last)
         yield encoded_row(row_of(each._replace(level=level), sought.now_ms // 1000))

@@ -1,4 +1,9 @@
-"""Accounts in transactions: records made from what a store has, and events of an upgraded store counted."""
+"""Transactions that make the records of accounts, and count the events of an upgraded store.
+
+Both run after an upgrade from a version without them. A recount (decisions 11.3, docs/adr/0192) counts the newest
+events first, and writes in the same transaction how far it came. So each event is counted once, whatever interrupts
+it, and counts are always of everything since some time.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +59,7 @@ def _write(
 
 
 def _with_row(record: AccountRecord | None, row: VelocityRow) -> AccountRecord:
-    """The record with the first day and the visitors of a velocity row."""
+    """Add the first day and the visitors of a velocity row to the record."""
     seen = row.others[0]
     for at_s, visitor in zip(seen.times, seen.ids, strict=True):
         own = PairEvent(at_s, visitor, is_verified=False)

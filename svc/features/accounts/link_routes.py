@@ -55,7 +55,7 @@ class _Pair(NamedTuple):
 
 
 class _Links:
-    """What has been found so far."""
+    """The links found so far."""
 
     def __init__(self, kind: Listed, subject_id: str) -> None:
         self.steps: dict[tuple[Listed, str], int] = {(kind, subject_id): 0}
@@ -63,7 +63,7 @@ class _Links:
         self.is_complete = True
 
     def note(self, of: Listed, events: Sequence[EventMatch], steps: int) -> None:
-        """Links of an account or a visitor to those that its events name, which are `steps` away."""
+        """Add links of an account or a visitor to those that its events name, which are `steps` away."""
         found: dict[_Pair, list[int]] = {}
         for _, event in events:
             pair = _pair(event)
@@ -83,7 +83,7 @@ class _Links:
 
 
 def _pair(event: Event) -> _Pair | None:
-    """The visitor and the account of an event; `None` where one of them cannot be recognized."""
+    """Return the visitor and the account of an event; `None` where it lacks an account or is not identifiable."""
     if event.account_id is None or not event.verdict.identifiable:
         return None
     return _Pair(event.verdict.visitor_id, event.account_id)
@@ -126,7 +126,7 @@ async def read_links(services: Services, call: Call) -> LinksBody | Refusal:
 async def _events_of(
     services: Services, call: Call, kind: EnvironmentKind, listed: Listed, subject_id: str, *, limit: int
 ) -> list[EventMatch]:
-    """The newest events of an account or a visitor, of the environments of a kind together."""
+    """Return the newest events of an account or a visitor in all environments of a kind, newest first."""
     number, now_ms = call.organization.number, call.at_ms
     filters = subjects.filters_of(listed, subject_id)
     listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, filters, limit=limit)
@@ -207,7 +207,7 @@ async def _accounts(services: Services, call: Call, number: int, query: SearchQu
 
 
 def _account_ids(snapshot: Snapshot, places: Sequence[EventPosition], text: str) -> Iterator[str | None]:
-    """Of each of these events the id of its account, if it begins with a text."""
+    """Yield each event's account id if it begins with the text, else `None`."""
     named = {match.request_id.bytes: match.event.account_id for match in read_naming(snapshot, places, text)}
     for place in places:
         account_id = named.get(place.request_id)

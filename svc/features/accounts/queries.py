@@ -1,4 +1,5 @@
-"""Read queries about accounts and visitors in the order in which they were last seen (decisions 11.3).
+"""Read queries about accounts and visitors in the order in which they were last seen (decisions 11.3), and about
+accounts whose ids look alike (decisions 11.1).
 
 The list reads the index of events, newest first: a subject is listed at its last event. Nothing is kept
 between two pages, and each step looks at a bounded number of events, of however many there are.
@@ -92,7 +93,7 @@ class Sighted(NamedTuple):
 
     @property
     def at(self) -> Position:
-        """Position of its last event."""
+        """Return the position of its last event."""
         return _at(self.last)
 
 
@@ -158,7 +159,7 @@ def scan_subjects(
 def _shown(
     snapshot: Snapshot, sought: Sought, looked_at: dict[str, Position], match: EventMatch, *, is_first: bool
 ) -> Sighted | None:
-    """The account or visitor of an event, unless the page looked at it before."""
+    """Return the subject of an event, unless the page has already looked at it."""
     subject_id, here = sought.id_in(match.event), _at(match)
     if subject_id is None or not sought.is_meant(match.event) or looked_at.setdefault(subject_id, here) != here:
         return None
@@ -172,7 +173,7 @@ def _at(match: EventMatch) -> Position:
 def _sighted(
     snapshot: Snapshot, sought: Sought, match: EventMatch, subject_id: str, *, is_first: bool
 ) -> Sighted | None:
-    """The account or visitor of an event; `None` where it is not sought, or was seen later, too."""
+    """Return the subject of an event; `None` where it does not fit, or has a newer event."""
     if not subject_id.startswith(sought.prefix):
         return None
     known_as = number_of(snapshot, sought.number, sought.listed, subject_id)
@@ -189,16 +190,14 @@ def _sighted(
 
 
 def _counts_enough(sought: Sought, row: VelocityRow, now_s: int) -> bool:
-    """Whether the row has the visitors or accounts and the country that are sought."""
+    """Return whether the row has as many visitors or accounts, and the country, as the query asks for."""
     if row.counts(sought.listed, now_s).others[0][-1] < sought.least:
         return False
     return sought.country is None or country_digest(sought.country) in row.others[2].ids
 
 
 def _was_seen_later(snapshot: Snapshot, sought: Sought, row: VelocityRow, match: EventMatch, subject_id: str) -> bool:
-    """Whether there is a newer event of the account or visitor. Its row says so to the second; the index says the
-    rest.
-    """
+    """Return whether the subject has a newer event. Its row answers to the second; the index decides the rest."""
     here = _at(match)
     at_s = here.arrival_ms // 1000
     if row.last_s > at_s and sought.network is None:
@@ -211,9 +210,7 @@ def _was_seen_later(snapshot: Snapshot, sought: Sought, row: VelocityRow, match:
 
 
 def highest_level(snapshot: Snapshot, sought: Sought, last: EventMatch) -> Level | None:
-    """Return the highest suspect level within 24 hours of the account or visitor whose last event is `last`; `None` if
-    no event was scored.
-    """
+    """Return the highest level of the last 24 hours of the subject last seen at `last`; `None` if none was scored."""
     subject_id = sought.id_in(last.event)
     if subject_id is None or last.event.occurred_at_ms < sought.now_ms - DAY_MS:
         return None
@@ -236,7 +233,7 @@ def highest_level(snapshot: Snapshot, sought: Sought, last: EventMatch) -> Level
 
 
 def _highest_of(snapshot: Snapshot, number: int, filters: Filters, places: Sequence[Position]) -> Level | None:
-    """The highest level of the events at these positions, of those that are meant."""
+    """Return the highest level of those events at these positions that match the filters."""
     highest = -1
     for place in places:
         event = _found(snapshot, number, place, filters)
@@ -248,7 +245,7 @@ def _highest_of(snapshot: Snapshot, number: int, filters: Filters, places: Seque
 
 
 def _found(snapshot: Snapshot, number: int, place: Position, filters: Filters) -> Event | None:
-    """The event there; `None` where it is not meant, as another may have its digests, or cannot be read."""
+    """Return the event; `None` where it is unreadable, or matches by its digests alone."""
     event = events.event_if_readable(snapshot, number, place.request_id)
     return event if event is not None and filters.matches(event) else None
 

@@ -63,7 +63,7 @@ LISTS: dict[Listed, List] = {"account": "seen_accounts", "visitor": "seen_visito
 
 
 class Seen(NamedTuple):
-    """One account or visitor."""
+    """An account or a visitor with its newest events."""
 
     row: VelocityRow
     """What it counts."""
@@ -97,7 +97,7 @@ async def get_visitor(services: Services, call: Call) -> SeenVisitorAnswer | Ref
 
 
 async def _seen(services: Services, call: Call, listed: Listed, subject_id: str) -> Seen | None:
-    """One of the kind of environment of the caller's key; `None` where there is none."""
+    """Return a subject in the caller's kind of environment; `None` where it is not known there."""
     caller = caller_of(call)
     assert caller.key.environment is not None, "only management keys have none"
     kind = kind_of(caller.key.environment)
@@ -127,7 +127,7 @@ async def seen_subject(
 
 
 def _row_of_events(number: int, found: Sequence[EventMatch]) -> VelocityRow:
-    """What a visitor counts that is not identifiable: there is no row of it."""
+    """Return counts of a visitor that is not identifiable, which has no row of its own."""
     row = EMPTY
     for match in found:
         if match.event.velocity is not None and not match.event.velocity.is_counted:
@@ -158,7 +158,7 @@ async def _page(
     row_of: Callable[[Sighted, int], msgspec.Struct],
     answer: Callable[[tuple[Any, ...], str | UnsetType, str | UnsetType], A],
 ) -> A | Refusal:
-    """A page of a list. `422 validation_error` for a filter or a cursor that is not valid."""
+    """Return a page of a list, or `422 validation_error` for an invalid filter or cursor."""
     caller = caller_of(call)
     assert caller.key.environment is not None, "only management keys have none"
     number, kind = caller.organization.number, kind_of(caller.key.environment)

@@ -90,7 +90,7 @@ def _actor(actor: Actor) -> dict[str, Any]:
 
 
 def _line(row: dict[str, Any]) -> dict[str, Any]:
-    """The row in a table's few words."""
+    """Return the record with actor and change as single cells of a table."""
     actor = row["actor"]
     name = actor.get("name") or actor.get("sudo_user")
     return {

@@ -55,12 +55,12 @@ class Loss(NamedTuple):
 
     @property
     def short_s(self) -> float | None:
-        """The seconds from `reached_ms` to `wanted_ms`; `None` = unknown."""
+        """Return the seconds from `reached_ms` to `wanted_ms`; `None` = unknown."""
         return None if self.wanted_ms is None else max(0, self.wanted_ms - self.reached_ms) / 1000
 
     @property
     def text(self) -> str:
-        """By how much, and why, as a part of a sentence."""
+        """Return how much is missing, and why, as a part of a sentence."""
         reached = timestamp(self.reached_ms)
         if self.wanted_ms is None:
             return f"the backup ends at {reached}, and what was committed later is lost: {self.because}"
@@ -78,9 +78,7 @@ def write(folder: Path, copied: CopiedUpTo) -> None:
 
 
 def listed(folder: Path) -> list[CopiedUpTo]:
-    """Return the records of a folder by name. Raises `DirectoryError` for one that cannot be read, `NewerStoreError`
-    for one of a later form.
-    """
+    """Return the records of a folder by name. Raises `DirectoryError`, `NewerStoreError` for one of a later form."""
     with files.reporting("cannot read", folder):
         paths = sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name))
     return [_read(path) for path in paths]

@@ -73,7 +73,7 @@ def resume(store: Store, folder: Path) -> Resumed | NotResumed:
 
 
 def _continues(snapshot: Snapshot, copied: int, raw: bytes | None) -> bool:
-    """The last batch that was copied is kept in the log, so that another store's log is never taken for this one's."""
+    """Return whether the log goes on after `copied`. It keeps that batch: another store's log has a different one."""
     if not operations.oldest(snapshot) <= copied <= operations.newest(snapshot):
         return False
     sequence, kept = next(operations.batches(snapshot, copied))
@@ -136,8 +136,8 @@ class Follower:
         copied_up_to.write(self._writer.folder, self._noted)
 
     def _mark(self) -> tuple[int, int]:
-        """The batch and the moment up to which this step copies. They are read while no commit is under way: one that
-        took its time before and ended later would be in none of the copies that this claims.
+        """Return the batch and the moment up to which this step copies. They are read while no commit is under way: one
+        that took its time before and ended later would be missing from the copies that this claims.
         """
 
         def position(transaction: Transaction) -> tuple[int, int]:
@@ -152,7 +152,7 @@ class Follower:
             self._cut()
 
     def _copy(self, snapshot: Snapshot) -> bool:
-        """Whether there is more than one step copies."""
+        """Copy some batches; return whether the step was full, so that there may be more."""
         copied = 0
         for sequence, raw in operations.batches(snapshot, self._writer.copied + 1):
             self._writer.append(sequence, raw)

@@ -124,7 +124,7 @@ def _finish(transaction: Transaction, source: Reader) -> _Sum:
 
 
 def _copy(source: Reader, target: Engine, table: Table[Any], steps: Steps, rows_a_commit: int) -> int:
-    """The rows of a table that had arrived before."""
+    """Copy the rows that have not arrived yet; return how many were there before."""
     with closing(target.read()) as reader:
         last = next(reader.range(KeyRange(table.name, reverse=True, keys_only=True)), None)
         arrived = 0 if last is None else reader.count(table.name)
@@ -180,7 +180,7 @@ class _Sum(NamedTuple):
 
 
 def _compared(table: Table[Any], source: Reader, target: Reader, steps: Steps) -> _Sum:
-    """Raises `MoveError` where the two differ."""
+    """Return the sum of both tables. Raises `MoveError` where they differ."""
     expected, found = _sum(source, table, steps), _sum(target, table, steps)
     if found != expected:
         raise MoveError(
@@ -191,7 +191,7 @@ def _compared(table: Table[Any], source: Reader, target: Reader, steps: Steps) -
 
 
 def _sum(reader: Reader, table: Table[Any], steps: Steps) -> _Sum:
-    """Rows in their order, each length before its bytes, so that no two tables that differ have one digest."""
+    """Hash rows in their order, each length before its bytes, so that no two different tables share a digest."""
     hasher, rows, size = blake3(), 0, 0
     for key, value in counted(reader.range(KeyRange(table.name)), steps):
         hasher.update(b"%d:%d:" % (len(key), len(value)))

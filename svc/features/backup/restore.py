@@ -182,7 +182,7 @@ def _restore(
 
 
 def _loss_without_log(taken_at_ms: int, to_ms: int | None, records: list[CopiedUpTo]) -> Loss | None:
-    """What a snapshot that no log continues does not reach."""
+    """Return the loss where no log continues the snapshot."""
     if to_ms is None:
         return _newer(taken_at_ms, None, records)
     if taken_at_ms >= to_ms:
@@ -191,7 +191,7 @@ def _loss_without_log(taken_at_ms: int, to_ms: int | None, records: list[CopiedU
 
 
 def _newer(at_ms: int, copied: CopiedUpTo | None, records: list[CopiedUpTo]) -> Loss | None:
-    """A later timeline that was copied, and whose snapshots are all gone."""
+    """Return the loss where a later timeline was copied and all its snapshots are gone."""
     reached_ms = max(at_ms, 0 if copied is None else copied.at_ms)
     newest = max(records, key=attrgetter("at_ms"), default=None)
     if newest is None or newest.at_ms <= reached_ms:
@@ -200,9 +200,7 @@ def _newer(at_ms: int, copied: CopiedUpTo | None, records: list[CopiedUpTo]) -> 
 
 
 class _Batches:
-    """The batches that continue a snapshot, up to a moment, and what was met on the way: read them all, then ask for
-    the loss.
-    """
+    """The batches that continue a snapshot up to a moment. Read them all, then ask for the loss."""
 
     def __init__(self, folder: Path, timeline: bytes, held: int, at_ms: int, to_ms: int | None, steps: Steps) -> None:
         self.count = 0
@@ -217,7 +215,7 @@ class _Batches:
         self._segments = segments.listed(folder, timeline)
 
     def __iter__(self) -> Iterator[tuple[int, Batch]]:
-        """(bytes, batch)"""
+        """Yield (size in bytes, batch)."""
         following = segments.with_next(self._segments)
         needed = [segment for segment, after in following if after is None or after.first > self._held + 1]
         self._steps.stage("carrying on from the log", sum(segment.path.stat().st_size for segment in needed))
@@ -294,8 +292,8 @@ def _apply_some(writer: Writer, batches: Iterable[Batch]) -> None:
 
 
 def _bring_up_to_date(partial: Path, run_sync: RunSync, map_bytes: int, at_ms: int) -> None:
-    """Bring it up to this program's version, and end what was followed. No session and no link of the console comes
-    back: some have ended or were used after `at_ms`, and the keys made for them are revoked as of then.
+    """Upgrade the store to this program's version and end its operation log. Sessions and console links are ended: some
+    have ended or were used after `at_ms`. The keys made for them are revoked as of then.
     """
     with closing(open_store(partial / "store", run_sync, map_bytes=map_bytes)) as store:
         store.change_log(operations.end)

@@ -105,7 +105,7 @@ def records(segment: SegmentFile, *, last: bool) -> Iterator[SegmentRecord | Tor
 
 
 def _record(file: BinaryIO, segment: SegmentFile, expected: int, at: int, size: int) -> SegmentRecord | None:
-    """The next record; `None` where the file ends before the record does. Raises `CorruptBackupError`."""
+    """Return the next record; `None` where the file ends before the record does. Raises `CorruptBackupError`."""
     head = file.read(_RECORD.size)
     if len(head) < _RECORD.size:
         return None
@@ -148,7 +148,7 @@ class SegmentWriter:
     def __init__(
         self, folder: Path, timeline: bytes, copied: int, begun: Path | None = None, began_at_ms: int = 0
     ) -> None:
-        """`copied` is the last batch that the folder has, `begun` the segment to go on with, from that moment."""
+        """Go on after `copied`, the folder's last batch, in the segment `begun`, begun at `began_at_ms`."""
         self.timeline = timeline
         self.copied = copied
         self.folder = folder
@@ -157,9 +157,7 @@ class SegmentWriter:
         self._began_at_ms = began_at_ms
 
     def append(self, sequence: int, raw: bytes) -> None:
-        """Append one packed batch, whose sequence must be the next after `copied`; durable after `sync`. Raises
-        `OSError`.
-        """
+        """Append one packed batch, the next after `copied` by its sequence; durable after `sync`. Raises `OSError`."""
         assert sequence == self.copied + 1, "a follower never leaves a batch out"
         head = _RECORD.pack(sequence, len(raw), _check(self.timeline, sequence, len(raw)))
         files.write_all(self._segment_for(sequence, batch_time_ms(raw)), head + raw)
@@ -237,9 +235,7 @@ def prune(folder: Path, needed: dict[bytes, int], following: bytes | None) -> li
 
 
 def with_next(found: list[SegmentFile]) -> Iterator[tuple[SegmentFile, SegmentFile | None]]:
-    """Yield each segment with the one that continues it, `None` for the last of its timeline. `found` is sorted, as
-    from `listed`.
-    """
+    """Yield each segment with the next one, `None` for the last of its timeline. `found` is as from `listed`."""
     for segment, after in pairwise([*found, None]):
         if segment is not None:
             yield segment, after if after is not None and after.timeline == segment.timeline else None

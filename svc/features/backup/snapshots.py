@@ -70,7 +70,7 @@ class BackupSnapshot:
 
     @property
     def file(self) -> Path:
-        """The store's file within the folder."""
+        """Return the path of the store's file within the folder."""
         return self.path / "data.mdb"
 
 
@@ -168,9 +168,7 @@ def _verified(file: Path, taken_at_ms: int, digest: str, taking: Taking, steps: 
 
 
 def check_file(snapshot: BackupSnapshot, steps: Steps) -> None:
-    """Compare a snapshot's file with its manifest. Raises `CorruptionError` if it differs, `DirectoryError` where it
-    cannot be read.
-    """
+    """Compare a snapshot's file with its manifest. Raises `CorruptionError`, `DirectoryError` if unreadable."""
     steps.stage("comparing the file", snapshot.manifest.bytes)
     with files.reporting("cannot read", snapshot.file):
         digest = files.copy(snapshot.file, None, steps.step)
@@ -179,18 +177,14 @@ def check_file(snapshot: BackupSnapshot, steps: Steps) -> None:
 
 
 def refuse_other_store(folder: Path, manifest: Manifest) -> None:
-    """Raise `DirectoryError` if the folder has snapshots of another store: one could be restored in place
-    of the other.
-    """
+    """Raise `DirectoryError` if the folder has another store's snapshots: one could be restored for the other."""
     for other in listed(folder):
         if other.manifest.store != manifest.store:
             raise DirectoryError(f"{folder} holds backups of another store; name another folder")
 
 
 def listed(folder: Path) -> list[BackupSnapshot]:
-    """Return the snapshots of a folder, the oldest first. Raises `DirectoryError` and `NewerStoreError`, as `read`
-    does.
-    """
+    """Return the snapshots of a folder, oldest first. Raises `DirectoryError` and `NewerStoreError` like `read`."""
     with files.reporting("cannot read", folder):
         paths = sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name) and path.is_dir())
     return sorted(map(read, paths), key=lambda snapshot: snapshot.manifest.taken_at_ms)

@@ -37,9 +37,7 @@ def outlook(snapshot: Snapshot, number: int, now_ms: int) -> Outlook:
 
 
 def credit_of(snapshot: Snapshot, number: int, now_ms: int) -> Credit | None:
-    """Return how far the credit of an organization lasts; `None` if it cannot run out: no credit limit, removed, or
-    blocked.
-    """
+    """Return how far an organization's credit lasts; `None` if unlimited, or the organization removed or blocked."""
     account = organization(snapshot, number)
     limit = account.credit_limit_micros
     if limit is None or account.removed_at_ms is not None or account.billing_status == "blocked":
@@ -58,7 +56,7 @@ def credit_of(snapshot: Snapshot, number: int, now_ms: int) -> Credit | None:
 
 
 def _first_ms(snapshot: Snapshot, number: int, hour_ms: int, from_ms: int) -> int | None:
-    """When the first charge since a time was made in an hour that has charges; `None` = they were all before."""
+    """Return the time of the hour's first charge from `from_ms` on; `None` if all were earlier."""
     since_ms = max(hour_ms, from_ms)
     found = next(iter(_charges(snapshot, number, since_ms, hour_ms + HOUR_MS)), None)
     if found is not None:
@@ -67,7 +65,7 @@ def _first_ms(snapshot: Snapshot, number: int, hour_ms: int, from_ms: int) -> in
 
 
 def _charges(snapshot: Snapshot, number: int, from_ms: int, to_ms: int) -> Iterator[LedgerEntry]:
-    """Of the first `MAX_LINES` lines between two times those that charge anything."""
+    """Yield the charges among the first `MAX_LINES` ledger lines from `from_ms` to before `to_ms`."""
     rows = islice(snapshot.scan(LEDGER, number, start=(number, first_id(from_ms))), MAX_LINES)
     beyond = first_id(to_ms)
     lines = (entry for _, entry in takewhile(lambda row: row[0][1] < beyond, rows))

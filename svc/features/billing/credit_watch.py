@@ -37,9 +37,7 @@ class CreditWatch:
         """Organization number -> its state at the last look, where that is not `enough`."""
 
     def statistics(self) -> Counter[CreditState]:
-        """Return how many organizations were in each state at the last look; those with enough credit are
-        not counted.
-        """
+        """Return how many organizations were in each state at the last look. Those with enough credit are left out."""
         return Counter(self._states.values())
 
     async def run(self, interval_s: float = INTERVAL_S) -> None:

@@ -202,14 +202,14 @@ _Line = tuple[LinePosition, int, LedgerEntry]
 
 
 def _own_lines(snapshot: Snapshot, number: int, start: bytes) -> Iterator[_Line]:
-    """The lines from an id on that count for the day of their id."""
+    """Yield the lines from an id on that count for the day of their id."""
     for (_, raw_id), entry in snapshot.scan(LEDGER, number, start=(number, start)):
         if entry.day is None:
             yield LinePosition(None, raw_id), made_at_ms(raw_id) // DAY_MS, entry
 
 
 def _moved_lines(snapshot: Snapshot, number: int, from_day: int, resume: LinePosition | None = None) -> Iterator[_Line]:
-    """The lines that count for another day than their id's, from a day or a position on."""
+    """Yield the lines that count for another day than their id's, from a day or a position on."""
     at = (from_day, b"") if resume is None else (resume.moved_day, resume.raw_id)
     for (_, day, raw_id), _ in snapshot.scan(LEDGER_DAYS, number, start=(number, *at)):
         entry = snapshot.get(LEDGER, number, raw_id)

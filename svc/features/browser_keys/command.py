@@ -59,7 +59,7 @@ def revoke_browser_keys(operation: Operation, since_ms: int, until_ms: int | Non
 
 
 def _all_keys(store: Readable, number: int, signed: Signed, steps: Steps) -> tuple[list[int], int]:
-    """Numbers of all visitors with such keys, and how many keys. A running service has the store in between."""
+    """Return the numbers of visitors with such keys, and how many keys. Between steps others can use the store."""
     visitors: list[int] = []
     keys = 0
     after: int | None = 0

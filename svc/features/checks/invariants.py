@@ -134,7 +134,7 @@ def _keys(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _audit(snapshot: Snapshot) -> Iterator[str]:
-    """An id's time runs ahead of the clock where that was set back, and is never behind it."""
+    """Check audit records. An id's time may be ahead of its record's, where the clock was set back, never behind it."""
     for (number, raw_id), record in snapshot.scan(AUDIT):
         name = f"audit record {UUID(bytes=raw_id)}"
         if record.organization != number:
@@ -187,7 +187,7 @@ def _billing(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def _events(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """Each event has its rows and is in the index once, and each hour's counters are what its events add up to."""
+    """Check that each event has its rows and one index entry, and that hourly counters are the sums of events."""
     hours: dict[HourKey, HourCounts] = {}
     events = 0
     for (_, raw_id), event in snapshot.scan(EVENTS, number):
@@ -240,13 +240,13 @@ def _event(snapshot: Snapshot, number: int, raw_id: bytes, event: Event) -> Iter
 
 
 def _answered_once(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """Of the idempotency keys, no two have the same answer."""
+    """Check that no two idempotency keys have the same answer."""
     for request_id in repeated(row.request_id for _, row in snapshot.scan(IDEMPOTENCY, number)):
         yield f"request {UUID(bytes=request_id)} belongs to two idempotency keys"
 
 
 def _answered_by_events(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """Of the idempotency keys, only those of erased events have an answer that is gone."""
+    """Check that idempotency keys lead to an event, except for as many as were erased."""
     may_be_gone = snapshot.get(ERASED_EVENTS, number) or 0
     for _, row in snapshot.scan(IDEMPOTENCY, number):
         if not snapshot.has(EVENTS, number, row.request_id):
@@ -282,7 +282,7 @@ def _blocks(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def _history(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """Erasure deletes the rows that a number leads to with the visitor: of one that is gone they would stay."""
+    """Check that no visitor who is gone left rows that its number leads to: erasure deletes them together."""
     for table in policies.ERASED_BY_KEY["visitor"]:
         place = list(table.key.parts).index("visitor")
         for key, _ in snapshot.scan(table, number) if table is not VISITORS else ():
@@ -291,7 +291,7 @@ def _history(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def _attested_keys(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """Every attested key is listed once, with the visitor that it names."""
+    """Check that every attested key is listed once, with the visitor that it names."""
     for (_, key_id), key in snapshot.scan(ATTESTED_KEYS, number):
         listed = snapshot.get(VISITOR_KEYS, number, key.visitor_id.encode())
         if listed is None or listed.key_ids.count(key_id) != 1:
@@ -330,7 +330,7 @@ def _weights(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def _operations(snapshot: Snapshot) -> Iterator[str]:
-    """The log is whole while somebody follows, and empty while nobody does."""
+    """Check that the operation log has no gap while somebody follows it, and is empty while nobody does."""
     if operations.recorded(snapshot) is None:
         if snapshot.count(OPERATIONS):
             yield "there is an operation log and nobody who follows it"

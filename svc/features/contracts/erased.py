@@ -19,7 +19,7 @@ Keys: TypeAlias = Iterator[tuple[Table[Any], tuple[Any, ...]]]
 
 
 class Owner(NamedTuple):
-    """Whose part of a row is shown: a visitor by the numbers of its organization and of itself, 0 = it has none; and
+    """The visitor whose part of a row is shown: the numbers of its organization and of itself (0 = it has none), and
     one of its events where the row was found by that.
     """
 
@@ -30,7 +30,7 @@ class Owner(NamedTuple):
 
 
 class Erased(NamedTuple):
-    """The tables of which a function erases what is of a visitor (`ErasedBy`), and what finds the same rows for an
+    """The tables in which a function erases what is a visitor's (`ErasedBy`), and what finds the same rows for an
     export: by its number and id, or by an event of it. One of the two is given.
     """
 

@@ -79,9 +79,7 @@ def pending_account_erasures(snapshot: Snapshot, number: int) -> list[int]:
 
 
 def _purge_account(transaction: Transaction, number: int, account_id: str, digest: int) -> None:
-    """Delete what is of an account and of no event: its entries in lists, what counts it, its record, the number by
-    which outcomes know it, and its notes.
-    """
+    """Delete what belongs to an account and to no event: list entries, velocity, record, outcome number and notes."""
     for of in forgetting():
         of.at_once(transaction, number, "account", account_id)
     for key in list(_own_rows(transaction, number, digest)):
@@ -92,9 +90,7 @@ def _purge_account(transaction: Transaction, number: int, account_id: str, diges
 
 
 def _leave_event(transaction: Transaction, number: int, request_id: bytes) -> None:
-    """Take the account out of one event, out of what the event counted for its visitor and its address, and out of
-    webhooks about it.
-    """
+    """Take the account out of one event, out of its visitor's and address's velocity, and out of webhooks about it."""
     event = transaction.get(EVENTS, number, request_id)
     assert event is not None, "it was found by its account"
     visitor = transaction.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
@@ -109,7 +105,7 @@ def _leave_event(transaction: Transaction, number: int, request_id: bytes) -> No
 
 
 def _events_of(snapshot: Snapshot, number: int, account_id: str) -> Iterator[bytes]:
-    """Request ids (16 bytes) of the events of an account, in all environments."""
+    """Yield request ids (16 bytes) of the events of an account, in all environments."""
     filters = Filters(account_id=account_id)
     for environment in range(len(ENVIRONMENTS)):
         for _, request_id in Search(snapshot, Scope(number, environment), wanted(filters)):
@@ -119,7 +115,7 @@ def _events_of(snapshot: Snapshot, number: int, account_id: str) -> Iterator[byt
 
 
 def _own_rows(snapshot: Snapshot, number: int, digest: int) -> Iterator[tuple[int, ...]]:
-    """Keys of the rows that count the account itself."""
+    """Yield keys of the velocity rows of the account itself."""
     after = -1
     while (found := next(snapshot.scan_keys(VELOCITY, (number, after + 1), (number + 1,)), None)) is not None:
         after = found[1]

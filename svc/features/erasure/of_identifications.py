@@ -1,4 +1,4 @@
-"""Rows of identifications themselves that are of a visitor, and that no key leads to."""
+"""How rows that identifications write are erased and found, and which part of a shared row is a visitor's own."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _browser_keys(snapshot: Snapshot, number: int, visitor: int, _: bytes) -> Ke
 
 
 def _accounts(snapshot: Snapshot, number: int, visitor: int, _: bytes) -> Keys:
-    """Nothing but the visitor's number leads to them: all are looked at."""
+    """Yield accounts that name the visitor. No key leads to them, so all are scanned."""
     for key, record in snapshot.scan(ACCOUNTS, number):
         if visitor and record.of(visitor) is not None:
             yield ACCOUNTS, key
@@ -110,7 +110,7 @@ def _own_block(owner: Owner, _: Any, _row: Any) -> Block:
 
 
 def _own_history(owner: Owner, _: Any, row: Any) -> Any:
-    """The history of an address may be of visits of others alone; one that names nobody goes with any of them."""
+    """Return the owner's visits in an address's history; `None` if all are others'. An empty one is anybody's."""
     if not isinstance(row, AddressHistory):
         return row
     pairs = zip(row.visitors, row.homelands, strict=True)

@@ -54,9 +54,7 @@ def drop_documents(transaction: Transaction, number: int, beyond: bytes) -> int:
 
 
 def before(at_ms: int) -> bytes:
-    """Return the smallest request id after this millisecond: the ids of all events that arrived up to then are below
-    it.
-    """
+    """Return the smallest request id after this millisecond: ids of events that arrived by then are below it."""
     return first_id(at_ms + 1)
 
 

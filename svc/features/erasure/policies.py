@@ -48,7 +48,7 @@ def rows_by(snapshot: Snapshot, number: int, part: str, *lead: Any) -> Iterator[
 def rows_in(
     snapshot: Snapshot, table: Table[Any], number: int, lead: tuple[Any, ...]
 ) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
-    """Yield the same for one table."""
+    """Yield such rows of one table."""
     for stem in stems(snapshot, table, number):
         if len(stem) + len(lead) == len(table.key.parts):
             yield table, (*stem, *lead)

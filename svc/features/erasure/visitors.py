@@ -126,7 +126,7 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bo
 
 
 def _events_a_step(snapshot: Snapshot, number: int) -> int:
-    """Fewer where endpoints have webhooks about each."""
+    """Return how many events fit in a step: fewer where endpoints have webhooks about each."""
     endpoints = sum(1 for _ in snapshot.scan_keys(ENDPOINTS, (number,), (number + 1,)))
     return items_of_step(EVENT_ROWS + DELIVERY_ROWS * endpoints)
 
@@ -167,9 +167,7 @@ def purge_visitor(transaction: Transaction, number: int, visitor_number: int, no
 
 
 def remove_from_block(transaction: Transaction, number: int, block_key: BlockKey, block: Block) -> None:
-    """Write a block from which visitors were removed; delete it if it lists no visitor and counts for less than one
-    device.
-    """
+    """Write a block without some visitors; delete it if it lists none and counts for less than one device."""
     if block.numbers or block.count >= 1:
         transaction.put(BLOCKS, (number, block_key), block)
     else:
@@ -197,9 +195,7 @@ def events_of(
 
 
 def leave_blocks(transaction: Transaction, number: int, visitor_number: int) -> None:
-    """Remove a visitor from the blocks that its record names; retention removes it from the blocks of its earlier
-    values.
-    """
+    """Remove a visitor from the blocks that its record names; retention does so for those of earlier values."""
     visitor = transaction.get(VISITORS, number, visitor_number)
     if visitor is None:
         return

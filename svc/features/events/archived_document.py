@@ -189,7 +189,7 @@ def _proof(event: Event, signals: bytes) -> str | UnsetType:
 
 
 def _connection(document: Document) -> ConnectionBody | UnsetType:
-    """Headers that cannot be read say nothing here: the rest of the document can be."""
+    """Return facts of the connection; unset where headers are unreadable, since the rest can be shown."""
     if document.headers is None:
         return UNSET
     try:
@@ -206,7 +206,7 @@ def _attestation(found: AttestationResult) -> AttestationBody:
 
 
 def _evidence(event: Event, document: Document) -> dict[str, tuple[str, ...]]:
-    """Of the signals that fired; of all that were noticed where 0.1.0 did not store which of them fired."""
+    """Return evidence of the signals that fired, or of all noticed where 0.1.0 did not store which ones fired."""
     if event.verdict.signals is None:
         return document.evidence
     return {fired.signal: document.evidence.get(fired.signal, ()) for fired in event.verdict.signals}

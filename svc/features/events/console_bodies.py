@@ -187,8 +187,8 @@ def address_rows(found: Iterable[EventMatch]) -> list[AddressRow]:
 
 
 def seen(record: Visitor | None, activity: Activity) -> dict[str, str]:
-    """`first_seen` and `last_seen` of a visitor, by its record (`None` = it cannot be recognized) and its events in all
-    environments; of one without either, nothing.
+    """Return `first_seen` and `last_seen` of a visitor, by its record (`None` = it cannot be recognized) and its events
+    in all environments; nothing if it has neither.
     """
     first_ms = activity.first_ms if record is None else record.first_seen_s * 1000
     last_ms = activity.last_ms
@@ -202,7 +202,7 @@ def seen(record: Visitor | None, activity: Activity) -> dict[str, str]:
 
 
 def _grouped(found: Iterable[EventMatch], name: str) -> dict[str, list[Event]]:
-    """Events by the value of a field, those without one left out."""
+    """Group events by the value of a field; those without one are left out."""
     groups: dict[str, list[Event]] = {}
     for _, event in found:
         value = getattr(event, name)

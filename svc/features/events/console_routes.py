@@ -1,5 +1,8 @@
-"""The events of one environment, as the server API lists them; and one event of the organization, in whatever
-environment, with the webhooks about it and the visits beside it.
+"""Events in the console: a list, one event with the webhooks about it and the visits beside it, and the live stream.
+
+The stream `GET /console/api/stream` sends server-sent events (docs/adr/0038): identifications from the live hub as they
+are committed, and to a viewer that reconnects what it missed from the store. One write has all that has come since the
+last one, and there are five of them a second at most.
 """
 
 from __future__ import annotations
@@ -107,7 +110,7 @@ class StreamQuery(FiltersQuery, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class Watched(NamedTuple):
-    """What a viewer sees."""
+    """The events that a viewer sees."""
 
     number: int
     """Of the organization."""
@@ -184,9 +187,7 @@ async def parts_of(
 
 
 async def _resumed(services: Services, turn: Turn, watched: Watched, last: UUID, now_ms: int) -> list[LiveEvent | int]:
-    """What the store has beyond the last event that the viewer has seen, oldest first; before that, how many are left
-    out.
-    """
+    """Return events after the viewer's last one, oldest first, behind the number of earlier ones left out, if any."""
     positions = await _positions_after(services, turn, watched, last, now_ms)
     newest, others = positions[:MAX_RESUMED], positions[MAX_RESUMED:]
     read = partial(read_each, filters=watched.filters)
@@ -197,8 +198,8 @@ async def _resumed(services: Services, turn: Turn, watched: Watched, last: UUID,
 async def _positions_after(
     services: Services, turn: Turn, watched: Watched, last: UUID, now_ms: int
 ) -> list[EventPosition]:
-    """The index rows of the newest events after this one, newest first: of `MAX_COUNTED` that are looked at, those
-    that fit. Where the store does not have it any more, its id says when it was.
+    """Return positions of matching events after `last`, newest first, of the `MAX_COUNTED` newest looked at. Where the
+    store no longer has `last`, the time comes from its id.
     """
     known = await services.store.query(partial(events.event, number=watched.number, request_id=last))
     arrival_ms = int.from_bytes(last.bytes[:6]) if known is None else known.occurred_at_ms
@@ -211,7 +212,7 @@ async def _positions_after(
 
 
 async def _holds(services: Services, caller: Caller) -> bool:
-    """Whether the caller's session or key still lets it in."""
+    """Return whether the caller's session or key is still valid."""
     now_ms, number = services.world.now_ms(), caller.organization.number
 
     def read(snapshot: Snapshot) -> bool:
@@ -224,7 +225,7 @@ async def _holds(services: Services, caller: Caller) -> bool:
 
 
 async def _still_holds(services: Services, caller: Caller) -> bool:
-    """As `_holds`. That a stream is open is use of its session (decisions 15.5)."""
+    """Return as `_holds`, and note an open stream as use of its session (decisions 15.5)."""
     holds = await _holds(services, caller)
     if holds:
         await note_open_stream(services, caller)

@@ -36,7 +36,7 @@ class LiveEvent:
 
     @cached_property
     def row(self) -> bytes:
-        """Its row as JSON (interface 2.3), encoded once for all viewers, and only if one of them is sent it."""
+        """Return the event's row as JSON (interface 2.3), encoded once for all viewers, when one is sent it."""
         return _encoder.encode(event_row(self.event, self.request_id))
 
 
@@ -139,9 +139,7 @@ class LiveHub:
         """Viewers of an organization, by number, in other workers."""
 
     def publish(self, number: int, request_id: UUID, event: Event) -> None:
-        """Offer an identification to the viewers of its organization (`number`) and environment. Call this only after
-        its commit.
-        """
+        """Offer an identification to the viewers of its organization (`number`) and environment, after its commit."""
         viewers = self._viewers.get((number, event.environment))
         if viewers is None:
             return
@@ -154,7 +152,7 @@ class LiveHub:
 
     @property
     def is_full(self) -> bool:
-        """Whether the hub has its maximum number of viewers."""
+        """Return whether the hub has its maximum number of viewers."""
         return sum(map(len, self._viewers.values())) >= self._most
 
     def watch(

@@ -219,9 +219,7 @@ async def update_event(services: Services, call: Call) -> EventDetailBody | Labe
 async def visits(
     services: Services, caller: Caller, visitor_id: str, limit: int, now_ms: int
 ) -> list[tuple[UUID, Event]]:
-    """Return the newest events of a visitor in the caller's environment, at most `limit`, newest first, with their
-    request ids.
-    """
+    """Return a visitor's newest events in the caller's environment with their ids: `limit` at most, newest first."""
     listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, Filters(visitor_id=visitor_id), limit=limit)
     number, environment = caller.organization.number, _environment(caller)
     found = await services.store.query(
@@ -272,17 +270,15 @@ async def supplement_event(services: Services, call: Call) -> SupplementAnswer |
 
 
 def read_request_id(text: str) -> UUID | Refusal:
-    """Return the request id in a path, or `422 invalid_request_id`. Any UUID passes: one that was never given is only
-    unknown.
-    """
+    """Return the request id in a path, or `422 invalid_request_id`. Any UUID passes, even one never given."""
     if _UUID.fullmatch(text):
         return UUID(text)
     return Refusal("invalid_request_id", (Detail("request_id", "invalid_value", "path"),))
 
 
 def token_refusal(services: Services, call: Call, caller: Caller, token: str, request_id: UUID) -> Refusal | None:
-    """`422 invalid_supplement` unless the deferred token is valid for this request and the caller's key and origin
-    (decisions 7.4); `None` if it is.
+    """Return `422 invalid_supplement` unless the deferred token is valid for this request and the caller's key and
+    origin (decisions 7.4); `None` if it is.
     """
     opened = deferred.open_token(services.deferred_key, token, caller.applied.id, caller.origin, call.at_ms)
     if opened is not None and opened.request_id == request_id:
@@ -291,7 +287,7 @@ def token_refusal(services: Services, call: Call, caller: Caller, token: str, re
 
 
 def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -> DocumentBody | None:
-    """The archive; `None` where none was kept. Raises `CorruptionError` (decisions 17.5)."""
+    """Return the archive; `None` where none was kept. Raises `CorruptionError` (decisions 17.5)."""
     if not event.has_document:
         return None
     document = records_queries.document(snapshot, number, request_id)

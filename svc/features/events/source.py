@@ -57,7 +57,7 @@ def number_of(store: Readable, organization_id: str) -> int:
 
 
 def environment_option(command: F) -> F:
-    """`--environment`, passed on as `environment`."""
+    """Add `--environment`, passed on as `environment`."""
     return click.option(
         "--environment",
         type=click.Choice(ENVIRONMENTS),
@@ -88,16 +88,14 @@ def filter_options(since: str) -> Callable[[F], F]:
 
 
 def _filters(*, rule: str | None, shadow: bool, **others: Any) -> Filters:
-    """What the options of `_FILTERS` ask for. Raises `UsageError` for `--shadow` without `--rule`."""
+    """Return the filters of these options. Raises `UsageError` for `--shadow` without `--rule`."""
     if shadow and rule is None:
         raise click.UsageError("--shadow goes with --rule")
     return Filters(**others, rule=None if shadow else rule, shadow=rule if shadow else None)
 
 
 def time_options(since: str) -> Callable[[F], F]:
-    """`--environment`, `--since` and `--until`, passed on as `environment`, `since_ms` and `until_ms`, for
-    `events_wanted`.
-    """
+    """Add `--environment`, `--since` and `--until`: `environment`, `since_ms` and `until_ms` for `events_wanted`."""
 
     def decorate(command: F) -> F:
         until = click.option("--until", "until_ms", type=TimestampType(), metavar="T", help="Arrived before this time.")
@@ -116,9 +114,7 @@ def time_options(since: str) -> Callable[[F], F]:
 
 
 def say_nothing_found(environment: Environment) -> None:
-    """Print, after a command found nothing, that it searched only one environment, which is often not the one that was
-    meant.
-    """
+    """Print, where nothing was found, that only one environment was searched, which is often another than meant."""
     click.echo(f"Nothing was found in {environment}; --environment names another.", err=True)
 
 
@@ -136,9 +132,7 @@ def events_wanted(environment: Environment, since_ms: int, until_ms: int | None,
 
 
 def _read_by(read: Callable[[str], str | None], problem: str) -> Callable[..., str | None]:
-    """A callback of `click.option`: the value as `read` gives it. Where that is `None`, the value cannot be used: the
-    message is the value and `problem`.
-    """
+    """Return an option callback that applies `read`, and rejects the value with `problem` where that is `None`."""
 
     def callback(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
         known = None if value is None else read(value)

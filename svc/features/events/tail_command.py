@@ -89,7 +89,7 @@ def feed_store(found: Opened) -> Generator[Store]:
 
 @contextmanager
 def _alone(cursor_file: Path | None) -> Generator[None]:
-    """Before anything is printed: what could not be noted would be printed again. Raises `CommandError`."""
+    """Lock the cursor file. Comes first: events that cannot be noted would be printed again. Raises `CommandError`."""
     with ExitStack() as stack:
         if cursor_file is not None:
             try:
@@ -103,7 +103,7 @@ def _alone(cursor_file: Path | None) -> Generator[None]:
 
 
 def _read_cursor(file: Path) -> str | None:
-    """What the file has; `None` = it is not there. Raises `CommandError`."""
+    """Read the cursor; `None` if there is no file. Raises `CommandError`."""
     try:
         return file.read_bytes().decode("ascii", "replace").strip()
     except FileNotFoundError:
@@ -128,7 +128,7 @@ def _beginning(wanted: Wanted, options: FeedOptions, cursors: CursorScope) -> Po
 
 
 class _Printer:
-    """Writes pages, each as a whole before its cursor."""
+    """Prints pages, each in full before its cursor is saved."""
 
     def __init__(self, cursors: CursorScope, file: Path | None, *, as_json: bool, ids: bool) -> None:
         self._cursors, self._file, self._as_json, self._ids = cursors, file, as_json, ids
@@ -172,7 +172,7 @@ async def _print_all(
 async def _pages(
     store: Store, number: int, wanted: Wanted, after: Position, now_ms: Callable[[], int], *, follow: bool
 ) -> AsyncGenerator[FeedPage[_Found]]:
-    """Page after page; at the end it looks again every `POLL_S`, or ends."""
+    """Yield pages; at the end of the feed, poll every `POLL_S` or stop."""
     scope = Scope(number, ENVIRONMENTS.index(wanted.environment))
 
     async def close_to(to_ms: int) -> int:

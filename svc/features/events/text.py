@@ -161,7 +161,7 @@ def _report(event: Event, document: Document | None, *, deferred: bool) -> str:
 
 
 def _evidence(event: Event, document: Document | None) -> Iterator[str]:
-    """Each signal with what it saw; those without a weight last."""
+    """Yield each signal with its evidence; those without a weight come last."""
     verdict = event.verdict
     evidence = {} if document is None else document.evidence
     fired = {each.signal: each for each in verdict.signals or ()}

@@ -1,4 +1,6 @@
-"""`svc export`: events and visitors as files, for other programs, for back-testing and for data subjects."""
+"""`svc export`: events and visitors as files, for other programs, for back-testing and for data subjects; `svc sql`:
+events as a table in the database.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,7 @@ def remove(sure: bool, directory: Path) -> None:
 
 @contextmanager
 def _database(directory: Path) -> Generator[tuple[ModuleType, Engine]]:
-    """`sql_events`, and the engine of the store, which has to be in a database and of this program's version."""
+    """Yield `sql_events` and the engine of the store, which must be in a database and of this program's version."""
     del directory  # which holds the pepper, and what is done here needs no key
     database = database_of(settings())
     if database is None:
@@ -305,7 +307,7 @@ def _write(
     add: Callable[[Any], Any],
     **reading_options: Any,
 ) -> int:
-    """Add every event and return how many; the progress is the share of the time that was asked for."""
+    """Add every event and return how many; progress is the share of the time window."""
     steps.stage("exporting", _PERMILLE)
     written = shown = 0
     for stretch in oldest_first(store, number, wanted, **reading_options):
@@ -319,5 +321,5 @@ def _write(
 
 
 def _progress(output: Path | None) -> Any:
-    """None where the export itself goes to the terminal."""
+    """Return a progress display; a silent one where the export itself goes to the terminal."""
     return nullcontext(QUIET) if output is None and sys.stdout.isatty() else progress()

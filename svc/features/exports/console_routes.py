@@ -83,7 +83,7 @@ async def export_events(services: Services, call: Call) -> Outcome | Refusal:
 
 
 async def _is_too_long(services: Services, turn: Turn, number: int, environment: Environment, listing: Listing) -> bool:
-    """Whether there are more than `MAX_ROWS` events. The index is asked only where the counters do not say."""
+    """Return whether more than `MAX_ROWS` events match. The index is searched only where the counters leave it open."""
     days: list[HourCounts] = []
     time = Slice(services.world)
     for day_ms in range(listing.from_ms, listing.to_ms, DAY_MS):
@@ -105,7 +105,7 @@ async def _is_too_long(services: Services, turn: Turn, number: int, environment:
 
 
 def _at_most(total: HourCounts, filters: Filters) -> int:
-    """More events than these cannot fit the filters, by the counts of the hours that the window touches."""
+    """Return an upper bound of the events that match, by the counters of the hours that the window touches."""
     bounds = [total.identifications]
     if filters.level is not None:
         bounds.append(total.levels.get(filters.level, 0))
@@ -138,7 +138,7 @@ async def _event_lines(
 def _lines(
     form: Format, snapshot: Snapshot, resume: Resume, count: int, **listed: Any
 ) -> Iterator[tuple[Resume, tuple[events.EventMatch | events.UnreadableEvent, bytes] | None]]:
-    """Each of these events with its line."""
+    """Yield each event with its line."""
     for behind, found in events.scan_events(snapshot, resume, count, **listed):
         if found is None:
             yield behind, None
@@ -183,7 +183,7 @@ def _file(parts: AsyncGenerator[bytes], media_type: str, name: str) -> Outcome:
 
 
 def _nothing() -> None:
-    """A file that nobody takes any more leaves nothing behind."""
+    """Do nothing: a file that nobody reads any more leaves nothing behind."""
 
 
 ROUTES: tuple[Route, ...] = (

@@ -1,4 +1,4 @@
-"""Events as files: JSON lines, CSV and Parquet, one event after another in constant memory."""
+"""Files of events: JSON lines, CSV or Parquet; complete or not there, and readable by their owner alone."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def output_file(path: Path | None) -> Generator[Callable[[bytes], Any]]:
 
 
 def _is_special(path: Path) -> bool:
-    """Whether it is a device, a pipe, or an open file such as `/dev/stdout`. Follows no other symbolic link."""
+    """Return whether it is a device, a pipe, or an open file such as `/dev/stdout`; not for other symbolic links."""
     folder = path.parent.resolve()
     if folder in {Path("/dev"), Path("/dev/fd")} or folder.is_relative_to("/proc"):
         return True
@@ -71,7 +71,7 @@ def _is_special(path: Path) -> bool:
 
 @contextmanager
 def _replacement(path: Path) -> Generator[IO[bytes]]:
-    """A temporary file of mode 0600 beside `path`: renamed to it at the end of the block, deleted where that fails."""
+    """Yield a temporary file of mode 0600 beside `path`. It replaces `path` at the end, and is deleted on failure."""
     descriptor, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_SUFFIX, dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -129,7 +129,7 @@ class _Lines:
 
 
 class _Parquet:
-    """With the columns of CSV and their types: `request_id` as a text, `occurred_at` in milliseconds of UTC."""
+    """A Parquet file with the columns and types of CSV: `request_id` as text, `occurred_at` in milliseconds of UTC."""
 
     def __init__(self, write: Write) -> None:
         try:
@@ -171,7 +171,7 @@ class _Parquet:
 
 
 class _Out:
-    """What pyarrow asks of a file."""
+    """The file interface that pyarrow needs."""
 
     closed = False
 

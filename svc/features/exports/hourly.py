@@ -43,7 +43,7 @@ _STATE, _LOCK = ".svc-export.json", ".svc-export.lock"
 
 
 class _State(msgspec.Struct, frozen=True):
-    """What a folder is of, and where the next run begins."""
+    """Which export a folder belongs to, and where the next run begins."""
 
     organization_id: str
     environment: str
@@ -56,27 +56,27 @@ class _State(msgspec.Struct, frozen=True):
     """Where the file of the next hour ends, included, once it is known."""
 
     def ending(self, to_ms: int) -> _State:
-        """Once it is known where the file of the next hour ends."""
+        """Return the state once it is known where the file of the next hour ends."""
         return msgspec.structs.replace(self, to_ms=to_ms)
 
     def following(self) -> _State:
-        """Once the file of the next hour is written."""
+        """Return the state once the file of the next hour is written."""
         end_ms = max(self.behind_ms, self.to_ms or 0)
         return msgspec.structs.replace(self, next_hour_ms=self.next_hour_ms + HOUR_MS, behind_ms=end_ms, to_ms=None)
 
     def is_of_the_same(self, other: _State) -> bool:
-        """Whether the files have the same events."""
+        """Return whether the files have the same events."""
         return self._events == other._events
 
     @property
     def _events(self) -> tuple[str, str, Filters, Form]:
-        """Filters that are newer than the state are not set in it."""
+        """Return what determines the events of the files. Filters added since the state was written are unset."""
         filters = Filters(**dict(zip(Filters.__struct_fields__, self.filters, strict=False)))  # pyright: ignore[reportArgumentType]
         return self.organization_id, self.environment, filters, self.form
 
 
 class HoursWanted(NamedTuple):
-    """Of which events a folder has files."""
+    """The events of which a folder has files."""
 
     organization_id: str
     number: int
@@ -85,7 +85,7 @@ class HoursWanted(NamedTuple):
 
     @property
     def scope(self) -> Scope:
-        """Of the feed."""
+        """Return the scope of the feed."""
         return Scope(self.number, ENVIRONMENTS.index(self.events.environment))
 
     def beginning(self) -> _State:
@@ -119,7 +119,7 @@ def export_hours(store: Store, wanted: HoursWanted, folder: Path, *, follow: boo
 
 
 def _end_ms(store: Store, wanted: HoursWanted, state: _State, latest_ms: int, now_ms: int) -> int:
-    """Where the file of the next hour ends: the feed is closed up to there when this returns."""
+    """Close the feed as far as the next hour's file goes, and return its end."""
     end_ms = state.next_hour_ms + HOUR_MS - 1
     newest_ms = latest_ms - latest_ms % HOUR_MS - 1
     """The end of the newest hour that is complete: all hours before are closed with it."""
@@ -157,7 +157,7 @@ def _export(store: Store, wanted: HoursWanted, state: _State, folder: Path) -> N
 
 
 def _events(store: Store, scope: Scope, filters: Filters, state: _State) -> Iterator[EventMatch | UnreadableEvent]:
-    """Those of the part of the feed, in its order; each page is read in a state of its own."""
+    """Yield the events of that part of the feed in its order. Each page is read from a snapshot of its own."""
     assert state.to_ms is not None
     kept_ms = oldest_ms(World.real().now_ms())
     after: Position | None = max(Position(state.behind_ms + 1, bytes(16)), Position(kept_ms, bytes(16)))
@@ -171,7 +171,7 @@ def _events(store: Store, scope: Scope, filters: Filters, state: _State) -> Iter
 
 @contextmanager
 def _alone(folder: Path) -> Generator[None]:
-    """What another run has left half-written is deleted."""
+    """Hold the folder's lock and delete half-written files of an earlier run."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (folder / _LOCK).open("ab") as lock:
@@ -187,7 +187,7 @@ def _alone(folder: Path) -> Generator[None]:
 
 
 def _read(path: Path, asked: _State) -> _State:
-    """The state of the folder; `asked` where it is new. Raises `CommandError` where it is of another export."""
+    """Read the folder's state; `asked` where it is new. Raises `CommandError` where it belongs to another export."""
     try:
         known = msgspec.json.decode(path.read_bytes(), type=_State)
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""Events as the lines of a file: JSON lines, or CSV that no spreadsheet evaluates.
+"""Events as lines of JSON or of CSV that no spreadsheet evaluates, and as typed columns for SQL and Parquet.
 
-What may live here: one event in, one line out. `svc export` and the console write files of them.
+What may live here: one event in, one line or row out. `svc export` and the console write files of them.
 """
 
 from __future__ import annotations
@@ -87,7 +87,6 @@ def _cell(row: EventBody, name: str) -> str:
 
 
 def _rule(row: EventBody) -> str | None:
-    """The name of the rule that decided."""
     return row.decision.rule if isinstance(row.decision, DecisionBody) else None
 
 
@@ -125,7 +124,7 @@ _TYPES = {field.name: field.type for record in (Verdict, Event) for field in msg
 
 
 def _kind(name: str) -> Kind:
-    """Raises `TypeError` for a field that `plain_row` would have to shape."""
+    """Return the kind of a column. Raises `TypeError` for a field that `plain_row` would have to shape."""
     of_field = _TYPES[name]
     types = {type(part) if isinstance(part, str) else part for part in _parts(of_field)} - {type(None)}
     for found, kind in _KINDS:
@@ -135,7 +134,7 @@ def _kind(name: str) -> Kind:
 
 
 def _parts(of_field: Any) -> list[Any]:
-    """The members of a union and the texts of a literal, or the type itself."""
+    """Return the members of a union and the texts of a literal, or the type itself."""
     inner = get_args(of_field)
     return [part for one in inner for part in _parts(one)] if inner else [of_field]
 

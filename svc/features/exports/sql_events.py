@@ -1,10 +1,11 @@
-"""`svc.sql_events`: the events of a store as plain columns, for SQL.
+"""`svc.sql_events`: the events of a store as plain columns for SQL; made, filled and dropped while nodes serve.
 
 Whether the table is there, a group asks once it holds its fences. Where it is, the transaction that writes an event
 writes its row as well. A row leaves by triggers of `svc.events`, whatever program changes or deletes the event: what is
 erased is erased here in the same transaction.
 
-What may live here: the row of an event, and the SQL. No connection.
+Once the table is there and every fence was had, each group writes its rows. Earlier events are then added by pages. A
+page locks its events and skips those that are locked: neither waits for the other, and nothing erased comes back.
 """
 
 from __future__ import annotations
@@ -167,9 +168,7 @@ def add_column(name: str) -> str:
 
 
 def grant(role: str) -> tuple[str, ...]:
-    """Return the SQL statements that let a role read events and organization names, and nothing else.
-    Execute nothing.
-    """
+    """Return SQL that lets a role read events and organization names, and nothing else. Executes nothing."""
     quoted = '"' + role.replace('"', '""') + '"'
     return (
         f"grant usage on schema svc to {quoted}",
@@ -258,9 +257,7 @@ def remove(engine: PostgresqlEngine) -> None:
 
 
 def installation(engine: PostgresqlEngine) -> Installation:
-    """Return the state of the table. Reads its index and that of the events: about a second for ten million. Raises
-    `EngineError`.
-    """
+    """Return the state of the table. Reads both indexes: a second for ten million events. Raises `EngineError`."""
     with engine.transaction(statements.BEGIN_READING) as send:
         if not _has_table(send):
             return Installation(installed=False)
@@ -298,7 +295,7 @@ def _refuse_unusable(send: Send, reader: str | None) -> None:
 
 
 def _take_every_fence(send: Send) -> None:
-    """No group that began before is left."""
+    """Take every organization's fence, so that no group that began before is still running."""
     fences = (statements.LOCK_ROWS_OF_NONE, statements.ADD_EVERY_FENCE, statements.TAKE_EVERY_FENCE)
     send([Statement(sql) for sql in fences])
 
@@ -346,7 +343,7 @@ def _pages(send: Send, sql: bytes) -> Iterator[list[tuple[bytes, bytes]]]:
 def _page(
     send: Send, sql: bytes, after: tuple[int, bytes]
 ) -> tuple[list[tuple[bytes, bytes]], tuple[int, bytes] | None]:
-    """Events as (key, value), and after which the next page goes on; `None` = there is none."""
+    """Return a page of events as (key, value), and the position after which the next begins; `None` at the end."""
     organization, key = after
     (found,) = send([Statement(sql, (int4(organization), key, int8(PAGE)))])
     rows = [(row[1], row[2]) for row in found.rows]

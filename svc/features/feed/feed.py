@@ -45,7 +45,7 @@ class Feed(NamedTuple):
 
     @property
     def start(self) -> Position:
-        """Where reading begins: before it there is nothing that is readable."""
+        """Return where reading begins: no event before it can be read."""
         return max(self.after, Position(self.oldest_ms, bytes(16)))
 
     def at_end(self, closed_to_ms: int) -> Position:
@@ -66,7 +66,7 @@ class Ahead(NamedTuple):
 
     @staticmethod
     def due_before_ms(now_ms: int) -> int:
-        """Return what arrived before then was held back long enough."""
+        """Return the time before which an arrival was held back long enough."""
         return now_ms - HOLD_MS + 1
 
     def closing_ms(self, now_ms: int, at_least_ms: int) -> int:
@@ -108,7 +108,7 @@ def read_feed(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: int) 
 
 
 def _refused(asked: Asked) -> Refusal | None:
-    """What a feed does not have."""
+    """Return a refusal for parameters and filters that a feed does not accept."""
     for name in _NOT_HERE:
         if getattr(asked, name) is not None:
             return invalid({"end": "to"}.get(name, name), "invalid_value", "query")
@@ -119,7 +119,7 @@ def _refused(asked: Asked) -> Refusal | None:
 
 
 def refused_filters(given: Asked | Filters) -> list[str]:
-    """Return the names of the filters that a feed would miss events by."""
+    """Return the names of filters by which a feed would miss events."""
     return [name for name in NOT_WITH_ORDER if getattr(given, name, None) not in (None, False)]
 
 
@@ -129,13 +129,11 @@ def feed_cursor(position: Position, scope: CursorScope) -> str:
 
 
 def read_feed_cursor(text: str, scope: CursorScope) -> Position | None:
-    """Return the position of a cursor that `feed_cursor` made for this organization and environment; `None` for other
-    text.
-    """
+    """Return the position of a cursor by `feed_cursor` for this organization and environment; `None` for other text."""
     row = _cursors(scope).read(text)
     return None if row is None else Position(*_CURSOR.unpack(row))
 
 
 def _cursors(scope: CursorScope) -> Cursors:
-    """Bound to the environment."""
+    """Return the cursors of a feed, bound to its organization and environment."""
     return Cursors(scope.key, "feed", scope.organization, bytes([ENVIRONMENTS.index(scope.environment)]))

@@ -1,4 +1,9 @@
-"""Closing the feed: what makes sure that no event comes behind a position that is given out (ADR 130)."""
+"""The feed in the store: closing it, and reading it in the order of positions (ADR 130).
+
+An event has the position of its arrival, unless events up to that position were already given out when it was stored:
+then it has the next one. Code that gives out a position closes the feed up to there first. A reader of a state in which
+it is closed sees all that will ever be there. `put_event` gives events their positions.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +44,7 @@ def ahead(snapshot: Snapshot, scope: Scope, now_ms: int) -> Ahead:
 
 
 def _newest(snapshot: Snapshot, scope: Scope, start: Position, beyond: tuple[int, bytes] = LAST) -> int | None:
-    """When the newest event arrived that is before `beyond` and not before `start`; `None` = there is none."""
+    """Return the arrival of the newest event from `start` to before `beyond`; `None` if there is none."""
     found = next(iter(Search(snapshot, scope, (), start, beyond)), None) if start < beyond else None
     return None if found is None else found.arrival_ms
 
@@ -139,7 +144,7 @@ def read(
 
 
 def _comes_late(snapshot: Snapshot, place: EventPosition) -> bool:
-    """Whether the event that arrived here has a later position in the feed. Late events are few."""
+    """Return whether the event at this position has a later one in the feed. Late events are few."""
     start, beyond = (*place.scope, place.position.arrival_ms), (place.scope.number, place.scope.environment + 1)
     return any(key[-1] == place.request_id for key, _ in snapshot.scan_past_corruption(LATE_EVENTS, start, beyond))
 

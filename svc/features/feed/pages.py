@@ -56,7 +56,7 @@ class FeedPages:
         self, feed: Feed, now_ms: int, read: Callable[[Sequence[FeedPosition]], Awaitable[Sequence[R]]]
     ) -> FeedPage[R]:
         """Return the next page, of at most `feed.limit` events. `now_ms`: the time, or a little earlier; `read`:
-        returns what `queries.read` returns for some positions. If that is fewer events than asked for, more
+        returns what `jobs.read` returns for some positions. If that is fewer events than asked for, more
         positions are read.
         """
         found: list[R] = []
@@ -70,7 +70,7 @@ class FeedPages:
             left = left._replace(after=behind, limit=feed.limit - len(found))
 
     async def _places(self, feed: Feed, now_ms: int) -> FeedPage[FeedPosition]:
-        """Read the closed part first; only a reader that reaches its end closes more."""
+        """Find positions in the closed part first; only a reader that reaches its end closes more."""
         closed_ms = await self._store.query(partial(feeds.closed_to_ms, scope=self._scope))
         rows, resume = await self._find(feed, feed.start, closed_ms, feed.limit)
         at_end = resume is None and len(rows) < feed.limit
@@ -82,7 +82,7 @@ class FeedPages:
         return FeedPage(rows, resume or feed.at_end(closed_ms), not at_end or resume is not None)
 
     async def _closed(self, now_ms: int, after: Position) -> int:
-        """Up to when the feed is closed, which it is as far as it may be now."""
+        """Close the feed as far as is allowed now, and return up to when it is closed."""
         ahead = await self._store.query(partial(feeds.ahead, scope=self._scope, now_ms=now_ms))
         to_ms = ahead.closing_ms(now_ms, after.arrival_ms)
         closed_ms = to_ms if to_ms == ahead.closed_to_ms else await self._close(to_ms)

@@ -11,12 +11,12 @@ from svc.http.schema import HealthBody, ReadinessBody, ReadinessChecks
 
 
 async def healthz(_: Services, __: Call) -> HealthBody:
-    """`200` while the process runs; nothing is checked."""
+    """Return `200` while the process runs; nothing is checked."""
     return HealthBody(status="ok", version=svc.__version__)
 
 
 async def readyz(services: Services, _: Call) -> ReadinessBody | Outcome:
-    """`503` while the store takes no writes, `200` again as soon as it does; the other checks never fail readiness."""
+    """Return `503` while the store takes no writes, else `200`. Other checks never fail readiness."""
     state = _state_of_store(services)
     checks = ReadinessChecks(
         store=state,
@@ -29,7 +29,7 @@ async def readyz(services: Services, _: Call) -> ReadinessBody | Outcome:
 
 
 def _state_of_store(services: Services) -> Literal["ok", "full", "unreachable", "stalled", "failing", "lost"]:
-    """What keeps writes from being stored, the worst first (decisions 17.4)."""
+    """Return the worst of what keeps writes from being stored (decisions 17.4)."""
     if not services.is_store_answering():
         return "unreachable"
     watched = services.watch.state()

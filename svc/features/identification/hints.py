@@ -53,9 +53,7 @@ HISTORIES = 3
 
 
 def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]:
-    """Read the rows that `transaction.identify` will probably read; yield where the rows requested so
-    far are needed to go on.
-    """
+    """Read the rows that `transaction.identify` will probably read; yield where the next reads depend on them."""
     submission, features = assessment.submission, assessment.features
     number, day = submission.organization, assessment.history.at_s // DAY_S
     _account(snapshot, submission)
@@ -87,7 +85,7 @@ def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]
 
 
 def _account(snapshot: Snapshot, submission: Submission) -> None:
-    """What does not depend on the report."""
+    """Read rows that do not depend on the report."""
     number = submission.organization
     for table in (ORGANIZATIONS, BALANCES, HOLDINGS, VISITOR_COUNTS):
         snapshot.has(table, number)
@@ -126,7 +124,7 @@ def _velocity(snapshot: Snapshot, submission: Submission, subject: Subject, subj
 
 
 def _rules(snapshot: Snapshot, submission: Submission) -> None:
-    """The lists that rules name, where there are rules."""
+    """Read the lists that the organization's rules name."""
     organization = snapshot.get(ORGANIZATIONS, submission.organization)
     if organization is None or not organization.has_rules:
         return

@@ -141,7 +141,7 @@ def _forwarded_digest(caller: Caller) -> bytes | None:
 
 
 def _idempotency(call: Call) -> bytes | Refusal | None:
-    """Digest of the `Idempotency-Key`: the store keeps no text of the caller's as a key."""
+    """Return the digest of the `Idempotency-Key`: the store has no caller's text as a key."""
     key = call.headers.get("idempotency-key")
     if key is None:
         return None
@@ -153,7 +153,7 @@ def _idempotency(call: Call) -> bytes | Refusal | None:
 
 
 def _characters(header: str) -> int:
-    """How many characters were sent in a header: in UTF-8, or else in the one byte each as which headers are read."""
+    """Return how many characters were sent: in UTF-8, else one for each byte, as headers are decoded as Latin-1."""
     try:
         return len(header.encode("latin-1").decode())
     except UnicodeDecodeError:
@@ -188,7 +188,7 @@ async def _render(
 def _duplicate(
     services: Services, caller: Caller, outcome: Duplicate, to_sign: Submission | None
 ) -> IdentifyAnswer | DuplicateAnswer:
-    """Only whose duplicate it is; or, where it may have that, the response of its original, made again."""
+    """Return the id of the original or, where it may be shown, the original's response, made again."""
     event = outcome.original
     if event is None:
         return DuplicateAnswer(str(outcome.request_id))
@@ -216,7 +216,7 @@ def _whole(
 
 
 def _headers(admission: Admission, balance_micros: int) -> dict[str, str]:
-    """Interface 2.2, on every response that reached admission (decisions 3.10); without a limit there is none of it."""
+    """Return the headers of interface 2.2, for all responses from admission on (decisions 3.10)."""
     balance = {"Svc-Balance-Micros": str(balance_micros)}
     if not admission.limit_per_s:
         return balance

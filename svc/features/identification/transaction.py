@@ -164,7 +164,7 @@ def _of_token(recognition: Recognition) -> tuple[Observation, ...]:
 
 
 def _hold(transaction: Transaction, assessment: Assessment, *, visitors: int, report_bytes: int) -> None:
-    """Add to what the organization holds: `visitors` new ones, and the bytes of the report."""
+    """Add `visitors` new ones and the bytes of the report to what the organization holds."""
     submission = assessment.submission
     taken = partial(
         Holding.with_identification,
@@ -186,7 +186,7 @@ def _recognized(
     flooding: bool,
     replayed: bool,
 ) -> Recognition:
-    """Whose report it is, with what is proven: a device by its attestation, and nothing by a key that several have."""
+    """Match the report to a visitor. An attestation proves its device; a key that several have proves nothing."""
     features = assessment.features
     if redeemed is not None and redeemed.is_verified:
         features = msgspec.structs.replace(features, attested=True)
@@ -203,7 +203,7 @@ def _judged(
     visitor_first_s: int | None,
     account: KnownAccount,
 ) -> tuple[Event, Receivers]:
-    """The event with what the rules decide of it, and the webhook endpoints that it goes to."""
+    """Return the event with the decision of the rules, and the webhook endpoints to notify."""
     number = submission.organization
     facts = facts_of(transaction, number, event, visitor_first_s, account)
     event = with_decision(event, decide_event(transaction, number, facts))
@@ -214,9 +214,7 @@ def _judged(
 def _told(
     transaction: Transaction, submission: Submission, event: Event, threshold: int, to: Receivers
 ) -> tuple[EndpointKey, ...]:
-    """Tell webhook endpoints, and where the rules say so a person (decisions 14.4); the endpoints to which something is
-    due.
-    """
+    """Queue webhooks, and open a review where rules decide so (decisions 14.4). Returns endpoints to wake."""
     queues = enqueue_identification(transaction, submission, event, threshold, to.endpoints)
     decision = event.verdict.decision
     if decision is None or decision.action != "review":
@@ -228,7 +226,7 @@ def _told(
 
 
 def _record_request(transaction: Transaction, submission: Submission, amount: int) -> None:
-    """What is stored of the request that was identified: its idempotency key, its ledger line, the use of its key."""
+    """Store the request's idempotency key, its ledger line and the use of its keys."""
     number = submission.organization
     note_idempotency(transaction, submission)
     if submission.environment == "production":
@@ -240,8 +238,8 @@ def _record_request(transaction: Transaction, submission: Submission, amount: in
 
 
 def _known_outcome(transaction: Transaction, submission: Submission) -> Callable[[int], Duplicate | Refused] | None:
-    """By the balance: that of a key that was revoked meanwhile or no longer allows the origin, or of a request that was
-    answered before.
+    """Return the outcome, by the balance, of a key that was revoked meanwhile or no longer allows the origin, or of a
+    request that was answered before.
     """
     for digest in submission.keys:
         key = find_key(transaction, digest)
@@ -257,7 +255,7 @@ def _known_outcome(transaction: Transaction, submission: Submission) -> Callable
 
 
 def _late(number: int, outcome: Callable[[int], Identified | Duplicate | Refused], **rest: Any) -> Late[Recorded]:
-    """With the balance after this identification, which it has not seen: others charge it too."""
+    """Return the outcome with the balance after the commit: other identifications charge it too."""
     return Late(lambda snapshot: Recorded(outcome(balance(snapshot, number)), **rest))
 
 
@@ -285,7 +283,7 @@ def _refusal(transaction: Transaction, assessment: Assessment) -> Refusal | None
 def _quotas_met(
     transaction: Transaction, assessment: Assessment, quotas: Quotas, capacity_bytes: int
 ) -> tuple[Quota | None, bool]:
-    """(the quota that forbids the identification, whether its report may be archived)."""
+    """Return (the quota that forbids the identification, whether its report may be archived)."""
     submission, length = assessment.submission, len(assessment.archive)
     production = submission.environment == "production"
 
@@ -313,7 +311,7 @@ def _over(quota: Quota, at_ms: int) -> Refusal:
 
 
 def _event_of(assessment: Assessment, verdict: Verdict, velocity: Velocity, *, archived: bool) -> Event:
-    """The event as it is stored: what the submission, the user agent and the network call as it does is taken over."""
+    """Build the stored event. Fields with equal names are taken from the submission, the user agent and the network."""
     submission, agent, network = assessment.submission, assessment.agent, assessment.network
     return record_of(
         Event,
@@ -343,7 +341,7 @@ def _record_document(
     profile: Weights,
     attested: AttestationResult | None,
 ) -> int:
-    """Bytes of the row; 0 for an event that has none."""
+    """Record the document; return the size of its row in bytes, 0 for an event without one."""
     if not event.has_document:
         return 0
     submission = assessment.submission

@@ -110,7 +110,7 @@ def rows(store: ReadOnlyStore, table: Table[Any], stem: bytes = b"", start: byte
 
 
 def _some(store: ReadOnlyStore, table: Table[Any], stem: bytes, start: bytes) -> tuple[list[Row], bytes | None]:
-    """About `ROWS_A_READ` rows and where to go on, which is after a sound one; `None` = at the end."""
+    """Read about `ROWS_A_READ` rows; return them and where to go on, which is after a sound row; `None` at the end."""
     found: list[Row] = []
     try:
         with store.read() as snapshot:
@@ -189,8 +189,8 @@ def of_request(store: ReadOnlyStore, request_id: UUID) -> list[Row]:
 
 
 def _naming(store: ReadOnlyStore, number: int, raw_id: bytes, fields: frozenset[str]) -> Iterator[Row]:
-    """Rows of the organization with this id in one of these fields, or in the key as its second or third part; none of
-    an index, which holds nothing.
+    """Yield rows of the organization with this id in one of these fields, or as the second or third part of the key.
+    Indexes are left out, since they hold nothing.
     """
     for table in installed().tables:
         if not table.by_organization or (isinstance(table.value, Opaque) and table.value.holds == "nothing"):
@@ -210,8 +210,8 @@ def _naming(store: ReadOnlyStore, number: int, raw_id: bytes, fields: frozenset[
 def _with_id(
     store: ReadOnlyStore, table: Table[Any], number: int, raw_id: bytes, *, in_order: bool, soon: bool
 ) -> Iterator[Row]:
-    """Rows that have the id in their bytes. Those in the order of their ids are no older than it; with `soon`, they
-    were made within `MAX_NAMED_LATER_MS`.
+    """Yield rows with the id in their bytes. With `in_order`, rows older than the id are skipped; with `soon`, also
+    those made more than `MAX_NAMED_LATER_MS` after it.
     """
     at_ms, text = made_at_ms(raw_id), str(UUID(bytes=raw_id)).encode()
     start = table.key.prefix(number, first_id(at_ms)) if in_order else None
@@ -223,7 +223,7 @@ def _with_id(
 
 
 def _leads(store: ReadOnlyStore, table: Table[Any], number: int) -> Iterator[int]:
-    """The values of the part behind the organization, by a look-up for each."""
+    """Yield the values of the key's second part, with one look-up each."""
     lead = 0
     while (first := next(_from(store, table, number, lead), None)) is not None:
         lead = table.key.unpack(first.key)[1]
@@ -232,13 +232,13 @@ def _leads(store: ReadOnlyStore, table: Table[Any], number: int) -> Iterator[int
 
 
 def _from(store: ReadOnlyStore, table: Table[Any], number: int, first: int) -> Iterator[Row]:
-    """Sound rows of the organization whose keys have this, or something larger, behind it."""
+    """Yield sound rows of the organization whose second key part is `first` or more."""
     found = rows(store, table, table.key.prefix(number), table.key.prefix(number, first))
     return (row for row in found if row.problem is None)
 
 
 def _at_ms(row: Row) -> float:
-    """When it was created; what does not say it comes last."""
+    """Return when a row was created; infinity, which sorts last, where it does not say so."""
     fields: dict[str, Any] = msgspec.structs.asdict(row.value) if isinstance(row.value, msgspec.Struct) else {}
     times = [at for name, at in fields.items() if name.endswith("at_ms") and isinstance(at, int)]
     parts = list(row.table.key.parts.values())
@@ -248,6 +248,6 @@ def _at_ms(row: Row) -> float:
 
 
 def under(store: ReadOnlyStore, table: Table[Any], *lead: Any) -> Iterator[Row]:
-    """The rows whose keys begin with these parts, with their `problem` where they are corrupt."""
+    """Yield the rows whose keys begin with these parts, with their `problem` where they are corrupt."""
     stem = table.key.prefix(*lead)
     yield from (row for row in rows(store, table, stem) if row.key.startswith(stem))

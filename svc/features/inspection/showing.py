@@ -62,7 +62,7 @@ def _opaque(form: Opaque, value: bytes) -> dict[str, Any]:
 
 
 def _batch(value: bytes) -> dict[str, Any]:
-    """What a batch changed, where it is whole: rows per table. Its rows may be anything, so they are not shown."""
+    """Return the time of an intact batch and rows per table. Values are left out, since they may be anything."""
     try:
         batch = unpack_batch(value)
     except ValueError:
@@ -110,7 +110,7 @@ def _plain(value: Any, *, payload: bool) -> Any:
 
 
 def _sent(name: str, value: Any) -> Any:
-    """Reports and headers lie deflated, webhook events as they are sent; all are JSON."""
+    """Decode the JSON of reports and headers, which are stored deflated, and of webhook events."""
     if not isinstance(value, bytes):
         return value
     try:

@@ -50,7 +50,7 @@ def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[R
 
 
 def _readable(found: Iterator[Any]) -> tuple[list[Any], str | None]:
-    """What there is up to a corrupt row, and why there is no more."""
+    """Return what comes before the first corrupt row, and the error if there is one."""
     some: list[Any] = []
     try:
         some.extend(found)
@@ -60,7 +60,7 @@ def _readable(found: Iterator[Any]) -> tuple[list[Any], str | None]:
 
 
 def _finders(number: int, visitor: int, raw_id: bytes) -> Iterator[tuple[Table[Any], Callable[[Snapshot], Keys]]]:
-    """What finds the rows of a visitor, table by table and then feature by feature."""
+    """Yield tables and how to find a visitor's rows in them: by declared keys, then by what features declare."""
 
     def asking(find: Callable[..., Keys], *what: Any) -> Callable[[Snapshot], Keys]:
         return lambda snapshot: find(snapshot, *what)
@@ -93,13 +93,11 @@ class VisitorRows:
 
     @property
     def exists(self) -> bool:
-        """Whether anything is kept of such a visitor."""
+        """Return whether anything is kept of such a visitor."""
         return bool(self._visitor or self.request_ids or self._is_named)
 
     def of_visitor(self) -> list[Row]:
-        """Return the visitor's ids, record, history, reviews and notes, and the lists and look-alike lists that contain
-        it.
-        """
+        """Return the visitor's ids, record, history, reviews, notes, and lists and look-alike lists that name it."""
         with self._store.read() as snapshot:
             finders = _finders(self._number, self._visitor, self._raw_id)
             keys = chain.from_iterable(find(snapshot) for _, find in finders)
@@ -121,7 +119,7 @@ class VisitorRows:
 
 
 def _own(snapshot: Snapshot, owner: Owner, keys: Keys) -> Iterator[Row]:
-    """The rows under these keys, without what their features say is of others."""
+    """Yield the rows under these keys, without the parts that belong to others."""
     for table, key in keys:
         value = snapshot.get(table, *key)
         own = erased()[table.personal.function].own if isinstance(table.personal, ErasedBy) else None

@@ -1,4 +1,5 @@
-"""Keys of an organization by its own automation: SDK keys, proxy keys, and the management key that asks.
+"""Keys of an organization: SDK keys, proxy keys and the management key that asks, by its own automation; and its public
+keys whole, for snippets, since pages contain them.
 
 A management key issues and revokes no management key (interface 5, rule 3): those have no route, and an id is looked
 for among the kinds of its route alone. Sources: interface 2.6-2.8, 3 and 4.4, decisions 2.
@@ -64,7 +65,7 @@ async def describe_key(_: Services, call: Call) -> ManagementKeyBody | Refusal:
 
 
 class _Family(NamedTuple):
-    """Keys that have routes of their own, in the form in which those show them."""
+    """Keys that have routes of their own, with the form in which these show them."""
 
     kinds: tuple[KeyKind, ...]
     cursors: List
@@ -174,10 +175,9 @@ def read_expiry(expires_at: datetime | None, now_ms: int) -> int | Refusal | Non
 
 
 async def _page(services: Services, call: Call, family: _Family) -> msgspec.Struct | Refusal:
-    """All keys of a family, or the page that the query asks for (decisions 2.5), of encoded rows and with the next
-    cursor. `422` (`invalid_cursor`).
-
-    They are read from the newest state, some at a time: a key that is issued meanwhile may be among them.
+    """Return all keys of a family, or the page that the query asks for (decisions 2.5), as encoded rows and with the
+    next cursor. `422` (`invalid_cursor`). Each slice is read from the newest state, so a key issued meanwhile may be
+    among them.
     """
     query: ListKeysQuery = call.query
     number = call.organization.number
@@ -202,7 +202,7 @@ async def _issue(
     platforms: tuple[Platform, ...] = (),
     allowed_origins: tuple[str, ...] = (),
 ) -> msgspec.Struct | Refusal:
-    """`201` with a new key, once it is on disk, and its secret, of which nothing but the keyed hash is stored
+    """Return `201` with a new key, once it is on disk, and its secret, of which only the keyed hash is stored
     (interface 5, rule 4).
     """
     expires_at_ms = read_expiry(body.expires_at, call.at_ms)

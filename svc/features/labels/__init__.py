@@ -1,4 +1,4 @@
-"""What identifications turned out to be (decisions 14): labels, what they are judged by, and the weights that they suggest."""
+"""Labels: what identifications turned out to be, and the performance and weights that follow from it (decisions 14)."""
 
 from svc.features.feature import Command, Feature
 

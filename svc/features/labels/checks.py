@@ -88,14 +88,14 @@ def _segment_fault(number: int, newest: bytes, segment: OutcomeSegment) -> Itera
 
 
 def _labeled_events(snapshot: Snapshot, number: int) -> Iterator[Outcome]:
-    """The outcomes of stored events that are labeled and can be read."""
+    """Yield the outcomes of stored events that are labeled and readable."""
     for (_, request_id), event in snapshot.scan_past_corruption(EVENTS, (number,), (number + 1,)):
         if not isinstance(event, CorruptionError) and event.label is not None:
             yield stored_outcome(snapshot, number, request_id, event)
 
 
 def _labeled(snapshot: Snapshot, number: int) -> Iterator[Outcome]:
-    """Outcomes with a label, archived ones and those of stored events."""
+    """Yield outcomes with a label: archived ones, then those of stored events."""
     for _, segment in snapshot.scan(OUTCOMES, number):
         yield from (outcome for outcome in segment.outcomes if outcome.facts.label is not None)
     yield from _labeled_events(snapshot, number)

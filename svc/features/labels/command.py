@@ -77,7 +77,7 @@ def _label(transaction: Transaction, number: int, lines: list[Line], now_ms: int
 
 
 def _check(operation: Operation, lines: list[Line]) -> None:
-    """Raises `CommandError` for the first line whose event is not there."""
+    """Raise `CommandError` for the first line whose event does not exist or is too old."""
     number, now_ms = operation.number, operation.now_ms
     for start in range(0, len(lines), STEP_LOOKS):
         with operation.store.read() as snapshot:

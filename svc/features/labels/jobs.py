@@ -1,4 +1,4 @@
-"""Labels of events, and outcomes: what an event leaves when it is deleted (decisions 14.1, docs/adr/0119).
+"""Labels of events, and outcomes: changed, archived, deleted and erased (decisions 14.1, docs/adr/0119).
 
 An event that is stored has its label itself. When it is deleted, its outcome goes into the archive, and there its label
 may change for 400 days in all. Counts by day, and the labels of visitors and accounts, follow each change.
@@ -141,7 +141,7 @@ def archive(transaction: Transaction, number: int, request_ids: Sequence[bytes])
 
 
 def _target(transaction: Transaction, number: int, request_id: bytes, day: int) -> bytes | None:
-    """The key of the segment that an outcome belongs into; `None` = its day has none yet."""
+    """Return the key of the segment that an outcome belongs in; `None` if its day has none yet."""
     first, beyond = first_id(day * DAY_MS), first_id((day + 1) * DAY_MS)
     found = next(transaction.scan_keys(OUTCOMES, (number, request_id), (number, beyond)), None) or next(
         transaction.scan_keys_reverse(OUTCOMES, (number, first), (number, request_id)), None
@@ -188,7 +188,7 @@ def delete_unnamed_account(
 
 
 def _number_account(transaction: Transaction, number: int, account_id: str | None, day: int) -> None:
-    """Give an account a number where it has none, and note that an outcome of this day names it."""
+    """Give the account a number if it has none, and record that an outcome of this day names it."""
     if account_id is None:
         return
     known_as, digest = account_number(transaction, number, account_id), account_digest(number, account_id)
@@ -203,7 +203,7 @@ def _number_account(transaction: Transaction, number: int, account_id: str | Non
 
 
 def _recount(transaction: Transaction, number: int, before: Outcome, after: Outcome | None) -> None:
-    """Take the label that an outcome had out of what is counted, and put the one that it has now in; `None` = none."""
+    """Replace an outcome's former label in the counts with its current one; with `None`, only remove it."""
     if before == after:
         return
     for outcome, sign in ((before, -1), (after, 1)):
@@ -239,7 +239,7 @@ def _put_day(transaction: Transaction, key: tuple[int, int, int], counts: DayOut
 def _count_subject(
     transaction: Transaction, number: int, facts: Facts, subject: Subject, known_as: int, sign: int
 ) -> None:
-    """Count a label of a visitor or an account; do nothing if it is erased, or was never known by a number."""
+    """Count a label of a visitor or account; do nothing if it is erased or never had a number."""
     table = VISITORS if subject == "visitor" else NUMBERED_ACCOUNTS
     if not known_as or facts.label is None or not transaction.has(table, number, known_as):
         return

@@ -49,12 +49,12 @@ class Facts(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Groups of the signals, each once."""
+        """Return the groups of the signals, each once."""
         return tuple(dict.fromkeys(CATALOGUE[name].group for name in self.signals if name in CATALOGUE))
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """One identification, as far as a label of it is judged by. It has neither report nor address, and visitor and
+    """What is kept of one identification to judge a label by. It has neither report nor address, and visitor and
     account only by numbers, which lead nowhere once these are erased.
     """
 
@@ -70,7 +70,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def day(self) -> int:
-        """The UTC day of its arrival, since 1970."""
+        """Return the UTC day of its arrival, since 1970."""
         return self.at_ms // DAY_MS
 
     def with_label(self, label: Label | None, reason: str | None) -> Outcome:
@@ -162,7 +162,7 @@ class OutcomeSegment(msgspec.Struct, frozen=True):
 
     @property
     def newest(self) -> bytes:
-        """The largest of its request ids."""
+        """Return the largest of its request ids."""
         return self.outcomes[-1].request_id
 
     def find(self, request_id: bytes) -> Outcome | None:

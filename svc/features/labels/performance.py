@@ -26,7 +26,7 @@ _Z: Final = 1.959963984540054
 
 
 class OutcomeCounts(msgspec.Struct, frozen=True, array_like=True):
-    """Events, and by name those that have it. Entries are above zero. Append fields, never move them."""
+    """Number of events, in all and by name. Entries are above zero. Append fields, never move them."""
 
     events: int = 0
     signals: dict[str, int] = {}
@@ -53,7 +53,7 @@ class OutcomeCounts(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DayOutcomes(msgspec.Struct, frozen=True, array_like=True):
-    """Of the outcomes of one UTC day and environment. Append fields, never move them."""
+    """Counts of the outcomes of one UTC day and environment. Append fields, never move them."""
 
     archived: OutcomeCounts = OutcomeCounts()
     """Of events that are deleted. Those that are stored are in the counters of their hours."""
@@ -99,7 +99,7 @@ class LabelCounts(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def names(self) -> list[str]:
-        """The labels that it has."""
+        """Return the labels that it has."""
         return [name for name in ("fraud", "legitimate") if getattr(self, name)]
 
 
@@ -120,7 +120,7 @@ class Line(NamedTuple):
 
     @property
     def labeled(self) -> int:
-        """Its labeled events."""
+        """Return the number of its labeled events."""
         return self.fraud + self.legitimate
 
 
@@ -165,7 +165,7 @@ class Performance:
         self._scores["legitimate"].update(day.legitimate.scores)
 
     def add(self, other: Performance) -> None:
-        """Add what another stretch of time adds up to."""
+        """Add the sums of another stretch of time."""
         self.events += other.events
         self.fraud += other.fraud
         self.legitimate += other.legitimate
@@ -195,7 +195,7 @@ class Performance:
 
 
 def _add(counts: Counter[K], more: Counter[K]) -> None:
-    """As `Counter.update`, in half the time."""
+    """Add counts like `Counter.update`, in half the time."""
     for name, count in more.items():
         counts[name] = counts.get(name, 0) + count
 

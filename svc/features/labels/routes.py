@@ -1,4 +1,8 @@
-"""Labels of events, and how signals, rules and levels did by them (decisions 14.1, 14.2)."""
+"""Labels of events, how signals, rules and levels did by them, and the weights that they suggest (decisions 14.1-14.3).
+
+A suggestion reads labeled events in slices of time and fits weights on a thread; of all organizations one long read
+runs at a time.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +130,7 @@ def _lines(performance: Performance, kind: Kind) -> tuple[PerformanceLine, ...]:
 
 
 async def _summed(services: Services, stretch: Stretch) -> Performance:
-    """What a stretch of days adds up to; others have their turn after each day that has changed."""
+    """Return the sums over a stretch of days. Other tasks run after each day that has changed."""
     sums, days = services.part(PerformanceSums), list[Performance]()
     await trio.lowlevel.checkpoint()
     for day, rows in (await services.store.query(partial(read_rows, stretch=stretch))).items():
@@ -283,7 +287,7 @@ async def _suggested(
 
 
 async def _add_stored(services: Services, call: Call, kind: EnvironmentKind, labeled: Labeled, bounds: Bounds) -> bool:
-    """Add the newest labeled events that are stored. Return whether they are all that there are."""
+    """Add the newest stored events with a label; return whether these are all."""
     is_complete = True
     for environment in environments_of(kind):
         for label in LABELS:
@@ -308,7 +312,7 @@ def _outcomes(
 async def _add_archived(
     services: Services, call: Call, kind: EnvironmentKind, labeled: Labeled, most_segments: int
 ) -> bool:
-    """Add the labeled ones among the newest outcomes of the archive. Return whether they are all that there are."""
+    """Add the labeled outcomes among the newest in the archive; return whether these are all."""
     number, environments = call.organization.number, environments_of(kind)
     of_days = await services.store.query(partial(labeled_days, number=number))
     segments = partial(labeled_segments, number=number, of_days=of_days, now_ms=call.at_ms)

@@ -89,17 +89,17 @@ class Labeled:
 
     @property
     def fraud(self) -> int:
-        """How many are fraud."""
+        """Return how many are fraud."""
         return self.fraud_of.total()
 
     @property
     def legitimate(self) -> int:
-        """How many are legitimate."""
+        """Return how many are legitimate."""
         return self.legitimate_of.total()
 
     @property
     def is_enough(self) -> bool:
-        """Whether weights can be suggested from them."""
+        """Return whether weights can be suggested from them."""
         return min(self.fraud, self.legitimate) >= LEAST_LABELS
 
 
@@ -109,7 +109,7 @@ def is_installed() -> bool:
 
 
 def _library(name: str) -> Any:
-    """A module of the extra. Raises `ImportError` without it."""
+    """Import a module of the extra. Raises `ImportError` without it."""
     return import_module(name)
 
 
@@ -150,7 +150,7 @@ def suggest(labeled: Labeled, weights: Weights, platform: Platform) -> Suggestio
 
 
 def _by_signal(counts: Counter[frozenset[str]]) -> Counter[str]:
-    """Signal -> events in which it fired."""
+    """Return signal -> number of events in which it fired."""
     found = Counter[str]()
     for fired, events in counts.items():
         for name in fired:
@@ -179,7 +179,7 @@ class _Data(NamedTuple):
 
     @property
     def events(self) -> Any:
-        """Events of a row."""
+        """Return the events of each row."""
         return self.fraud + self.legitimate
 
 
@@ -216,7 +216,7 @@ def _folds(data: _Data) -> Iterator[tuple[_Data, _Data]]:
 
 
 def _fitted(data: _Data, threshold: int) -> Any:
-    """Weights of whole numbers whose score finds as much of the fraud as the weights in force do."""
+    """Return whole-number weights whose score finds as much of the fraud as the weights in force."""
     numpy = _library("numpy")
     coefficients = _regression(data, threshold)
     if not coefficients.any():
@@ -242,8 +242,8 @@ _ROUNDING: Final = 1e-6
 
 
 def _regression(data: _Data, threshold: int) -> Any:
-    """The coefficients of the signals: none is negative. What the others add to the score has one of its own, so that
-    nothing of theirs is ascribed to a signal beside them; it is not used.
+    """Return coefficients of the signals, none negative. The score of the signals that are not fitted has a coefficient
+    of its own, which is dropped, so that their effect is not ascribed to a signal that fires beside them.
     """
     numpy, expit = _library("numpy"), _library("scipy.special").expit
     x = numpy.column_stack([data.x, data.rest / threshold])

@@ -129,7 +129,7 @@ def import_(operation: Operation, name: str, file: IO[bytes], separator: str | N
 
 
 def _warnings(snapshot: Snapshot, number: int, name: str) -> list[str]:
-    """Why an entry of a list that every organization has decides nothing, by kind of environment."""
+    """Return why entries of a built-in list have no effect, by kind of environment."""
     return [
         f"{name} ({kind}): {effect.reason}"
         for kind in KINDS
@@ -139,7 +139,7 @@ def _warnings(snapshot: Snapshot, number: int, name: str) -> list[str]:
 
 
 def _show_first(name: str, table: Table, entries: list[NewEntry], *, as_json: bool) -> None:
-    """How a file was read: its separator and header, and its first entries."""
+    """Show how a file was read: its separator, header and first entries."""
     rows = [_row_of(entry.value, entry.note, entry.expires_at_ms) for entry in entries[:MAX_SHOWN]]
     read = {
         "name": name,
@@ -155,7 +155,7 @@ def _many(entries: list[NewEntry]) -> str:
 
 
 def _import(operation: Operation, known: StoredList, entries: list[NewEntry]) -> Added:
-    """Add the entries, some in each transaction, if there is room for all of them; recorded with the first."""
+    """Add the entries in several transactions, if all of them fit. The first one also writes the audit record."""
     number, now_ms = operation.number, operation.now_ms
     values = {entry.value for entry in entries}
     if not _has_room(operation, len(values)):
@@ -230,7 +230,7 @@ def export(operation: Operation, name: str) -> None:
 
 
 def _entries(operation: Operation, known: StoredList) -> Iterator[ListEntry]:
-    """The living entries, in the order of their values."""
+    """Yield the living entries in the order of their values."""
 
     def scan(snapshot: Snapshot, after: str, count: int) -> list[tuple[str, ListEntry]]:
         return entries_behind(snapshot, operation.number, known.id, "", after, count)

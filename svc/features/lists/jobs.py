@@ -1,4 +1,4 @@
-"""Lists and their entries: made, changed and deleted; and the entries that go by themselves (decisions 12).
+"""Transactions of lists and their entries: make, change, delete, erase and expire (decisions 12).
 
 A list counts its entries, and of one of addresses how many there are of each length of networks, so that rules ask for
 no others. An entry that expires has a row of `list_expiries`, too.
@@ -98,9 +98,7 @@ def delete_list(transaction: Transaction, number: int, list_id: str) -> bool | R
 
 
 def continue_deletion(transaction: Transaction, number: int, list_id: str) -> bool:
-    """Delete some entries of a deleted list; return `True` if nothing is left. If this is never
-    called, retention deletes them.
-    """
+    """Delete some entries of a deleted list; return `True` if nothing is left. Retention does so otherwise."""
     most = items_of_step(ROWS_OF_AN_ENTRY)
     return _purge(transaction, number, raw_id(list_id), most) < most
 
@@ -111,7 +109,7 @@ def _keep(transaction: Transaction, number: int, found: StoredList) -> None:
 
 
 def _bound(transaction: Transaction, number: int, found: StoredList) -> Refusal | None:
-    """What keeps a list and its name."""
+    """Return a refusal for a list whose name is permanent or in use by a rule."""
     if found.is_permanent:
         return Refusal("list_permanent")
     return Refusal("list_in_use") if is_named(transaction, number, found.name) else None
@@ -155,9 +153,7 @@ def add_entries(
 
 
 def has_room(snapshot: Snapshot, number: int, added: int, now_ms: int) -> bool:
-    """Return whether `added` more entries fit in the organization's lists. Expired entries are counted only if that
-    decides.
-    """
+    """Return whether `added` more entries fit in the organization's lists. Expired ones are counted only if need be."""
     stored = sum(found.entries for found in lists_of(snapshot, number).values())
     return stored + added <= MAX_ENTRIES or living_entries(snapshot, number, now_ms) + added <= MAX_ENTRIES
 
@@ -227,7 +223,7 @@ def delete_stray(transaction: Transaction, number: int, most: int) -> int:
 
 
 def _stored_lists(snapshot: Snapshot, number: int) -> Iterator[bytes]:
-    """Each list of which there are entries, by one look at its first."""
+    """Yield the id of each list that has entries, with one look-up each."""
     start: tuple[int, bytes] | None = (number, bytes(LIST_ID_BYTES))
     while start is not None:
         found = next(snapshot.scan_keys(LIST_ENTRIES, start, (number + 1,)), None)
@@ -241,7 +237,7 @@ LIST_ID_BYTES = 20
 
 
 def _purge(transaction: Transaction, number: int, raw_list: bytes, most: int) -> int:
-    """Delete up to `most` entries of a list that has no row any more."""
+    """Delete up to `most` entries of a list whose row is gone."""
     entries = [entry for _, entry in islice(transaction.scan(LIST_ENTRIES, number, raw_list), most)]
     for entry in entries:
         _delete(transaction, number, raw_list, entry)
@@ -259,7 +255,7 @@ def _forget_expiry(transaction: Transaction, number: int, raw_list: bytes, entry
 
 
 def _uncount(transaction: Transaction, number: int, gone: Iterable[tuple[bytes, ListEntry]]) -> None:
-    """Take entries that were deleted out of the counts of their lists; when those were changed last stays."""
+    """Take deleted entries out of the counts of their lists; the time of their last change stays."""
     values: defaultdict[str, list[str]] = defaultdict(list)
     for raw_list, entry in gone:
         values[str(LIST_ID.show(raw_list))].append(entry.value)

@@ -68,9 +68,7 @@ def first_list_id(number: int, name: str) -> str:
 
 
 def canonical(kind: ListKind, text: str) -> str | None:
-    """Return the one spelling of a value of a list of this kind; `None` for text that is not such a value (decisions
-    12.1).
-    """
+    """Return the one spelling of a value of such a list; `None` for text that is no such value (decisions 12.1)."""
     return _SPELLINGS[kind](text)
 
 
@@ -110,8 +108,8 @@ def _tag(text: str) -> str | None:
 
 
 def _address(text: str) -> str | None:
-    """An address, or a network without the bits of a host. A network of IPv4 addresses mapped into IPv6 becomes that of
-    the IPv4 addresses, as those do.
+    """Return an address, or a network without host bits, in canonical form. A network of IPv4-mapped addresses becomes
+    an IPv4 network, as such addresses become IPv4 addresses.
     """
     if "/" not in text:
         return parse_ip(text)
@@ -148,9 +146,7 @@ def prefix_of(value: str) -> Prefix:
 
 
 def covering(address: str, prefixes: Iterable[Prefix]) -> Iterator[str]:
-    """Yield the entry of each of these lengths that would have the address in it; none for text that is not
-    an address.
-    """
+    """Yield the entry of each of these lengths that would include the address; none for text that is no address."""
     found = read_address(address)
     if found is None:
         return
@@ -175,9 +171,7 @@ def entry_key(value: str) -> str:
 
 
 def key_prefix(beginning: str) -> str:
-    """Return a prefix that the keys of all values with this beginning share; keys of other long values may
-    have it too.
-    """
+    """Return a prefix of the keys of all values with this beginning; keys of other long values may have it too."""
     return beginning.encode()[:_CUT_BYTES].decode(errors="ignore")
 
 
@@ -199,7 +193,7 @@ class StoredList(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     @property
     def is_permanent(self) -> bool:
-        """Whether it is one of `FIRST_LISTS`, which can neither be deleted nor renamed."""
+        """Return whether it is one of `FIRST_LISTS`, which can neither be deleted nor renamed."""
         return self.name in FIRST_LISTS
 
     def counting(self, *, added: Iterable[str] = (), removed: Iterable[str] = ()) -> StoredList:

@@ -27,9 +27,7 @@ from svc.kernel.store.snapshot import Snapshot
 
 
 def named_list(snapshot: Snapshot, number: int, name: str) -> StoredList | None:
-    """Return a list of the organization by its name; `None` if there is none, or the text cannot be a name. One row is
-    read.
-    """
+    """Return a list of the organization by its name; `None` if there is none. One row is read."""
     found = snapshot.get(LISTS, number, name) if is_list_name(name) else None
     return first_list(number, name) if found is None and name in FIRST_LISTS else found
 
@@ -90,9 +88,7 @@ def stored_entry(snapshot: Snapshot, number: int, raw_list: bytes, value: str) -
 
 
 def expired_keys(snapshot: Snapshot, number: int, now_ms: int) -> Iterator[tuple[int, int, bytes, str]]:
-    """Yield the keys in `LIST_EXPIRIES` of the entries that have expired and are still stored, earliest
-    expiry first.
-    """
+    """Yield the keys in `LIST_EXPIRIES` of expired entries that are still stored, earliest expiry first."""
     yield from snapshot.scan_keys(LIST_EXPIRIES, (number,), (number, now_ms + 1))
 
 

@@ -1,4 +1,6 @@
-"""Lists of an organization and their entries (decisions 12). What is changed holds from the next request on."""
+"""Lists of an organization, their entries, and the lists that a value is in (decisions 12). A change holds from the
+next request on.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class _Reader(NamedTuple):
 
     @property
     def is_conditional(self) -> bool:
-        """Whether its condition may be false of a value that is in one of its lists."""
+        """Return whether its condition may be false of a value that is in one of its lists."""
         return not known(self.rule.condition).is_any_of_lists
 
 

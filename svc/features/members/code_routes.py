@@ -175,7 +175,7 @@ def _whose(caller: Caller) -> _Whose | None:
 
 
 async def _hashed(services: Services, call: Call, member: Member, password: str) -> bytes | Refusal:
-    """Return the hash of a password that may be the member's. `429 rate_limited` as for signing in with its address."""
+    """Return the hash of a password that may be the member's. `429 rate_limited` as for signing in with the address."""
     over = services.limits.account_refusal(email_digest(member.email), call.at_ms)
     return over or await services.part(PasswordHasher).hash(member.email, password[: LONGEST_PASSWORD + 1])
 

@@ -1,4 +1,6 @@
-"""`svc member`: the people who sign in to the console of an organization (docs/members.md)."""
+"""`svc member`: the people who sign in to the console of an organization (docs/members.md); `svc console`: links that
+sign in to it (docs/console.md).
+"""
 
 from __future__ import annotations
 

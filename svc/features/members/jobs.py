@@ -1,4 +1,6 @@
-"""Members of an organization: invited, changed and removed, and how they come in (decisions 15)."""
+"""Members of an organization in the store: found, invited, changed and removed (decisions 15); and the deletion of
+sessions, links and invitations that have expired.
+"""
 
 from __future__ import annotations
 
@@ -68,9 +70,7 @@ class MemberChange(NamedTuple):
 
 
 def add_member(transaction: Transaction, number: int, member: Member) -> Member | Refusal:
-    """Store a new member. `409 member_exists` for an address that a member has, `409 member_limit` beyond
-    `MAX_MEMBERS`.
-    """
+    """Store a new member. `409 member_exists` for an address that is taken, `409 member_limit` beyond `MAX_MEMBERS`."""
     if member_with(transaction, number, member.email) is not None:
         return Refusal("member_exists")
     if len(members_of(transaction, number)) >= MAX_MEMBERS:

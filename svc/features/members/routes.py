@@ -1,4 +1,6 @@
-"""Members of an organization: invited, changed and removed, by admins (decisions 15.2)."""
+"""Members of an organization: invited, changed and removed by admins, and accepting invitations (decisions 15.2, 15.3);
+and their names for the console.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +113,7 @@ def invitation_url(origin: str, token: str) -> str:
 
 
 def _origin(call: Call) -> str:
-    """Where the caller reaches this service, by its own `Host`, which tells nobody else anything."""
+    """Return the origin at which the caller reached this service. A forged `Host` misleads nobody but the caller."""
     if call.site is not None and call.site.origin is not None:
         return call.site.origin
     host = call.headers.get("host", "")

@@ -267,7 +267,7 @@ def risk_weights(organization_id: str, key_id: str | None, platforms: tuple[Scop
 
 
 def _platform_weights(seen: ScopeWeights) -> PlatformWeightsBody:
-    """A signal that came after the configuration was saved weighs 0 in it (decisions 6.2)."""
+    """Return the weights of a platform. A signal newer than the configuration weighs 0 in it (decisions 6.2)."""
     platform, stored, in_force = seen
     names = signal_names(platform)
     return PlatformWeightsBody(

@@ -142,9 +142,7 @@ def create(name: str, credit: int | None, rate_limit: int, sure: bool, directory
 
 
 def check_name(name: str) -> str:
-    """Return an organization's name without spaces around it. Raises `CommandError` unless it has 1 to 200
-    characters.
-    """
+    """Return an organization's name without outer spaces. Raises `CommandError` unless it has 1 to 200 characters."""
     if not name.strip() or len(name) > 200:
         raise CommandError("an organization's name has 1 to 200 characters")
     return name.strip()
@@ -287,7 +285,7 @@ def rate_limit(operation: Operation, per_second: int) -> None:
 
 
 def _change(operation: Operation, job: Callable[..., Organization], asked: Mapping[str, Any]) -> None:
-    """Change an organization by a job that takes its `number`, record what was asked for, and show it as it is then."""
+    """Change an organization by a job that takes its `number`, record the request, and show the result."""
     balance_micros = account(operation.store, operation.organization_id).balance_micros
     changed = operation.change(partial(job, number=operation.number), asked)
     operation.show(_shown(changed, balance_micros))

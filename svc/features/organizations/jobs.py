@@ -53,9 +53,7 @@ def create_organization(
 
 
 def set_rate_limit(transaction: Transaction, number: int, per_s: int) -> Organization:
-    """Set the limit of identifications per second; 0 = no limit (decisions 4). Raises `LookupError` for an unknown
-    organization.
-    """
+    """Set the limit of identifications per second; 0 = none (decisions 4). Raises `LookupError` if unknown."""
     return _change(transaction, number, rate_limit_per_s=per_s)
 
 

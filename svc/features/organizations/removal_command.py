@@ -68,7 +68,7 @@ def remove(operation: Operation, sure: bool) -> None:
 
 
 def _until_done(found: Opened, step: Callable[[Transaction], int], steps: Steps, last: int) -> int:
-    """Repeat the step until it does nothing; the sum. A running service has the store for as long in between."""
+    """Repeat the step until it does nothing; return the sum. Pauses leave a running service half of the time."""
     done = 0
     while last:
         began = elapsed_s()

@@ -47,7 +47,7 @@ def quarantine(request_ids: tuple[UUID, ...], directory: Path, as_json: bool) ->
 
 
 def _corrupt(found: Opened, request_id: UUID) -> CorruptEvent:
-    """Raises `CommandError` for an event that is unknown or can be read."""
+    """Find a corrupt event. Raises `CommandError` if it is unknown or readable, or its rows cannot be counted."""
     try:
         with found.store.read() as snapshot:
             corrupt = find(snapshot, request_id)
@@ -64,7 +64,7 @@ def _corrupt(found: Opened, request_id: UUID) -> CorruptEvent:
 
 
 def _take_out(found: Opened, world: World, directory: Path, request_id: UUID) -> dict[str, Any]:
-    """The record is durable before the rows go: an interruption leaves both, and the next run replaces the record."""
+    """Write a durable record, then take the event out. After an interruption the next run replaces the record."""
     corrupt = _corrupt(found, request_id)
     with found.store.read() as snapshot:
         organization_id = lookups.organization(snapshot, corrupt.organization).id

@@ -1,4 +1,5 @@
-"""Rows of an event that cannot be read, taken out of the store into a file (decisions 17.5, docs/adr/0186).
+"""Rows of an event that cannot be read: the commands for them, and their removal from the store into a file
+(decisions 17.5, docs/adr/0186).
 
 What may live here: what is corrupt of an event, its record, and the transaction that removes it. An event whose own row
 is corrupt goes with all its rows; of a readable event, its corrupt archive or deferred report goes alone.
@@ -99,7 +100,7 @@ class CorruptEvent(NamedTuple):
 
     @property
     def file_name(self) -> str:
-        """The name of its record."""
+        """Return the name of its record."""
         return f"{UUID(bytes=self.request_id)}.json"
 
 
@@ -157,7 +158,7 @@ def _fault(table: Table[Any], key: bytes, raw: bytes) -> str:
 
 
 def _place(snapshot: Snapshot, number: int, request_id: bytes) -> tuple[Scope, Position] | tuple[None, None]:
-    """Where the index has an event, whose row cannot say: most arrive at the time in their id."""
+    """Return where the index has an event whose row is unreadable. Most arrive at the time in their id."""
     made_ms = made_at_ms(request_id)
     scopes = [Scope(number, environment) for environment in range(len(ENVIRONMENTS))]
     expected = Position(made_ms, request_id)
@@ -173,7 +174,7 @@ def _place(snapshot: Snapshot, number: int, request_id: bytes) -> tuple[Scope, P
 
 
 def _excess(snapshot: Snapshot, number: int, scope: Scope | None, position: Position | None) -> Iterator[Excess]:
-    """What counters have of events that cannot be read: of the event's hour, and of all labels if it has one."""
+    """Yield what counters have of unreadable events: of the event's hour, and of all labels if it may have one."""
     if scope is None or position is None:
         return
     hour = position.arrival_ms // HOUR_MS
@@ -190,7 +191,7 @@ def _excess(snapshot: Snapshot, number: int, scope: Scope | None, position: Posi
 
 
 def _hour(snapshot: Snapshot, scope: Scope, hour: int) -> HourCounts:
-    """What the readable events of an hour add up to."""
+    """Return the sum of the readable events of an hour."""
     found = NOTHING
     bounds = (hour * HOUR_MS, bytes(16)), ((hour + 1) * HOUR_MS, bytes(16))
     for position in Search(snapshot, scope, (), *bounds):
@@ -280,7 +281,7 @@ def take_out(transaction: Transaction, corrupt: CorruptEvent) -> None:
 
 
 def _unindex(transaction: Transaction, scope: Scope, position: Position) -> None:
-    """As `unindex`, by what the index says of the event. Late events are few."""
+    """Remove the event from the index like `unindex`, by the index's own values. Late events are few."""
     keys = transaction.scan_keys(LATE_EVENTS, (*scope, position.arrival_ms), (scope.number, scope.environment + 1))
     for key in [key for key in keys if key[-1] == position.request_id]:
         transaction.delete(LATE_EVENTS, *key)

@@ -214,7 +214,7 @@ def _delete_below(table: Table[Any], bound: Any, start: tuple[Any, ...], transac
 
 
 def _delete_events(bound: Any, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
-    """Go on past events that cannot be read; a last step raises for the first of them, which `start` has third."""
+    """Delete expired events, except unreadable ones. A last step raises for the first of these, third in `start`."""
     number, below, unreadable = (*start, bound, None)[:3] if len(start) == 1 else start
     most = items_of_step(EVENT_ROWS)
     ids = [request_id for _, request_id in islice(_below(transaction, EVENTS, number, below), most)]
@@ -236,9 +236,9 @@ def _delete_idempotency(now_ms: int, transaction: Transaction, key: tuple[Any, .
 def _pass_idempotency(
     now_ms: int, made: RetentionPass, start: tuple[Any, ...], transaction: Transaction
 ) -> CleanupStep:
-    """A digest that begins with a time (`ids.ordered_digest`) of the last 24 hours is left out: its row is not over,
-    unless its caller's clock is ahead, and then earlier passes have deleted it or one of the next 24 hours will. Where
-    there was no such pass, nothing is left out.
+    """Delete expired idempotency keys. A digest that begins with a time (`ids.ordered_digest`) of the last 24 hours is
+    skipped: its row has not expired, unless its caller's clock is ahead, and then an earlier pass has deleted it or one
+    of the next 24 hours will. Without such a pass before, nothing is skipped.
     """
     number, *rest = start
     young = ahead = b""
@@ -251,9 +251,9 @@ def _pass_idempotency(
 
 
 def _pass_visitors(now_ms: int, unseen_s: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
-    """Find the next range of visitors of whom one may be over, and look at it: at its visitors from the third part of
-    `start` on, where that is given; the fourth is when the earlier ones were seen. `unseen_s`: as long as events are
-    kept at least, since younger ones have the event of their last visit.
+    """Find the next range of visitors of whom one may have expired, and check it from the visitor in the third part of
+    `start` on, if given; the fourth is when the earlier ones were seen. `unseen_s` is at least as long as events are
+    kept, since younger visitors have the event of their last visit.
     """
     now_s = now_ms // 1000
     number, first, *rest = start
@@ -307,7 +307,7 @@ def _delete_aged(table: Table[Any], now_ms: int, transaction: Transaction, key: 
 def _pass_deleted(
     deleted: frozenset[int], now_ms: int, start: tuple[Any, ...], transaction: Transaction
 ) -> CleanupStep:
-    """The blocks, the accounts, and then the numbers themselves: `start` is the table and the key to begin at."""
+    """Clear deleted visitors from blocks, then accounts, then their numbers. `start`: the table and first key."""
     table, *place = start
     act = _leave if table is BLOCKS else _leave_account if table is ACCOUNTS else _forget_number
     step = look(table, partial(act, deleted), tuple(place), transaction)

@@ -201,7 +201,7 @@ async def _sweep_one(
 
 
 async def _erase(store: Store, progress: Progress, number: int, step: Callable[[Transaction], bool]) -> None:
-    """To its end, or until a step fails."""
+    """Repeat the step until the erasure is complete or a step fails."""
     while (ended := await _write(store, progress, number, "erasure", step)) is False:
         pass
     if ended:
@@ -209,14 +209,14 @@ async def _erase(store: Store, progress: Progress, number: int, step: Callable[[
 
 
 async def _remove(store: Store, progress: Progress, number: int) -> None:
-    """To its end, or until a step fails."""
+    """Repeat the step until the removal is complete or a step fails."""
     step = partial(continue_removal, number=number)
     while await _write(store, progress, number, "removal", step):
         pass
 
 
 async def _do(store: Store, progress: Progress, number: int, task: CleanupTask) -> None:
-    """To its end, or until a step fails."""
+    """Repeat the task's step until nothing is left or a step fails."""
     deleted = 0
     resume: tuple[Any, ...] | None = task.start
     while resume is not None:
@@ -230,7 +230,7 @@ async def _do(store: Store, progress: Progress, number: int, task: CleanupTask) 
 
 
 async def _write(store: Store, progress: Progress, number: int, task: str, job: Callable[[Transaction], T]) -> T | None:
-    """What the job returned, after a rest; `None` = it failed, which is logged."""
+    """Run the job, then rest; return its result. `None` means that it failed, which is logged."""
     began = trio.current_time()
     try:
         (outcome,) = await store.write([Write(job, number)], may_use_reserve=True)

@@ -1,4 +1,5 @@
-"""Reviews: opened by a rule or a person, assigned and closed with a label; and notes (decisions 14.4, 14.5).
+"""Reviews and notes: opened by a rule or a person, assigned, closed with a label, erased, and deleted after 400 days
+(decisions 14.4, 14.5).
 
 Of a visitor and account one review is open at a time. Bounds: a decision `review` reads two rows more and, where it
 opens a review, writes five and its webhook event.
@@ -226,9 +227,7 @@ def forget_reviews(transaction: Transaction, number: int, subject: Subject, subj
 
 
 def delete_old_reviews(transaction: Transaction, number: int, now_ms: int, most: int) -> int:
-    """Delete up to `most` reviews that were opened more than 400 days ago, the oldest first; return how many were
-    deleted.
-    """
+    """Delete up to `most` reviews opened more than 400 days ago, oldest first; return how many were deleted."""
     beyond = first_ordered_id(now_ms - REVIEW_MS)
     keys = transaction.scan_keys(REVIEWS, (number,), (number, beyond))
     old = [review for _, key in zip(range(most), keys, strict=False) if (review := transaction.get(REVIEWS, *key))]

@@ -48,9 +48,7 @@ def raw_ordered_id(text: str) -> bytes | None:
 
 
 def first_ordered_id(at_ms: int) -> bytes:
-    """Return 20 bytes that are not above those of any such id of this millisecond or later, and above every earlier
-    one.
-    """
+    """Return 20 bytes that are above every such id of earlier milliseconds, and above none of this one or later."""
     return (base62(max(at_ms, 0), _TIME_DIGITS) + "0" * _REST).encode()
 
 
@@ -82,24 +80,22 @@ class Review(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     @property
     def state(self) -> ReviewState:
-        """Whether it is still to be decided."""
+        """Return whether it is still to be decided."""
         return "open" if self.closed_at_ms is None else "closed"
 
     @property
     def raw_id(self) -> bytes:
-        """The 20 bytes in keys."""
+        """Return the 20 bytes in keys."""
         return self.id.partition("_")[2].encode()
 
     @property
     def case(self) -> bytes:
-        """16 bytes that stand for its visitor and account, of which one review is open at a time."""
+        """Return 16 bytes that stand for its visitor and account, of which one review is open at a time."""
         return case_of(self.environment, self.visitor_id, self.account_id)
 
 
 def case_of(environment: Environment, visitor_id: str, account_id: str | None) -> bytes:
-    """Return the case of a review (see `Review.case`). Production and the other environments are separate, as in all
-    counts.
-    """
+    """Return the case of a review (see `Review.case`). Production is separate from the other environments."""
     kind = "live" if environment == "production" else "test"
     return blake2b(msgspec.json.encode((kind, visitor_id, account_id)), digest_size=16).digest()
 

@@ -1,4 +1,6 @@
-"""Reviews of an organization: listed, opened, assigned and closed (decisions 14.4)."""
+"""Reviews of an organization: listed, opened, assigned and closed; and notes about visitors and accounts, whose routes
+differ in their path alone (decisions 14.4, 14.5).
+"""
 
 from __future__ import annotations
 
@@ -172,14 +174,14 @@ async def remove_note(services: Services, call: Call) -> Refusal | None:
 
 
 def _about(call: Call) -> tuple[Subject, str]:
-    """Whom the path names."""
+    """Return kind and id of the subject in the path."""
     if "visitor_id" in call.path:
         return "visitor", call.path["visitor_id"]
     return "account", call.path["account_id"]
 
 
 def _routes(whom: str, path: str) -> tuple[Route, ...]:
-    """The routes of notes about `whom`, `Visitor` or `Account`."""
+    """Return the routes of notes about `whom`, `Visitor` or `Account`."""
     routes: dict[str, dict[str, Any]] = {
         f"list{whom}Notes": {"handler": list_notes, "response": NotesBody, "summary": f"List notes about {_A[whom]}"},
         f"create{whom}Note": {

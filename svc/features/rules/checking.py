@@ -77,7 +77,7 @@ def unsavable(rules: Sequence[Rule], lists: ListPrefixes) -> list[str]:
 
 
 class _Budget:
-    """What the rules cost so far. Variables and lists that several rules name are fetched once."""
+    """The cost of the rules so far. Variables and lists that several rules name are fetched once."""
 
     def __init__(self, lists: ListPrefixes) -> None:
         self._lists = lists

@@ -31,7 +31,7 @@ def ruleset_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def _kept(revision: int) -> list[int]:
-    """The revisions before this one that are kept: the first, and the latest."""
+    """Return the earlier revisions that are kept: the first, and the latest ones."""
     return sorted({FIRST.revision, *range(max(FIRST.revision, revision - MAX_REVISIONS), revision)})
 
 

@@ -1,4 +1,4 @@
-"""`svc rule`: the rules of an organization, with those that were in force before, and files of them."""
+"""`svc rule`: the rules of an organization, their revisions, and files of them, read with the position of a fault."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def read_ruleset(name: str, content: bytes) -> RulesetFile:
 
 
 def _position(text: str, message: str) -> str:
-    """What is wrong with text that is not JSON, with line and column from 1."""
+    """Return why text is not JSON, with line and column from 1."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -158,7 +158,7 @@ def import_rules(operation: Operation, file: IO[bytes], kind: EnvironmentKind) -
 
 
 def _all(operation: Operation, kind: EnvironmentKind) -> list[Ruleset]:
-    """The ruleset in force, and those before it, newest first."""
+    """Return the ruleset in force and the earlier ones, newest first."""
     number = operation.number
     with operation.store.read() as snapshot:
         return [ruleset_in_force(snapshot, number, kind), *revisions(snapshot, number, kind)]

@@ -94,7 +94,7 @@ class _Explanation:
                 return Term("term", text, result, (), _RELATIONS[name], left, right, absent)
 
     def _value(self, node: Node) -> Any:
-        """`None` if its evaluation fails."""
+        """Evaluate a node; return `None` if that fails."""
         self._evaluation.units = self._units
         try:
             return evaluator(node)(self._evaluation)
@@ -109,7 +109,7 @@ class _Explanation:
 
 
 def _joined(node: Node, name: str) -> Iterator[Node]:
-    """What is joined by one operator, however the parser has nested it."""
+    """Yield the operands of one operator, however the parser has nested them."""
     for part in node.parts:
         if part.kind == "call" and part.name == name:
             yield from _joined(part, name)

@@ -60,9 +60,7 @@ def ruleset_in_force(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> 
 
 
 def note_deciding(transaction: Transaction, number: int) -> None:
-    """Record that the organization has rules or lists of its own, so that its identifications evaluate them from now
-    on.
-    """
+    """Record that the organization has rules or lists of its own: identifications evaluate them from now on."""
     found = organization(transaction, number)
     if not found.has_rules:
         transaction.put(ORGANIZATIONS, (number,), msgspec.structs.replace(found, has_rules=True))
@@ -89,7 +87,7 @@ def facts_of(
 
 
 class _ListReads:
-    """What lists may be asked about one event. Lists that rules name may get more prefix lengths after the save."""
+    """The reads of lists left for an event. Named lists may gain prefix lengths after the rule was saved."""
 
     def __init__(self) -> None:
         self._left = BUDGET // PREFIX_UNITS
@@ -102,9 +100,7 @@ class _ListReads:
 
 
 def _asked_once(question: Callable[[Q], A]) -> Callable[[Q], A]:
-    """The question with its answers kept: `functools.cache` takes longer to make than the rest of the facts, which most
-    identifications ask nothing.
-    """
+    """Cache the answers of a question. `functools.cache` would take longer to set up than all other facts."""
     answers: dict[Q, A] = {}
 
     def ask(about: Q) -> A:
@@ -191,9 +187,9 @@ def _is_listed(
     is_verified: bool,
     in_force: bool = False,
 ) -> bool:
-    """Whether the event's value is in the list that a rule names, and may be taken for it (`may_be_trusted`). Raises
-    `CorruptionError` for a list that is missing although a rule `in_force` names it, which keeps it;
-    `TooExpensiveError`.
+    """Return whether the event's value is in a list that a rule names, and may be relied on (`may_be_trusted`). Raises
+    `TooExpensiveError`, and `CorruptionError` for a missing list that a rule `in_force` names, which keeps it from
+    being deleted.
     """
     found = named_list(snapshot, number, name)
     if found is None:
@@ -299,9 +295,7 @@ def revisions(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> list[Ru
 def some_revisions(
     snapshot: Snapshot, number: int, kind: EnvironmentKind, before: int | None, limit: int
 ) -> list[Ruleset]:
-    """Return at most `limit` rulesets with revisions below `before`, newest first; with `None`, starting with the
-    present one.
-    """
+    """Return at most `limit` rulesets with revisions below `before`, newest first; `None` = from the present one on."""
     present = [ruleset_in_force(snapshot, number, kind)] if before is None else []
     return [*present, *islice(_before(snapshot, number, kind, before), limit - len(present))]
 
@@ -343,9 +337,7 @@ def rule_names(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> RuleNa
 
 
 def is_named(snapshot: Snapshot, number: int, name: str) -> bool:
-    """Return whether a list is named by a rule, including rules in shadow mode or off, or by the filter of a webhook
-    endpoint.
-    """
+    """Return whether a rule, even in shadow mode or off, or the filter of a webhook endpoint names a list."""
     rules = (rule.condition for kind in KINDS for rule in ruleset_in_force(snapshot, number, kind).rules)
     filters = (found.endpoint.filter for found in endpoints_of(snapshot, number))
     return any(name in known(text).lists for text in (*rules, *filter(None, filters)))

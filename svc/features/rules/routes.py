@@ -1,4 +1,5 @@
-"""Rules of an organization: read, saved as a whole, and tried on the newest events (decisions 13).
+"""Rules of an organization: read, saved as a whole, tried on the newest events (decisions 13), and compiled before an
+identification is recorded: that organization waits for it, not the transaction that all share (docs/adr/0172).
 
 Conditions are compiled one by one, after the revision was compared, and a preview reads its events in slices of time:
 identifications go on in between. Both have a price in the organization's allowance of work.
@@ -60,7 +61,7 @@ async def prepare_rules(services: Services, number: int, environment: Environmen
 
 
 def _saved(snapshot: Snapshot, number: int, place: int) -> Ruleset | None:
-    """`None` = that of the start, which takes no time."""
+    """Return the saved ruleset; `None` for the initial one, which takes no time."""
     return snapshot.get(RULESETS, number, place)
 
 
@@ -269,8 +270,6 @@ def given_rules(rules: tuple[RuleFields, ...]) -> list[tuple[str | None, Rule]]:
 
 
 class _Tally:
-    """Counts the results of the events of a preview."""
-
     def __init__(self) -> None:
         self.looked_at = 0
         self.before = Counter[str]()
@@ -308,7 +307,7 @@ async def _tally(services: Services, number: int, tried: Prepared, places: Seque
 def _decided(
     number: int, tried: Prepared, snapshot: Snapshot, places: Sequence[EventPosition]
 ) -> Iterator[tuple[UUID, Event, Decided] | None]:
-    """What the rules make of each of these events; `None` of one that is gone."""
+    """Yield what the rules decide about each of these events; `None` for one that is gone."""
     for each in events.read_each(snapshot, places):
         yield None if each is None else (each.request_id, each.event, decide_by(snapshot, number, tried, each.event))
 
@@ -352,7 +351,7 @@ def _rule(fields: RuleFields, rule_id: str) -> Rule:
 
 
 def _seen(snapshot: Snapshot, number: int, kind: EnvironmentKind, now_ms: int) -> RulesAnswer:
-    """The ruleset in force; counts are sums of whole hours."""
+    """Return the ruleset in force. Its counts are sums of whole hours."""
     ruleset = ruleset_in_force(snapshot, number, kind)
     month, day, failed = Counter[str](), Counter[str](), Counter[str]()
     for environment in ENVIRONMENTS:

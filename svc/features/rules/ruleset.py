@@ -44,12 +44,12 @@ class Ruleset(msgspec.Struct, frozen=True, array_like=True, kw_only=True, dict=T
 
     @property
     def is_prepared(self) -> bool:
-        """Whether its conditions are compiled."""
+        """Return whether its conditions are compiled."""
         return "prepared" in self.__dict__
 
     @cached_property
     def prepared(self) -> Prepared:
-        """Its conditions, compiled once for each process."""
+        """Return its rules ready for evaluation, compiled once for each process."""
         return prepared(self.rules, known)
 
 
@@ -71,7 +71,7 @@ class Prepared(NamedTuple):
 
 
 def _share(rules: Sequence[tuple[Rule, Condition]]) -> int | None:
-    """Of a ruleset that was saved before there was a budget, and may go beyond it, each rule has an even share."""
+    """Return each rule's even share of the budget, for rules saved before there was one that exceed it together."""
     names = frozenset[str]().union(*(condition.names for _, condition in rules))
     units = fetched_units(names, {}) + sum(condition.units for _, condition in rules)
     return None if units <= BUDGET else BUDGET // len(rules)
@@ -139,7 +139,7 @@ def _no_labels(_: Literal["visitor", "account"]) -> Sequence[str]:
 
 
 class Facts(NamedTuple):
-    """What conditions are asked about."""
+    """The facts about an event that conditions are evaluated on."""
 
     event: Event
     ages: Ages
@@ -193,7 +193,7 @@ def evaluation_of(facts: Facts, units: int) -> Evaluation:
 
 
 def _value(facts: Facts, name: str) -> Any:
-    """`None` for what is not a variable: conditions that an earlier version saved may ask for it."""
+    """Return a fact; `None` for an unknown name, which conditions saved by an earlier version may have."""
     read = _VALUES.get(name)
     return None if read is None else read(facts)
 
@@ -207,7 +207,7 @@ def with_decision(event: Event, decided: Decided) -> Event:
 
 
 def with_errors(event: Event, failed: tuple[str, ...]) -> Event:
-    """Return the event with more ids of what was evaluated in vain."""
+    """Return the event with more ids of rules and filters whose evaluation failed."""
     return msgspec.structs.replace(event, rule_errors=event.rule_errors + failed) if failed else event
 
 
@@ -215,7 +215,7 @@ NOTHING_DECIDED: Final = Decided(None)
 
 
 def _velocity(facts: Facts) -> dict[str, dict[str, dict[str, int]]] | None:
-    """The whole map."""
+    """Return all counts of velocity."""
     if facts.event.velocity is None:
         return None
     return {

@@ -200,7 +200,7 @@ async def read_statistics(services: Services, call: Call) -> StatisticsBody | Re
 
 
 def _periods(found: Iterable[tuple[int, HourCounts]], step_ms: int) -> dict[int, HourCounts]:
-    """Start of the period -> the counts of its hours, oldest first."""
+    """Return start of the period -> sum of its hours, oldest first."""
     return {
         period_ms: sum_of(counts for _, counts in some)
         for period_ms, some in groupby(found, lambda one: one[0] // step_ms * step_ms)
@@ -220,7 +220,7 @@ def _counts(kind: type[C], counts: HourCounts, **others: Any) -> C:
 
 
 def _most(counts: Mapping[str, int], shown: int) -> list[tuple[str, int]]:
-    """The largest counts, ties by name."""
+    """Return the `shown` largest counts, ties by name."""
     return nsmallest(shown, counts.items(), key=lambda one: (-one[1], one[0]))
 
 

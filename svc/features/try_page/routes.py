@@ -122,8 +122,8 @@ async def explain(services: Services, call: Call) -> TryAnswer | Refusal:
 
 
 def _own_visits(found: list[tuple[UUID, Event]], request_id: str, key_id: str) -> list[tuple[UUID, Event]]:
-    """Of a visitor's events those that the browser made which made this one, with this key: all that its token decided,
-    where it decided this one, and the first one.
+    """Return a visitor's events that came from the same browser as this one, with this key: those decided by its token
+    and the visitor's first one, if this event is one of these; else only this one.
     """
     asked = [(each, event) for each, event in found if str(each) == request_id]
     if not any(_is_by_token(event) for _, event in asked):
@@ -132,7 +132,7 @@ def _own_visits(found: list[tuple[UUID, Event]], request_id: str, key_id: str) -
 
 
 def _is_by_token(event: Event) -> bool:
-    """Whether the client token led to the visitor, or the visitor began with it."""
+    """Return whether the client token led to the visitor, or the visitor is new."""
     return event.verdict.visitor_is_new or event.verdict.linkage in ("token", "doubted_token")
 
 

@@ -96,7 +96,7 @@ def _opened(directory: Path) -> closing[LmdbEngine]:
 
 
 def _verify(original: LmdbEngine, copy: Path, steps: Steps) -> int:
-    """Compare every row of every table; how many. Raises `CorruptionError` where the copy is not the same."""
+    """Compare all rows of all tables; return how many. Raises `CorruptionError` where the copy differs."""
     with _opened(copy) as copied:
         copied.check(CheckDepth.EVERYTHING, steps)
         names = sorted(original.tables())

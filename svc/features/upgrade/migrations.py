@@ -41,8 +41,8 @@ def _first_version(_: Transaction) -> None:
 
 
 def _second_version(transaction: Transaction) -> None:
-    """Version 2: the tables of 0.2.0. What organizations hold of the store, their active keys and today's usage are
-    counted; credits and attempts are indexed. Indexes and counters of events are made by the version that follows.
+    """Version 2: the tables of 0.2.0. Count what organizations hold of the store, their active keys and today's usage;
+    index credits and attempts. The next version makes the indexes and counters of events.
     """
     for (number,), _ in transaction.scan(ORGANIZATIONS):
         active = counted_keys(transaction, number)
@@ -54,7 +54,7 @@ def _second_version(transaction: Transaction) -> None:
 
 
 def _third_version(transaction: Transaction) -> None:
-    """Version 3: events are indexed by segments. What was indexed otherwise is cleared, and its tables stay empty."""
+    """Version 3: events are indexed by segments. Clear the former indexes, whose tables stay empty."""
     _clear(transaction, *_FORMER_INDEXES)
     rebuild_indexes(transaction)
 
@@ -65,27 +65,27 @@ def _fourth_version(_: Transaction) -> None:
 
 def _fifth_version(_: Transaction) -> None:
     """Version 5: the tokens of visitors have an origin and a life. Nothing to convert: a visitor's record is read in
-    the form in which it was written, and written in the new one at its next change.
+    either form, and written in the new one at its next change.
     """
 
 
 def _sixth_version(transaction: Transaction) -> None:
     """Version 6: events have an account, an action and a velocity, and are found by account, action and network too.
-    Those that are there are indexed by their network.
+    Index stored events by their network.
     """
     rebuild_indexes(transaction)
 
 
 def _seventh_version(transaction: Transaction) -> None:
-    """Version 7: events are found by the rule that decided them and by those that matched in shadow mode, too; accounts
-    have records, and sign-ups without an account count as one of their own. All are made from events and velocity rows.
+    """Version 7: find events by the rule that decided them and by rules that matched in shadow mode; give accounts
+    records; count a sign-up without an account as one of its own. All come from events and velocity rows.
     """
     rebuild_indexes(transaction)
     build_records(transaction)
 
 
 def _eighth_version(transaction: Transaction) -> None:
-    """Version 8: lists and their entries have no second row (ADR 197). Those that are there are cleared."""
+    """Version 8: lists and their entries have no second row (ADR 197). Clear the existing ones."""
     _clear(transaction, "list_marks")
 
 
@@ -96,9 +96,7 @@ def _clear(transaction: Transaction, *names: str) -> None:
 
 
 def _index_ledger(transaction: Transaction, number: int) -> dict[str, int]:
-    """Index the credits; the day of the last identification that was charged or free, and how many that day had, as
-    fields of `Holding`.
-    """
+    """Index the credits. Return fields of `Holding`: the last day with identifications, and its numbers."""
     today, usage = 0, Usage()
     for (_, entry_id), entry in transaction.scan(LEDGER, number):
         if entry.kind == "credit":
@@ -123,7 +121,7 @@ def _index_attempts(transaction: Transaction, number: int) -> None:
 
 
 def _split_statistics(transaction: Transaction) -> None:
-    """Version 1 has one row of statistics for each organization: its classes become those of production."""
+    """Split the one row of statistics per organization of version 1; its classes become those of production."""
     statistics = Table(STATISTICS.name, Key(organization=U32), Opaque(), STATISTICS.keep, STATISTICS.personal)
     for (organization,) in list(transaction.scan_keys_reverse(statistics, (0,), (0xFFFFFFFF,))):
         raw = transaction.get(statistics, organization)

@@ -81,7 +81,7 @@ def upgrade(
 
 
 def _as_it_is(path: Path) -> LmdbEngine:
-    """The store, to be read whatever its version is."""
+    """Open the store for reading, whatever its version."""
     try:
         return LmdbEngine.open_read_only(path, live=True, check_row=installed().check_row)
     except EngineError as error:
@@ -89,7 +89,7 @@ def _as_it_is(path: Path) -> LmdbEngine:
 
 
 def _refuse_in_use(path: Path) -> None:
-    """An older program that runs would write its own rows among the new ones, and after the copy was made."""
+    """Raise `DirectoryError` if another process uses the store: an older one would write its rows after the copy."""
     try:
         with sole_user(path):
             pass
@@ -103,7 +103,7 @@ def _refuse_in_use(path: Path) -> None:
 
 
 def _keep(path: Path, folder: Path, program: str, now_ms: Callable[[], int]) -> Path:
-    """Copy the store, read it back, and give the copy its name when it is whole and on disk."""
+    """Copy the store and verify the copy; it gets its name once it is complete and on disk."""
     files.make_folder(folder)
     partial = folder / _PARTIAL
     shutil.rmtree(partial, ignore_errors=True)

@@ -1,5 +1,5 @@
-"""The rights of visitors and of account holders, exercised by the organization's own automation (decisions
-7.6, 11.6).
+"""Visitors of an organization: erasure of visitors and accounts by its own automation (decisions 7.6, 11.6), and the
+console's lists and histories, which are bounded and read some rows at a time.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ async def list_visitors(services: Services, call: Call) -> VisitorsBody | Refusa
 
 
 def _filters(query: VisitorsQuery) -> Filters | Refusal | None:
-    """`None` = all visitors."""
+    """Return the filters of a query; `None` for all visitors."""
     if query.tag is not UNSET:
         if query.ip_address is not UNSET:
             return invalid("ip_address", "invalid_value", "query")
@@ -157,7 +157,7 @@ def _filters(query: VisitorsQuery) -> Filters | Refusal | None:
 
 
 async def _rows(services: Services, call: Call, number: int, page: Sequence[Found]) -> tuple[VisitorRow, ...]:
-    """A row for each visitor; none for one that was erased meanwhile."""
+    """Return a row for each visitor that has not been erased meanwhile."""
     rows: list[VisitorRow] = []
     for visitor_id, record, matching in page:
         counted = await activity_of(services, call, number, visitor_id, record)
@@ -172,7 +172,7 @@ async def _rows(services: Services, call: Call, number: int, page: Sequence[Foun
 def _created(
     snapshot: Snapshot, after: bytes, count: int, *, number: int, environment: Environment | None, since_ms: int
 ) -> Iterator[tuple[bytes, Found | None]]:
-    """Visitors, the most recently created first; `None` for one without events in the environment, if one is given."""
+    """Yield visitors, most recently created first; `None` for one without events in the given environment."""
     before = int.from_bytes(after) if after else None
     for visitor, record in visitor_views.visitors(snapshot, number, before, count):
         is_meant = environment is None or visitor_views.has_events_in(snapshot, number, environment, record, since_ms)
@@ -182,7 +182,7 @@ def _created(
 def _seen_with(
     snapshot: Snapshot, after: bytes, count: int, *, number: int, environment: Environment, filters: Filters
 ) -> Iterator[tuple[bytes, Found]]:
-    """Visitors that were seen with a tag or at an address, in the order of their ids."""
+    """Yield visitors that were seen with a tag or at an address, in the order of their ids."""
     after_id = after.decode() or None
     for each in visitor_views.visitors_with(snapshot, number, environment, filters, after_id, count):
         record = visitor_views.find_visitor(snapshot, number, each.visitor_id)
@@ -236,7 +236,7 @@ def _visits(number: int, snapshot: Snapshot, matches: Sequence[EventMatch]) -> I
 
 
 def _change(snapshot: Snapshot, number: int, match: EventMatch) -> tuple[str, ...] | None:
-    """What differed from the visitor's report before; `None` where nothing says."""
+    """Return what differed from the visitor's previous report; `None` if unknown."""
     if not match.event.has_document:
         return None
     try:
@@ -249,7 +249,7 @@ def _change(snapshot: Snapshot, number: int, match: EventMatch) -> tuple[str, ..
 def _behind(
     services: Services, number: int, environment: Environment, listing: Listing, found: Sequence[EventMatch]
 ) -> str | UnsetType:
-    """The cursor of the list of events behind those that are shown."""
+    """Return the cursor of the events after those shown."""
     if len(found) <= EVENTS_SHOWN:
         return UNSET
     last = found[EVENTS_SHOWN - 1]
@@ -272,7 +272,7 @@ async def activity_of(
 
 
 async def _counted(services: Services, turn: Turn, number: int, environment: Environment, listing: Listing) -> Activity:
-    """A long count holds the turn of its request."""
+    """Return the activity in an environment. A count of more than one slice holds the request's turn."""
     scan = partial(visitor_views.scan_activity, number=number, environment=environment, listing=listing)
     found = Activity()
     slices = scanned(services.world, services.store, scan, listing.start.after)

@@ -80,9 +80,7 @@ def read_target(url: str) -> Target | None:
 
 
 def may_use(port: int, policy: TargetPolicy) -> bool:
-    """Return whether webhooks may be sent to this port: 443, any above 1023, and those that the operator allows
-    (decisions 8.7).
-    """
+    """Return whether this port may be used: 443, any above 1023, and those that the operator allows (decisions 8.7)."""
     return port == ALWAYS_PORT or port >= FIRST_FREE_PORT or port in policy.ports
 
 

@@ -82,8 +82,8 @@ def _manual(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def _log(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """Of the minutes that are still counted: the log holds what the counts say. It may hold more of a minute that was
-    over by a clock that was ahead, since counts are kept for a day.
+    """Check that the log has the attempts that the counts of minutes, kept for a day, say. It may have more of a minute
+    a day older than the newest attempt of its endpoint: a clock that was ahead had the count deleted.
     """
     counts = {
         (endpoint_number, minute): (count.delivered, count.failed)

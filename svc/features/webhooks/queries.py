@@ -130,9 +130,7 @@ def endpoints_of(snapshot: Snapshot, number: int) -> list[Registered]:
 
 
 def endpoint_anywhere(snapshot: Snapshot, endpoint_id: str) -> Registered | None:
-    """Return an endpoint of any organization by its id, for the operator; `None` if there is none. Every endpoint is
-    read.
-    """
+    """Return an endpoint of any organization, for the operator; `None` if there is none. Every endpoint is read."""
     rows = snapshot.scan(ENDPOINTS)
     return next((Registered(EndpointKey(*key), found) for key, found in rows if found.id == endpoint_id), None)
 
@@ -145,16 +143,12 @@ def find_endpoint(snapshot: Snapshot, number: int, endpoint_id: str) -> Register
 def subscribers(
     snapshot: Snapshot, number: int, environment: WebhookEnvironment, event_type: EventType
 ) -> list[Registered]:
-    """Return the endpoints to which an event of this type goes: subscribed, of its environment, and not paused
-    (decisions 8.4).
-    """
+    """Return the endpoints that get such an event: subscribed, of its environment, and not paused (decisions 8.4)."""
     return [found for found in endpoints_of(snapshot, number) if subscribes(found.endpoint, environment, event_type)]
 
 
 def subscribes(endpoint: Endpoint, environment: WebhookEnvironment, event_type: EventType) -> bool:
-    """Return whether an event of this type and environment goes to the endpoint now; never to a paused one (decisions
-    8.4).
-    """
+    """Return whether the endpoint gets an event of this type and environment now; not while paused (decisions 8.4)."""
     return endpoint.environment == environment and endpoint.status != "paused" and event_type in endpoint.events
 
 
@@ -164,9 +158,7 @@ def health(snapshot: Snapshot, queue: EndpointKey) -> Health:
 
 
 def attempts_in_a_day(snapshot: Snapshot, queue: EndpointKey, now_ms: int) -> AttemptCount:
-    """Return the counts of attempts of the last 24 hours, to the minute: the sum of at most 1,441 rows
-    (interface 2.9).
-    """
+    """Return counts of attempts of the last 24 hours, to the minute: a sum of at most 1,441 rows (interface 2.9)."""
     minute = now_ms // 60_000
     rows = snapshot.scan(ATTEMPT_COUNTS, *queue, start=(*queue, minute - MINUTES_PER_DAY))
     counts = [count for (*_, counted), count in rows if counted <= minute]  # later ones are of a clock that was ahead
@@ -220,7 +212,7 @@ def poll_queues(snapshot: Snapshot, after: EndpointKey, late_ms: int, limit: int
 
 
 def _is_expected(snapshot: Snapshot, queue: EndpointKey) -> bool:
-    """`is_responding`; not where that cannot be read."""
+    """Return `is_responding`; false if that is unreadable."""
     try:
         return is_responding(snapshot, queue)
     except CorruptionError:
@@ -300,9 +292,7 @@ def next_deliveries(snapshot: Snapshot, asked: Sequence[AskedQueue], now_ms: int
 
 
 def due_deliveries(snapshot: Snapshot, queue: EndpointKey) -> Iterator[tuple[int, DeliveryKey]]:
-    """Yield (time when it is due in Unix ms, delivery) of a queue, earliest first, including those that are due in the
-    future.
-    """
+    """Yield (when it is due in Unix ms, delivery) of a queue, earliest first, those due in the future included."""
     for (_, _, due_ms, event_id, kind_index), _ in snapshot.scan(DUE, *queue):
         yield due_ms, DeliveryKey(event_id, DELIVERY_KINDS[kind_index])
 
@@ -331,7 +321,7 @@ def attempts_page(
 
 
 def _attempts(snapshot: Snapshot, number: int, ids: Iterable[bytes]) -> list[tuple[bytes, Attempt]]:
-    """Those that an index has. Raises `CorruptionError` where one is not in the log: its rows go together."""
+    """Return attempts of an index. Raises `CorruptionError` for one not in the log: both are deleted together."""
     rows = ((attempt_id, snapshot.get(ATTEMPTS, number, attempt_id)) for attempt_id in ids)
     return all_present(rows, lambda attempt_id: f"attempt {UUID(bytes=attempt_id)} is missing, and an index has it")
 

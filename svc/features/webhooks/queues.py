@@ -89,7 +89,7 @@ class EndpointQueue(msgspec.Struct, Generic[H], kw_only=True, eq=False):
 
     @property
     def slots(self) -> int:
-        """The number of deliveries that may be in flight now: one while the endpoint is failing."""
+        """Return how many deliveries may be in flight now: one while the endpoint is failing."""
         return 1 if self.failing else self.limit.slots
 
 
@@ -198,9 +198,7 @@ class DeliveryScheduler(Generic[H]):
             self._due(queue, due_ms)
 
     def end(self, queue: EndpointQueue[H], delivery: DeliveryKey) -> None:
-        """Note that a delivery in flight has ended and its outcome is on disk. Raises `KeyError` if it was
-        not started.
-        """
+        """Note that the outcome of a delivery in flight is on disk. Raises `KeyError` if it was not started."""
         del queue.in_flight[delivery]
         self.in_flight -= 1
         if (queue.key, delivery) in self._failing_in_flight:
@@ -242,12 +240,12 @@ class DeliveryScheduler(Generic[H]):
         return len(self._failing_in_flight) + sum(self._taken.values()) < FAILING_SLOTS
 
     def _hand_back(self, queue: EndpointQueue[H]) -> None:
-        """It needs no slot: those that wait for one may."""
+        """Release a queue that was taken, and let the queues that wait for its organization's slots try again."""
         del self._taken[queue.key]
         self._ready.extend(self._behind_organization.pop(queue.key.organization, ()))
 
     def _drop_if_idle(self, queue: EndpointQueue[H]) -> None:
-        """Where it knows nothing that a new one would not."""
+        """Forget a queue that knows nothing a new one would not."""
         if not queue.in_flight and queue.limit == ConcurrencyLimit() and not queue.failing:
             self._by_endpoint.pop(queue.key, None)
 
@@ -278,9 +276,7 @@ def adjust_concurrency(
 
 
 def probe_after_ms(outage_ms: int) -> int:
-    """Return the time from a failed probe to the next, both in milliseconds, of an outage that has lasted so long
-    (decisions 17.7).
-    """
+    """Return the milliseconds from a failed probe to the next, after an outage of `outage_ms` (decisions 17.7)."""
     return min(max(outage_ms // OUTAGE_PROBES, PROBE_MS), MAX_PROBE_MS)
 
 

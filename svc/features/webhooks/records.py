@@ -79,7 +79,7 @@ class DeliveryKey(NamedTuple):
 
     @property
     def kind_index(self) -> int:
-        """The index of the kind in `DELIVERY_KINDS`: one byte of the key."""
+        """Return the index of the kind in `DELIVERY_KINDS`: one byte of the key."""
         return DELIVERY_KINDS.index(self.kind)
 
     def pack(self) -> bytes:
@@ -114,14 +114,12 @@ class Endpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     @property
     def is_signed(self) -> bool:
-        """Whether deliveries to it are signed. If not, its secret was never shown to anybody."""
+        """Return whether deliveries to it are signed. If not, its secret was never shown to anybody."""
         return self.format == "json"
 
 
 class Health(msgspec.Struct, frozen=True, array_like=True):
-    """How an endpoint has responded recently. It is stored apart from the endpoint, since it changes with every
-    attempt.
-    """
+    """How an endpoint has responded recently: stored by itself, since it changes with every attempt."""
 
     failures: int = 0
     """Failed attempts since the last delivered one."""
@@ -155,7 +153,7 @@ class Delivery(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether another attempt will be made."""
+        """Return whether another attempt will be made."""
         return self.state in ("pending", "retrying")
 
 

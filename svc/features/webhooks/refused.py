@@ -34,20 +34,16 @@ class Refusals(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     @property
     def due_ms(self) -> int:
-        """The time (Unix ms) from which the next event may be created: a minute after the last."""
+        """Return the time (Unix ms) from which the next event may be created: a minute after the last."""
         return self.told_at_ms + INTERVAL_MS
 
     def must_wait(self, now_ms: int) -> bool:
-        """Return whether the minute since the last event has not passed; `False` if the clock was set back by more than
-        that.
-        """
+        """Return whether the minute since the last event has not passed, unless the clock was set back by more."""
         return abs(now_ms - self.told_at_ms) < INTERVAL_MS
 
 
 class Noted(NamedTuple):
-    """The result of a refusal or of the end of a minute: the event to queue, if any, and the refusals to
-    keep, if any.
-    """
+    """The result of a refusal or of a minute's end: an event to queue, if any, and refusals to keep, if any."""
 
     event: RefusedIdentification | None
     """To be queued now, if any."""
@@ -56,9 +52,7 @@ class Noted(NamedTuple):
 
 
 def note(before: Refusals | None, request: RefusedRequest) -> Noted:
-    """Count one more refusal (or `count` of them). Return the event at once, unless the last one was less than a minute
-    before.
-    """
+    """Count one more refusal (or `count`). Return the event at once if the last one was a minute ago or more."""
     kept = body_of(
         Refusals,
         request,

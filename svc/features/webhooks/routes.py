@@ -1,4 +1,5 @@
-"""Webhook endpoints of an organization, and what became of its deliveries (interface 2.9, 2.10 and 4.4, decisions 8).
+"""Webhook endpoints of an organization, what became of its deliveries (interface 2.9, 2.10 and 4.4, decisions 8), and
+the document of the API reference page, which has webhooks, unlike the published one.
 
 A URL is checked before the transaction, since its host has to be looked up; every attempt checks it again. The outbox
 learns of a change after its commit. Counts and times of attempts are as of the response.
@@ -178,7 +179,7 @@ async def list_deliveries(services: Services, call: Call) -> WebhookDeliveriesBo
 
 
 async def _is_another_url(services: Services, call: Call, url: str | None) -> bool:
-    """Whether this URL is to be judged: not when it is the one that the endpoint has."""
+    """Return whether the URL must be checked: it differs from the endpoint's current one."""
     if url is None:
         return False
     number, endpoint_id = call.organization.number, call.path["webhook_id"]
@@ -189,7 +190,7 @@ async def _is_another_url(services: Services, call: Call, url: str | None) -> bo
 async def _change(
     services: Services, call: Call, job: Callable[..., T | Refusal], *, may_use_reserve: bool = False
 ) -> T | Refusal:
-    """The job with the number of the caller's organization."""
+    """Run a job with the number of the caller's organization."""
     number = call.organization.number
     return await change(services, call, partial(job, number=number), may_use_reserve=may_use_reserve)
 
@@ -203,7 +204,7 @@ async def _queue(services: Services, call: Call, job: Callable[..., Queued | Ref
 
 
 async def _issue(services: Services, call: Call, job: Callable[..., Issued | Refusal]) -> IssuedWebhookBody | Refusal:
-    """Change an endpoint such that it has a new secret, and respond with both."""
+    """Give an endpoint a new secret, and respond with both."""
     issued = await _change(services, call, partial(job, secrets_key=services.webhooks.secrets_key, now_ms=call.at_ms))
     if isinstance(issued, Refusal):
         return issued

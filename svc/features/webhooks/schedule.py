@@ -62,8 +62,8 @@ class AttemptVerdict(NamedTuple):
 
 
 def classify_result(result: AttemptResult, queue: EndpointKey, delivery: DeliveryKey) -> AttemptVerdict:
-    """Delivered, tried again, or failed for good (decisions 8.2, 8.3). Tests and redeliveries are one attempt each
-    (decisions 8.5).
+    """Return whether a delivery is delivered, tried again, or failed for good (decisions 8.2, 8.3). Tests and
+    redeliveries are one attempt each (decisions 8.5).
     """
     if result.error is None:
         return AttemptVerdict("delivered", None)
@@ -74,10 +74,9 @@ def classify_result(result: AttemptResult, queue: EndpointKey, delivery: Deliver
 
 
 def _next_ms(result: AttemptResult, queue: EndpointKey, delivery: DeliveryKey) -> int:
-    """Counted from the scheduled time, so that slow failures do not stretch the whole.
-
-    A delivery that had to wait for longer than the step, behind a pause or an outage, counts from when it was tried:
-    its attempts would otherwise all be due at once.
+    """Return when to try again, counted from the scheduled time so that slow failures do not stretch the schedule. A
+    delivery that waited longer than the step, behind a pause or an outage, counts from its attempt: all of its attempts
+    would otherwise be due at once.
     """
     step = jittered(STEPS_MS[result.attempt - 1], queue, delivery, result.attempt)
     late_ms = result.started_ms - result.scheduled_ms if result.late_ms is None else result.late_ms

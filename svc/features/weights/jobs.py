@@ -50,7 +50,7 @@ def restore_weights(transaction: Transaction, number: int, key_id: str | None, p
 
 
 def _unchangeable(snapshot: Snapshot, number: int, key_id: str | None) -> Refusal | None:
-    """A key that the organization does not have is not there; a revoked one stays as it is (interface 3)."""
+    """Return a refusal for an unknown key (`not_found`) and for a revoked one, which stays as it is (interface 3)."""
     if key_id is None:
         return None
     key = find_sdk_key(snapshot, number, key_id)

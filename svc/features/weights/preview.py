@@ -138,7 +138,7 @@ def observed(event: Event, document: Document | None) -> Observed | None:
 
 
 class _Comparison(NamedTuple):
-    """One set of signals under both configurations."""
+    """The scores of one set of signals under both configurations."""
 
     before: Score
     after: Score

@@ -1,7 +1,9 @@
-"""Risk weights of an organization and of its SDK keys, and the signals there are (interface 2.11, decisions 6).
+"""Risk weights of an organization and of its SDK keys, previews of them, and the signals (interface 2.11, decisions 6).
 
 The routes of an organization and those of a key differ by `{key_id}` in the path, and share their endpoints. Every
 response shows all three platforms as they stand after the change, read in the transaction that made it.
+
+A preview reads thousands of events with documents in slices of time; of all organizations one preview runs at a time.
 """
 
 from __future__ import annotations
@@ -89,9 +91,7 @@ async def save(services: Services, call: Call) -> RiskWeightsBody | Refusal:
 
 
 def weights_change(body: WeightsFields, revision: int | None = None, by: str | None = None) -> WeightsChange:
-    """Return the change that a body names, upon the stored `revision`; `None` = whatever it is. `by`: the
-    member's id.
-    """
+    """Return the change that a body names, upon the stored `revision` or, with `None`, any. `by`: the member's id."""
     return WeightsChange(
         threshold=sent(body.suspect_threshold),
         weights=body.weights,
@@ -175,7 +175,7 @@ class PreviewWeightsBody(WeightsFields, frozen=True, kw_only=True, forbid_unknow
 
 
 class _Scope(NamedTuple):
-    """Which events other weights would apply to, and what applies to them now."""
+    """The events that other weights would apply to, and the weights that apply to them now."""
 
     organization: int
     environment: Environment
@@ -187,7 +187,7 @@ class _Scope(NamedTuple):
     after: Weights
 
     def has(self, event: Event) -> bool:
-        """Whether the event would be scored by the weights of this scope."""
+        """Return whether the event would be scored by the weights of this scope."""
         if event.platform != self.platform:
             return False
         return event.key_id not in self.own if self.key_id is None else event.key_id == self.key_id
@@ -229,7 +229,7 @@ async def _compared(services: Services, call: Call, scope: _Scope) -> WeightsPre
 def _matching(
     scope: _Scope, snapshot: Snapshot, places: Sequence[events.EventPosition]
 ) -> Iterator[tuple[UUID, Event, Document | None] | None]:
-    """Of each of these events its id, itself and its document; `None` of one that is gone, or not of the scope."""
+    """Yield id, event and document of each of these events; `None` for one that is gone or outside the scope."""
     for each in events.read_each(snapshot, places):
         if each is None or not scope.has(each.event):
             yield None
@@ -238,7 +238,7 @@ def _matching(
 
 
 def _scope(snapshot: Snapshot, number: int, body: PreviewWeightsBody, now_ms: int) -> _Scope | Refusal:
-    """Judged exactly as a save is: by the same function."""
+    """Return the scope of a preview, checked by the same function as a save."""
     key_id = sent(body.key_id)
     saved = changed_weights(snapshot, number, key_id, body.platform, weights_change(body), now_ms)
     if isinstance(saved, Refusal):
@@ -262,7 +262,7 @@ def _scope(snapshot: Snapshot, number: int, body: PreviewWeightsBody, now_ms: in
 
 
 def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -> Document | None:
-    """A corrupt one is logged for the operator, and the event compared without it."""
+    """Return the document. A corrupt one is logged for the operator, and its event compared without it."""
     if not event.has_document:
         return None
     try:

@@ -1,4 +1,5 @@
-"""The types of the identification pipeline, in the order in which they travel: Identify -> Admitted -> Assessed.
+"""The types of the identification pipeline, in the order in which they travel: Identify -> Admitted -> Assessed;
+and the counts of its results.
 
 An `Assessed` can only be made from an `Admitted` and that only from an `Identify`, so nothing is assessed that was not
 admitted and nothing recorded that was not assessed. Each carries the one `Reply` of the caller.
@@ -133,9 +134,7 @@ class IdentificationCounters:
         counted.flooding += recorded.flooding
 
     def is_news(self, organization: int, now_s: float) -> bool:
-        """Return whether nothing was logged of this organization for `NEWS_S`; `True` starts the next such period at
-        `now_s`.
-        """
+        """Return whether nothing was logged of the organization for `NEWS_S`; if so, the next period begins."""
         logged_at = self._logged_at.get(organization)
         if logged_at is not None and now_s - logged_at < NEWS_S:
             return False
@@ -143,9 +142,7 @@ class IdentificationCounters:
         return True
 
     def statistics(self) -> IdentificationStatistics:
-        """Return a copy of all counts since the start. Every quota is in it, also with 0; other names only once they
-        were counted.
-        """
+        """Return a copy of all counts since the start. Every quota is in it; other names once they were counted."""
         return deepcopy(self._counted)
 
 

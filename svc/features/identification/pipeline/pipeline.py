@@ -62,9 +62,9 @@ class Pipeline:
         numbers_at_once: int = 1,
         corrupt: CorruptRows | None = None,
     ) -> None:
-        """`ranges()` is the address look-up in force, `None` while there is none; `trust`: see `assess`; `wake` is the
-        outbox's, `publish` the live hub's; `shares` and `quotas` bound what one organization takes, by the clock
-        `now_ms`, as far as `buckets` go; `numbers_at_once`: see `VisitorNumbers`.
+        """Assemble the pipeline. `ranges()` is the address look-up in force, `None` while there is none; `trust`: see
+        `assess`; `wake` is the outbox's, `publish` the live hub's; `shares` and `quotas` bound what one organization
+        takes, by the clock `now_ms`, as far as `buckets` go; `numbers_at_once`: see `VisitorNumbers`.
         """
         self.admission = Mailbox[Identify](
             admission_capacity,

@@ -109,11 +109,9 @@ class VisitorIndex:
             await self._frequencies.write_behind(1)
 
     async def _record_at_once(self, inbox: Mailbox[Assessed], batch_limit: int, most: int) -> None:
-        """Until the inbox is closed and empty, with up to `most` parts of batches on their way; raises
-        `trio.EndOfChannel` then. Each organization's part is recorded by itself: none waits for the response to
-        another's.
-
-        Statistics are written while none is: what they learn during the write would be lost.
+        """Record up to `most` parts of batches at a time, until the inbox is closed and empty: then `trio.EndOfChannel`
+        is raised. Each organization's part is recorded by itself, so that none waits for another's response. Statistics
+        are written while no part is recorded: what they learn during the write would be lost.
         """
         free = trio.Semaphore(most)
 
@@ -186,7 +184,7 @@ class VisitorIndex:
         return await self._store.write(writes, urgent=True)
 
     async def _recorded(self, message: Assessed, recorded: Recorded) -> None:
-        """It is on disk: learn from it, and say so."""
+        """Learn from a committed identification, and respond."""
         number = _organization(message)
         self._counters.note(recorded)
         with suppress(UnavailableError):  # it is committed, and an update is worth less than its response
@@ -215,7 +213,7 @@ class ClassKey(NamedTuple):
 
 
 class _Scope:
-    """The statistics of a scope in memory, and what the store does not have of them."""
+    """The statistics of a scope in memory, with updates that the store does not have yet."""
 
     def __init__(self, statistics: Statistics) -> None:
         self.statistics = statistics
@@ -227,7 +225,7 @@ class _Scope:
 
 
 class _Written(NamedTuple):
-    """A scope as a transaction has written it."""
+    """The statistics of a scope as a transaction wrote them."""
 
     statistics: Statistics
     stored: dict[int, bytes | None]
@@ -337,7 +335,7 @@ class Frequencies:
         return any(self._due(updates))
 
     def _due(self, updates: int) -> tuple[list[ScopeKey], list[ClassKey]]:
-        """(scopes to write, classes to evict)."""
+        """Return (scopes to write, classes to evict)."""
         # Many at once: else each batch would have a second commit.
         is_over = len(self._held) > self._most + self._most // 4
         surplus = list(islice(self._held, len(self._held) - self._most)) if is_over else []
@@ -348,7 +346,7 @@ class Frequencies:
         return sorted(due), surplus
 
     def _put(self, scope_key: ScopeKey, transaction: Transaction) -> _Written | None:
-        """Changes nothing in memory: the transaction may be undone, or run again. `None` for a removed organization."""
+        """Write a scope, nothing in memory: the transaction may run again. `None` for a removed organization."""
         if is_removed(transaction, scope_key[0]):
             return None
         scope = self._scopes[scope_key]
@@ -362,7 +360,7 @@ class Frequencies:
         return _Written(statistics, {row: _stored(transaction, *scope_key, row) for row in (SHARED, *changed)}, rebased)
 
     def _keep(self, scope_key: ScopeKey, written: _Written | None) -> None:
-        """Take over what was committed; `None` where the organization is removed, and nothing was written."""
+        """Take over what was committed; `None` means that the organization is removed and nothing was written."""
         scope = self._scopes[scope_key]
         scope.updates.clear()
         scope.given_up.clear()
@@ -405,7 +403,7 @@ def _load(snapshot: Snapshot, key: ClassKey, known: Statistics | None) -> _Loade
 
 
 def _stored(snapshot: Snapshot, organization: int, scope: int, row: int) -> bytes | None:
-    """Digest of a stored row of statistics; `None` = no row."""
+    """Return the digest of a stored row of statistics; `None` without a row."""
     raw = snapshot.get(STATISTICS, organization, scope, row)
     return None if raw is None else blake2b(raw, digest_size=16).digest()
 
@@ -413,7 +411,7 @@ def _stored(snapshot: Snapshot, organization: int, scope: int, row: int) -> byte
 def _applied_again(
     snapshot: Snapshot, scope_key: ScopeKey, updates: list[tuple[int, StatisticsUpdate]]
 ) -> tuple[Statistics, set[int], set[int]]:
-    """What is stored of a scope with these updates on top; the classes that they changed, and those given up."""
+    """Apply the updates to the stored statistics. Returns the result, the classes changed and those given up."""
     statistics = load_statistics(snapshot, *scope_key)
     changed_classes: set[int] = set()
     given_up: set[int] = set()

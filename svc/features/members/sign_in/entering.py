@@ -1,4 +1,5 @@
-"""What every way into the console shares: which requests may try, and the session that begins (docs/adr/0038).
+"""What all ways into the console share: which requests may try, the session that begins (docs/adr/0038), and the
+hashing of passwords.
 
 What may live here: nothing that tells who somebody is.
 """
@@ -182,7 +183,7 @@ def entered(services: Services, entry: Entry, set_cookie: str) -> Outcome:
 
 
 def refused(explanation: str, reason: str) -> Refusal:
-    """`401 unauthorized`; `reason` is for the log."""
+    """Return `401 unauthorized`; `reason` is for the log."""
     return Refusal("unauthorized", reason=reason, explanation=explanation)
 
 

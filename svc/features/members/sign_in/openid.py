@@ -1,7 +1,7 @@
 """Signing in by an OpenID provider: what one attempt is bound to, and the identity in its ID token (decisions
 15.4, docs/adr/0121).
 
-What may live here: pure functions, and the protocol of what talks to the provider (`svc.features.members.provider`).
+What may live here: pure functions, and the protocol of what talks to the provider (`provider.py`).
 """
 
 from __future__ import annotations

@@ -105,12 +105,12 @@ class Admitted(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The member's id."""
+        """Return the member's id."""
         return self.member.id
 
     @property
     def kept(self) -> dict[str, Role]:
-        """What log and audit say where the role was kept; empty where it was not."""
+        """Return what log and audit say where the role was kept; empty where it was not."""
         return {} if self.mapped == self.member.role else {"kept_role": self.member.role, "mapped_role": self.mapped}
 
 
@@ -193,7 +193,7 @@ def _refusal(services: Services, call: Call, site: Site) -> Refusal | None:
 
 
 def _failed(call: Call, why: NoIdentity) -> Outcome:
-    """Back to the page, which says what to do; the reason is not for the browser."""
+    """Log the reason and redirect to the page, which says what to do: the reason is not for the browser."""
     log.info("sign-in by OpenID refused", request_id=str(call.request_id), code=why.code, reason=why.reason)
     return Outcome(None, status=303, headers={"Location": f"{CONSOLE_ROOT}#openid={why.code}"})
 
@@ -201,7 +201,7 @@ def _failed(call: Call, why: NoIdentity) -> Outcome:
 async def _come_in(
     services: Services, call: Call, provider: Provider, identity: Identity, attempt: Attempt
 ) -> str | Refusal:
-    """The `Set-Cookie` of a session of the member with this identity, who is created if there is none yet."""
+    """Return the `Set-Cookie` of a session for the member with this identity, who is created if need be."""
     new_id = MEMBER_PREFIX + twenty_characters(services.world.entropy)
     admit = partial(_admitted, identity=identity, attempt=attempt, new_id=new_id, now_ms=call.at_ms)
 
@@ -248,9 +248,9 @@ async def _come_in(
 def _admitted(
     snapshot: Snapshot, number: int, identity: Identity, attempt: Attempt, new_id: str, now_ms: int
 ) -> Admitted | Refusal:
-    """The member that this is, with the role that the provider gives now, unless that would leave the organization
-    without an active admin (decisions 15.2). One who was invited is known by its address where the provider has checked
-    that; else by what the provider calls it alone.
+    """Return the member with this identity and the role that the provider gives now, unless that would leave the
+    organization without an active admin (decisions 15.2). An invited member is known by its address where the provider
+    has verified that; anyone else by the provider's subject alone.
     """
     member = member_of_subject(snapshot, number, identity.subject)
     if member is None:
@@ -300,7 +300,7 @@ def _cookie_name(site: Site, state: str) -> str:
 
 
 def _cookie(site: Site, state: str, text: str) -> str:
-    """Of an attempt: it must come back with a navigation from the provider's site, which `Strict` forbids."""
+    """Return the `Set-Cookie` of an attempt. It must come back from the provider's site, which `Strict` forbids."""
     secure = "; Secure" if site.transport == "https" else ""
     seconds = ATTEMPT_MS // 1000
     return f"{_cookie_name(site, state)}={text}; Path=/; HttpOnly{secure}; SameSite=Lax; Max-Age={seconds}"

@@ -27,7 +27,7 @@ COMMON_PASSWORDS: Final = 10_000
 
 @cache
 def _common() -> frozenset[str]:
-    """Return those of the most common passwords that are long enough to be one here."""
+    """Return the most common passwords that are long enough to be allowed here."""
     from zxcvbn.frequency_lists import FREQUENCY_LISTS  # noqa: PLC0415  12 MB, when the first one is chosen
 
     return frozenset(word for word in FREQUENCY_LISTS["passwords"][:COMMON_PASSWORDS] if len(word) >= SHORTEST_PASSWORD)

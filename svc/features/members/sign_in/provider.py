@@ -1,4 +1,9 @@
-"""The provider that the settings name."""
+"""The OpenID provider that the settings name: asked over the network, its tokens verified (OpenID Connect Core 1.0,
+3.1; docs/adr/0121).
+
+What may live here: everything that opens a socket to the provider or reads what it says. A request is bounded in time
+and size, and follows no redirect. Which role somebody gets, and who may sign in, is decided in `openid.py`.
+"""
 
 from __future__ import annotations
 
@@ -75,9 +80,7 @@ class DeniedError(ProviderError):
 async def ask(
     tls: ssl.SSLContext, url: str, form: str | None = None, authorization: str | None = None
 ) -> dict[str, Any]:
-    """Send a `GET` to the URL, or a `POST` of the form, and return the JSON object of the response. Raises
-    `ProviderError`.
-    """
+    """Send a `GET`, or a `POST` of the form, and return the response's JSON object. Raises `ProviderError`."""
     headers = [("Accept", "application/json"), ("Accept-Encoding", "identity"), ("User-Agent", "svc")]
     if authorization is not None:
         headers.append(("Authorization", authorization))
@@ -272,9 +275,7 @@ class OpenIdProvider:
         return _Turn(self._limit)
 
     def _code(self, endpoints: _Endpoints, attempt: Attempt, response: Mapping[str, str]) -> str:
-        """The code of a response to this very attempt. Raises `OAuth2Error`, and `TokenError` for the response of
-        another provider.
-        """
+        """Return the code of a response. Raises `OAuth2Error`, `TokenError` for another provider's or attempt's."""
         named = response.get("iss")
         if (named is None and endpoints.names_issuer) or named not in (None, self.issuer):
             raise TokenError("the response is of another issuer")
@@ -318,7 +319,7 @@ class OpenIdProvider:
             return verified(await self._published_keys(endpoints, KEYS_AGAIN_S))
 
     async def _discovered(self) -> _Endpoints:
-        """Raises `ProviderError`."""
+        """Return the provider's endpoints, cached for `KEPT_S`. Raises `ProviderError`."""
         if self._endpoints is not None and trio.current_time() - self._endpoints[0] < KEPT_S:
             return self._endpoints[1]
         answer = await ask(self._tls, f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
@@ -338,7 +339,7 @@ class OpenIdProvider:
         return found
 
     async def _published_keys(self, endpoints: _Endpoints, kept_s: float) -> KeySet:
-        """Raises `ProviderError` and `TokenError`."""
+        """Return the provider's keys, cached for `kept_s`. Raises `ProviderError` and `TokenError`."""
         if self._keys is not None and trio.current_time() - self._keys[0] < kept_s:
             return self._keys[1]
         keys = read_keys(await ask(self._tls, endpoints.keys))

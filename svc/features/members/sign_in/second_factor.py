@@ -1,4 +1,4 @@
-"""What a member needs beside its password: a one-time code, or a recovery code in its place (decisions 15.3).
+"""What a member needs beside its password: a one-time code (TOTP, RFC 6238), or a recovery code (decisions 15.3).
 
 What may live here: pure functions of a member, the sign-in key and a time. Each code counts once: a member let in by
 one gets the member back without it, to be stored in the same transaction.
@@ -24,9 +24,7 @@ _CODE_SECRET_BYTES = 20
 
 
 def code_secret(key: bytes, member_id: str, generation: int) -> bytes:
-    """Return the secret from which a member's authenticator makes codes (RFC 6238). It is derived, and
-    stored nowhere.
-    """
+    """Return the secret from which a member's authenticator makes codes (RFC 6238). It is derived, never stored."""
     return hmac.digest(key, f"totp\n{member_id}\n{generation}".encode(), "sha256")[:_CODE_SECRET_BYTES]
 
 

@@ -1,7 +1,10 @@
 """Signing in to the console: `POST`, `GET` and `DELETE /console/session` (docs/adr/0038).
 
-A session begins with a member's password (`password_routes.py`), with a one-use link or with a management key, and
-has the role of that member or key. Neither password nor key is kept by the browser.
+A session begins with a member's password and one-time code, with a one-use link or with a management key, and has the
+role of that member or key. Neither password nor key is kept by the browser.
+
+Every attempt with a password costs one hash and one read of the store, and every wrong one gets the same words: nobody
+learns whether an address has a member, a password is right, or a code is missing (docs/adr/0122).
 """
 
 from __future__ import annotations
@@ -80,7 +83,7 @@ class SignInBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FoundEntry(NamedTuple):
-    """Hold the API key that a sign-in presented, directly or by a one-use link, checked as far as reading allows.
+    """The API key that a sign-in presented, directly or by a one-use link, checked as far as reading allows.
     `owns_key`: the key was made for the link alone and is revoked when the session ends.
     """
 
@@ -153,7 +156,7 @@ async def sign_out(services: Services, call: Call) -> Refusal | Outcome | None:
 
 
 def _password_fields(body: SignInBody) -> PasswordFields | None:
-    """By what a member signs in, where that is what was sent."""
+    """Return the fields of a sign-in by password; `None` for any other sign-in."""
     match body:
         case SignInBody(token=UnsetType(), key=UnsetType(), email=str(email), password=str(password)):
             return PasswordFields(email=email, password=password, totp=body.totp, organization_id=body.organization_id)
@@ -162,7 +165,7 @@ def _password_fields(body: SignInBody) -> PasswordFields | None:
 
 
 def _asked(request: AuthRequest, body: SignInBody) -> FoundEntry | Refusal:
-    """What a token or a key leads to now. Nothing is written for one that leads to nothing."""
+    """Return what a token or a key leads to now. Nothing is written for one that leads to nothing."""
     names = {name for name, value in msgspec.structs.asdict(body).items() if value is not UNSET}
     match body:
         case SignInBody(token=str(token)) if names == {"token"}:
@@ -250,7 +253,7 @@ def entry_of(services: Services, call: Call, snapshot: Snapshot, who: tuple[int,
 def _proven(
     snapshot: Snapshot, key: bytes, email: str, hashed: bytes, fields: PasswordFields, now_ms: int
 ) -> Proven | Refusal:
-    """Of several organizations with the same address and password, the one that was signed in to last."""
+    """Return the member with this address and password; of several, the one who signed in last."""
     wanted = sent(fields.organization_id)
     account = None if wanted is None else lookups.find_account(snapshot, wanted)
     matching = [
@@ -272,7 +275,7 @@ def _proven(
 def _record_sign_in(
     transaction: Transaction, proven: Proven, key: bytes, now_ms: int, code_ms: int
 ) -> Member | Refusal:
-    """Record that the member has signed in and its code as used, if both are still as they were read."""
+    """Record that the member has signed in and used its code, unless either has changed since it was read."""
     number, before, code = proven
     member = find_member(transaction, number, before.id)
     if member is None or member.status != "active" or _ways_in(member) != _ways_in(before):

@@ -82,7 +82,7 @@ def _look_at_units(units: int) -> None:
 
 
 def _look_at_patterns(tree: Node) -> None:
-    """Stop at the first pattern that makes them too large together: each takes some milliseconds to compile."""
+    """Add up patterns and stop at the first that exceeds the limit: each takes some milliseconds to compile."""
     units = 0
     for pattern in (call.parts[-1] for call in called("matches", tree)):
         if pattern.kind == "constant":
@@ -94,7 +94,7 @@ def _look_at_patterns(tree: Node) -> None:
 
 
 def compile_once(text: str) -> Condition:
-    """As `compiled`, for texts that are saved or tried: those of one request are compiled once."""
+    """Compile like `compiled`, for texts that are saved or tried; those of one request are compiled once."""
     found = _outcome(text)
     if isinstance(found, ConditionError):
         raise found.with_traceback(None)
@@ -165,7 +165,7 @@ def _named(node: Node, elements: frozenset[str]) -> Iterator[Node]:
 
 
 def _problems(tree: Node) -> Iterator[tuple[str, tuple[int, int]]]:
-    """What the language has and conditions have not: messages, types as values, and values of any type."""
+    """Yield what CEL has and conditions do not: messages, types as values, and values of any type."""
     for node in tree.walk():
         if node.kind == "message":
             yield f"conditions have no {node.name}", node.at

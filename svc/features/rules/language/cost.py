@@ -127,7 +127,7 @@ def _of_parts(node: Node, parts: list[Estimate]) -> Estimate:
 
 
 def _called(node: Node, sizes: list[Size]) -> int:  # noqa: C901, PLR0911, PLR0912  a case for each price
-    """Units of a call itself."""
+    """Return the units of a call without its arguments."""
     match node.overload:
         case "matches" | "matches_string":
             return 5 + _matched(node.parts[-1], sizes[0])
@@ -170,7 +170,7 @@ def _matched(pattern: Node, text: Size) -> int:
 
 
 def _compared(size: Size) -> int:
-    """Units of comparing two such values."""
+    """Return the units of comparing two values of this size."""
     if size.element is None:
         return size.length // STRING_UNITS
     return size.length * (1 + _compared(size.element)) // 3

@@ -135,7 +135,7 @@ class _Builder:
 
 
 class _Loop(NamedTuple):
-    """What a macro goes through."""
+    """The sequence that a macro iterates over."""
 
     place: int
     """Of its element."""
@@ -144,7 +144,7 @@ class _Loop(NamedTuple):
     sequence: Evaluator
 
     def begin(self, of: Evaluation) -> list[Any]:
-        """Return the elements; of a map, its keys. Afterwards there is a place for one of them."""
+        """Return the elements, of a map its keys, and make a place for one of them."""
         found = list(self.sequence(of))
         of.spend(self.units * len(found))
         del of.elements[self.place :]
@@ -239,7 +239,7 @@ _SPECIAL: Final[dict[str, Callable[..., Evaluator]]] = {"_&&_": _and, "_||_": _o
 
 
 def _read_once(build: Callable[..., Evaluator], node: Node, *parts: Evaluator) -> Evaluator:
-    """What is asked by a literal; fails when it is reached where that cannot be read."""
+    """Build an evaluator that reads its literal once. One that cannot be read fails only when it is evaluated."""
     if node.parts[-1].kind != "constant":
         return failing(f"{node.name}() needs a literal: save the condition again")
     try:
@@ -360,7 +360,7 @@ _COUNTED: Final[dict[str, Callable[..., Any]]] = {
 
 
 def _is_decided(by: bool, loop: _Loop, condition: Evaluator, of: Evaluation) -> bool:  # noqa: FBT001
-    """Whether any element decides; else the first error, if there was one."""
+    """Return `by` if it is the condition's value for any element, else `not by`. Raises the first error if none is."""
     failed: EvaluationError | None = None
     for one in loop.begin(of):
         of.elements[loop.place] = one

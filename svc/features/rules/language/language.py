@@ -91,8 +91,8 @@ def checked_tree(text: str) -> Node:
 
 
 def _look_for_growing_types(parsed: Node) -> None:
-    """Refuse what makes types grow beyond any bound: the type of `{x: x}` is twice as long as that of x, so that the
-    checker needs seconds and gigabytes for some twenty of these in a row. Lists and maps by text add one each.
+    """Refuse what makes types grow without bound. The type of `{x: x}` is twice as long as that of x, so the checker
+    needs seconds and gigabytes for some twenty of these in a row. Lists and maps by text only add one level each.
     """
     for node in parsed.walk():
         if node.kind == "message":
@@ -127,7 +127,7 @@ def _environment() -> cel.Env:
 
 
 def declared(of: str) -> cel.Type:
-    """A type of `VARIABLES` as the library has it."""
+    """Return a type of `VARIABLES` as the library has it."""
     from cel_expr_python import cel  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]  see above
 
     if of.startswith("list("):
@@ -148,7 +148,7 @@ _COMPARISONS: Final = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_")
 
 
 def _explained(problem: str, text: str) -> ConditionError:
-    """The first error of the library, in words, at its place."""
+    """Return the library's first error in our words, at its place."""
     if "recursion" in problem:
         return ConditionError("too deep: more brackets within each other than conditions may have")
     found = _AT.search(problem)
@@ -251,7 +251,7 @@ _EXPLAINED: Final[tuple[tuple[re.Pattern[str], Callable[..., str]], ...]] = (
 
 
 def _split(types: str) -> list[str]:
-    """Types between commas that are outside of brackets."""
+    """Split types at the commas outside of brackets."""
     found, depth, start = list[str](), 0, 0
     for at, mark in enumerate(types):
         depth += (mark == "(") - (mark == ")")

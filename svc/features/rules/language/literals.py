@@ -1,7 +1,11 @@
-"""Literals of conditions, looked at when a condition is saved (decisions 13.4).
+"""Literals of conditions, checked when a condition is saved (decisions 13.4), and regular expressions with their price.
 
 What may live here: which literals can never be read, such as `cidr(address.ip, "office")`, which are refused at their
 place; and which no event can ever have, such as `level == "hihg"`, about which the author is warned.
+
+RE2 (github.com/google/re2) takes time linear in the text. Where the states of a pattern's automaton do not fit into
+memory, each byte costs the whole program. So a match costs the bytes of the text times the size of the program
+(docs/adr/0171).
 """
 
 from __future__ import annotations
@@ -60,9 +64,7 @@ class Pattern(NamedTuple):
     """Whether nothing beyond ASCII can match: the bytes of other characters lead back to the first state."""
 
     def units(self, characters: int, bytes_each: float = 1) -> int:
-        """Return what a search in a text costs at most (`cost.BUDGET`), of this number of characters, with so many
-        bytes each.
-        """
+        """Return what a search costs at most (`cost.BUDGET`) in a text of so many characters, so many bytes each."""
         length = characters if self.is_ascii else int(characters * bytes_each)
         return _FIXED_UNITS + int(max(length, _SHORTEST) * self.program * _UNITS_A_STEP)
 
@@ -185,7 +187,7 @@ _NEEDS: Final = {
 
 
 def _velocity_fault(operand: Node, index: Node) -> Iterator[Fault]:
-    """Of what is asked of a map of velocity: a subject, a kind of count or a window, in quotes."""
+    """Yield the fault of a key in a map of velocity that is not a known subject, count or window in quotes."""
     known = _below(operand)
     if known is None:
         return
@@ -197,7 +199,7 @@ def _velocity_fault(operand: Node, index: Node) -> Iterator[Fault]:
 
 
 def _below(node: Node) -> tuple[str, ...] | None:
-    """The keys of a map of velocity; `None` for anything else."""
+    """Return the keys of a map of velocity; `None` for anything else."""
     path = _path(node)
     match path:
         case None:
@@ -212,7 +214,7 @@ def _below(node: Node) -> tuple[str, ...] | None:
 
 
 def _path(node: Node) -> tuple[str, ...] | None:
-    """Where in `velocity` an expression is; `None` where it is elsewhere."""
+    """Return the path of an expression in `velocity`; `None` for any other expression."""
     if node.kind == "name" and node.name.partition(".")[0] == "velocity":
         return tuple(node.name.split(".")[1:])
     if node.kind == "call" and node.name == "_?_:_":
@@ -224,7 +226,7 @@ def _path(node: Node) -> tuple[str, ...] | None:
 
 
 class _Domain(NamedTuple):
-    """Texts that a value may be."""
+    """The set of texts that a value may have."""
 
     called: str
     """What such a text is."""
@@ -248,7 +250,7 @@ def _by_form(form: re.Pattern[str]) -> Callable[[str], bool]:
 
 
 def _spelled(called: str, read: Callable[[str], str | None]) -> _Domain:
-    """Texts in the one spelling that `read` returns."""
+    """Return the domain of texts in the one spelling that `read` returns."""
 
     def is_spelled(text: str) -> bool:
         return read(text) == text
@@ -300,7 +302,7 @@ class _Looking:
         self._domains["environment"] = _one_of("an environment", ENVIRONMENTS) if kind is None else _ENVIRONMENTS[kind]
 
     def at(self, node: Node, scope: Mapping[str, str]) -> Iterator[str]:
-        """`scope`: name of an element of a macro -> the variable that it is of."""
+        """Yield warnings about a node. `scope`: name of an element of a macro -> the variable that it is of."""
         inner = scope
         if node.kind == "macro":
             inner = {**scope, node.variable: self._variable(node.parts[0], scope)}

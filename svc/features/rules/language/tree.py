@@ -104,7 +104,7 @@ def _varint(raw: bytes, at: int) -> tuple[int, int]:
 
 
 def _fields(raw: bytes) -> _Fields:
-    """A message of protocol buffers (protobuf.dev/programming-guides/encoding)."""
+    """Decode a protocol buffers message (protobuf.dev/programming-guides/encoding)."""
     found: dict[int, list[Any]] = {}
     at, end = 0, len(raw)
     value: Any
@@ -135,7 +135,7 @@ def _text(fields: _Fields, number: int) -> str:
 
 
 def _by_id(entries: list[bytes]) -> dict[int, Any]:
-    """A map whose keys are ids."""
+    """Return a map whose keys are ids."""
     pairs = map(_fields, entries)
     return {_first(pair, 1, 0): _first(pair, 2, 0) for pair in pairs}
 
@@ -165,7 +165,7 @@ def _type(raw: bytes) -> Type:
 
 @lru_cache(maxsize=1024)
 def _reference(raw: bytes) -> tuple[str, str]:
-    """(name of the variable, overload of the function); empty where the checker says none, or leaves several."""
+    """Return (variable, overload of the function); empty where the checker gives none, or several overloads."""
     fields = _fields(raw)
     overloads = fields.get(3, [])
     return _text(fields, 1), overloads[0].decode() if len(overloads) == 1 else ""
@@ -199,7 +199,7 @@ def _constant(fields: _Fields) -> Any:  # noqa: PLR0911  a case for each type
 
 class _Reader:
     def __init__(self, serialized: bytes, text: str, *, is_checked: bool = True) -> None:
-        """Of a `cel.expr.CheckedExpr`, or a `ParsedExpr` (proto/cel/expr/syntax.proto)."""
+        """Read a `cel.expr.CheckedExpr`, or a `ParsedExpr` (proto/cel/expr/syntax.proto)."""
         read = _fields(_first(_fields(serialized), 2))
         source = _fields(_first(read, 5 if is_checked else 3))
         self._root: bytes = _first(read, 4 if is_checked else 2)
@@ -209,7 +209,7 @@ class _Reader:
         self._lines = [-1, *(at for at, mark in enumerate(text) if mark == "\n")]
 
     def node(self, raw: bytes | None, depth: int) -> Node:  # noqa: C901, PLR0911  a case for each kind
-        """`None` = the root."""
+        """Read a node, of which there may be `MAX_DEPTH` within each other; `None` = the root."""
         if depth > MAX_DEPTH:
             raise TreeError(f"too deep: more than {MAX_DEPTH} parts are within each other")
         fields = _fields(self._root if raw is None else raw)
@@ -254,7 +254,7 @@ class _Reader:
         )
 
     def _macro(self, loop: _Fields, at: Place, of: Type, depth: int) -> Node:
-        """The macro that the parser made a loop of (github.com/google/cel-spec, doc/langdef.md, "Macros")."""
+        """Turn a loop of the parser back into its macro (github.com/google/cel-spec, doc/langdef.md, "Macros")."""
         variable = _text(loop, 1)
         begin, step = (self.node(_first(loop, number), depth + 1) for number in (4, 6))
         match begin, step:

@@ -1,8 +1,10 @@
-"""Values of conditions: the functions and operators of the language over Python's values.
+"""Values of conditions: functions and operators of the language over Python's values, and the state of an evaluation.
 
 What may live here: overload of the language (github.com/google/cel-spec, doc/langdef.md, "Standard Definitions") ->
 a function of Python values. Integers are `int` within 64 bits, timestamps and durations `int` in nanoseconds, the
 others as Python has them. Which overload a call has is decided by the checker, so that no function looks at types.
+
+An `Evaluation` has all that one evaluation knows and changes: any number may go on at once, on any threads.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ itself over the management API as any endpoint is registered: what the applicati
 as in production.
 
 What may live here: the receiver, HTTP/1.1 and one POST after another, over TLS where it is given a certificate, which
-`svc webhook listen` uses without forwarding, too; and forwarding.
+`svc webhook listen` uses without forwarding, too; its certificate; the check of signatures; and forwarding.
 """
 
 from __future__ import annotations
@@ -48,9 +48,7 @@ CERTIFICATE_DAYS = 365
 
 
 def loopback_certificate(directory: Path, host: str, now_ms: int) -> tuple[Path, Path]:
-    """Return files of a certificate for this machine's own names, signed by itself, and of its key; kept until it
-    expires.
-    """
+    """Return files of a self-signed certificate for this machine's names, and of its key; kept until it expires."""
     certificate_file, key_file = directory / "certificate.pem", directory / "key.pem"
     now = utc(now_ms)
     if certificate_file.exists() and key_file.exists():
@@ -178,15 +176,11 @@ class DeliveryHandler(BaseHTTPRequestHandler, ABC):
 
     @abstractmethod
     def receive(self, headers: dict[str, str], body: bytes, now_ms: int) -> int:
-        """Return the status of the response to a delivery that arrived at `now_ms`. Names of `headers` are in lower
-        case.
-        """
+        """Return the status to respond to a delivery of `now_ms` with. Names of `headers` are in lower case."""
         ...
 
     def verdict(self, headers: dict[str, str], body: bytes, now_ms: int) -> SignatureVerdict:
-        """Return whether the delivery, arrived at `now_ms`, is signed with one of the server's secrets
-        (`verify_delivery`).
-        """
+        """Return whether a delivery of `now_ms` is signed by one of the server's secrets (`verify_delivery`)."""
         at, signature = headers.get("x-svc-timestamp"), headers.get("x-svc-signature")
         return verify_delivery(self.server.secrets, signature, at, body, now_ms // 1000)
 
@@ -196,7 +190,7 @@ class DeliveryHandler(BaseHTTPRequestHandler, ABC):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  http.server's name for it
-        """Subclasses print what there is to say."""
+        """Print nothing: subclasses print what there is to say."""
 
 
 FOLDER = "webhook-listen"
@@ -258,7 +252,7 @@ def _interrupt(_: int, __: FrameType | None) -> NoReturn:
 
 
 def _register(service: DevService, file: Path, url: str) -> SessionEndpoint:
-    """The endpoint of the session before, at this session's URL; a new one where that was deleted."""
+    """Move the last session's endpoint to this session's URL; register a new one if there is none or it was deleted."""
     with suppress(FileNotFoundError, msgspec.DecodeError):
         kept = msgspec.json.decode(file.read_bytes(), type=SessionEndpoint)
         again = {"url": url, "events": _TYPES, "paused": False, "format": "json", "filter": None}
@@ -280,7 +274,7 @@ class _Forwarder(WebhookReceiver):
         self.printing = threading.Lock()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """The service closes connections that it needs no more: no reason for a traceback."""
+        """Print no traceback: the service closes connections that it no longer needs."""
 
     def show(self, done: Forwarded) -> None:
         with self.printing:
@@ -304,7 +298,7 @@ class _Handler(DeliveryHandler):
 
 
 def _post(target: SplitResult, headers: Mapping[str, str], body: bytes) -> tuple[int | None, str | None]:
-    """The application's status, or why there is none."""
+    """Post to the application; return its status, or why there is none."""
     kind: Any = http.client.HTTPSConnection if target.scheme == "https" else http.client.HTTPConnection
     path = (target.path or "/") + (f"?{target.query}" if target.query else "")
     passed_on = {name: value for name, value in headers.items() if name not in HOP_BY_HOP}

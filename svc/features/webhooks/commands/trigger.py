@@ -92,7 +92,7 @@ def _test(dev: DevService, _: Path, endpoints: list[str]) -> Done:
 
 
 def _sample_event(event_type: EventType, dev: DevService, directory: Path, ids: list[str]) -> Done:
-    """Queue an event of the examples in the reference of the API."""
+    """Queue an event made from the examples of the API reference."""
     kind, _ = DATA[event_type]
     data = json_schema.example(json_schema.components([], [kind]), json_schema.reference(kind))
     world = World.real()

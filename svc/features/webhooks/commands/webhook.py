@@ -93,7 +93,7 @@ def recover(endpoint_id: str, since_ms: int, until_ms: int | None, directory: Pa
 
 
 def _recover(found: Opened, world: World, registered: Registered, window: range, now_ms: int) -> int:
-    """Step by step, with a progress bar on a terminal by the share of the window."""
+    """Recover in steps. The progress bar on a terminal shows the share of the window."""
     recovered, reported, start = 0, window.start, first_id(window.start)
     asked = {"since": timestamp(window.start), "until": timestamp(window.stop)}
     change = Change(registered.queue.organization, registered.endpoint.id, asked)
@@ -284,7 +284,7 @@ class _Receiver(WebhookReceiver):
         self.seen: set[str] = set()
 
     def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002  socketserver's form
-        """A client that breaks off, or does not trust the certificate, is not worth a traceback."""
+        """Print no traceback for a client that breaks off or does not trust the certificate."""
         click.echo(f"a connection from {client_address} broke off", err=True)
 
 

@@ -1,7 +1,8 @@
-"""What an event says to people in a chat: a title, some facts, and the place of the console that shows it (decisions
-16.2).
+"""An event as a chat message: a title, some facts and a link to the console, in the form of each chat (decisions 16.2).
 
-What may live here: the words for each type of event. How a receiver wants them is said in `chat_bodies.py`.
+What may live here: the words for each type of event, and the documented shapes and limits of receivers. Texts of users
+stand only where a receiver reads no formatting, or are escaped: nobody who is identified can put a link, a mention or a
+heading into a chat.
 
 A message is made of the stored envelope whenever it is sent, so that what was erased from that is in no message. Fields
 are asked for as open data: an event that was stored by another version is described as far as it is known.
@@ -68,7 +69,7 @@ def message_of(body: bytes, public_url: str | None) -> Message:
 
 
 def _plain(value: Any, most: int) -> str:
-    """As one line of at most `most` characters, in which everything is visible."""
+    """Return one line of at most `most` characters, all printable."""
     text = value if isinstance(value, str) else str(value)
     seen = " ".join("".join(character if character.isprintable() else " " for character in text).split())
     return seen if len(seen) <= most else seen[: most - 1] + "…"
@@ -234,8 +235,8 @@ def chat_body(chat: ChatFormat, envelope: bytes, public_url: str | None) -> byte
 
 
 def _slack(message: Message) -> dict[str, Any]:
-    """Incoming webhooks: `text` for notifications, in which `&`, `<` and `>` are escaped, and blocks. The texts of
-    `rich_text` have no marks: formats and links are elements of their own.
+    """Return a message for incoming webhooks: `text` for notifications, in which `&`, `<` and `>` are escaped, and
+    blocks. Texts of `rich_text` need no escaping: formats and links are elements of their own.
     """
     line: list[dict[str, Any]] = []
     for label, value in message.facts:
@@ -261,8 +262,8 @@ _MARKS = re.compile(r"[\\*_~`|<>\[\]()#:@-]")
 
 
 def _discord(message: Message) -> dict[str, Any]:
-    """Execute Webhook: one embed of at most 6,000 characters, and nobody is mentioned. Discord takes a backslash before
-    any mark as that mark; a colon that has one begins no link.
+    """Return a message for Execute Webhook: one embed of at most 6,000 characters that mentions nobody. Discord reads a
+    backslash before any mark as that mark; an escaped colon begins no link.
     """
     embed: dict[str, Any] = {
         "title": _discord_escaped(message.title),
@@ -283,8 +284,8 @@ def _discord_escaped(text: str) -> str:
 
 
 def _teams(message: Message) -> dict[str, Any]:
-    """A workflow that begins "when a Teams webhook request is received": one Adaptive Card of at most 28 KB. Text runs
-    are read without Markdown, which text blocks and fact sets are not.
+    """Return a message for a workflow that begins "when a Teams webhook request is received": one Adaptive Card of at
+    most 28 KB. Text runs are read without Markdown, unlike text blocks and fact sets.
     """
     title = {"type": "TextRun", "text": message.title, "size": "Large", "weight": "Bolder"}
     body = [{"type": "RichTextBlock", "inlines": [{**title, "color": CARD_COLORS[message.tone]}]}]

@@ -1,7 +1,10 @@
-"""The envelope of an event, and the event's id (interface 6, version 1).
+"""The envelope of an event, the event's id, and its signatures (interface 6, version 1; decisions 8.1).
 
 An event's id is not drawn but derived, so that the same fact has the same event: a transaction that is made again makes
 no second one, and the erasure of an identification finds its events without an index.
+
+A signing secret is an HMAC of the installation's pepper, the endpoint's id and a generation, and is never stored: a
+leaked database reveals none, and rotating is the next generation.
 """
 
 from __future__ import annotations
@@ -68,9 +71,7 @@ def seal(
 
 
 def without_account(body: bytes) -> bytes:
-    """Return the envelope of an event row or a review without the account and the values that it determines (decisions
-    11.6).
-    """
+    """Return the envelope of an event row or a review without the account and what follows from it (decisions 11.6)."""
     envelope = msgspec.json.decode(body)
     data: dict[str, Any] = envelope["data"]
     for name in ("account_id", "account_verified"):
@@ -123,9 +124,7 @@ def signing_secret(key: bytes, endpoint_id: str, generation: int) -> str:
 
 
 def standard_secret(secret: str) -> str:
-    """Return the same key in the form that libraries of Standard Webhooks take: `whsec_` and the base64 of its bytes
-    (decisions 8.1).
-    """
+    """Return the same key in the form of Standard Webhooks: `whsec_` and the base64 of its bytes (decisions 8.1)."""
     return STANDARD_PREFIX + base64.b64encode(secret.encode()).decode()
 
 

@@ -1,4 +1,4 @@
-"""What each type of event says in its `data` (decisions 8.10), and which types an identification gives rise to."""
+"""What each type of event says in its `data` (decisions 8.10), and which types an identification causes."""
 
 from __future__ import annotations
 

@@ -356,7 +356,7 @@ def _queue(
 
 
 def _log(transaction: Transaction, made: AttemptRecord, status: AttemptStatus) -> None:
-    """The line in the log, its index rows, and the endpoint's count of the minute."""
+    """Add the attempt to the log and its indexes, and to the endpoint's count of the minute."""
     queue, result = made.queue, made.result
     attempt = Attempt(
         endpoint=queue.endpoint,

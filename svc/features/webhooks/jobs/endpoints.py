@@ -101,7 +101,7 @@ class EndpointChange(msgspec.Struct, frozen=True, kw_only=True):
 def create_endpoint(
     transaction: Transaction, number: int, new: NewEndpoint, secrets_key: bytes, now_ms: int
 ) -> Issued | Refusal:
-    """Register an active endpoint and create its first secret. `secrets_key`: see `signature.secrets_key`. Refusals:
+    """Register an active endpoint and create its first secret. `secrets_key`: see `envelope.secrets_key`. Refusals:
     `409 webhook_limit` beyond ten endpoints (interface 8); `422`: see `faulty_events` and `faulty_filter`.
     """
     refusal = faulty_events(new.events, new.environment) or faulty_filter(transaction, number, new.filter)
@@ -308,5 +308,5 @@ def _queue(transaction: Transaction, queue: EndpointKey, event_id: UUID, kind: D
 
 
 def _read_events(events: Sequence[str]) -> tuple[EventType, ...]:
-    """Each once, in the order of the interface."""
+    """Return each event type once, in the order of the interface."""
     return tuple(event_type for event_type in EVENT_TYPES if event_type in events)

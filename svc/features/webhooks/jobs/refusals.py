@@ -1,4 +1,6 @@
-"""Refused identifications, counted by the minute for subscribers of `identification.refused` (decisions 8.9)."""
+"""Refused identifications, counted by the minute for subscribers of `identification.refused` (decisions 8.9); and what
+erasure and retention delete of webhooks.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ def note_refusal(transaction: Transaction, request: RefusedRequest) -> Notified:
 
 
 def notify_refusals(transaction: Transaction, organization: int, name: str, now_ms: int) -> Notified:
-    """At the end of a minute, queue `identification.refused` with the refusals counted since the last such event, or
+    """Queue, at the end of a minute, `identification.refused` with the refusals counted since the last such event, or
     stop counting if there were none. `name`: see `RefusedRequest.name`.
     """
     before = transaction.get(REFUSALS, organization, name)

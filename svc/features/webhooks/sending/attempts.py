@@ -1,6 +1,7 @@
-"""One attempt of a webhook, and what the outbox keeps of attempts: those in flight, those that have ended, the counts.
+"""Parts of the outbox: one attempt, the counts of attempts, due times that are moved, and partitions.
 
-What may live here: what needs no queue and no store. When an attempt is made, and what follows, is `outbox.py`.
+Due times are moved for what a clock that ran ahead has put off (decisions 17.1) and for what waits for an endpoint that
+accepts again (17.7), some rows in each commit. When an attempt is made, and what follows, is `outbox.py`.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class EndedAttempt(NamedTuple):
 
 
 class Sender:
-    """Makes attempts. `request`: `signature.attempt_request` with its keys."""
+    """Makes attempts. `request`: `envelope.attempt_request` with its keys."""
 
     def __init__(self, transport: Transport, request: Callable[..., AttemptRequest]) -> None:
         self._transport, self._request = transport, request
@@ -106,7 +107,7 @@ async def make_all_due(store: Store, partitions: Partitions, queue: EndpointKey,
 
 
 async def _move(store: Store, partitions: Partitions, queue: EndpointKey, job: Callable[[Transaction], int]) -> None:
-    """Repeat a job until it has moved fewer rows than it may, or the endpoint is another process's."""
+    """Repeat a job until it moves fewer than `MAX_ROWS` rows, or another process sends to the endpoint."""
     moved: object = MAX_ROWS
     while moved == MAX_ROWS and partitions.sends(queue):
         one = Write(job, queue.organization, lease=partitions.lease(queue))
@@ -120,7 +121,7 @@ class Partitions(Protocol):
 
     @property
     def senders(self) -> int:
-        """The number of processes that send, including this one."""
+        """Return the number of processes that send, including this one."""
         return 1
 
     def sends(self, queue: EndpointKey) -> bool:  # noqa: ARG002  any
@@ -140,7 +141,7 @@ class Partitions(Protocol):
 
     @property
     def leaving(self) -> Collection[int]:
-        """Partitions that other processes wait for: no attempt begins in them."""
+        """Return partitions that other processes wait for: no attempt begins in them."""
         return ()
 
     def give_back(self, partitions: Iterable[int]) -> None:

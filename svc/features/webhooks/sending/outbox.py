@@ -96,7 +96,7 @@ _Queue = EndpointQueue[InFlight]
 
 class Outbox:
     """Sends webhook deliveries to the endpoints of its partitions. `transport`: makes the HTTP requests; `secrets_key`:
-    see `signature.secrets_key`; `public_url`: the setting, for links to the console.
+    see `envelope.secrets_key`; `public_url`: the setting, for links to the console.
     """
 
     def __init__(
@@ -201,13 +201,13 @@ class Outbox:
                 await self._rest()
 
     async def stand_by(self) -> None:
-        """Until cancelled, check whether deliveries are late and send nothing, while another process sends them."""
+        """Check whether deliveries are late, and send none, until cancelled: another process sends them."""
         while True:
             await self._poll()
             await trio.sleep(POLL_INTERVAL_S)
 
     async def _poll(self) -> None:
-        """Find every queue that has deliveries, without reading more of a queue than its first row."""
+        """Find every queue that has deliveries by its first row, and note whether any is late."""
         after, late = EndpointKey(0, 0), False
         late_ms = self._world.now_ms() - round(LATE_S * 1000)
         began_s = self._world.elapsed_s()
@@ -225,12 +225,12 @@ class Outbox:
         self._polled_at_s, self._found_late = began_s, late
 
     async def _send_due(self, nursery: trio.Nursery) -> None:
-        """Begin every attempt for which there is a slot."""
+        """Begin an attempt for every slot."""
         while not self._draining and await self._begin_some(nursery):
             await trio.lowlevel.checkpoint()
 
     async def _begin_some(self, nursery: trio.Nursery) -> bool:
-        """Begin up to `STARTS_PER_PASS` attempts, which are found together; whether there may be more to begin."""
+        """Begin up to `STARTS_PER_PASS` attempts, read together; return whether there may be more to begin."""
         now_ms = self._clock.now_ms()
         taken: list[tuple[_Queue, LeaseEpoch | None]] = []
         while len(taken) < STARTS_PER_PASS and (queue := self._queues.take(now_ms)) is not None:
@@ -266,14 +266,14 @@ class Outbox:
         return True
 
     async def _write_first(self, claim: ClaimedDelivery, lease: LeaseEpoch | None) -> None:
-        """See whether the store takes a commit. Raises what the store raises where it does not."""
+        """Rewrite a delivery to see whether the store takes a commit. Raises the store's error if it does not."""
         job = Write(partial(rewrite_delivery, queue=claim.queue, key=claim.key), claim.queue.organization, lease=lease)
         (outcome,) = await write(self._store, [job], self._partitions.drop)
         if isinstance(outcome, CorruptionError):
             self._set_aside(claim.queue, outcome)
 
     async def _next(self, asked: list[AskedQueue], now_ms: int) -> list[ClaimedDelivery | NoWork]:
-        """What each queue has to send; nothing of one with a corrupt row."""
+        """Read the next delivery of each queue. A queue with a corrupt row is set aside and has none."""
         try:
             return await self._store.query(partial(next_deliveries, asked=asked, now_ms=now_ms))
         except CorruptionError as error:
@@ -318,7 +318,7 @@ class Outbox:
             await self._awake.wait()
 
     async def _follow_partitions(self) -> None:
-        """Abandon what is in flight in partitions that are lost, and send what is due in those that are new."""
+        """Abandon attempts in lost partitions, and poll for deliveries in new ones."""
         while True:
             self._queues.organization_slots = organization_slots(self._partitions.senders)
             await self._partitions.changed()
@@ -338,7 +338,7 @@ class Outbox:
             self._partitions.give_back(partition for partition in self._partitions.leaving if partition not in busy)
 
     async def _attempt(self, claim: ClaimedDelivery, flight: InFlight) -> None:
-        """One POST and its outcome, handed to `_write_down`."""
+        """Make one POST and hand its outcome to `_write_down`."""
         started_ms, began = self._world.now_ms(), trio.current_time()
         late_ms = self._clock.now_ms() - claim.delivery.due_ms
         attempt_id = self._world.request_id(started_ms)  # now, so that attempts are listed in the order of their times
@@ -365,7 +365,7 @@ class Outbox:
         await self._ended_attempts.put(EndedAttempt(record, flight.lease))
 
     async def _write_down(self, nursery: trio.Nursery) -> None:
-        """Group commits: while one is on the disk, the attempts that end gather for the next."""
+        """Commit ended attempts in groups: while one is written, the next attempts to end gather for another."""
         while True:
             batch = await self._gathered()
             outcomes = await write(
@@ -392,8 +392,8 @@ class Outbox:
             self._drained.set()
 
     async def _gathered(self) -> list[EndedAttempt]:
-        """Half of what is in flight, so that one half is written down while the other is sent; less where more would
-        take longer than `GATHER_S`. A commit costs as much as some seven attempts in it.
+        """Return ended attempts: half of those in flight, so that one half is written down while the other is sent, or
+        as many as end within `GATHER_S`. A commit costs as much as some seven attempts in it.
         """
         batch = await self._ended_attempts.batch(BATCH)
         with trio.move_on_after(GATHER_S):
@@ -402,7 +402,7 @@ class Outbox:
         return batch
 
     def _ended(self, record: AttemptRecord, outcome: AttemptOutcome) -> bool:
-        """Take note of an attempt; whether it ended an outage."""
+        """Count an attempt and update its queue; return whether it ended an outage."""
         self._attempts[outcome.status] += 1
         self._attempts_s.observe(record.result.duration_ms / 1000)
         if record.result.error is not None:
@@ -425,7 +425,7 @@ class Outbox:
         self.wake((queue,))
 
     def _abandon(self, key: EndpointKey, delivery: DeliveryKey) -> None:
-        """An attempt in flight is another process's."""
+        """Forget an attempt in flight that is now another process's."""
         queue = self._queues.find(key)
         assert queue is not None, "a queue is kept while a delivery is in flight"
         self._queues.end(queue, delivery)

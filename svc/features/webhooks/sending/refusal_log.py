@@ -85,7 +85,7 @@ class RefusalLog:
         return max(0.0, (self._due[0][0] - self._world.now_ms()) / 1000) if self._due else float("inf")
 
     async def _write(self) -> None:
-        """Count what was gathered, and notify of what is due."""
+        """Store the gathered refusals, and queue notifications that are due."""
         now_ms = self._world.now_ms()
         gathered, self._gathered = self._gathered, {}
         over: dict[Name, None] = {}
@@ -118,14 +118,14 @@ class RefusalLog:
                 self._notified(name, outcome)
 
     def _keep(self, name: Name, request: RefusedRequest | None, due_ms: int | None) -> None:
-        """For the next commit."""
+        """Keep a refusal or a due time for the next commit."""
         if request is not None:
             self.note(request)
         if due_ms is not None:
             heapq.heappush(self._due, (due_ms, name))
 
     async def _is_wanted(self, request: RefusedRequest) -> bool:
-        """Whether anybody subscribes; not where that cannot be read."""
+        """Return whether anybody subscribes; false if that is unreadable."""
         try:
             return await self._has_subscribers(request)
         except CorruptionError as error:

@@ -132,9 +132,7 @@ class PooledConnection:
 
     @property
     def was_ended(self) -> bool:
-        """Whether something arrived while it was idle: the receiver closed it, or sent a response to nothing, such as a
-        408.
-        """
+        """Return whether something came while it was idle: the end, or a response to nothing, such as a 408."""
         return bool(self._stream.get_extra_info("is_readable"))
 
     async def ask(self, body: bytes, headers: Mapping[str, str]) -> WebhookResponse:
@@ -171,7 +169,7 @@ class PooledConnection:
             self.is_idle = ended and not self._has_surplus(surplus)
 
     async def _rest_of_plain(self) -> tuple[bool, bytes]:
-        """Whether the response is complete, with nothing after it."""
+        """Return whether the response is complete, with nothing after it."""
         while 0 < self._left <= self._budget:
             data = await self._some_of_body()
             if not data:
@@ -180,7 +178,7 @@ class PooledConnection:
         return not self._left, b""
 
     async def _rest_by_h11(self, http: h11.Connection) -> tuple[bool, bytes]:
-        """Whether the response is complete and another exchange can follow, and the bytes received after it."""
+        """Return whether the response is complete and another exchange can follow, and the bytes received after it."""
         while not isinstance(event := http.next_event(), h11.EndOfMessage):
             if event is h11.NEED_DATA:
                 if not self._budget:
@@ -189,7 +187,7 @@ class PooledConnection:
         return http.states == {h11.CLIENT: h11.DONE, h11.SERVER: h11.DONE}, http.trailing_data[0]
 
     async def _some_of_head(self) -> bytes:
-        """In pieces that bring no more of a body with them than may be read."""
+        """Read a piece of the head, bounded so that it brings no more of a body than may be read."""
         left = min(MAX_HEAD_BYTES - self.received, MAX_BODY_BYTES)
         if left <= 0:
             raise ResponseTooLargeError
@@ -204,9 +202,8 @@ class PooledConnection:
         return data
 
     def _has_surplus(self, surplus: bytes) -> bool:
-        """Whether more has come than the response, in its last piece or in TLS records that were read with it.
-
-        It would be taken for the response to the next request, which may not even have been sent.
+        """Return whether more than the response has arrived, in its last piece or in TLS records read with it. It would
+        be taken for the response to the next request, which may not even have been sent.
         """
         tls = self._stream.get_extra_info("ssl_object")
         if surplus or tls is None:
@@ -227,9 +224,7 @@ class PooledConnection:
 
 
 class Dialer:
-    """Opens connections to addresses that were checked before, with TLS for the host's name. `backend` opens the
-    sockets.
-    """
+    """Opens connections to checked addresses, with TLS for the host's name. `backend` opens the sockets."""
 
     def __init__(self, tls: ssl.SSLContext, backend: httpcore.AsyncNetworkBackend) -> None:
         self._tls = tls
@@ -294,9 +289,7 @@ class IdleConnections:
         return taken
 
     async def keep(self, connection: PooledConnection) -> None:
-        """Keep an idle connection; closes the oldest where there are more than `IDLE_PER_ENDPOINT` of its kind or
-        `IDLE_IN_ALL`.
-        """
+        """Keep an idle connection; closes the oldest beyond `IDLE_PER_ENDPOINT` of its kind or `IDLE_IN_ALL`."""
         # Kept before another is closed: closing lets other tasks run, which must count this one.
         self._since[connection] = trio.current_time()
         same = [other for other in self._since if other.key == connection.key]

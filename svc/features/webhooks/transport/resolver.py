@@ -39,7 +39,7 @@ def system_lookup(host: str) -> tuple[str, ...]:
 
 
 class _Question:
-    """A look-up for all who asked meanwhile."""
+    """A look-up shared by all who ask meanwhile."""
 
     def __init__(self) -> None:
         self.ended = trio.Event()
@@ -109,7 +109,7 @@ class SystemResolver:
         return found
 
     def _run(self, errand: object, host: str) -> tuple[str, ...]:
-        """On the thread. A look-up nobody waits for any more is left before it begins."""
+        """Look a name up, on the thread. A look-up nobody waits for any more is left before it begins."""
         self._out[errand] = host
         try:
             return self._look_up(host)

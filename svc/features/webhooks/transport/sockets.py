@@ -94,7 +94,7 @@ class Plain(httpcore.AsyncNetworkStream):
         return secured
 
     def get_extra_info(self, info: str) -> Any:
-        """`is_readable`: whether a read would return at once. Nothing else is known."""
+        """Return for `is_readable` whether a read would return at once. Nothing else is known."""
         return self._is_readable() if info == "is_readable" else None
 
     def _is_readable(self) -> bool:
@@ -162,7 +162,7 @@ class Secured(httpcore.AsyncNetworkStream):
         await self._plain.aclose()
 
     def get_extra_info(self, info: str) -> Any:
-        """`ssl_object`, and `is_readable` of the socket."""
+        """Return `ssl_object`, or `is_readable` of the socket."""
         return self._tls if info == "ssl_object" else self._plain.get_extra_info(info)
 
     async def _flush(self) -> None:

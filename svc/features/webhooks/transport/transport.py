@@ -58,9 +58,7 @@ class WebhookTransport:
         self._deadline_s = deadline_s
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
-        """Make one attempt. Every failure of name, network or receiver is a value (decisions 8.3); it takes at most the
-        deadline.
-        """
+        """Make one attempt within the deadline. Failures of name, network or receiver are values (decisions 8.3)."""
         started = trio.current_time()
         response = _Response()
         error: TransportError | None = "timeout"
@@ -133,7 +131,7 @@ class _Response:
 
     @property
     def is_success(self) -> bool:
-        """A head with `2xx` is one, and nothing behind it takes that back (decisions 8.2)."""
+        """Return whether the head had `2xx`; nothing after it takes that back (decisions 8.2)."""
         return self.status is not None and 200 <= self.status < 300
 
 
@@ -141,9 +139,7 @@ _SECONDS = re.compile(rb"[0-9]{1,9}")
 
 
 def retry_after_s(headers: list[tuple[bytes, bytes]], now_ms: int) -> int | None:
-    """Return the seconds that `Retry-After` asks for, as a number or a date (RFC 9110, 10.2.3); `None` if it is missing
-    or neither.
-    """
+    """Return the seconds of `Retry-After`, a number or a date (RFC 9110, 10.2.3); `None` if missing or neither."""
     value = next((value.strip() for name, value in headers if name.lower() == b"retry-after"), None)
     if value is None:
         return None

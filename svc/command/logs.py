@@ -69,7 +69,7 @@ def set_up_logging(log_format: LogFormat = "console", worker: int | None = None)
 
 @cache
 def _standard_error() -> AsyncLogWriter:
-    """The one writer of this process, which ends with it."""
+    """Return a log writer for standard error, which ends with this process."""
 
     def lost_line(lost: int) -> str:
         chain = structlog.get_config()["processors"]
@@ -109,7 +109,7 @@ def _as_json(_: Any, __: str, fields: structlog.typing.EventDict) -> str:
 
 
 def _redacted(_: Any, __: str, line: Any) -> str:
-    """Last, on the whole line: nothing is nested any more, and nothing comes after."""
+    """Redact the whole line, last: nothing is nested any more, and nothing comes after."""
     return redact(line)
 
 
@@ -184,7 +184,7 @@ class AsyncLogWriter:
         os.close(self._descriptor)
 
     def _write_all(self) -> None:
-        """What waits now, and how many found the queue full."""
+        """Write the lines that wait now, and how many found the queue full."""
         taken = [self._queue.popleft() for _ in range(len(self._queue))]
         lost = self._lost - self._reported
         if lost:
@@ -199,7 +199,7 @@ class AsyncLogWriter:
 
 
 class _Forward(logging.Handler):
-    """What libraries say through `logging`, as lines like all others."""
+    """A handler that logs what libraries say through `logging`, as lines like all others."""
 
     def emit(self, record: logging.LogRecord) -> None:
         log.log(record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info)
@@ -226,7 +226,7 @@ class RequestLines:
         self._colors = colors
 
     def __call__(self, logger: Any, name: str, fields: structlog.typing.EventDict) -> str:
-        """The line, without its end."""
+        """Return the line without its end."""
         if "path" not in fields or fields.get("event") not in ("request", "client closed request"):
             return self._others(logger, name, fields)
         parts = [
@@ -269,6 +269,6 @@ class RequestLines:
 
 
 def _printable(text: str) -> str:
-    """Without control characters, which could move the cursor, and not longer than a line."""
+    """Return a text without control characters, which could move the cursor, and not longer than a line."""
     shown = "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
     return shown if len(shown) <= LONGEST_PATH else shown[: LONGEST_PATH - 3] + "..."

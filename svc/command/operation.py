@@ -152,7 +152,7 @@ class OrganizationCommand(click.Command):
 
 
 def _common(*, has_json: bool) -> list[click.Parameter]:
-    """`--data`, `--store` and `--json`, in this order."""
+    """Return the options `--data`, `--store` and `--json`, in this order."""
 
     @data_option
     @(json_option if has_json else _unchanged)

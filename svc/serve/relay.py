@@ -39,7 +39,7 @@ EXPIRY_S = 3 * ANNOUNCE_INTERVAL_S
 
 
 class _WorkerState(NamedTuple):
-    """What another worker last said of itself."""
+    """What another worker last reported of itself."""
 
     at_s: float
     viewers: dict[WatchKey, int]

@@ -141,7 +141,7 @@ async def _watch_signals(
 
 
 async def _notify_alive() -> None:
-    """The loop runs: as long as it does, the service manager does not replace this process."""
+    """Tell the service manager that the loop runs, so that it does not replace this process."""
     while True:
         notify("WATCHDOG=1")
         await trio.sleep(ALIVE_S)

@@ -198,7 +198,7 @@ class SocketBus(Bus):
     """
 
     def __init__(self, directory: Path, slot: WorkerSlot) -> None:
-        """Makes DATA/run and the socket of this slot in it. Raises `OSError`."""
+        """Make DATA/run and the socket of this slot in it. Raises `OSError`."""
         self._slot = slot
         self._folder = open_folder(directory)
         self._plain = _bound(self._folder, name_of(slot.index))
@@ -284,8 +284,8 @@ class SocketBus(Bus):
                 del self._held[name]
 
     def _is_done_with(self, name: str, content: bytes, messages: int) -> bool:
-        """Send one datagram, `False` where that is to be tried again: the receiver is busy, or there is no leader now.
-        A worker that is absent has no viewers and asks for what it needs when it is back.
+        """Send one datagram. Return `False` if it is to be sent again: the receiver is busy, or there is no leader now.
+        An absent worker has no viewers, and asks for what it needs when it is back.
         """
         try:
             _send(self._plain, self._folder, name, content)
@@ -370,14 +370,14 @@ def _bound(folder: int, name: str) -> socket.socket:
 
 
 def _path(folder: int, name: str) -> str:
-    """By the descriptor of the folder: the name of a socket has 107 bytes at most, and a data directory may lie
-    deeper.
+    """Return a path by the folder's descriptor: the name of a socket has 107 bytes at most, and a data directory may
+    lie deeper.
     """
     return f"/proc/self/fd/{folder}/{name}"
 
 
 def _first(held: deque[bytes]) -> list[bytes]:
-    """The messages of the next datagram."""
+    """Return the messages of the next datagram."""
     parts: list[bytes] = []
     size = 0
     for packed in held:

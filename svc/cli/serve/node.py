@@ -108,9 +108,9 @@ def _unservable(url: StoreUrl, error: EngineError) -> DirectoryError:
 
 
 async def _obstacle(url: StoreUrl, world: World) -> Obstructed | None:
-    """Why this node cannot serve yet: the database does not respond, as while it starts, or takes no write, or the
-    clock is far behind its clock (decisions 17.3, 17.4). An error that waiting cannot mend is not an obstacle:
-    `_prepare` raises it.
+    """Return why this node cannot serve yet: the database does not respond, as while it starts, or takes no write, or
+    the clock is far behind its clock (decisions 17.3, 17.4). Leave errors that waiting cannot mend to `_prepare`, which
+    raises them.
     """
     try:
         offset_s = await world.run_sync(partial(offset_now_s, url, world.now_ms))
@@ -125,8 +125,8 @@ async def _obstacle(url: StoreUrl, world: World) -> Obstructed | None:
 
 
 def _write_problem(url: StoreUrl) -> str | None:
-    """Why nothing can be written to the store, by a write to every table; `None` if it was stored, or there is no store
-    of this version yet. Raises `EngineError`.
+    """Try a write to every table; return why it fails. Return `None` if it succeeds, or if there is no store of this
+    version yet. Raises `EngineError`.
     """
     with closing(Wire.connect_now(url, REHEARSING)) as wire:
         try:

@@ -163,7 +163,7 @@ async def clock_obstacle(store: Store, world: World, last_write_ms: int | None) 
 
 
 class _Inherited(NamedTuple):
-    """What a worker has from its parent."""
+    """What a worker inherits from its parent."""
 
     parent: Parent
     shared: SharedMemory
@@ -175,7 +175,7 @@ class _Inherited(NamedTuple):
 def _serve_with(
     workers: int, directory: Path, config: Config, read: ReadConfig, sockets: ListeningSockets, start: ClockAtStart
 ) -> int:
-    """Run the parent of several workers to its end, or a worker to its own; returns the exit status."""
+    """Run the parent of several workers to its end, or a worker to its own. Return the exit status."""
     read_tls(config)
     network = network_watch(config, directory)
     shared = SharedMemory(workers, World.real().entropy)

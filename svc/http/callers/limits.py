@@ -241,7 +241,7 @@ class RequestLimits:
     def _refusal_of_address(
         self, use: str, address: str, limits_per_s: tuple[int, int], at_ms: int, explanation: str
     ) -> Refusal | None:
-        """`limits_per_s` are those of an address and of its site."""
+        """Count a request for an address and its site. Refuse it at one of their `limits_per_s`."""
         prefix = client_prefix(address)
         prefixes = [one for one in (prefix, site_prefix(prefix)) if one is not None]
         wanted = {BucketName(use, 0, "address", one): limit for one, limit in zip(prefixes, limits_per_s, strict=False)}

@@ -126,8 +126,8 @@ def _forwarded_address(text: str | None, key: ApiKey) -> str | Refusal:
 
 
 def _forwarded_headers(text: str | None) -> dict[str, str] | Refusal | None:
-    """The visitor's headers by lower-case names, an empty one left out as if it had not been sent: proxies that fill a
-    template have it so. `None` where the server forwards none of them.
+    """Return the visitor's headers by lower-case name, or `None` where the server forwards none. Leave out empty ones,
+    which proxies send that fill a template.
     """
     if text is None:
         return None

@@ -117,7 +117,7 @@ _FIRST, _LAST = ("description", "type"), ("examples",)
 
 
 def _arranged(part: Any) -> Any:
-    """A schema in the order in which it is read: what it means, what it is, examples."""
+    """Return a schema in reading order: what it means, what it is, examples."""
     match part:
         case list():
             return [_arranged(inner) for inner in cast("list[Any]", part)]
@@ -134,8 +134,8 @@ def _arranged(part: Any) -> Any:
 
 
 def _opened(part: Any) -> Any:
-    """Enumerations as lists of what there is now, and a part that may have another form as one of two. A constant stays
-    one.
+    """Turn enumerations into lists of present values, and a part that may have another form into one of two. Keep
+    constants.
     """
     match part:
         case list():
@@ -151,7 +151,7 @@ def _opened(part: Any) -> Any:
 
 
 def _within(kinds: Iterable[type[msgspec.Struct]]) -> list[type[msgspec.Struct]]:
-    """The structs, and those that they are made of."""
+    """Return the structs and those that they consist of."""
     return list(dict.fromkeys(found for kind in kinds for found in _structs(msgspec.inspect.type_info(kind))))
 
 

@@ -190,7 +190,7 @@ class EdgeState:
         return self._evict_one() or (self._choose_evictions() and self._evict_one())
 
     def _evict_one(self) -> bool:
-        """One by one, as newcomers come: to end many at once would hold up everybody else."""
+        """Evict one connection; return whether there was one. To end many at once would hold up everybody else."""
         if trio.current_time() >= self._chosen_until:
             self._leaving = []
         while self._leaving:

@@ -187,7 +187,7 @@ def _read(path: Path) -> bytes:
 
 
 def _refuse_passphrase(keyfile: Path) -> NoReturn:
-    """OpenSSL would ask for it on the terminal, where nobody is."""
+    """Refuse an encrypted key: OpenSSL would ask for the passphrase on the terminal, where nobody is."""
     raise CertificateError(
         f"{keyfile} is encrypted; store the key without a passphrase, readable for the service alone"
     )

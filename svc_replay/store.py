@@ -107,7 +107,7 @@ def _read_entry(path: Path, of: _List, at: int) -> NewEntry:
 
 
 def rules_options(command: F) -> F:
-    """`--rules` and `--list`; the command gets what they read as `tried`, `None` without rules."""
+    """Add `--rules` and `--list`; the command gets what they read as `tried`, `None` without rules."""
 
     @wraps(command)
     def given(*arguments: Any, rules_file: Path | None, list_files: tuple[Path, ...], **rest: Any) -> Any:

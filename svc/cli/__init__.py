@@ -39,7 +39,7 @@ class CommandLocation(NamedTuple):
 
     @property
     def full_name(self) -> str:
-        """The module with its package."""
+        """Return the module with its package."""
         return f"{self.package}.{self.module}"
 
 
@@ -166,9 +166,9 @@ def program(begin: Callable[[], None] | None) -> None:
 
 
 def main() -> None:
-    """Entry point. Logs go to standard error; an `OperatorError` becomes one line and its exit status, a file or folder
-    that cannot be used one line and status 1, wrong usage status 2, Ctrl-C 130 (decisions 10). Where the reader of the
-    output has gone, the end is quiet, with status 1.
+    """Run the program. Logs go to standard error; an `OperatorError` becomes one line and its exit status, a file or
+    folder that cannot be used one line and status 1, wrong usage status 2, Ctrl-C 130 (decisions 10). If the reader of
+    the output has left, the program ends quietly with status 1.
     """
     fill_standard_streams()
     # structlog and ua_parser would import these where they are installed, a fifth of a start, and never use them here.

@@ -40,7 +40,7 @@ FLUSH_TIMEOUT_S = 1.0
 
 
 def with_log_format(config: Config) -> Config:
-    """`config` with the format that `auto` stands for: `console` where standard error is a terminal, else `json`."""
+    """Return `config` with what `auto` stands for: `console` if standard error is a terminal, else `json`."""
     if config.log_format != "auto":
         return config
     return msgspec.structs.replace(config, log_format="console" if sys.stderr.isatty() else "json")
@@ -51,7 +51,7 @@ STANDARD_ERROR = 2
 
 
 def set_up_logging(log_format: LogFormat = "console", worker: int | None = None) -> None:
-    """For this process: structlog, what libraries log, and the exception that ends it; all to standard error.
+    """Set up, for this process, structlog, what libraries log, and the exception that ends it; all to standard error.
 
     The program does it once for every command. A service calls it again for the format that its settings name, and one
     of several workers for its number, which is in each of its lines.
@@ -165,7 +165,7 @@ class AsyncLogWriter:
         return len(line)
 
     def flush(self) -> None:
-        """Does nothing: the thread writes what is queued."""
+        """Do nothing: the thread writes what is queued."""
 
     def close(self) -> None:
         """Write what is queued, waiting at most `FLUSH_TIMEOUT_S` for a reader that is slow."""

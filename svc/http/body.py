@@ -44,8 +44,8 @@ _QUOTED_STRING = re.compile(r'"[^"]*"')
 
 
 def acceptable(content_type: str | None, content_encoding: str | None, content_length: str | None) -> Refusal | None:
-    """`413` or `415` for a request whose headers alone rule it out, before a byte of the body is read (decisions 1.4,
-    1.9); `None` if they do not.
+    """Return `413` or `415` for a request that its headers alone rule out, before a byte of the body is read (decisions
+    1.4, 1.9); `None` for any other.
     """
     most_bytes = MAX_BODY_BYTES if content_encoding is None else MAX_WIRE_BYTES
     if content_length is not None and content_length.isdecimal() and int(content_length) > most_bytes:
@@ -274,8 +274,8 @@ def _quoted_names(kind: type[msgspec.Struct]) -> list[bytes]:
 
 
 def explain(message: str, location: Location) -> Refusal:
-    """`422 validation_error` from the message of msgspec's `ValidationError`: which field, and which issue of decisions
-    1.5.
+    """Return `422 validation_error` for the message of msgspec's `ValidationError`: which field, and which issue of
+    decisions 1.5.
     """
     where = _WHERE.search(message)
     path = where.group(1) if where else ""

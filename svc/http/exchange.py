@@ -68,7 +68,7 @@ class _Arrived(NamedTuple):
 
     @property
     def peer(self) -> str:
-        """The address of the connection; empty where the server does not know it."""
+        """Return the address of the connection, empty if the server does not know it."""
         client = self.request.client
         return client[0] if client else ""
 

@@ -57,7 +57,7 @@ def sockets_for(bind: str, metrics_bind: str) -> ListeningSockets:
 
 
 def listen(bind: str, option: str = "--bind") -> list[socket.socket]:
-    """Listen on HOST:PORT, as `sockets.open_sockets` does. Raises `ConfigError`, which names `option`, if that is not
+    """Listen on HOST:PORT, as `listening.open_sockets` does. Raises `ConfigError`, which names `option`, if that is not
     possible.
     """
     try:

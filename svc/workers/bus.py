@@ -1,8 +1,8 @@
 """The bus: messages between the workers of one service, and from commands to them, over Unix datagram sockets.
 
-Each worker has a socket DATA/run/worker-N. DATA/run/leader is a link to that of the leader. Sending never waits:
-messages gather for a pass of the loop and leave in one datagram for each receiver. While a receiver takes nothing they
-are held, `MAX_HELD` for each, and then dropped and counted.
+Each worker has a socket DATA/run/worker-N; the link `LEADER` beside them leads to that of the leader. Sending never
+waits: messages gather for a pass of the loop and leave in one datagram for each receiver. While a receiver takes
+nothing they are held, `MAX_HELD` for each, and then dropped and counted.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class Bus(Protocol):
         ...
 
     async def run(self, handle: MessageHandler) -> None:
-        """Until cancelled: send what was handed over, and pass what is received to `handle`, in order."""
+        """Send what was handed over, and pass what is received to `handle`, in order, until cancelled."""
         ...
 
 
@@ -175,17 +175,17 @@ class Alone(Bus):
     is_leader = True
 
     def resign(self) -> None:
-        """As in `Bus`: it stays the leader."""
+        """Do nothing: the only worker stays the leader."""
 
     def to_leader(self, message: Message) -> None:
         """Raise `AssertionError`: the only worker is the leader and must not send to itself."""
         raise AssertionError(message)
 
     def to_worker(self, index: int, message: Message) -> None:
-        """As in `Bus`: there is none."""
+        """Do nothing: there is no other worker."""
 
     def to_others(self, message: Message) -> None:
-        """As in `Bus`: there are none."""
+        """Do nothing: there are no others."""
 
     async def run(self, handle: MessageHandler) -> None:  # noqa: ARG002  nothing comes
         """Sleep until cancelled: `handle` is never called."""
@@ -238,7 +238,7 @@ class SocketBus(Bus):
                 self._hold(name_of(index), packed)
 
     def dropped(self) -> int:
-        """Number of messages since the start that could not be sent."""
+        """Return the number of messages since the start that could not be sent."""
         return self._dropped
 
     async def run(self, handle: MessageHandler) -> None:

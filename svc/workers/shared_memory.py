@@ -70,7 +70,7 @@ class SharedBuckets:
         self._table = mmap.mmap(self._file, size)
 
     def take(self, wanted: Mapping[BucketName, int], now_ms: int, tokens: int = 1) -> list[Taken]:
-        """As in `Buckets`; waits for another process that takes from the same set, some microseconds.
+        """Take as `Buckets` does. Wait for another process that takes from the same set, some microseconds.
 
         One that was stopped meanwhile is not waited for, or it would stop all others with it: without its lock, a token
         that two take at the same time may count once, and a slot that two write is a full bucket.

@@ -1,6 +1,6 @@
-"""`svc openapi` and `svc collection`: the published documents, without a running service.
+"""`svc openapi`, `svc collection`, `svc docs` and `svc signals`: what is published, without a running service.
 
-What may live here: commands that print a document to standard output, as the service serves it.
+What may live here: commands that print or serve a document as the service does.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ BY_NAME = {table.name: table for table in TABLES}
 
 
 def source_options(command: F) -> F:
-    """`--data DIR`, `--store URL` or `--snapshot PATH`; the command gets `store`, open while it runs. None, or a
+    """Add `--data DIR`, `--store URL` or `--snapshot PATH`; the command gets `store`, open while it runs. None, or a
     snapshot beside another, is a usage error.
     """
 
@@ -78,7 +78,7 @@ def source_options(command: F) -> F:
 
 
 def row_options(command: F) -> F:
-    """`--payload` and `--json`, passed on as `payload` and `as_json`."""
+    """Add `--payload` and `--json`, passed on as `payload` and `as_json`."""
     payload = "Show reports, webhook bodies, tags and addresses as well: personal data."
     return json_lines_option(click.option("--payload", is_flag=True, help=payload)(command))
 

@@ -1,4 +1,4 @@
-"""`svc store`: what is done to a store while nothing uses it."""
+"""`svc store` and `svc pepper`: what is done to a store while nothing uses it."""
 
 from __future__ import annotations
 

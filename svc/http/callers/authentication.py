@@ -72,9 +72,9 @@ def authenticate(request: AuthRequest, kinds: Sequence[KeyKind]) -> Caller | Ref
 
 
 def platform_refusal(caller: Caller, platform: str | None) -> Refusal | None:
-    """`401` of a public key, sent or forwarded, that does not have the platform by which the request would be scored,
-    or that came without an origin for the web (decisions 2.7); `None` if it passes. `platform` is `sdk.platform` or the
-    header's, `None` = `web`.
+    """Return `401` for a public key, sent or forwarded, that does not have the platform by which the request would be
+    scored, or that came without an origin for the web (decisions 2.7); `None` if it passes. `platform` is
+    `sdk.platform` or the header's, `None` = `web`.
     """
     if caller.applied.kind != "public":
         return None

@@ -42,7 +42,7 @@ class LongReads:
         return Turn(self, organization)
 
     def is_exclusive(self, organization: int) -> bool:
-        """Whether the organization has an exclusive read that runs or waits."""
+        """Return whether the organization has an exclusive read that runs or waits."""
         return organization in self._organizations
 
     @asynccontextmanager
@@ -76,7 +76,7 @@ class Turn:
         self._is_held = False
 
     def refusal(self) -> Refusal | None:
-        """`429 rate_limited` while the organization has an exclusive read that runs or waits."""
+        """Return `429 rate_limited` while the organization has an exclusive read that runs or waits."""
         if not self._reads.is_exclusive(self._organization):
             return None
         explanation = "A preview of this organization is being computed. Wait for the seconds in Retry-After."
@@ -97,8 +97,8 @@ class Turn:
 
     @asynccontextmanager
     async def exclusive(self) -> AsyncGenerator[None]:
-        """As `held`; meanwhile `refusal` refuses the organization's other exclusive reads. To be entered only where
-        there is no `refusal`, without a checkpoint in between.
+        """Hold the turn as `held` does; meanwhile `refusal` refuses the organization's other exclusive reads. Enter it
+        only if there is no `refusal`, without a checkpoint in between.
         """
         with self._reads.exclude(self._organization):
             async with self.held():
@@ -117,7 +117,7 @@ class AuditBudget:
         """By organization: the UTC day, and the bytes of its records."""
 
     def refusal(self, organization: int, at_ms: int) -> Refusal | None:
-        """`429 rate_limited` until midnight where an organization has used up its budget."""
+        """Return `429 rate_limited` until midnight if an organization has used up its budget."""
         day, used = self._used.get(organization, (0, 0))
         if day != at_ms // DAY_MS or used < BYTES_A_DAY:
             return None

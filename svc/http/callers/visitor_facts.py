@@ -109,7 +109,7 @@ def forwarded_facts(key: ApiKey, headers: HeaderMap, origin: str | None) -> Requ
 
 
 def bad_metadata(header: str, issue: Issue, explanation: str = "") -> Refusal:
-    """`422 invalid_visitor_metadata` for one header."""
+    """Return `422 invalid_visitor_metadata` for one header."""
     return Refusal("invalid_visitor_metadata", (Detail(header, issue, "header"),), explanation=explanation)
 
 

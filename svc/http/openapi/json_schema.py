@@ -72,7 +72,7 @@ def parameters(query: type[msgspec.Struct]) -> Iterator[Json]:
 
 
 def reference(kind: type[msgspec.Struct]) -> Json:
-    """`{"$ref": ...}` to the component of a struct."""
+    """Return `{"$ref": ...}` to the component of a struct."""
     return {"$ref": COMPONENTS + kind.__name__}
 
 

@@ -63,7 +63,7 @@ class Folder:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Of all files that may be served."""
+        """Return the names of all files that may be served."""
         if self._names is not None:
             return self._names
         return frozenset(name.removesuffix(".gz") for name in _below(self._root))

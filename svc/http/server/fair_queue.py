@@ -99,7 +99,7 @@ class FairQueue:
             raise
 
     async def run(self) -> None:
-        """Until cancelled: let a round of waiting requests begin in one of every `PASSES` passes of the loop."""
+        """Let a round of waiting requests begin in one of every `PASSES` passes of the loop, until cancelled."""
         while True:
             if self._is_free and not self._anybody_waits():
                 self._used = trio.Event()

@@ -167,29 +167,29 @@ class HttpProtocol:
 
     @property
     def buffered_bytes(self) -> int:
-        """What has been received and not come out as an event."""
+        """Return the number of bytes that were received and have not come out as an event."""
         return len(self._input)
 
     @property
     def has_unread_body(self) -> bool:
-        """Whether the present request is not complete: a response that begins now is the last one."""
+        """Return whether the present request is incomplete: a response that begins now is the last one."""
         return self._part is not _COMPLETE
 
     @property
     def has_unread_input(self) -> bool:
-        """Whether the client has sent, or may be sending, bytes that nobody reads if the connection ends now."""
+        """Return whether the client has sent, or may be sending, bytes that nobody reads if the connection ends now."""
         return not self._is_at_eof and (bool(self._input) or self._part not in (_AT_HEAD, _COMPLETE))
 
     # The response
 
     @property
     def is_response_begun(self) -> bool:
-        """Whether the head of the response has been written."""
+        """Return whether the head of the response has been written."""
         return self._written is not _NOTHING
 
     @property
     def can_continue(self) -> bool:
-        """Whether the response is complete and another request may follow on this connection."""
+        """Return whether the response is complete and another request may follow on this connection."""
         is_over = self._written is _ALL and not self._is_last and self._part is _COMPLETE
         return is_over and not self._is_at_eof and not self.is_closing
 
@@ -259,7 +259,7 @@ class HttpProtocol:
 
     @property
     def is_closing(self) -> bool:
-        """Whether nothing is read any more."""
+        """Return whether nothing is read any more."""
         return self.phase >= CLOSING
 
     def close(self, *, linger: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Sockets that listen, and the connections that are accepted from them.
+"""Sockets that listen, the connections that are accepted from them, and the certificate of TLS.
 
 Sockets are opened here, or inherited from a supervisor that keeps them open while the service restarts. That needs no
 event loop: the parent of several workers opens its sockets before it forks, and each worker makes listeners of them.

@@ -1,4 +1,4 @@
-"""Read queries about velocity: who takes part in an event, and the row that counts one of them (decisions 11.4)."""
+"""Read queries about velocity: the subjects of an event, and the rows that count them (decisions 11.4)."""
 
 from __future__ import annotations
 

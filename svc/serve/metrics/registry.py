@@ -251,7 +251,7 @@ class Metrics:
         """What the workers before this one at its slot have counted."""
 
     async def run(self) -> None:
-        """Until cancelled: publish this worker's counts every `PUBLISH_INTERVAL_S`. Does nothing with one worker."""
+        """Publish this worker's counts every `PUBLISH_INTERVAL_S`, until cancelled. Do nothing with one worker."""
         if self._counts is None:
             await trio.sleep_forever()
         while True:

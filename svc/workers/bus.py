@@ -26,6 +26,7 @@ from svc.kernel.values.fields import Environment
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import OperatorError
 from svc.kernel.values.refused_requests import RefusedRequest
+from svc.kernel.work.leader import LEADER
 from svc.workers.shared_memory import WorkerSlot
 
 WatchKey = tuple[int, Environment]
@@ -107,7 +108,6 @@ def unpack(content: bytes) -> list[Message]:
 log = structlog.get_logger()
 
 DIRECTORY: Final = "run"
-LEADER: Final = "keeper"
 MAX_HELD: Final = 4_096
 """Messages that wait for one receiver."""
 DATAGRAM_BYTES: Final = 49_152

@@ -42,7 +42,7 @@ from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.kernel.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
 from svc.kernel.values.refusals import DirectoryError, OperatorError
 from svc.kernel.work.clock import BEHIND_MS
-from svc.kernel.work.leader import Leadership
+from svc.kernel.work.leader import LEADER, Leadership
 from svc.serve.metrics.nodes import NodeSources
 from svc.serve.service import NodeParts, Service
 from svc.serve.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for
@@ -51,8 +51,6 @@ from svc.world import World, pause
 
 log = structlog.get_logger()
 
-LEADER = "keeper"
-"""The lease of what only one node does."""
 NUMBER_BYTES = 7
 AGAIN_S = 1.0
 """Before the next attempt to start, when the database went away during the last one."""

@@ -59,7 +59,7 @@ def ruleset_in_force(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> 
     return snapshot.get(RULESETS, number, KINDS.index(kind)) or FIRST
 
 
-def note_deciding(transaction: Transaction, number: int) -> None:
+def mark_has_rules(transaction: Transaction, number: int) -> None:
     """Record that the organization has rules or lists of its own, so that its identifications evaluate them from now
     on.
     """
@@ -237,7 +237,7 @@ def save_rules(
     if before.revision > MAX_REVISIONS:  # the first one stays: it tells that others were saved
         transaction.delete(RULESET_HISTORY, number, place, before.revision - MAX_REVISIONS)
     transaction.put(RULESETS, (number, place), saved)
-    note_deciding(transaction, number)
+    mark_has_rules(transaction, number)
     return saved
 
 

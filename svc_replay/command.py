@@ -186,7 +186,7 @@ def _refuse_data(into: Into, *, weights: bool, rules: bool) -> None:
 
 
 class Into(NamedTuple):
-    """Where a replay goes: a store of its own without a directory."""
+    """Where a replay goes; without a directory, to a store of its own."""
 
     directory: Path | None
     organization_id: str | None
@@ -194,7 +194,7 @@ class Into(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """What a run makes of the responses."""
+    """The summary and comparisons that a run makes of the responses, and where it writes them."""
 
     summary: Summary
     backtest: Backtest | None

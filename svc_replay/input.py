@@ -232,7 +232,7 @@ def _unix_ms(at: str | int) -> int | None:
 
 @contextmanager
 def lines(name: str) -> Generator[Iterator[bytes]]:
-    """Open a file (`-` is standard input) in a `with` block, and give its lines, with a progress bar on a terminal by
+    """Open a file (`-` is standard input) in a `with` block, and yield its lines, with a progress bar on a terminal by
     the share of bytes read.
     """
     if name == "-":
@@ -249,7 +249,7 @@ def lines(name: str) -> Generator[Iterator[bytes]]:
 
 @contextmanager
 def plain_lines(path: Path, file: BinaryIO) -> Generator[Iterable[bytes]]:
-    """Give, in a `with` block, the lines of an open file without a progress bar, decompressed if its name ends in
+    """Yield, in a `with` block, the lines of an open file without a progress bar, decompressed if its name ends in
     `.gz`. Raises `CommandError` if it cannot be decompressed or does not have JSON lines.
     """
     try:

@@ -58,8 +58,6 @@ _NO_FIELDS = nullcontext()
 
 
 class _Arrived(NamedTuple):
-    """A request to a route, as it arrived."""
-
     route: Route
     match: RouteMatch
     request: Request

@@ -104,7 +104,7 @@ class Relay:
         self._bus.to_others(Ended(credential))
 
     def viewers_elsewhere(self, number: int) -> int:
-        """Return the viewers of an organization that other workers have, as far as this one knows."""
+        """Return how many viewers of an organization other workers have, as far as this one knows."""
         return sum(
             count
             for state in self._others.values()

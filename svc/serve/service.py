@@ -167,7 +167,6 @@ class Service:
         self._shares_metrics = slot.workers > 1
 
     def _services(self, config: Config, opened: Opened, buckets: Buckets, resolver: Resolver) -> Services:
-        """Return what endpoints use."""
         connection = ConnectionHeaders(config.connection_os_header, config.connection_tls_header)
         return Services(
             world=self._world,
@@ -230,7 +229,6 @@ class Service:
         )
 
     def _sources(self) -> Sources:
-        """Return what the metrics are read from."""
         return Sources(
             world=self._world,
             store=self._store,
@@ -265,8 +263,8 @@ class Service:
         """Serve until `shutdown` is set, then drain and return. The store stays open: the caller closes it. Raises what
         an actor raised, and then has stopped serving.
 
-        `metrics` are the listeners of the metrics, of several workers the leader answers; without them the event-loop
-        lag is not measured either.
+        `metrics` are the listeners of the metrics, which the leader serves for several workers; without them the
+        event-loop lag is not measured either.
         """
         stand_by = partial(supervise, "outbox watch", self.outbox.stand_by, self._restarts, self._corrupt)
         if self._node is not None:

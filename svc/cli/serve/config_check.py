@@ -219,7 +219,7 @@ def _in_named_files(config: Config) -> Iterator[Mistake]:
 
 
 def _readers(config: Config) -> Iterator[Callable[[Config], object]]:
-    """Yield what reads the files that settings name. Import it only for such settings: it loads the whole service."""
+    """Yield the readers of files that settings name. Import one only if it is needed: it loads the whole service."""
     if config.store is not None:
         from svc.command.data_directory import database_of  # noqa: PLC0415
 

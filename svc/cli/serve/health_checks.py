@@ -86,7 +86,7 @@ _ok, _warning, _problem = (partial(Finding, status) for status in get_args(Statu
 
 
 class Examined(NamedTuple):
-    """What the checks are about."""
+    """The settings, data directory and service that the checks examine."""
 
     directory: Path
     file: Path | None

@@ -163,8 +163,6 @@ async def clock_obstacle(store: Store, world: World, last_write_ms: int | None) 
 
 
 class _Inherited(NamedTuple):
-    """What a worker inherits from its parent."""
-
     parent: Parent
     shared: SharedMemory
     sockets: ListeningSockets

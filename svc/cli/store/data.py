@@ -191,7 +191,7 @@ def _outcome_row(outcome: UpdateOutcome) -> dict[str, Any]:
 
 
 class NetworkInUse(NamedTuple):
-    """The parts, and the look-up in them."""
+    """The network data in use: built-in ranges, the folder and its files, and the look-up in all of them."""
 
     built_in: BuiltInRanges | None
     folder: Path | None

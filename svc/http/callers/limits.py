@@ -110,7 +110,7 @@ BYTES_A_DAY = 16 << 20
 
 
 class AuditBudget:
-    """What the organizations have used up today."""
+    """How many bytes of audit records each organization has stored today."""
 
     def __init__(self) -> None:
         self._used: dict[int, tuple[int, int]] = {}

@@ -134,9 +134,7 @@ def _arranged(part: Any) -> Any:
 
 
 def _opened(part: Any) -> Any:
-    """Turn enumerations into lists of present values, and a part that may have another form into one of two. Keep
-    constants.
-    """
+    """Make enumerations lists of present values, and a part with another possible form one of two. Keep constants."""
     match part:
         case list():
             return [_opened(inner) for inner in cast("list[Any]", part)]

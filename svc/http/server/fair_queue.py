@@ -36,7 +36,7 @@ _API_KEY = re.compile(rb"\r\nx-api-key:[ \t]*([!-~]{1,256})", re.IGNORECASE)
 
 
 class _Ticket:
-    """A waiting request."""
+    """A request that waits in the queue."""
 
     __slots__ = ("called", "is_gone")
 

@@ -418,6 +418,6 @@ def _body_length(headers: Headers, fields: dict[bytes, bytes], *, is_1_0: bool) 
 
 
 def _tokens(headers: Headers, name: bytes) -> set[bytes]:
-    """Return the members of a field that is a list, in lower case."""
+    """Return the members of a comma-separated field in lower case."""
     values = b",".join(value for known, value in headers if known == name)
     return {token.strip(b" \t") for token in values.lower().split(b",")}

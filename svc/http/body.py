@@ -109,8 +109,8 @@ def beyond_bounds(text: bytes) -> Refusal | None:
 
 
 def _may_have_many_digits(text: bytes) -> bool:
-    """Return whether a number may have more than `MAX_DIGITS` digits; those inside strings count too. So many digits in
-    a row include eight of every 64th character, so few texts are searched as a whole.
+    """Return whether a number may have more than `MAX_DIGITS` digits; those inside strings count too. A run that long
+    covers eight places in a row of every 64th, so few texts are searched as a whole.
     """
     return _EIGHT_DIGITS in text[::64].translate(_AS_ZEROS) and _MANY_DIGITS in text.translate(_AS_ZEROS)
 

@@ -199,7 +199,7 @@ def _pair(parameter: Json) -> Json:
 
 
 def _value(name: str, location: str, schema: Any) -> str:
-    """Return the variable that an id of the path is named after, or an example of anything else."""
+    """Return the variable named after an id of the path, or an example of anything else."""
     if location == "path" and name.endswith("_id"):
         return "{{" + re.sub(r"_(\w)", lambda found: found[1].upper(), name) + "}}"
     return QUERIES.get(name) or str(schema["examples"][0])

@@ -59,7 +59,7 @@ class RunSync(Protocol):
     """Run a blocking function away from the loop, start to end on one thread. `undisturbed` is entered by it."""
 
     def __call__(self, function: Callable[[], T], /, *, undisturbed: Undisturbed | None = None) -> Awaitable[T]:
-        """What the function returns; raises what it raises."""
+        """Run the function; return what it returns, and raise what it raises."""
         ...
 
 
@@ -87,8 +87,8 @@ class RequestIds:
         self._counter = 0
 
     def __call__(self, now_ms: int) -> UUID:
-        """The next id. `now_ms` is Unix milliseconds; where it went back by an hour at most, the id keeps the latest
-        time.
+        """Return the next id. `now_ms` is Unix milliseconds; if it went back by an hour at most, the id keeps the
+        latest time.
         """
         noise = int.from_bytes(self._entropy(10))
         if now_ms > self._last_ms or now_ms < self._last_ms - LONGEST_LEAD_MS:
@@ -184,7 +184,7 @@ def visitor_id(entropy: Callable[[int], bytes], at_ms: int) -> str:
 
 
 def _in_base_62(number: int, length: int) -> str:
-    """Its lowest digits, the lowest first; `length` is even."""
+    """Return the lowest `length` digits of a number, the lowest first; `length` is even."""
     pairs: list[str] = []
     for _ in range(length // 2):
         number, pair = divmod(number, 62 * 62)

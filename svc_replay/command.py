@@ -186,7 +186,7 @@ def _refuse_data(into: Into, *, weights: bool, rules: bool) -> None:
 
 
 class Into(NamedTuple):
-    """Where a replay goes: a store of its own without a directory."""
+    """Where a replay goes; without a directory, to a store of its own."""
 
     directory: Path | None
     organization_id: str | None
@@ -194,7 +194,7 @@ class Into(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """What is made of the responses."""
+    """The summary and comparisons that a run makes of the responses, and where it writes them."""
 
     summary: Summary
     backtest: Backtest | None
@@ -262,7 +262,7 @@ def replay_into(
 
 
 def _single_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The error within groups of one, as nurseries make them: a file that cannot be read on, a closed pipe."""
+    """Return the error within groups of one, as nurseries make them: a file that cannot be read on, a closed pipe."""
     if len(errors.exceptions) != 1:
         return errors
     error = errors.exceptions[0]
@@ -280,7 +280,7 @@ def _refusal(numbers: list[int]) -> str:
 
 
 def _without_quotas(config: Config, *, own_store: bool) -> Config:
-    """A replay may hold more than a day's traffic, and its own store is nobody else's."""
+    """Lift daily quotas, which a replay may exceed, and the store share if its store is nobody else's."""
     return msgspec.structs.replace(
         config,
         nonproduction_per_day=sys.maxsize,
@@ -375,7 +375,7 @@ async def _identify(
 
 
 async def _submit(services: Services, call: Call, read: Replayable) -> Outcome:
-    """As the endpoint does it, but that no webhook is queued, and that what the key of that time said holds."""
+    """Submit a report as the endpoint does, but queue no webhook, and apply what the key of that time said."""
     assert call.caller is not None
     submission = read_submission(services, call, call.caller, call.body)
     if isinstance(submission, Refusal):
@@ -414,7 +414,7 @@ def _call(service: Service, clock: VirtualClock, key: ApiKey, organization: Orga
 
 @contextmanager
 def _writer(output: Path | None, *, quiet: bool) -> Generator[Callable[[bytes], Any]]:
-    """Where the lines go; with `quiet` nowhere, unless an output is named."""
+    """Yield what writes the lines: to the output if one is named, nowhere with `quiet`, else to standard output."""
     if output is not None:
         with output.open("wb") as file:
             yield file.write

@@ -147,7 +147,7 @@ def read_line(line: bytes) -> Replayable | Unarchived | Refusal:
 
 
 def _is_exported(line: bytes) -> bool:
-    """Reports have no `occurred_at`."""
+    """Return whether the line is of an export: reports have no `occurred_at`."""
     try:
         return "occurred_at" in _fields(line)
     except msgspec.DecodeError:
@@ -232,7 +232,7 @@ def _unix_ms(at: str | int) -> int | None:
 
 @contextmanager
 def lines(name: str) -> Generator[Iterator[bytes]]:
-    """Open a file (`-` is standard input) in a `with` block, and give its lines, with a progress bar on a terminal by
+    """Open a file (`-` is standard input) in a `with` block, and yield its lines, with a progress bar on a terminal by
     the share of bytes read.
     """
     if name == "-":
@@ -249,7 +249,7 @@ def lines(name: str) -> Generator[Iterator[bytes]]:
 
 @contextmanager
 def plain_lines(path: Path, file: BinaryIO) -> Generator[Iterable[bytes]]:
-    """Give, in a `with` block, the lines of an open file without a progress bar, decompressed if its name ends in
+    """Yield, in a `with` block, the lines of an open file without a progress bar, decompressed if its name ends in
     `.gz`. Raises `CommandError` if it cannot be decompressed or does not have JSON lines.
     """
     try:
@@ -259,8 +259,8 @@ def plain_lines(path: Path, file: BinaryIO) -> Generator[Iterable[bytes]]:
 
 
 def _json_lines(name: str, source: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines without byte order marks, of which files that were joined have several. Raises `CommandError` where the
-    first line tells that it is another kind of file: each line of it would be refused for its own sake.
+    """Return the lines without byte order marks, of which joined files have several. Raises `CommandError` if the first
+    line shows another kind of file: else each line of it would be refused by itself.
     """
     lines = iter(source)
     first = next(lines, b"").removeprefix(MARK)

@@ -36,7 +36,7 @@ _SHAPE = (
 
 
 class _Listed(msgspec.Struct, frozen=True):
-    """One platform of the response of the `GET`, which says more than is needed."""
+    """A platform in the response of the `GET`, which has more than is needed."""
 
     platform: Platform
     suspect_threshold: int
@@ -77,7 +77,7 @@ def _platforms(content: str) -> Mapping[Platform, SaveWeightsBody]:
 
 
 def _stored(path: Path, platform: Platform, given: SaveWeightsBody) -> StoredWeights:
-    """The revision of `given` is not looked at: nothing is saved."""
+    """Return the weights as they would be stored. Ignore the revision of `given`: nothing is saved."""
     stored = changed(None, default_profile(platform), weights_change(given), platform, 0)
     if isinstance(stored, Refusal):
         faults = ", ".join(f"{detail.field} ({detail.issue})" for detail in stored.details)
@@ -263,7 +263,7 @@ def _verdict(row: _RunLine) -> RunVerdict:
 
 @lru_cache(maxsize=4096)
 def _same(signals: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
-    """Equal sets of signals as one object: there are few of them in millions of events."""
+    """Return one object for equal sets of signals: there are few of them in millions of events."""
     return signals
 
 

@@ -55,7 +55,7 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 class _List(msgspec.Struct, frozen=True):
-    """What `svc list export --json` writes."""
+    """A list as `svc list export --json` writes it."""
 
     name: str
     kind: ListKind
@@ -107,7 +107,7 @@ def _read_entry(path: Path, of: _List, at: int) -> NewEntry:
 
 
 def rules_options(command: F) -> F:
-    """`--rules` and `--list`; the command gets what they read as `tried`, `None` without rules."""
+    """Add `--rules` and `--list`; the command gets what they read as `tried`, `None` without rules."""
 
     @wraps(command)
     def given(*arguments: Any, rules_file: Path | None, list_files: tuple[Path, ...], **rest: Any) -> Any:
@@ -154,7 +154,7 @@ def put_in_force(found: Opened, number: int, tried: Tried) -> None:
 
 
 def _put_list(transaction: Transaction, number: int, of: TriedList, entries: tuple[NewEntry, ...]) -> None:
-    """As of the beginning of time: entries that have expired since were there when the events arrived."""
+    """Add a list as of the beginning of time: entries that have expired since were there when the events arrived."""
     known = named_list(transaction, number, of.name)
     if known is None:
         list_id = f"lst_{len(lists_of(transaction, number)):020}"
@@ -226,7 +226,7 @@ def opened_for_replay(directory: Path | None, config: Config) -> Generator[tuple
 
 
 def _reproducible() -> Callable[[int], bytes]:
-    """Bytes that are the same in every run: the store they go to is thrown away."""
+    """Return a source of bytes that are the same in every run: the store they go to is thrown away."""
     stream = blake3.blake3(b"svc replay")
     position = 0
 
@@ -239,5 +239,5 @@ def _reproducible() -> Callable[[int], bytes]:
 
 
 async def _inline(function: Callable[[], T], /, **_: object) -> T:
-    """No thread: nothing else runs meanwhile, and the order is the file's."""
+    """Call the function without a thread: nothing else runs meanwhile, and the order is the file's."""
     return function()

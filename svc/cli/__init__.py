@@ -39,7 +39,7 @@ class CommandLocation(NamedTuple):
 
     @property
     def full_name(self) -> str:
-        """The module with its package."""
+        """Return the module with its package."""
         return f"{self.package}.{self.module}"
 
 
@@ -166,9 +166,9 @@ def program(begin: Callable[[], None] | None) -> None:
 
 
 def main() -> None:
-    """Entry point. Logs go to standard error; an `OperatorError` becomes one line and its exit status, a file or folder
-    that cannot be used one line and status 1, wrong usage status 2, Ctrl-C 130 (decisions 10). Where the reader of the
-    output has gone, the end is quiet, with status 1.
+    """Run the program. Logs go to standard error; an `OperatorError` becomes one line and its exit status, a file or
+    folder that cannot be used one line and status 1, wrong usage status 2, Ctrl-C 130 (decisions 10). If the reader of
+    the output has left, the program ends quietly with status 1.
     """
     fill_standard_streams()
     # structlog and ua_parser would import these where they are installed, a fifth of a start, and never use them here.
@@ -228,7 +228,7 @@ def _stream(descriptor: int, mode: str) -> TextIO:
 
 
 def _unusable(error: OSError) -> str:
-    """The line for it. One that names no file is raised, unless it is of the output."""
+    """Return the line for a file that cannot be used, or for an output without space. Raise any other error."""
     if error.filename is None:
         if error.errno not in NO_SPACE:
             raise error
@@ -241,15 +241,15 @@ def _unusable(error: OSError) -> str:
 
 
 def _end_quietly() -> NoReturn:
-    """The reader of the output has seen enough, as `| head` has: what is still buffered goes nowhere. The status is
-    that of click, which ends like this where it is the command that writes.
+    """Exit because the reader of the output has left, as `| head` does. The status is the one with which click ends
+    when a command writes to it.
     """
     _discard_output()
     sys.exit(1)
 
 
 def _discard_output() -> None:
-    """What is still buffered goes nowhere: the interpreter would fail to write it once more when it ends."""
+    """Discard buffered output: the interpreter would fail to write it once more when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -259,7 +259,7 @@ def _fail(line: str, status: int) -> NoReturn:
 
 
 def _log_to_standard_error() -> None:
-    """Before any command, and not for callers within the process, who have their own logging."""
+    """Set up logging before a command. Callers within the process have a logging of their own."""
     from svc.command.logs import set_up_logging  # noqa: PLC0415  only for a command that runs
 
     set_up_logging()

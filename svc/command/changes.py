@@ -105,6 +105,6 @@ def _terminal() -> str:
 
 
 def _command() -> str:
-    """The command without its arguments; outside of any, the program."""
+    """Return the command without its arguments, or the program if none runs."""
     context = click.get_current_context(silent=True)
     return "svc" if context is None else context.command_path

@@ -115,7 +115,7 @@ def _accepted(value: T | Refusal, about: str) -> T:
 
 
 class _OperatorStore:
-    """What handlers ask of a store, at once and in this process: nobody else waits for it."""
+    """A store for handlers that reads and writes at once, in this process, where nobody else waits for it."""
 
     def __init__(self, operation: Operation) -> None:
         self._operation = operation
@@ -137,14 +137,14 @@ class _OperatorStore:
 
 
 class _Watch:
-    """A command has no watch: whoever runs it sees that it waits."""
+    """A watch that finds nothing: whoever runs a command sees that it waits."""
 
     def state(self) -> str:
         return "ok"
 
 
 def _services(operation: Operation, store: _OperatorStore, public_url: str | None) -> Services:
-    """What a handler gets. A change is announced to the service with its commit, which then does what is due."""
+    """Return what a handler gets. A commit announces its change to the service, which then does what is due."""
     config = settings()
     # Without a pepper, cursors are of this run alone, and there are no digests.
     pepper = b"" if operation.reads else operation.found.pepper
@@ -173,7 +173,7 @@ def _ignore(_: object) -> None: ...
 
 
 def _caller(operation: Operation, asked: Asked) -> Caller:
-    """The operator, as a handler sees it: with a management key that is stored nowhere, or a secret one."""
+    """Return the operator as a handler sees it: with a management key that is stored nowhere, or a secret one."""
     actor, environment = operator(), asked.environment
     key = ApiKey(
         id=actor.id,

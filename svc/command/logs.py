@@ -40,7 +40,7 @@ FLUSH_TIMEOUT_S = 1.0
 
 
 def with_log_format(config: Config) -> Config:
-    """`config` with the format that `auto` stands for: `console` where standard error is a terminal, else `json`."""
+    """Return `config` with what `auto` stands for: `console` if standard error is a terminal, else `json`."""
     if config.log_format != "auto":
         return config
     return msgspec.structs.replace(config, log_format="console" if sys.stderr.isatty() else "json")
@@ -51,7 +51,7 @@ STANDARD_ERROR = 2
 
 
 def set_up_logging(log_format: LogFormat = "console", worker: int | None = None) -> None:
-    """For this process: structlog, what libraries log, and the exception that ends it; all to standard error.
+    """Set up, for this process, structlog, what libraries log, and the exception that ends it; all to standard error.
 
     The program does it once for every command. A service calls it again for the format that its settings name, and one
     of several workers for its number, which is in each of its lines.
@@ -69,7 +69,7 @@ def set_up_logging(log_format: LogFormat = "console", worker: int | None = None)
 
 @cache
 def _standard_error() -> AsyncLogWriter:
-    """The one writer of this process, which ends with it."""
+    """Return a log writer for standard error, which ends with this process."""
 
     def lost_line(lost: int) -> str:
         chain = structlog.get_config()["processors"]
@@ -109,7 +109,7 @@ def _as_json(_: Any, __: str, fields: structlog.typing.EventDict) -> str:
 
 
 def _redacted(_: Any, __: str, line: Any) -> str:
-    """Last, on the whole line: nothing is nested any more, and nothing comes after."""
+    """Redact the whole line, last: nothing is nested any more, and nothing comes after."""
     return redact(line)
 
 
@@ -165,7 +165,7 @@ class AsyncLogWriter:
         return len(line)
 
     def flush(self) -> None:
-        """Does nothing: the thread writes what is queued."""
+        """Do nothing: the thread writes what is queued."""
 
     def close(self) -> None:
         """Write what is queued, waiting at most `FLUSH_TIMEOUT_S` for a reader that is slow."""
@@ -184,7 +184,7 @@ class AsyncLogWriter:
         os.close(self._descriptor)
 
     def _write_all(self) -> None:
-        """What waits now, and how many found the queue full."""
+        """Write the lines that wait now, and how many found the queue full."""
         taken = [self._queue.popleft() for _ in range(len(self._queue))]
         lost = self._lost - self._reported
         if lost:
@@ -199,7 +199,7 @@ class AsyncLogWriter:
 
 
 class _Forward(logging.Handler):
-    """What libraries say through `logging`, as lines like all others."""
+    """A handler that logs what libraries say through `logging`, as lines like all others."""
 
     def emit(self, record: logging.LogRecord) -> None:
         log.log(record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info)
@@ -226,7 +226,7 @@ class RequestLines:
         self._colors = colors
 
     def __call__(self, logger: Any, name: str, fields: structlog.typing.EventDict) -> str:
-        """The line, without its end."""
+        """Return the line without its end."""
         if "path" not in fields or fields.get("event") not in ("request", "client closed request"):
             return self._others(logger, name, fields)
         parts = [
@@ -269,6 +269,6 @@ class RequestLines:
 
 
 def _printable(text: str) -> str:
-    """Without control characters, which could move the cursor, and not longer than a line."""
+    """Return a text without control characters, which could move the cursor, and not longer than a line."""
     shown = "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
     return shown if len(shown) <= LONGEST_PATH else shown[: LONGEST_PATH - 3] + "..."

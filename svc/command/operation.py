@@ -61,22 +61,22 @@ class Operation:
 
     @cached_property
     def found(self) -> Opened:
-        """The data directory, for changes. Raises `DirectoryError`."""
+        """Return the data directory, for changes. Raises `DirectoryError`."""
         return self._context.with_resource(opened(self.directory))
 
     @cached_property
     def store(self) -> Readable:
-        """The store; of a command that only reads it is open for that alone. Raises `DirectoryError`."""
+        """Return the store; for a command that only reads, it is open for that alone. Raises `DirectoryError`."""
         return self._context.with_resource(reading(self.directory)) if self.reads else self.found.store
 
     @cached_property
     def organization(self) -> Organization:
-        """The organization. Raises `CommandError` if there is none, or if it was removed."""
+        """Return the organization. Raises `CommandError` if there is none, or if it was removed."""
         return account(self.store, self.organization_id).organization
 
     @property
     def number(self) -> int:
-        """That of the organization."""
+        """Return the number of the organization."""
         return self.organization.number
 
     def call(
@@ -152,7 +152,7 @@ class OrganizationCommand(click.Command):
 
 
 def _common(*, has_json: bool) -> list[click.Parameter]:
-    """`--data`, `--store` and `--json`, in this order."""
+    """Return the options `--data`, `--store` and `--json`, in this order."""
 
     @data_option
     @(json_option if has_json else _unchanged)

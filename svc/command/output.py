@@ -86,7 +86,7 @@ class CommandError(OperatorError):
 
 
 def directory_option(about: str, *, envvar: str | None = "SVC_DATA", **attributes: Any) -> Callable[[F], F]:
-    """`--data DIR`, passed on as `directory`. `about` is its help, `attributes` are further ones of `click.option`."""
+    """Add `--data DIR`, passed on as `directory`. `about` is its help; `attributes` are others of `click.option`."""
     return click.option(
         "--data",
         "directory",
@@ -104,7 +104,7 @@ def no_directory(or_else: str = "") -> click.UsageError:
 
 
 def config_option(about: str) -> Callable[[F], F]:
-    """`--config FILE`, else the variable SVC_CONFIG, passed on as `file`; `None` without either. `about` is help."""
+    """Add `--config FILE`, else the variable SVC_CONFIG, passed on as `file`, or `None`. `about` is its help."""
     return click.option(
         "--config",
         "file",
@@ -132,14 +132,14 @@ store_option = click.option(
 
 
 def data_option(command: F) -> F:
-    """`--data DIR`, else the variable SVC_DATA, passed on as `directory`: a usage error without either. And `--store
-    URL`, which takes the place of the setting `store`.
+    """Add `--data DIR`, else the variable SVC_DATA, passed on as `directory`: a usage error without either. Also add
+    `--store URL`, which takes the place of the setting `store`.
     """
     return directory_option("The data directory.", required=True)(store_option(command))
 
 
 def file_option(instead: str) -> Callable[[F], F]:
-    """`--data DIR` for a command that works on LMDB's file: where the store is in a database, it refuses and says what
+    """Add `--data DIR` to a command that works on LMDB's file: if the store is in a database, it refuses and says what
     to use `instead`.
     """
 

@@ -44,8 +44,8 @@ _QUOTED_STRING = re.compile(r'"[^"]*"')
 
 
 def acceptable(content_type: str | None, content_encoding: str | None, content_length: str | None) -> Refusal | None:
-    """`413` or `415` for a request whose headers alone rule it out, before a byte of the body is read (decisions 1.4,
-    1.9); `None` if they do not.
+    """Return `413` or `415` for a request that its headers alone rule out, before a byte of the body is read (decisions
+    1.4, 1.9); `None` for any other.
     """
     most_bytes = MAX_BODY_BYTES if content_encoding is None else MAX_WIRE_BYTES
     if content_length is not None and content_length.isdecimal() and int(content_length) > most_bytes:
@@ -58,7 +58,7 @@ def acceptable(content_type: str | None, content_encoding: str | None, content_l
 
 
 def _is_json(content_type: str) -> bool:
-    """A comma outside quotes joins two headers: what claims to be two things is not JSON."""
+    """Return whether the media type is JSON. A comma outside quotes joins two headers, which is not JSON."""
     media_type, _, parameters = content_type.partition(";")
     return media_type.strip().lower() == "application/json" and "," not in _QUOTED_STRING.sub("", parameters)
 
@@ -109,22 +109,22 @@ def beyond_bounds(text: bytes) -> Refusal | None:
 
 
 def _may_have_many_digits(text: bytes) -> bool:
-    """Whether a number may be too long. `MAX_DIGITS` and one more are eight of every 64th character in a row, so that
-    few texts are looked at as a whole. Digits inside strings count with the others.
+    """Return whether a number may have more than `MAX_DIGITS` digits; those inside strings count too. A run that long
+    covers eight places in a row of every 64th, so few texts are searched as a whole.
     """
     return _EIGHT_DIGITS in text[::64].translate(_AS_ZEROS) and _MANY_DIGITS in text.translate(_AS_ZEROS)
 
 
 def _brackets(plain: bytes) -> bytes:
-    """The brackets outside strings, all as those of lists. Of the rest only quotes matter, and two that stand side by
-    side by then have nothing between them that does.
+    """Return the brackets outside strings, each as that of a list. Only brackets and quotes are kept, so two adjacent
+    quotes enclose nothing that matters.
     """
     quoted = plain.translate(_AS_LISTS, _NEITHER_BRACKETS_NOR_QUOTES).replace(b'""', b"")
     return b"".join(quoted.split(b'"')[::2])
 
 
 def _is_too_deep(brackets: bytes) -> bool:
-    """Takes the innermost lists away, level by level. Brackets that do not match are left to the decoder."""
+    """Return whether lists are nested too deeply. The decoder refuses brackets that do not match."""
     if _MANY_OPENED in brackets:
         return True
     for _ in range(MAX_DEPTH):
@@ -203,9 +203,7 @@ def decode(body: bytes, kind: type[S]) -> S | Refusal:
 
 
 def _with_member(refusal: Refusal, value: Any, kind: type[msgspec.Struct]) -> Refusal:
-    """The refusal with the name of the member at fault, where the decoder says only that it is one of those of a field
-    that is a map, as in `weights[...]`.
-    """
+    """Return the refusal with the name of the map's member at fault, of which the decoder says only `weights[...]`."""
     (fault,) = refusal.details
     for field in msgspec.structs.fields(kind):
         if fault.field != f"{field.encode_name}[...]":
@@ -226,7 +224,7 @@ def decode_signals(raw: bytes) -> dict[str, Any] | Refusal:
 
 
 def _read(decoder: Callable[[bytes], T], text: bytes) -> T | Refusal:
-    """What a decoder of JSON makes of a text; `422` where that is not what it reads."""
+    """Return the decoded text, or `422` where it is not valid JSON."""
     try:
         return decoder(text)
     except (msgspec.DecodeError, ValueError):  # such as for text that is not UTF-8
@@ -236,10 +234,10 @@ def _read(decoder: Callable[[bytes], T], text: bytes) -> T | Refusal:
 
 
 def _wrong_names(body: bytes, value: msgspec.Struct) -> Refusal | None:
-    """No member name twice at the top level (decisions 1.4).
+    """Refuse a member name that occurs twice at the top level (decisions 1.4).
 
-    The decoder keeps the last of two silently. Unknown names are refused already, so two members of one name spell it
-    out twice, or hide it behind an escape; when neither can be, they are not looked at one by one.
+    The decoder silently keeps the last of two. Unknown names are refused already, so a repeated name is spelled out
+    twice or hidden behind an escape. Where neither can be, the members are not compared one by one.
     """
     outside = _without_last_object(body, value)
     if b"\\u" not in outside and all(outside.count(name) <= 1 for name in _quoted_names(type(value))):
@@ -258,8 +256,8 @@ def _wrong_names(body: bytes, value: msgspec.Struct) -> Refusal | None:
 
 
 def _without_last_object(body: bytes, value: msgspec.Struct) -> bytes:
-    """The body without the free-form object that ends it, as the signals end most: a whole object has an even number of
-    quotes, so what ends the body like it is it, or another member.
+    """Return the body without the free-form object that ends it, as the signals mostly do. A whole object has an even
+    number of quotes, so an equal end of the body is that object or another member.
     """
     for name in value.__struct_fields__:
         member = getattr(value, name)
@@ -276,8 +274,8 @@ def _quoted_names(kind: type[msgspec.Struct]) -> list[bytes]:
 
 
 def explain(message: str, location: Location) -> Refusal:
-    """`422 validation_error` from the message of msgspec's `ValidationError`: which field, and which issue of decisions
-    1.5.
+    """Return `422 validation_error` for the message of msgspec's `ValidationError`: which field, and which issue of
+    decisions 1.5.
     """
     where = _WHERE.search(message)
     path = where.group(1) if where else ""

@@ -125,12 +125,12 @@ async def note_open_stream(services: Services, caller: Caller) -> None:
 
 
 def _key_is_due(caller: Caller, at_ms: int) -> bool:
-    """Whether the use of the caller's key is to be written; a member has none."""
+    """Return whether the use of the caller's key is to be recorded; a member has none."""
     return caller.member is None and touch_is_due(caller.key, at_ms)
 
 
 def _session_to_note(caller: Caller, at_ms: int) -> UsedSession | None:
-    """The caller's session where its last use is to be written."""
+    """Return the caller's session if its last use is to be recorded."""
     used = caller.session
     return used if used is not None and used.session.touch_is_due(at_ms) else None
 
@@ -147,7 +147,7 @@ def member_of(call: Call) -> str | None:
 
 
 def _record(call: Call, outcome: object) -> AuditRecord | None:
-    """The author and subject of a request; the path's first variable beside the organization is what was changed."""
+    """Return the audit record of a request. Its subject is the path's first variable beside the organization."""
     if isinstance(outcome, Refusal):
         return None
     caller = caller_of(call)

@@ -58,8 +58,6 @@ _NO_FIELDS = nullcontext()
 
 
 class _Arrived(NamedTuple):
-    """A request to a route, as it came."""
-
     route: Route
     match: RouteMatch
     request: Request
@@ -68,7 +66,7 @@ class _Arrived(NamedTuple):
 
     @property
     def peer(self) -> str:
-        """The address of the connection; empty where the server does not know it."""
+        """Return the address of the connection, empty if the server does not know it."""
         client = self.request.client
         return client[0] if client else ""
 
@@ -77,7 +75,7 @@ class Exchange:
     """Handles every request by the table of routes: authenticates, reads the body, calls the endpoint, encodes."""
 
     def __init__(self, services: Services, traffic: Traffic, keys: KnownKeys, pages: Pages, paths: Paths) -> None:
-        """`paths` are those of every route, `pages` is asked for every other; `keys` learns every key that is valid."""
+        """Serve the routes of `paths`, and every other path by `pages`. Tell `keys` of every valid key."""
         self._services = services
         self._traffic = traffic
         self._keys = keys
@@ -106,7 +104,7 @@ class Exchange:
         return response
 
     def _counted(self, response: Response, stream: Stream, context: RequestContext) -> Response:
-        """The response with a stream that ends the request when it is closed."""
+        """Return the response with a stream that ends the request when it is closed."""
 
         def close() -> None:
             stream.close()
@@ -116,7 +114,7 @@ class Exchange:
         return response._replace(stream=stream._replace(close=close, parts=parts))
 
     async def _noted(self, parts: AsyncGenerator[bytes], context: RequestContext) -> AsyncGenerator[bytes]:
-        """The parts of a stream; a corrupt row, which ends it, is counted as that of any other request."""
+        """Yield the parts of a stream. Count a corrupt row, which ends it, as that of any other request."""
         async with aclosing(parts):
             try:
                 async for part in parts:
@@ -161,7 +159,7 @@ class Exchange:
         return render(context.request_id, outcome, origin, has_key=may_not_be_kept)
 
     async def _page(self, request: Request, headers: dict[str, str], context: RequestContext) -> Response:
-        """The response of the pages, which is whole; their routes have no body and no key."""
+        """Return a response of the pages, which is never a stream. Their routes take no body and no key."""
         fields = {"X-Request-Id": str(context.request_id), "Cache-Control": NEVER_CACHED}
         try:
             page = await self._pages(request, str(context.request_id))
@@ -207,7 +205,7 @@ class Exchange:
         return outcome
 
     def _note(self, key: ApiKey, refusal: Refusal, context: RequestContext, origin: str | None, ip: str | None) -> None:
-        """Count it for the subscribers of `identification.refused` (decisions 8.9)."""
+        """Record a refusal for the subscribers of `identification.refused` (decisions 8.9)."""
         if refusal.status not in NOTIFIABLE or key.environment is None:
             return
         refused = RefusedRequest(
@@ -226,7 +224,7 @@ class Exchange:
         self._services.note_refusal(refused)
 
     async def _handle(self, arrived: _Arrived, site: Site | None) -> Outcome:
-        """Everything after the key, in its order."""
+        """Run the checks that follow the key, in their fixed order, and then the handler."""
         route, match, request, headers, context = arrived
         caller = context.caller
         if caller is not None:
@@ -274,7 +272,7 @@ class Exchange:
         return outcome
 
     async def _authenticate(self, arrived: _Arrived, site: Site | None) -> Caller | Refusal:
-        """By the key; on the paths of the console by the session, where no key is sent."""
+        """Authenticate by the key, or on the paths of the console by the session if no key is sent."""
         policy, route, headers, at_ms = self._services.policy, arrived.route, arrived.headers, arrived.context.at_ms
 
         def find(snapshot: Snapshot) -> Caller | Refusal:
@@ -293,7 +291,7 @@ class Exchange:
         return found
 
     async def _json(self, body: Body, headers: dict[str, str], client: str) -> bytes | Refusal:
-        """The text of the body, not looked into yet. What arrives in parts counts against the budget of the client."""
+        """Return the text of the body, not yet parsed. Parts as they arrive count against the client's budget."""
         content_type, encoding = headers.get("content-type"), headers.get("content-encoding")
         refusal = acceptable(content_type, encoding, headers.get("content-length"))
         if refusal is not None:
@@ -322,7 +320,7 @@ class Exchange:
         return unpacked
 
     async def _skip_body(self, body: Body, headers: dict[str, str]) -> Refusal | None:
-        """Read past the body of a route that takes none: ignored up to 1 MiB (decisions 9.3), and never in memory."""
+        """Read past the body of a route that takes none, up to 1 MiB (decisions 9.3), without keeping it in memory."""
         length = headers.get("content-length", "0")
         if length == "0" and "transfer-encoding" not in headers:
             return None
@@ -332,8 +330,8 @@ class Exchange:
 
 
 async def _receive_body(body: Body, timeout_s: float, most_bytes: int, take: Callable[[bytes], bool]) -> Refusal | None:
-    """Hand all parts of the body to `take`, within its time and its size on the wire; false is `503`: there is no space
-    for it now.
+    """Pass all parts of the body to `take`, within limits of time and of size on the wire. Return `503` if `take`
+    returns false, for want of space.
     """
     size = 0
     with trio.CancelScope(deadline=trio.current_time() + timeout_s):
@@ -378,7 +376,7 @@ def application(exchange: Exchange) -> Application:
 
 
 async def _send_stream(reply: Reply, status: int, headers: Headers, stream: Stream) -> None:
-    """Send a stream to its end, or until this task is cancelled because nobody takes it any more; and close it."""
+    """Send a stream to its end, or until this task is cancelled because nobody reads it any more, and close it."""
     try:
         reply.begin(status, headers, is_stream=not stream.is_file)
         async with aclosing(stream.parts) as parts:

@@ -50,7 +50,7 @@ def read_query(query_string: bytes, kind: type[T] | None) -> T | Refusal | None:
 
 @cache
 def _integers(kind: type[msgspec.Struct]) -> frozenset[str]:
-    """Names of the parameters that are integers."""
+    """Return the names of the integer parameters."""
     struct = msgspec.inspect.type_info(kind)
     assert isinstance(struct, msgspec.inspect.StructType)
     return frozenset(

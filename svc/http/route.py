@@ -124,13 +124,13 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def organization(self) -> Organization:
-        """That of the caller. Raises `AssertionError` on a route that takes no key."""
+        """Return the organization of the caller. Raises `AssertionError` on a route that takes no key."""
         assert self.caller is not None
         return self.caller.organization
 
     @property
     def turn(self) -> Turn:
-        """What a long read of this request holds. Raises `AssertionError` on a route that takes no key."""
+        """Return the turn for a long read of this request. Raises `AssertionError` on a route that takes no key."""
         assert self.long_reads is not None
         return self.long_reads
 
@@ -241,8 +241,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def permission(self) -> Permission | None:
-        """What a role must allow: without `needs`, `read` for a `GET` and else `develop`; `None` if it takes no
-        management key.
+        """Return what a role must allow: without `needs`, `read` for a `GET` and else `develop`; `None` if the route
+        takes no management key.
         """
         if "management" not in self.kinds:
             return None
@@ -250,7 +250,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """Every code that it may respond with."""
+        """Return every code that the route may respond with."""
         following = {
             "not_found": "{organization_id}" in self.path,
             "insufficient_role": self.permission not in (None, "own", "read"),
@@ -262,13 +262,13 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def documented_path(self) -> str:
-        """The path from `BASE` on where it is served there, else whole."""
+        """Return the path from `BASE` on if it is served there, else the whole path."""
         return self.path if not self.under or BASE in self.under else self.under[0] + self.path
 
     @property
     def use(self) -> Use | None:
-        """The allowance that its requests count against (decisions 4); `None` if admission limits them, and for routes
-        without a key.
+        """Return the allowance that requests count against (decisions 4); `None` if admission limits them, and for
+        routes without a key.
         """
         if not self.kinds or self.identifies:
             return None
@@ -278,7 +278,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def empty_body(self) -> bytes:
-        """What a missing body is decoded as: `{}`, or no bytes, which is refused, where a body is required."""
+        """Return what a missing body is decoded as: `{}`, or no bytes if a body is required, which are refused."""
         return b"" if self.body_required else b"{}"
 
 

@@ -54,12 +54,12 @@ class RequestContext(msgspec.Struct, kw_only=True):
 
     @property
     def trace(self) -> TraceContext | None:
-        """The same trace, with the request's own span: what its log lines and webhooks name."""
+        """Return the same trace with the request's own span, which its log lines and webhooks name."""
         return None if self.caused_by is None else self.caused_by.child(span_of(self.request_id.bytes))
 
     @property
     def trace_fields(self) -> dict[str, str]:
-        """What its log lines say of the trace: that, and the caller's span as `parent_id`."""
+        """Return what log lines say of the trace: the trace, and the caller's span as `parent_id`."""
         if self.caused_by is None:
             return {}
         return {**trace_fields(self.trace), "parent_id": self.caused_by.span_id.hex()}
@@ -167,8 +167,8 @@ _OF_VERDICT = (
 
 
 def details(context: RequestContext) -> dict[str, Any]:
-    """`method` and `path` without its query; of an identification its verdict; `fields` of a body or query
-    that was refused.
+    """Return `method` and `path` without its query; of an identification its verdict; of a body or query that was
+    refused its `fields`.
     """
     fields: dict[str, Any] = {}
     if context.request is not None:

@@ -3,7 +3,7 @@
     Submission --assess--> Assessment --(the transaction, which decides)--> Identified | Duplicate | Refused
 
 A `Submission` is what a caller with a valid key sent; an `Assessment` is all that can be known of it without the
-store; the outcome is known only once it is on disk.
+store; the outcome is known only once it is on disk. A development key may ask for a verdict (`TestVerdict`).
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ EXPIRY_S = 3 * ANNOUNCE_INTERVAL_S
 
 
 class _WorkerState(NamedTuple):
-    """What another worker last said of itself."""
+    """What another worker last reported of itself."""
 
     at_s: float
     viewers: dict[WatchKey, int]
@@ -104,7 +104,7 @@ class Relay:
         self._bus.to_others(Ended(credential))
 
     def viewers_elsewhere(self, number: int) -> int:
-        """Viewers of an organization that other workers have, as far as this one knows."""
+        """Return how many viewers of an organization other workers have, as far as this one knows."""
         return sum(
             count
             for state in self._others.values()
@@ -113,7 +113,7 @@ class Relay:
         )
 
     async def run(self) -> None:
-        """Until cancelled: handle what comes, and announce this worker's viewers every `ANNOUNCE_INTERVAL_S`."""
+        """Handle what comes, and announce this worker's viewers every `ANNOUNCE_INTERVAL_S`, until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._bus.run, self.handle)
             self._announce_viewers(is_new=True)
@@ -126,8 +126,8 @@ class Relay:
                 }
 
     async def handle(self, message: Message) -> None:
-        """Do what a message from another process asks for; one for the leader, or for the sender of a partition, that
-        has reached a worker which is neither any more is passed on.
+        """Do what a message from another process asks for. Pass on a message for the leader, or for the sender of a
+        partition, if this worker is neither any more.
         """
         match message:
             case Due(queues):

@@ -123,13 +123,12 @@ class Service:
         pulse: Pulse | None = None,
         clock_memory: ClockMemory | None = None,
     ) -> None:
-        """`directory` is the data directory, for the network files in it. `transport` sends webhooks, and `resolver`
-        looks up their hosts, in place of the network's. `slot` says which worker this is, `bus` reach the others,
-        and `buckets` and `counts` are those of all. `network` has been read already. `leadership` says whether this is
-        the process that does what only one may do (`kernel/work/leader.py`); `node` is what it has of a database;
-        `worker_restarts`, how often each was replaced; `expected_ms`, what a right clock shows now at least, by the
-        last write to the store; `pulse` is that of all workers, and `clock_memory` that of `ServiceClock`. Raises
-        `ConfigError`.
+        """Take `directory`, the data directory, for its network files. `transport` sends webhooks, and `resolver` looks
+        up their hosts, in place of the network's. `slot` is this worker's, `bus` reaches the others, and `buckets` and
+        `counts` are those of all. `network` has been read already. `leadership` says whether this process does what
+        only one may do (`kernel/work/leader.py`); `node` is what it has of a database; `worker_restarts`, how often
+        each worker was replaced; `expected_ms`, what a right clock shows now at least, by the last write to the store;
+        `pulse` is that of all workers, `clock_memory` that of `ServiceClock`. Raises `ConfigError`.
         """
         self._clock_watch = ClockWatch(expected_ms or world.wall_ms(), world.elapsed_s())
         store = opened.store
@@ -168,7 +167,6 @@ class Service:
         self._shares_metrics = slot.workers > 1
 
     def _services(self, config: Config, opened: Opened, buckets: Buckets, resolver: Resolver) -> Services:
-        """What endpoints use."""
         connection = ConnectionHeaders(config.connection_os_header, config.connection_tls_header)
         return Services(
             world=self._world,
@@ -231,7 +229,6 @@ class Service:
         )
 
     def _sources(self) -> Sources:
-        """What the metrics are read from."""
         return Sources(
             world=self._world,
             store=self._store,
@@ -266,8 +263,8 @@ class Service:
         """Serve until `shutdown` is set, then drain and return. The store stays open: the caller closes it. Raises what
         an actor raised, and then has stopped serving.
 
-        `metrics` are the listeners of the metrics, of several workers the leader answers; without them the event-loop
-        lag is not measured either.
+        `metrics` are the listeners of the metrics, which the leader serves for several workers; without them the
+        event-loop lag is not measured either.
         """
         stand_by = partial(supervise, "outbox watch", self.outbox.stand_by, self._restarts, self._corrupt)
         if self._node is not None:
@@ -300,7 +297,7 @@ class Service:
         await self._receivers.aclose()
 
     async def _keep(self, metrics: Listeners | None) -> None:
-        """Run, until cancelled, what only one process may run; of several workers, answer for all."""
+        """Run, until cancelled, what only one process may run. Of several workers, serve the metrics of all."""
         self.relay.keep()
         self._pulse.mark_leader(self._index, self._store.elapsed_s())
         try:
@@ -314,7 +311,7 @@ class Service:
             self.relay.resign()
 
     def _everywhere(self) -> dict[str, Callable[[], Awaitable[None]]]:
-        """The actors of every worker whose failure must not stop identification, by name."""
+        """Return the actors of every worker, by name, whose failure must not stop identification."""
         return {
             **({} if self._node is None else {"outbox": self.outbox.run}),
             "store watch": self.watch.run,
@@ -324,7 +321,7 @@ class Service:
         }
 
     def _kept(self) -> dict[str, Callable[[], Awaitable[None]]]:
-        """Those of the leader alone."""
+        """Return the actors that only the leader runs, by name."""
         config, store, world = self._config, self._kept_store, self._world
         return {
             "maintenance": partial(maintain, store),
@@ -346,14 +343,14 @@ class Service:
         }
 
     async def _serve_metrics(self, listeners: Listeners) -> None:
-        """Until cancelled: also while the service drains."""
+        """Serve the metrics until cancelled, also while the service drains."""
         limits = EdgeLimits(max_connections=METRICS_CONNECTIONS)
         hosts = expected_hosts(self._config.metrics_bind, self._config.metrics_hosts)
         scrape = Scrape(self.metrics.expose, hosts)
         await self._served(scrape, listeners, limits)(shutdown=trio.Event())
 
     def _served(self, app: Application, listeners: Listeners, limits: EdgeLimits) -> Callable[..., Awaitable[None]]:
-        """`serve` with what is the same for both addresses."""
+        """Return `serve` with the arguments that both addresses share."""
         refuse = partial(edge_refusal, self._world)
         return partial(serve, app, listeners, limits, refuse=refuse, now_ms=self._world.now_ms)
 
@@ -387,7 +384,7 @@ class Service:
 
 
 def _nothing(_: int) -> None:
-    """For a store whose last write a database dates."""
+    """Do nothing: a database dates the last write of its store."""
 
 
 def _yes() -> bool:
@@ -410,6 +407,6 @@ def divide_limits(config: Config, workers: int) -> Config:
 
 
 def _always(config: Config) -> list[tuple[bytes, bytes]]:
-    """What every response over TLS says to browsers: HSTS (RFC 6797), where the settings ask for it."""
+    """Return the headers of every response over TLS: HSTS (RFC 6797), if the settings ask for it."""
     seconds = config.hsts_max_age_s
     return [(b"strict-transport-security", b"max-age=%d" % seconds)] if seconds else []

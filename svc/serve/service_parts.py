@@ -90,7 +90,7 @@ def read_trust(config: Config) -> Trust:
 
 
 def _read_file(config: Config, setting: str, read: Callable[[bytes], T], default: T) -> T:
-    """What is in the file that a setting names; `default` where it names none. Raises `ConfigError`."""
+    """Return what `read` makes of the file that a setting names, `default` if it names none. Raises `ConfigError`."""
     file: str | None = getattr(config, setting)
     if file is None:
         return default

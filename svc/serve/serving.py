@@ -57,7 +57,7 @@ def sockets_for(bind: str, metrics_bind: str) -> ListeningSockets:
 
 
 def listen(bind: str, option: str = "--bind") -> list[socket.socket]:
-    """Listen on HOST:PORT, as `sockets.open_sockets` does. Raises `ConfigError`, which names `option`, if that is not
+    """Listen on HOST:PORT, as `listening.open_sockets` does. Raises `ConfigError`, which names `option`, if that is not
     possible.
     """
     try:
@@ -141,7 +141,7 @@ async def _watch_signals(
 
 
 async def _notify_alive() -> None:
-    """The loop runs: as long as it does, the service manager does not replace this process."""
+    """Tell the service manager that the loop runs, so that it does not replace this process."""
     while True:
         notify("WATCHDOG=1")
         await trio.sleep(ALIVE_S)

@@ -1,8 +1,8 @@
 """The bus: messages between the workers of one service, and from commands to them, over Unix datagram sockets.
 
-Each worker has a socket DATA/run/worker-N. DATA/run/leader is a link to that of the leader. Sending never waits:
-messages gather for a pass of the loop and leave in one datagram for each receiver. While a receiver takes nothing they
-are held, `MAX_HELD` for each, and then dropped and counted.
+Each worker has a socket DATA/run/worker-N; the link `LEADER` beside them leads to that of the leader. Sending never
+waits: messages gather for a pass of the loop and leave in one datagram for each receiver. While a receiver takes
+nothing they are held, `MAX_HELD` for each, and then dropped and counted.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from svc.kernel.values.fields import Environment
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import OperatorError
 from svc.kernel.values.refused_requests import RefusedRequest
+from svc.kernel.work.leader import LEADER
 from svc.workers.shared_memory import WorkerSlot
 
 WatchKey = tuple[int, Environment]
@@ -107,7 +108,6 @@ def unpack(content: bytes) -> list[Message]:
 log = structlog.get_logger()
 
 DIRECTORY: Final = "run"
-LEADER: Final = "keeper"
 MAX_HELD: Final = 4_096
 """Messages that wait for one receiver."""
 DATAGRAM_BYTES: Final = 49_152
@@ -165,7 +165,7 @@ class Bus(Protocol):
         ...
 
     async def run(self, handle: MessageHandler) -> None:
-        """Until cancelled: send what was handed over, and pass what is received to `handle`, in order."""
+        """Send what was handed over, and pass what is received to `handle`, in order, until cancelled."""
         ...
 
 
@@ -175,17 +175,17 @@ class Alone(Bus):
     is_leader = True
 
     def resign(self) -> None:
-        """As in `Bus`: it stays the leader."""
+        """Do nothing: the only worker stays the leader."""
 
     def to_leader(self, message: Message) -> None:
         """Raise `AssertionError`: the only worker is the leader and must not send to itself."""
         raise AssertionError(message)
 
     def to_worker(self, index: int, message: Message) -> None:
-        """As in `Bus`: there is none."""
+        """Do nothing: there is no other worker."""
 
     def to_others(self, message: Message) -> None:
-        """As in `Bus`: there are none."""
+        """Do nothing: there are no others."""
 
     async def run(self, handle: MessageHandler) -> None:  # noqa: ARG002  nothing comes
         """Sleep until cancelled: `handle` is never called."""
@@ -198,7 +198,7 @@ class SocketBus(Bus):
     """
 
     def __init__(self, directory: Path, slot: WorkerSlot) -> None:
-        """Makes DATA/run and the socket of this slot in it. Raises `OSError`."""
+        """Make DATA/run and the socket of this slot in it. Raises `OSError`."""
         self._slot = slot
         self._folder = open_folder(directory)
         self._plain = _bound(self._folder, name_of(slot.index))
@@ -238,7 +238,7 @@ class SocketBus(Bus):
                 self._hold(name_of(index), packed)
 
     def dropped(self) -> int:
-        """Number of messages since the start that could not be sent."""
+        """Return the number of messages since the start that could not be sent."""
         return self._dropped
 
     async def run(self, handle: MessageHandler) -> None:
@@ -284,8 +284,8 @@ class SocketBus(Bus):
                 del self._held[name]
 
     def _is_done_with(self, name: str, content: bytes, messages: int) -> bool:
-        """Send one datagram, `False` where that is to be tried again: the receiver is busy, or there is no leader now.
-        A worker that is absent has no viewers and asks for what it needs when it is back.
+        """Send one datagram. Return `False` if it is to be sent again: the receiver is busy, or there is no leader now.
+        An absent worker has no viewers, and asks for what it needs when it is back.
         """
         try:
             _send(self._plain, self._folder, name, content)
@@ -370,14 +370,14 @@ def _bound(folder: int, name: str) -> socket.socket:
 
 
 def _path(folder: int, name: str) -> str:
-    """By the descriptor of the folder: the name of a socket has 107 bytes at most, and a data directory may lie
-    deeper.
+    """Return a path by the folder's descriptor: the name of a socket has 107 bytes at most, and a data directory may
+    lie deeper.
     """
     return f"/proc/self/fd/{folder}/{name}"
 
 
 def _first(held: deque[bytes]) -> list[bytes]:
-    """The messages of the next datagram."""
+    """Return the messages of the next datagram."""
     parts: list[bytes] = []
     size = 0
     for packed in held:

@@ -14,12 +14,13 @@ from svc.kernel.store.postgresql.cluster.notices import Notices, notification
 from svc.kernel.store.postgresql.cluster.partitions import PartitionLeases
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from svc.kernel.values.partitions import EndpointKey, partition_of
+from svc.kernel.work.leader import LEADER
 from svc.workers.bus import Bus, Committed, Message, MessageHandler, pack, unpack
 
 log = structlog.get_logger()
 
 ALL: Final = "svc_nodes"
-LEADER: Final = "svc_keeper"
+LEADER_CHANNEL: Final = f"svc_{LEADER}"
 
 
 def channel_of(index: int) -> str:
@@ -54,16 +55,16 @@ class NodeBus(Bus):
     def keep(self) -> None:
         """See `Bus`."""
         super().keep()
-        self._notices.listen(LEADER)
+        self._notices.listen(LEADER_CHANNEL)
 
     def resign(self) -> None:
         """See `Bus`."""
         super().resign()
-        self._notices.unlisten(LEADER)
+        self._notices.unlisten(LEADER_CHANNEL)
 
     def to_leader(self, message: Message) -> None:
         """Send a message to the leader node, as `Bus.to_leader`, but drop it if this node is the leader."""
-        self._send(LEADER, message)
+        self._send(LEADER_CHANNEL, message)
 
     def partition_of(self, queue: EndpointKey) -> int:
         """See `Bus`."""

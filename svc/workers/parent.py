@@ -140,7 +140,7 @@ class Parent:
             os.kill(worker.pid, signal.SIGKILL)
 
     def _listen_to_signals(self) -> None:
-        """Each arrives as a byte in a pipe: other threads may get it, such as the one that writes the log."""
+        """Turn each signal into a byte in a pipe: another thread may get it, such as the one that writes the log."""
         os.set_blocking(self._signal, False)
         os.set_blocking(self._signaled, False)
         signal.set_wakeup_fd(self._signal, warn_on_full_buffer=False)
@@ -148,7 +148,7 @@ class Parent:
             signal.signal(number, _nothing)
 
     def _fork(self) -> int:
-        """The new worker's pid; 0 in the worker. No signal is lost between the fork and the worker's own handler."""
+        """Fork a worker; return its pid, 0 in the worker. No signal is lost before the worker has its own handler."""
         signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
         pid = os.fork()
         if pid:
@@ -162,7 +162,7 @@ class Parent:
         return 0
 
     def _wait_for_signals(self) -> bytes:
-        """The numbers of the signals that have come, waiting for one until there is something else to do."""
+        """Wait for signals until there is something else to do. Return their numbers."""
         due = [worker.start_at_s for worker in self._workers if worker.pid is None]
         next_s = min(due, default=math.inf) if self._kill_at_s is None else self._kill_at_s
         timeout = min(LOOK_S, max(0.0, next_s - elapsed_s()))
@@ -231,4 +231,4 @@ def ignore_signals() -> None:
 
 
 def _nothing(*_: object) -> None:
-    """The handler of signals that are read from the pipe; in a worker, of those that come while it drains already."""
+    """Ignore a signal: it is read from the pipe, or comes to a worker that drains already."""

@@ -131,7 +131,7 @@ class HangWatch:
             said = hangs
 
     def _stack(self) -> list[str]:
-        """Innermost first: `file:line function`."""
+        """Return the stack, innermost first, as `file:line function`."""
         frame = sys._current_frames().get(self._loop)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  documented
         return [f"{at.filename}:{at.lineno} {at.name}" for at in reversed(traceback.extract_stack(frame))]
 

@@ -70,7 +70,7 @@ class SharedBuckets:
         self._table = mmap.mmap(self._file, size)
 
     def take(self, wanted: Mapping[BucketName, int], now_ms: int, tokens: int = 1) -> list[Taken]:
-        """As in `Buckets`; waits for another process that takes from the same set, some microseconds.
+        """Take as `Buckets` does. Wait for another process that takes from the same set, some microseconds.
 
         One that was stopped meanwhile is not waited for, or it would stop all others with it: without its lock, a token
         that two take at the same time may count once, and a slot that two write is a full bucket.
@@ -84,7 +84,7 @@ class SharedBuckets:
                 fcntl.lockf(self._file, fcntl.LOCK_UN, 1, number)
 
     def _lock(self, number: int, now_ms: int) -> bool:
-        """Whether the set is locked now, after `LOCK_TRIES` at most; for a second after that none is made."""
+        """Lock the set within `LOCK_TRIES`; return whether it is. After a failure none is tried for a second."""
         if abs(now_ms - self._stuck_at_ms.get(number, -STUCK_MS)) < STUCK_MS:
             return False
         for _ in range(LOCK_TRIES):
@@ -118,7 +118,7 @@ class SharedBuckets:
         return taken
 
     def _find(self, set_key: _SetKey, others: Iterable[int], now_ms: int) -> tuple[int, Bucket | None]:
-        """Where the bucket is, and what it holds; else the slot to put it in, which is none of the `others`."""
+        """Return the place of a bucket and the bucket, or of a slot that is none of `others`, and `None`."""
         start = set_key.number * _SET_BYTES
         held = self._table[start : start + _SET_BYTES]
         at = held.find(set_key.digest)
@@ -136,7 +136,7 @@ class SharedBuckets:
 
 
 def _bucket_in(held: bytes, at: int) -> Bucket | None:
-    """`None` for a slot that is empty, or was left half written."""
+    """Return the bucket in a slot, `None` if the slot is empty or was left half written."""
     digest, checksum, thousandths, at_ms = _SLOT.unpack_from(held, at)
     if not checksum or crc32(_BODY.pack(digest, thousandths, at_ms)) != checksum:
         return None
@@ -188,7 +188,7 @@ class Counts:
         return max(self._halves(index), default=(0, b""))[1]
 
     def _halves(self, index: int) -> list[tuple[int, bytes]]:
-        """Those that are whole, with their numbers."""
+        """Return the halves that are whole, with their numbers."""
         whole: list[tuple[int, bytes]] = []
         for half in range(2):
             start = (2 * index + half) * HALF_BYTES

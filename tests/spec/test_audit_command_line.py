@@ -109,12 +109,12 @@ class Scene(NamedTuple):
         """The id of a new member, to whom these commands were done."""
         invited = self.run("member", "invite", self.org, "ada@shop.example", "--json").json
         if came_in:
-            trio.run(self._come_in, invited["invitation_url"].partition("#")[2])
+            trio.run(self._sign_in, invited["invitation_url"].partition("#")[2])
         for command in then:
             assert self.run("member", command, self.org, invited["id"]).status == 0
         return invited["id"]
 
-    async def _come_in(self, token: str) -> None:
+    async def _sign_in(self, token: str) -> None:
         async with live_service(self.directory / "data", now_ms=World.real().now_ms()) as live:
             response = await Browser(live)("POST", INVITATIONS, {"token": token, "password": PASSWORD})
         assert response.status_code == 200, response.text

@@ -18,7 +18,7 @@ from svc.features.accounts import recounter
 from svc.features.accounts.recounter import RecountProgress
 from svc.features.checks.invariants import violations
 from svc.features.upgrade.upgrade import upgrade
-from svc.identify.queries.velocity import party_of, row_of
+from svc.identify.queries.velocity import event_subjects, row_of
 from svc.identify.tables import ACCOUNTS, EVENTS, RECOUNTS, VELOCITY, VISITOR_IDS
 from svc.identify.velocity.counts import LONGEST_S, WINDOWS, kind_of
 from svc.kernel.store.snapshot import Snapshot, Transaction
@@ -106,7 +106,7 @@ def by_events(snapshot: Snapshot, live: Live) -> Counts:
     seen: dict[tuple[str, str, int], list[tuple[int, tuple[int | None, ...]]]] = {}
     for (_, request_id), event in snapshot.scan(EVENTS, number):
         visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
-        who = party_of(number, request_id, event, visitor)
+        who = event_subjects(number, request_id, event, visitor)
         for subject in ("visitor", "account", "address"):
             own = who.id_of(subject)
             if own is not None:

@@ -94,7 +94,7 @@ def _is_usable(found: Opened, world: World, secret: str, kind: str, organization
 
 
 def _revoke_lost(found: Opened, world: World, organization: int, name: str) -> None:
-    """Keys of this name whose secret is not in the file: nobody can use them, and they must not pile up."""
+    """Revoke keys of this name whose secret is not in the file: nobody can use them, and they must not pile up."""
     with found.store.read() as snapshot:
         known = lookups.keys_of(snapshot, organization)
     for key in known:
@@ -179,8 +179,8 @@ def dev(bind: str | None, metrics_bind: str | None, directory: Path, origins: tu
 
 
 def _local_webhooks(config: Config, directory: Path, world: World) -> dict[str, Any]:
-    """Settings with which `svc webhook listen --forward-to` receives deliveries: loopback addresses may be reached, and
-    the certificate of such a session is trusted beside what the settings trust.
+    """Return settings with which `svc webhook listen --forward-to` receives deliveries. They allow loopback addresses,
+    and trust the certificate of such a session beside what the settings trust.
     """
     certificate, _ = loopback_certificate(directory / FOLDER, "localhost", world.now_ms())
     trusted = certificate
@@ -200,7 +200,7 @@ def _organization(found: Opened, world: World) -> Organization:
 async def _introduce(
     elsewhere: str | None, directory: Path, issued: DevelopmentKeys, token: str, metrics: list[str]
 ) -> None:
-    """What a person sees first: where to look, two identifications, the keys, and a line to paste."""
+    """Print what a person sees first: where to look, two identifications, the keys, and a line to paste."""
     url = issued.url
     samples = [
         await trio.to_thread.run_sync(identify_sample, url.removeprefix("http://"), issued.secret, sample)
@@ -229,7 +229,7 @@ async def _introduce(
 
 
 def _show_samples(first: dict[str, Any], second: dict[str, Any]) -> None:
-    """Two reports of one laptop: the second one after its browser was updated and a monitor was plugged in."""
+    """Print two reports of one laptop, the second after its browser was updated and a monitor was plugged in."""
     click.echo("Two sample reports of one laptop were sent:")
     visit = "on its first visit" if first["visitor_is_new"] else "it was here before, at an earlier start"
     click.echo(f"  {visit:<43} {_in_words(first)}")
@@ -250,7 +250,7 @@ def _indented(response: dict[str, Any]) -> str:
 
 
 def _listen(directory: Path) -> str:
-    """The line that forwards webhooks from another terminal in this folder."""
+    """Return the command that forwards webhooks from another terminal in this folder."""
     words = [_program(), "webhook", "listen", "--forward-to", "http://localhost:3000/hook"]
     if directory != Path("data"):
         words += ["--data", str(directory)]
@@ -258,7 +258,7 @@ def _listen(directory: Path) -> str:
 
 
 def _program() -> str:
-    """The running program as a shell finds it: by its path where `svc` alone is not found, such as after `make run`."""
+    """Return the program as a shell finds it: by its path if `svc` alone is not found, such as after `make run`."""
     program, found = Path(sys.argv[0]), shutil.which("svc")
     is_found = found is not None and program.exists() and program.samefile(found)
     return "svc" if is_found or program.name != "svc" else str(program)

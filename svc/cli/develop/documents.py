@@ -1,6 +1,6 @@
-"""`svc openapi` and `svc collection`: the published documents, without a running service.
+"""`svc openapi`, `svc collection`, `svc docs` and `svc signals`: what is published, without a running service.
 
-What may live here: commands that print a document to standard output, as the service serves it.
+What may live here: commands that print or serve a document as the service does.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def docs(port: int) -> None:
 
 
 class _StockServer(Protocol):
-    """What is used of hypercorn, whose own types are of WSGI too."""
+    """The part of hypercorn that is used; its own types are of WSGI too."""
 
     async def __call__(
         self, app: QuartTrio, config: Config, *, shutdown_trigger: Callable[..., Awaitable[None]]
@@ -95,7 +95,7 @@ async def _serve(listening: int) -> None:
 
 
 def _app() -> QuartTrio:
-    """The documentation below `/docs/`, and from the root the way to it."""
+    """Return an application with the documentation below `/docs/`, and with a redirect to it from the root."""
     app = pages.create_app(pages.documentation)
 
     async def to_site() -> Redirect:
@@ -125,7 +125,7 @@ def signals(as_json: bool) -> None:
 
 
 def _weights(signal: Signal) -> dict[str, str]:
-    """Default weight per platform as text; empty where the platform does not know the signal."""
+    """Return the default weight per platform as text, empty if the platform does not know the signal."""
     return {platform: str(signal.weights.get(platform, "")) for platform in PLATFORMS}
 
 

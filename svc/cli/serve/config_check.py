@@ -113,7 +113,7 @@ def usable(file: Path | None, environment: Mapping[str, str]) -> Config:
 
 
 def _together(settings: Mapping[str, Any], variables: Mapping[str, Any]) -> Iterator[Mistake]:
-    """What is wrong with settings of which each can be used."""
+    """Yield what is wrong with a combination of settings that are valid one by one."""
     config = checked(settings, str)
     try:
         refuse_conflicts(config, settings, str)
@@ -143,7 +143,7 @@ def _of_line(file: Path, text: str, name: str, value: Any) -> Iterator[Mistake]:
 
 
 def _line_of(text: str, name: str) -> int | None:
-    """The number of the line that begins with this name, as a key or as a section."""
+    """Return the number of the line that begins with this name, as a key or as a section."""
     form = re.compile(rf"""\s*\[*\s*(["']?){re.escape(name)}\1\s*[=.\]]""")
     return next((number for number, line in enumerate(text.splitlines(), 1) if form.match(line)), None)
 
@@ -159,7 +159,7 @@ def _of_variable(name: str, value: Any) -> Iterator[Mistake]:
 
 
 def _problem(name: str, value: Any) -> str | None:
-    """What is wrong with the value of a known setting."""
+    """Return what is wrong with the value of a known setting."""
     try:
         config = checked({name: value}, str)
         if name == "bind" or (name == "metrics_bind" and config.metrics_bind):
@@ -172,7 +172,7 @@ def _problem(name: str, value: Any) -> str | None:
 
 
 def _choices(name: str) -> str:
-    """What the setting may be, where that is a list of words."""
+    """Return a text with the words that the setting may be; empty if it is not one of a list of words."""
     kind = bare(_field(name).type)
     return f"; it is one of {', '.join(map(str, kind.values))}" if isinstance(kind, types.LiteralType) else ""
 
@@ -188,7 +188,7 @@ def _nearest(name: str, known: tuple[str, ...]) -> str:
 
 
 def _example(name: str) -> str:
-    """A value of the setting as TOML: its default, or the example of one that has none."""
+    """Return a value of the setting as TOML: its default, or the example of one that has none."""
     field = _field(name)
     value: Any = field.default
     if value in (None, ()) and isinstance(field.type, types.Metadata):
@@ -219,7 +219,7 @@ def _in_named_files(config: Config) -> Iterator[Mistake]:
 
 
 def _readers(config: Config) -> Iterator[Callable[[Config], object]]:
-    """What reads the files that settings name. It comes with the whole service, so only where there are any."""
+    """Yield the readers of files that settings name. Import one only if it is needed: it loads the whole service."""
     if config.store is not None:
         from svc.command.data_directory import database_of  # noqa: PLC0415
 

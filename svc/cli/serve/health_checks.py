@@ -86,7 +86,7 @@ _ok, _warning, _problem = (partial(Finding, status) for status in get_args(Statu
 
 
 class Examined(NamedTuple):
-    """What the checks are about."""
+    """The settings, data directory and service that the checks examine."""
 
     directory: Path
     file: Path | None
@@ -290,8 +290,8 @@ def clock(examined: Examined, synchronized: Callable[[], bool]) -> Finding:
 
 
 def _far_from_database(examined: Examined) -> tuple[float, str] | None:
-    """Seconds by which the clock is far ahead of the database's, and what to do. `None` where it is not, where there is
-    no database, or none that answers: the check of the store says so.
+    """Return the seconds by which the clock is far from the database's, and what to do. Return `None` if it is not, if
+    there is no database, or if it does not respond, which the check of the store says.
     """
     try:
         url = database_of(examined.config)

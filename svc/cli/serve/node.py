@@ -42,7 +42,7 @@ from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.kernel.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
 from svc.kernel.values.refusals import DirectoryError, OperatorError
 from svc.kernel.work.clock import BEHIND_MS
-from svc.kernel.work.leader import Leadership
+from svc.kernel.work.leader import LEADER, Leadership
 from svc.serve.metrics.nodes import NodeSources
 from svc.serve.service import NodeParts, Service
 from svc.serve.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for
@@ -51,8 +51,6 @@ from svc.world import World, pause
 
 log = structlog.get_logger()
 
-LEADER = "keeper"
-"""The lease of what only one node does."""
 NUMBER_BYTES = 7
 AGAIN_S = 1.0
 """Before the next attempt to start, when the database went away during the last one."""
@@ -108,9 +106,9 @@ def _unservable(url: StoreUrl, error: EngineError) -> DirectoryError:
 
 
 async def _obstacle(url: StoreUrl, world: World) -> Obstructed | None:
-    """Why this node cannot serve yet: the database does not respond, as while it starts, or takes no write, or the
-    clock is far behind its clock (decisions 17.3, 17.4). An error that waiting cannot mend is not an obstacle:
-    `_prepare` raises it.
+    """Return why this node cannot serve yet: the database does not respond, as while it starts, or takes no write, or
+    the clock is far behind its clock (decisions 17.3, 17.4). Leave errors that waiting cannot mend to `_prepare`, which
+    raises them.
     """
     try:
         offset_s = await world.run_sync(partial(offset_now_s, url, world.now_ms))
@@ -125,8 +123,8 @@ async def _obstacle(url: StoreUrl, world: World) -> Obstructed | None:
 
 
 def _write_problem(url: StoreUrl) -> str | None:
-    """Why nothing can be written to the store, by a write to every table; `None` if it was stored, or there is no store
-    of this version yet. Raises `EngineError`.
+    """Try a write to every table; return why it fails. Return `None` if it succeeds, or if there is no store of this
+    version yet. Raises `EngineError`.
     """
     with closing(Wire.connect_now(url, REHEARSING)) as wire:
         try:

@@ -36,7 +36,7 @@ from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import OperatorError
 from svc.kernel.values.timestamps import timestamp
 from svc.kernel.work.clock import seconds_behind
-from svc.kernel.work.leader import Leadership
+from svc.kernel.work.leader import LEADER, Leadership
 from svc.serve.service import DRAIN_MARGIN_S, Service
 from svc.serve.service_parts import network_watch
 from svc.serve.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for
@@ -47,7 +47,7 @@ from svc.world import World
 
 log = structlog.get_logger()
 
-LEADER_LOCK = "keeper.lock"
+LEADER_LOCK = f"{LEADER}.lock"
 """In the data directory: held by the worker that does what only one of them may do."""
 PARENT_MARGIN_S = 3.0
 """After the limits of the workers' own drain, before the parent ends those that still run."""
@@ -163,8 +163,6 @@ async def clock_obstacle(store: Store, world: World, last_write_ms: int | None) 
 
 
 class _Inherited(NamedTuple):
-    """What a worker has from its parent."""
-
     parent: Parent
     shared: SharedMemory
     sockets: ListeningSockets
@@ -175,7 +173,7 @@ class _Inherited(NamedTuple):
 def _serve_with(
     workers: int, directory: Path, config: Config, read: ReadConfig, sockets: ListeningSockets, start: ClockAtStart
 ) -> int:
-    """Run the parent of several workers to its end, or a worker to its own; returns the exit status."""
+    """Run the parent of several workers to its end, or a worker to its own. Return the exit status."""
     read_tls(config)
     network = network_watch(config, directory)
     shared = SharedMemory(workers, World.real().entropy)

@@ -50,7 +50,7 @@ class Reload:
         self._worker = worker
 
     def __call__(self, listeners: Listeners) -> None:
-        """Take over what can be taken over, for these listeners; everything that cannot is logged."""
+        """Apply settings that can change while these listeners serve. Log those that need a restart."""
         before = self._config
         try:
             read = self._read()
@@ -85,8 +85,8 @@ def _different(one: Config, other: Config) -> list[str]:
 
 
 def _renew(listeners: Listeners, config: Config, now_ms: int) -> bool:
-    """Show clients that connect from now on the certificate that is in the files now; `False` where it cannot be
-    used, and the old one stays.
+    """Use the certificate that is in the files now for new connections. Return `False`, and keep the old one, if it
+    cannot be used.
     """
     try:
         certificate = read_tls(config)

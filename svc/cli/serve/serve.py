@@ -25,7 +25,7 @@ class WorkerCount(click.ParamType[int | Literal["auto"]]):
     name = "N|auto"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | Literal["auto"]:
-        """As of the setting `workers`. Fails with click's usage error."""
+        """Convert as the setting `workers` does. Fails with click's usage error."""
         if value == "auto":
             return "auto"
         if not str(value).isdecimal():

@@ -163,7 +163,7 @@ def _follow(
 
 
 def _new_timeline_where_needed(directory: Path, folder: Path, limit_bytes: int) -> str | None:
-    """Why following had to begin again; `None` = it goes on where it was."""
+    """Begin a new timeline if following cannot go on where it was. Return why, or `None`."""
     with opened(directory) as found:
         resumed = resume(found.store, folder)
         if not isinstance(resumed, NotResumed):
@@ -176,7 +176,7 @@ def _new_timeline_where_needed(directory: Path, folder: Path, limit_bytes: int) 
 
 
 def _copy(directory: Path, folder: Path, *, is_new: bool) -> bool:
-    """Copy until a signal, `False`, or until this timeline has ended, `True`."""
+    """Copy until a signal arrives (`False`) or this timeline has ended (`True`)."""
     with opened(directory) as found:
         resumed = resume(found.store, folder)
         if isinstance(resumed, NotResumed):
@@ -207,7 +207,7 @@ async def _copy_until_signaled(follower: Follower) -> bool:
 
 
 async def _is_signaled(signals: AsyncIterator[int]) -> bool:
-    """Whether a signal comes before it is time to look again."""
+    """Wait for a signal until it is time to look again. Return whether one came."""
     with trio.move_on_after(INTERVAL_S):
         await anext(signals)
         return True

@@ -86,7 +86,7 @@ def _check_directory(directory: Path, steps: Steps) -> tuple[list[str], int]:
 
 
 def _not_copied(store: ReadOnlyStore, state: Snapshot) -> str | None:
-    """Whether the follower of the store has copied more than the store has. Where its folder cannot be read nothing is
+    """Return a fault if the follower has copied more than the store has. If its folder cannot be read, nothing is
     known.
     """
     following = operations.recorded(state)
@@ -104,7 +104,7 @@ def _of_directory(directory: Path) -> Generator[tuple[ReadOnlyStore, Iterator[st
 
 @contextmanager
 def _of_database(database: StoreUrl, map_bytes: int, steps: Steps) -> Generator[tuple[ReadOnlyStore, Iterator[str]]]:
-    """A copy of the rows, and what is wrong with the table that SQL reads."""
+    """Yield a copy of the rows, and what is wrong with the table that SQL reads."""
     from svc.features.exports import sql_events  # noqa: PLC0415  needs the driver, which is an extra
     from svc.kernel.store.postgresql.engine import PostgresqlEngine  # noqa: PLC0415
 
@@ -114,7 +114,7 @@ def _of_database(database: StoreUrl, map_bytes: int, steps: Steps) -> Generator[
 
 
 def _check_snapshot(path: Path, steps: Steps) -> tuple[list[str], int]:
-    """Its file against its manifest, then its rows. A bare `data.mdb` has no manifest."""
+    """Check a snapshot's file against its manifest, then its rows. A bare `data.mdb` has no manifest."""
     if not path.exists():
         raise CommandError(f"{path} is not there")
     if path.is_dir():

@@ -104,7 +104,7 @@ def check_address(ip: str, directory: Path | None, as_json: bool) -> None:
 
 
 def _sources(known: Known) -> list[dict[str, str]]:
-    """Each fact with where it is from; of countries and networks the ones that are believed."""
+    """Return each fact with its source; of countries and networks only those that are believed."""
     rows = [{"fact": one.kind, "says": one.provider, "source": one.source} for one in all_ranges(known)]
     if known.country is not None:
         rows.append({"fact": "country", "says": known.country.code, "source": known.country.source})
@@ -191,7 +191,7 @@ def _outcome_row(outcome: UpdateOutcome) -> dict[str, Any]:
 
 
 class NetworkInUse(NamedTuple):
-    """The parts, and the look-up in them."""
+    """The network data in use: built-in ranges, the folder and its files, and the look-up in all of them."""
 
     built_in: BuiltInRanges | None
     folder: Path | None

@@ -20,7 +20,7 @@ from svc.kernel.store.store import Store
 
 
 class _Status(IntEnum):
-    """With which the process ends."""
+    """The exit status of the process."""
 
     WHOLE = 0
     CORRUPT = 1
@@ -70,7 +70,7 @@ class EarlyIntegrityCheck:
 
 
 def _is_older(store: Path) -> bool:
-    """Whether an upgrade comes first. A store that cannot be read is none: the check says what is wrong with it."""
+    """Return whether an upgrade comes first; not for an unreadable store, whose fault the check names."""
     try:
         with closing(LmdbEngine.open_read_only(store, live=True)) as engine:
             return 0 < version_of(engine) < installed().version

@@ -113,7 +113,7 @@ def _is_empty(snapshot: Snapshot) -> bool:
 
 
 def _wanted(first: First, organization: Organization, region: str) -> list[dict[str, Any]]:
-    """Fields of `new_key` for each key; a public one only where its origins are known (decisions 2.7)."""
+    """Return the fields of `new_key` for each key; a public one only if its origins are known (decisions 2.7)."""
     common: dict[str, Any] = {"organization": organization.number, "region": region}
     production = {**common, "environment": "production"}
     wanted = [
@@ -127,7 +127,7 @@ def _wanted(first: First, organization: Organization, region: str) -> list[dict[
 
 
 def _show(organization: Organization, made: list[tuple[ApiKey, str]], file: Path | None, *, as_json: bool) -> None:
-    """Into the file where one is named, else on standard output. Raises `DirectoryError`."""
+    """Write the keys to the file if one is named, else to standard output. Raises `DirectoryError`."""
     shown: dict[str, Any] = {
         "organization_id": organization.id,
         "name": organization.name,

@@ -54,7 +54,7 @@ BY_NAME = {table.name: table for table in TABLES}
 
 
 def source_options(command: F) -> F:
-    """`--data DIR`, `--store URL` or `--snapshot PATH`; the command gets `store`, open while it runs. None, or a
+    """Add `--data DIR`, `--store URL` or `--snapshot PATH`; the command gets `store`, open while it runs. None, or a
     snapshot beside another, is a usage error.
     """
 
@@ -78,7 +78,7 @@ def source_options(command: F) -> F:
 
 
 def row_options(command: F) -> F:
-    """`--payload` and `--json`, passed on as `payload` and `as_json`."""
+    """Add `--payload` and `--json`, passed on as `payload` and `as_json`."""
     payload = "Show reports, webhook bodies, tags and addresses as well: personal data."
     return json_lines_option(click.option("--payload", is_flag=True, help=payload)(command))
 
@@ -117,7 +117,7 @@ def tables(older: Path | None, store: ReadOnlyStore, as_json: bool) -> None:
 
 
 def _summary(store: ReadOnlyStore) -> dict[str, Any]:
-    """Of a file, its parts; of a database, its size."""
+    """Return the sizes of a file's parts, or the size of a database."""
     if not isinstance(store, ReadOnlyFile):
         with store.read() as snapshot:
             return {"commit": snapshot.reader.commit, "database_bytes": store.used_bytes}
@@ -132,7 +132,7 @@ def _summary(store: ReadOnlyStore) -> dict[str, Any]:
 
 
 def _sizes(store: ReadOnlyStore) -> dict[str, dict[str, Any]]:
-    """Of one state; `bytes` are those of whole pages."""
+    """Return the size of each table in one state; `bytes` are those of whole pages."""
     sizes: dict[str, dict[str, Any]] = {}
     with store.read() as snapshot:
         for table in TABLES:
@@ -258,7 +258,7 @@ def _number(store: ReadOnlyStore, organization: str) -> int:
 def _print(
     store: ReadOnlyStore, found: Iterable[Row], *, payload: bool, as_json: bool, more: Iterable[Row] = ()
 ) -> int:
-    """Each row as soon as it is read; how many there were. Refuses at the end where some are corrupt."""
+    """Print each row as soon as it is read. Return how many there were; raise `CommandError` if some are corrupt."""
     count = corrupt = 0
     names = cache(partial(organization_name, store))
     for count, row in enumerate(found, start=1):
@@ -276,7 +276,7 @@ def _print(
 
 
 def _text(words: dict[str, Any], names: Callable[[int], str], *, is_first: bool) -> str:
-    """The table and the key in one line, an organization with its name, the fields of the value below it."""
+    """Return the table and the key in one line, an organization with its name, and the fields of the value below."""
     key = words.get("key", {"key bytes": words.get("key_bytes"), "corrupt": words.get("corrupt")})
     fields: dict[str, Any] = words.get("value", {})
     head = f"{words['table']}  " + "  ".join(
@@ -293,7 +293,7 @@ def _text(words: dict[str, Any], names: Callable[[int], str], *, is_first: bool)
 
 
 def _explained(table: str, field: str, value: Any) -> list[tuple[str, str]]:
-    """The names in this field that have a meaning of their own, each with it."""
+    """Return the names in this field that have a meaning of their own, each with its meaning."""
     match f"{table}.{field}":
         case "documents.evidence":
             return [(name, evidence_text(name)) for name in dict.fromkeys(chain.from_iterable(value.values()))]

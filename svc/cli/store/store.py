@@ -1,4 +1,4 @@
-"""`svc store`: what is done to a store while nothing uses it."""
+"""`svc store` and `svc pepper`: what is done to a store while nothing uses it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _OLD_PEPPER_REASON = "a running service would keep the old pepper and reject eve
 
 
 def _refuse_beside_nodes(database: StoreUrl) -> None:
-    """A node that starts meanwhile ends by itself (`PepperMark`)."""
+    """Refuse while nodes serve the database. A node that starts meanwhile ends by itself (`PepperMark`)."""
     from svc.kernel.store.postgresql.cluster.nodes import living_nodes  # noqa: PLC0415  commands start faster without
 
     try:
@@ -90,7 +90,7 @@ def _refuse_beside_nodes(database: StoreUrl) -> None:
 
 
 def _replace(location: Path | StoreUrl, path: Path, config: Config, world: World) -> int:
-    """How many keys were revoked."""
+    """Revoke all keys and replace the pepper. Return how many keys were revoked."""
     store = open_store(location, world.run_sync, map_bytes=config.map_bytes(), upgrade=False, now_ms=world.now_ms)
     try:
         revoked = _revoke_all(Opened(store, b""), world)
@@ -103,7 +103,7 @@ def _replace(location: Path | StoreUrl, path: Path, config: Config, world: World
 
 
 def _revoke_all(found: Opened, world: World) -> int:
-    """Organization by organization, each with its record in the audit log; how many keys."""
+    """Revoke keys organization by organization, each with its audit record. Return how many."""
     with found.store.read() as snapshot:
         organizations = [account.organization for account in lookups.accounts(snapshot)]
     revoked = 0
@@ -230,7 +230,7 @@ def _target(location: Path | StoreUrl, config: Config) -> Generator[Engine]:
 
 
 def _shown(moved: Moved, seconds: float) -> dict[str, int | float]:
-    """For people and programs. Rows that an earlier run had brought count for no speed."""
+    """Return figures for people and programs. Rows that an earlier run moved do not count for the speed."""
     return {
         "tables": sum(1 for rows in moved.tables.values() if rows),
         "rows": moved.rows,

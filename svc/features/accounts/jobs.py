@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from svc.identify.queries.velocity import Party, account_key, is_replayed, party_of, row_key
+from svc.identify.queries.velocity import EventSubjects, account_key, event_subjects, is_replayed, row_key
 from svc.identify.recording.velocity import count_stored
 from svc.identify.tables import ACCOUNT_ERASURES, ACCOUNTS, EVENTS, RECOUNTS, VELOCITY, VISITOR_IDS
 from svc.identify.velocity.counts import LONGEST_S, OTHERS, SUBJECTS, Recount, VelocityRow
@@ -35,7 +35,7 @@ def build_records(transaction: Transaction) -> None:
         if event.velocity is None or not event.velocity.is_counted:
             continue
         visitor = transaction.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
-        who = party_of(number, request_id, event, visitor)
+        who = event_subjects(number, request_id, event, visitor)
         if who.account is not None:
             record = transaction.get(ACCOUNTS, *account_key(who))
             own = PairEvent(who.at_s, visitor, event.account_verified)
@@ -72,7 +72,7 @@ def _with_row(record: AccountRecord | None, row: VelocityRow) -> AccountRecord:
     return record.with_event(PairEvent(row.first_s, None, is_verified=False))
 
 
-def _count_sign_up(transaction: Transaction, who: Party) -> None:
+def _count_sign_up(transaction: Transaction, who: EventSubjects) -> None:
     period = who.at_s // LONGEST_S
     for subject in ("visitor", "address"):
         place = tuple(who.counted_account if kind == "accounts" else None for kind in OTHERS[subject])
@@ -121,7 +121,7 @@ def step(transaction: Transaction, number: int, now_ms: int) -> Recount | None:
         if isinstance(event, CorruptionError) or event.velocity is not None or is_replayed(event):
             continue
         visitor = transaction.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
-        who = party_of(number, request_id, event, visitor)
+        who = event_subjects(number, request_id, event, visitor)
         if who.account is not None and transaction.has(ACCOUNT_ERASURES, number, who.account):
             who = who._replace(account=None, counted_account=None)
         count_stored(transaction, who, now_ms // 1000, is_verified=event.account_verified)

@@ -40,7 +40,7 @@ from svc.http.route import Call, Route, Services
 from svc.identify.events.listing import FILTERS, Listing, Position
 from svc.identify.model import Level
 from svc.identify.queries.events import EventMatch
-from svc.identify.queries.velocity import counted_since, party_of, shown_row
+from svc.identify.queries.velocity import counted_since, event_subjects, shown_row
 from svc.identify.velocity.counts import ACCOUNT_ID, EMPTY, EnvironmentKind, VelocityRow, kind_of
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.encodings import Cursors, List, bound_to
@@ -132,8 +132,8 @@ def _row_of_events(number: int, found: Sequence[EventMatch]) -> VelocityRow:
     for match in found:
         if match.event.velocity is not None and not match.event.velocity.is_counted:
             continue
-        party = party_of(number, match.request_id.bytes, match.event, None)
-        row = row.with_event(party.at_s, party.others_of("visitor"))
+        who = event_subjects(number, match.request_id.bytes, match.event, None)
+        row = row.with_event(who.at_s, who.others_of("visitor"))
     return row
 
 

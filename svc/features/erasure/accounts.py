@@ -23,7 +23,7 @@ from svc.features.erasure.texts import begin_texts, continue_texts
 from svc.identify.events.listing import Filters
 from svc.identify.index.queries import Scope, Search, wanted
 from svc.identify.queries.events import rewrite_event
-from svc.identify.queries.velocity import is_counted, party_of
+from svc.identify.queries.velocity import event_subjects, is_counted
 from svc.identify.recording.velocity import forget_account
 from svc.identify.tables import ACCOUNT_ERASURES, ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
 from svc.identify.velocity.counts import ACCOUNT_ID, KINDS, SUBJECTS, account_digest
@@ -97,8 +97,8 @@ def _leave_event(transaction: Transaction, number: int, request_id: bytes) -> No
     velocity = None if event.velocity is None else msgspec.structs.replace(event.velocity, account=None)
     left = msgspec.structs.replace(event, account_id=None, account_verified=False, velocity=velocity)
     if is_counted(transaction, number, request_id, event):
-        who = party_of(number, request_id, event, visitor)
-        forget_account(transaction, who, party_of(number, request_id, left, visitor))
+        who = event_subjects(number, request_id, event, visitor)
+        forget_account(transaction, who, event_subjects(number, request_id, left, visitor))
     rewrite_event(transaction, number, UUID(bytes=request_id), event, left)
     for of in forgetting():
         of.account_of_event(transaction, number, UUID(bytes=request_id))

@@ -12,7 +12,7 @@ from svc.identify.history.evidence import AddressHistory
 from svc.identify.index.queries import digests, rows_of
 from svc.identify.matching.blocks import Block
 from svc.identify.queries.events import hour_key
-from svc.identify.queries.velocity import is_counted, party_of, row_keys
+from svc.identify.queries.velocity import event_subjects, is_counted, row_keys
 from svc.identify.recording.proofs import keys_of
 from svc.identify.recording.velocity import own_part
 from svc.identify.records import Event
@@ -82,7 +82,7 @@ def _memory_of_report(snapshot: Snapshot, number: int, request_id: bytes, event:
 def _velocity(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:
     visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
     if is_counted(snapshot, number, request_id, event):
-        yield from ((VELOCITY, key) for key in row_keys(party_of(number, request_id, event, visitor)))
+        yield from ((VELOCITY, key) for key in row_keys(event_subjects(number, request_id, event, visitor)))
 
 
 def _own_digests(owner: Owner, _: Any, row: Any) -> Any:
@@ -96,7 +96,7 @@ def _own_counts(owner: Owner, _: Any, _row: Any) -> HourCounts:
 
 
 def _own_velocity(owner: Owner, key: Any, row: VelocityRow) -> VelocityRow:
-    who = party_of(owner.number, owner.request_id, _event_of(owner), owner.visitor or None)
+    who = event_subjects(owner.number, owner.request_id, _event_of(owner), owner.visitor or None)
     return own_part(who, key, row)
 
 

@@ -44,7 +44,7 @@ from svc.identify.matching import Visitor
 from svc.identify.matching.blocks import Block, BlockKey, attribute_keys, exact_key, network_key, token_key
 from svc.identify.model import Network, RequestFacts
 from svc.identify.queries.events import uncount
-from svc.identify.queries.velocity import is_counted, party_of
+from svc.identify.queries.velocity import event_subjects, is_counted
 from svc.identify.recording.proofs import has_keys, purge_attested_keys, purge_browser_keys
 from svc.identify.recording.velocity import forget_visitor
 from svc.identify.recording.visitors import report_bytes
@@ -242,7 +242,7 @@ def purge_velocity(transaction: Transaction, number: int, request_id: bytes, vis
     """
     event = transaction.get(EVENTS, number, request_id)
     if event is not None and is_counted(transaction, number, request_id, event):
-        forget_visitor(transaction, party_of(number, request_id, event, visitor_number or None))
+        forget_visitor(transaction, event_subjects(number, request_id, event, visitor_number or None))
 
 
 def fingerprint_key(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> tuple[Any, ...] | None:

@@ -13,7 +13,7 @@ import msgspec
 from svc.features.labels.jobs import LabelChange, Labeled, label_request, rewrite_labeled
 from svc.features.webhooks.jobs.deliveries import remove_account
 from svc.identify.queries.events import event_by_request, refuse_hidden
-from svc.identify.queries.velocity import is_counted, party_of
+from svc.identify.queries.velocity import event_subjects, is_counted
 from svc.identify.recording.velocity import move_event, verify_pair
 from svc.identify.records import RETENTION_MS, DeferredReport, Event
 from svc.identify.tables import DEFERRED_REPORTS, EVENTS, VISITOR_IDS
@@ -61,7 +61,7 @@ def change_event(
         remove_account(transaction, number, request_id)
     if fields.keys() & {"account_id", "action"} and is_counted(transaction, number, request_id.bytes, before):
         visitor = transaction.get(VISITOR_IDS, number, before.verdict.visitor_id.encode())
-        was, is_now = (party_of(number, request_id.bytes, event, visitor) for event in (before, after))
+        was, is_now = (event_subjects(number, request_id.bytes, event, visitor) for event in (before, after))
         move_event(transaction, before, was, is_now, now_ms)
         if "account_id" in fields:
             verify_pair(transaction, is_now)

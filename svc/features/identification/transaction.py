@@ -140,7 +140,7 @@ def identify(
     first_s = index.first_seen_s(visitor.number, submission.at_ms // 1000)
     event, to = _judged(transaction, submission, event, profile.threshold, first_s, counted.known)
     put_event(transaction, number, submission.request_id, event)
-    queues = _told(transaction, submission, event, profile.threshold, to)
+    queues = _notify(transaction, submission, event, profile.threshold, to)
     attested = None if redeemed is None else settle(transaction, submission, redeemed, visitor.id)
     length = _record_document(transaction, assessment, event, index, recognition, observations, profile, attested)
     _record_request(transaction, submission, -assessment.price)  # asks what the next line changes
@@ -211,10 +211,12 @@ def _judged(
     return with_errors(event, to.failed), to
 
 
-def _told(
+def _notify(
     transaction: Transaction, submission: Submission, event: Event, threshold: int, to: Receivers
 ) -> tuple[EndpointKey, ...]:
-    """Queue webhooks, and open a review where rules decide so (decisions 14.4). Returns endpoints to wake."""
+    """Notify webhook endpoints, and open a review if the rules decide so (decisions 14.4). Return the endpoints to
+    which something is due.
+    """
     queues = enqueue_identification(transaction, submission, event, threshold, to.endpoints)
     decision = event.verdict.decision
     if decision is None or decision.action != "review":

@@ -25,7 +25,7 @@ from svc.features.lists.queries import (
     stored_entry,
 )
 from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
-from svc.features.rules.jobs import is_named, note_deciding
+from svc.features.rules.jobs import is_named, mark_has_rules
 from svc.kernel.store.schema.key_parts import LIST_ID
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import items_of_step
@@ -105,7 +105,7 @@ def continue_deletion(transaction: Transaction, number: int, list_id: str) -> bo
 
 def _keep(transaction: Transaction, number: int, found: StoredList) -> None:
     transaction.put(LISTS, (number, found.name), found)
-    note_deciding(transaction, number)
+    mark_has_rules(transaction, number)
 
 
 def _bound(transaction: Transaction, number: int, found: StoredList) -> Refusal | None:

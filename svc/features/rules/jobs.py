@@ -59,8 +59,10 @@ def ruleset_in_force(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> 
     return snapshot.get(RULESETS, number, KINDS.index(kind)) or FIRST
 
 
-def note_deciding(transaction: Transaction, number: int) -> None:
-    """Record that the organization has rules or lists of its own: identifications evaluate them from now on."""
+def mark_has_rules(transaction: Transaction, number: int) -> None:
+    """Record that the organization has rules or lists of its own, so that its identifications evaluate them from now
+    on.
+    """
     found = organization(transaction, number)
     if not found.has_rules:
         transaction.put(ORGANIZATIONS, (number,), msgspec.structs.replace(found, has_rules=True))
@@ -233,7 +235,7 @@ def save_rules(
     if before.revision > MAX_REVISIONS:  # the first one stays: it tells that others were saved
         transaction.delete(RULESET_HISTORY, number, place, before.revision - MAX_REVISIONS)
     transaction.put(RULESETS, (number, place), saved)
-    note_deciding(transaction, number)
+    mark_has_rules(transaction, number)
     return saved
 
 

@@ -72,9 +72,9 @@ def authenticate(request: AuthRequest, kinds: Sequence[KeyKind]) -> Caller | Ref
 
 
 def platform_refusal(caller: Caller, platform: str | None) -> Refusal | None:
-    """`401` of a public key, sent or forwarded, that does not have the platform by which the request would be scored,
-    or that came without an origin for the web (decisions 2.7); `None` if it passes. `platform` is `sdk.platform` or the
-    header's, `None` = `web`.
+    """Return `401` for a public key, sent or forwarded, that does not have the platform by which the request would be
+    scored, or that came without an origin for the web (decisions 2.7); `None` if it passes. `platform` is
+    `sdk.platform` or the header's, `None` = `web`.
     """
     if caller.applied.kind != "public":
         return None
@@ -128,7 +128,7 @@ def find_key(
 
 
 def _readable(policy: AuthPolicy, presented: str | None, kinds: Sequence[KeyKind], where: str) -> Credential | Refusal:
-    """What can be said of a key without a look-up, which the caller may therefore be told (docs/adr/0076)."""
+    """Check what a key says without a look-up, which its sender may be told (docs/adr/0076)."""
     if not presented:
         explanation = f"{where} takes {_named(kinds)}, and none was sent. Send it in the header x-api-key."
         return _unauthorized("no key", explanation=explanation)
@@ -150,7 +150,7 @@ def _readable(policy: AuthPolicy, presented: str | None, kinds: Sequence[KeyKind
 
 
 def _named(kinds: Sequence[KeyKind]) -> str:
-    """Such as `a public (svc_pk_...), secret (svc_sk_...) or proxy key (svc_px_...)`."""
+    """Return a phrase such as `a public (svc_pk_...), secret (svc_sk_...) or proxy key (svc_px_...)`."""
     *others, last = (f"{kind} ({beginning(kind)}...)" for kind in kinds)
     last = last.replace(" ", " key ", 1)
     return f"a {' or '.join(filter(None, (', '.join(others), last)))}"
@@ -206,7 +206,7 @@ def _browser(request: AuthRequest, found: FoundKey) -> Caller | Refusal:
 
 
 def _server(request: AuthRequest, found: FoundKey) -> Caller | Refusal:
-    """A proxy, or a customer's server: it speaks for a visitor whose details it forwards (decisions 2.9)."""
+    """Authenticate a proxy or a customer's server, with the visitor details that it forwards (decisions 2.9)."""
     key, headers, applied = found.key, request.headers, None
     forwarded_key = headers.get("x-svc-public-key") if key.kind == "proxy" else None
     if forwarded_key is not None:
@@ -232,7 +232,7 @@ def _server(request: AuthRequest, found: FoundKey) -> Caller | Refusal:
 
 
 def _origin_refusal(key: ApiKey, sent: str | None, origin: str | None) -> Refusal | None:
-    """Decisions 2.7, as far as headers alone decide it."""
+    """Refuse an origin that the key does not allow, as far as headers alone decide it (decisions 2.7)."""
     assert key.environment is not None
     if sent is None:
         if all(platform == "web" for platform in key.platforms):
@@ -253,9 +253,9 @@ def _own_facts(request: AuthRequest, context: HeaderContext | None = None) -> Re
 
 
 def _from_the_reference(key: ApiKey, headers: HeaderMap) -> bool:
-    """A development key from the page `/docs` of this very service: its origin is where it asks (decisions 2.8).
+    """Return whether a development key is used from the page `/docs` of this very service (decisions 2.8).
 
-    The scheme is taken as the browser says it, since a reverse proxy may have ended TLS.
+    The scheme is the one that the browser sends, since a reverse proxy may have ended TLS.
     """
     origin = normalize_origin(headers["origin"])
     if key.environment != "development" or origin is None:
@@ -269,9 +269,7 @@ def _unauthorized(reason: str, key: ApiKey | None = None, explanation: str = "")
 
 
 def _refused_origin(reason: str, next_step: str, key: ApiKey, origin: str | None = None) -> Refusal:
-    """A valid key that came from the wrong origin: its owner may be notified, and a development key's caller sees the
-    reason.
-    """
+    """Refuse a valid key from a wrong origin. Its owner may be notified; a development key's caller sees the reason."""
     shown = None if origin is None else redact(origin[:MAX_LENGTH].encode("ascii", "backslashreplace").decode())
     said = reason if shown is None else f"{reason}: {shown!r}"
     explanation = f"This development key was refused: {said}. {next_step}" if key.environment == "development" else ""

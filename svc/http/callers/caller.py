@@ -84,7 +84,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def member_id(self) -> str | None:
-        """Whom a change is attributed to; `None` = no member (interface 5, rule 8)."""
+        """Return the member to whom a change is attributed, `None` without one (interface 5, rule 8)."""
         return None if self.member is None else self.member.id
 
 

@@ -42,7 +42,7 @@ class LongReads:
         return Turn(self, organization)
 
     def is_exclusive(self, organization: int) -> bool:
-        """Whether the organization has an exclusive read that runs or waits."""
+        """Return whether the organization has an exclusive read that runs or waits."""
         return organization in self._organizations
 
     @asynccontextmanager
@@ -76,7 +76,7 @@ class Turn:
         self._is_held = False
 
     def refusal(self) -> Refusal | None:
-        """`429 rate_limited` while the organization has an exclusive read that runs or waits."""
+        """Return `429 rate_limited` while the organization has an exclusive read that runs or waits."""
         if not self._reads.is_exclusive(self._organization):
             return None
         explanation = "A preview of this organization is being computed. Wait for the seconds in Retry-After."
@@ -97,8 +97,8 @@ class Turn:
 
     @asynccontextmanager
     async def exclusive(self) -> AsyncGenerator[None]:
-        """As `held`; meanwhile `refusal` refuses the organization's other exclusive reads. To be entered only where
-        there is no `refusal`, without a checkpoint in between.
+        """Hold the turn as `held` does; meanwhile `refusal` refuses the organization's other exclusive reads. Enter it
+        only if there is no `refusal`, without a checkpoint in between.
         """
         with self._reads.exclude(self._organization):
             async with self.held():
@@ -110,14 +110,14 @@ BYTES_A_DAY = 16 << 20
 
 
 class AuditBudget:
-    """What the organizations have used up today."""
+    """How many bytes of audit records each organization has stored today."""
 
     def __init__(self) -> None:
         self._used: dict[int, tuple[int, int]] = {}
         """By organization: the UTC day, and the bytes of its records."""
 
     def refusal(self, organization: int, at_ms: int) -> Refusal | None:
-        """`429 rate_limited` until midnight where an organization has used up its budget."""
+        """Return `429 rate_limited` until midnight if an organization has used up its budget."""
         day, used = self._used.get(organization, (0, 0))
         if day != at_ms // DAY_MS or used < BYTES_A_DAY:
             return None
@@ -241,7 +241,7 @@ class RequestLimits:
     def _refusal_of_address(
         self, use: str, address: str, limits_per_s: tuple[int, int], at_ms: int, explanation: str
     ) -> Refusal | None:
-        """`limits_per_s` are those of an address and of its site."""
+        """Count a request for an address and its site. Refuse it at one of their `limits_per_s`."""
         prefix = client_prefix(address)
         prefixes = [one for one in (prefix, site_prefix(prefix)) if one is not None]
         wanted = {BucketName(use, 0, "address", one): limit for one, limit in zip(prefixes, limits_per_s, strict=False)}

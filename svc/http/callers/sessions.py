@@ -104,13 +104,13 @@ def cookie_value(headers: HeaderMap, name: str | None) -> str | None:
 
 
 def cookie(site: Site, token: str) -> str:
-    """`Set-Cookie` that gives the browser a session. Raises `KeyError` for an insecure connection."""
+    """Return the `Set-Cookie` that gives the browser a session. Raises `KeyError` for an insecure connection."""
     secure = "; Secure" if site.transport == "https" else ""
     return f"{COOKIES[site.transport]}={token}; Path=/; HttpOnly{secure}; SameSite=Strict"
 
 
 def cleared_cookie(site: Site) -> str:
-    """`Set-Cookie` that takes the session from the browser. Raises `KeyError` for an insecure connection."""
+    """Return the `Set-Cookie` that takes the session from the browser. Raises `KeyError` for an insecure connection."""
     return f"{cookie(site, '')}; Max-Age=0"
 
 

@@ -109,7 +109,7 @@ def forwarded_facts(key: ApiKey, headers: HeaderMap, origin: str | None) -> Requ
 
 
 def bad_metadata(header: str, issue: Issue, explanation: str = "") -> Refusal:
-    """`422 invalid_visitor_metadata` for one header."""
+    """Return `422 invalid_visitor_metadata` for one header."""
     return Refusal("invalid_visitor_metadata", (Detail(header, issue, "header"),), explanation=explanation)
 
 
@@ -126,8 +126,8 @@ def _forwarded_address(text: str | None, key: ApiKey) -> str | Refusal:
 
 
 def _forwarded_headers(text: str | None) -> dict[str, str] | Refusal | None:
-    """The visitor's headers by lower-case names, an empty one left out as if it had not been sent: proxies that fill a
-    template have it so. `None` where the server forwards none of them.
+    """Return the visitor's headers by lower-case name, or `None` where the server forwards none. Leave out empty ones,
+    which proxies send that fill a template.
     """
     if text is None:
         return None

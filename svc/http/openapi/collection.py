@@ -158,7 +158,7 @@ def _item(document: Json, method: str, path: str, operation: Json) -> Json:
 
 
 def _events(name: str) -> list[Json]:
-    """What runs before and after the request: a wait, where there is one, then the check and the variables."""
+    """Return the scripts before the request, a wait for some, and after it: the check, then the variables."""
     before = [f"setTimeout(function () {{}}, {WAITS_MS[name]});"] if name in WAITS_MS else []
     after = ['pm.test("succeeds", function () { pm.expect(pm.response.code).to.be.within(200, 299); });']
     after += [
@@ -173,7 +173,7 @@ def _events(name: str) -> list[Json]:
 
 
 def _auth(security: list[Json]) -> Json:
-    """The first kind of key that will do."""
+    """Return the first kind of key that the operation accepts."""
     if not security:
         return {"type": "noauth"}
     said = {"key": "x-api-key", "value": f"{{{{{next(iter(security[0]))}}}}}", "in": "header"}
@@ -181,7 +181,7 @@ def _auth(security: list[Json]) -> Json:
 
 
 def _url(path: str, parameters: list[Json]) -> Json:
-    """Path variables are `:name` in this format. Filters are there, switched off."""
+    """Return the URL with path variables as `:name`, as this format has them, and with disabled filters."""
     segments = re.sub(r"{(\w+)}", r":\1", path).strip("/").split("/")
     query = [_pair(parameter) | {"disabled": True} for parameter in parameters if parameter["in"] == "query"]
     return {
@@ -199,7 +199,7 @@ def _pair(parameter: Json) -> Json:
 
 
 def _value(name: str, location: str, schema: Any) -> str:
-    """An id is the variable of its name, anything else an example."""
+    """Return the variable named after an id of the path, or an example of anything else."""
     if location == "path" and name.endswith("_id"):
         return "{{" + re.sub(r"_(\w)", lambda found: found[1].upper(), name) + "}}"
     return QUERIES.get(name) or str(schema["examples"][0])

@@ -203,7 +203,7 @@ def _operation(route: Route, published: Published) -> Json:
 
 
 def _security(route: Route, published: Published) -> list[Json]:
-    """Each alone will do; none for a route that is open to all."""
+    """Return the schemes of a route, of which each alone suffices; none if the route is open to all."""
     keys: list[Json] = [{SCHEMES[kind].name: []} for kind in route.kinds if kind in SCHEMES]
     return [{SESSION.name: []}, *keys] if published.has_sessions and keys else keys
 
@@ -224,7 +224,7 @@ def parameter(annotated: Any) -> Json:
 
 
 def _response_bodies(route: Route) -> dict[int, list[type[msgspec.Struct]]]:
-    """Bodies by status, errors aside."""
+    """Return the bodies by status, without errors."""
     bodies = {route.status: [] if route.response is None else [route.response]}
     for status, kind in route.other_responses:
         bodies.setdefault(status, []).append(kind)
@@ -232,7 +232,7 @@ def _response_bodies(route: Route) -> dict[int, list[type[msgspec.Struct]]]:
 
 
 def _responses(route: Route, headers: tuple[str, ...]) -> Json:
-    """Every status the operation may respond with. `headers`: those of responses that reached admission."""
+    """Return every status the operation may respond with. `headers` are those of responses that reached admission."""
     refusals: dict[int, list[str]] = {}
     for code in route.codes:
         refusals.setdefault(CATALOGUE[code][0], []).append(code)
@@ -261,7 +261,7 @@ def _response(status: int, kinds: list[type[msgspec.Struct]], codes: list[str], 
 
 
 def _refusals(codes: Sequence[str], headers: tuple[str, ...]) -> Json:
-    """Errors that share a status."""
+    """Return one response for the errors that share a status."""
     waiting = ("Retry-After",) if "rate_limited" in codes else ()
     examples = {code: {"value": _error(code)} for code in codes}
     return {

@@ -72,7 +72,7 @@ def parameters(query: type[msgspec.Struct]) -> Iterator[Json]:
 
 
 def reference(kind: type[msgspec.Struct]) -> Json:
-    """`{"$ref": ...}` to the component of a struct."""
+    """Return `{"$ref": ...}` to the component of a struct."""
     return {"$ref": COMPONENTS + kind.__name__}
 
 
@@ -117,7 +117,7 @@ _FIRST, _LAST = ("description", "type"), ("examples",)
 
 
 def _arranged(part: Any) -> Any:
-    """A schema in the order in which it is read: what it means, what it is, examples."""
+    """Return a schema in reading order: what it means, what it is, examples."""
     match part:
         case list():
             return [_arranged(inner) for inner in cast("list[Any]", part)]
@@ -134,9 +134,7 @@ def _arranged(part: Any) -> Any:
 
 
 def _opened(part: Any) -> Any:
-    """Enumerations as lists of what there is now, and a part that may have another form as one of two. A constant stays
-    one.
-    """
+    """Make enumerations lists of present values, and a part with another possible form one of two. Keep constants."""
     match part:
         case list():
             return [_opened(inner) for inner in cast("list[Any]", part)]
@@ -151,7 +149,7 @@ def _opened(part: Any) -> Any:
 
 
 def _within(kinds: Iterable[type[msgspec.Struct]]) -> list[type[msgspec.Struct]]:
-    """The structs, and those that they are made of."""
+    """Return the structs and those that they consist of."""
     return list(dict.fromkeys(found for kind in kinds for found in _structs(msgspec.inspect.type_info(kind))))
 
 

@@ -166,7 +166,7 @@ async def respond(app: QuartTrio, asking: messages.Request, request_id: str) -> 
 
 
 async def _never_pushed(_: str, __: Headers) -> None:
-    """HTTP/1.1 has no server push."""
+    """Do nothing: HTTP/1.1 has no server push."""
 
 
 def operation_id(endpoint: str | None) -> str | None:
@@ -181,7 +181,7 @@ def paths(app: QuartTrio) -> Iterator[str]:
 
 
 async def _file(folder: Folder, name: str, headers: Mapping[str, str], cache_control: str = REVALIDATED) -> Response:
-    """A file of a folder, compressed for clients that accept gzip. Raises `FileNotFoundError`."""
+    """Respond with a file of a folder, compressed for clients that accept gzip. Raises `FileNotFoundError`."""
     if request.accept_encodings.quality("gzip") > 0:
         added = {**headers, "Vary": "Accept-Encoding", "Content-Encoding": "gzip"}
         return await _bytes(folder.compressed(name), media_type(name), added, cache_control)
@@ -191,7 +191,7 @@ async def _file(folder: Folder, name: str, headers: Mapping[str, str], cache_con
 async def _bytes(
     content: bytes, kind: str, headers: Mapping[str, str] = SECURITY_HEADERS, cache_control: str = REVALIDATED
 ) -> Response:
-    """These bytes with their `ETag`; `304` for a client that has them (RFC 9110, 13.1.2)."""
+    """Respond with bytes and their `ETag`, or with `304` to a client that has them (RFC 9110, 13.1.2)."""
     response = PageResponse(content, headers={**headers, "Cache-Control": cache_control}, content_type=kind)
     response.set_etag(entity_tag(content))
     return await response.make_conditional(request)
@@ -288,8 +288,8 @@ async def site_page(page: str) -> Response:
 
 @cache
 def _site_headers() -> dict[str, str]:
-    """Those of every page, but for the one script that the theme has in its pages, by its hash, and for the styles that
-    diagrams bring.
+    """Return the headers of every page, but allow the one script in the theme's pages, by its hash, and the styles of
+    diagrams.
     """
     inline = set(_INLINE_SCRIPT.findall(SITE.read(HOME).decode()))
     hashes = sorted(base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in inline)
@@ -304,9 +304,7 @@ def _site_headers() -> dict[str, str]:
 
 
 def _add_documents(app: QuartTrio, api: Sequence[Route], reference: Callable[[Sequence[Route]], openapi.Json]) -> None:
-    """The documents that the service publishes of its API, and the page that shows them. Each is made once, when it is
-    first asked for.
-    """
+    """Add the documents that describe the API, and the page that shows them, each made when it is first requested."""
 
     @cache
     def document() -> openapi.Json:
@@ -344,7 +342,7 @@ def _add_documents(app: QuartTrio, api: Sequence[Route], reference: Callable[[Se
 
 
 async def _refused_query() -> Response | None:
-    """`422` for a query that the route does not take (decisions 1.6)."""
+    """Respond `422` to a query that the route does not take (decisions 1.6)."""
     if request.url_rule is None:
         return None
     found = read_query(request.query_string, _QUERIES.get(operation_id(request.endpoint) or ""))
@@ -362,10 +360,10 @@ async def _wrong_method(error: MethodNotAllowed) -> Response:
 
 
 def _missing(explanation: str = "", links: Mapping[str, str] = ELSEWHERE) -> Response:
-    """`404` as a page for people, and as an error like every other for programs; below the base of the API for all,
-    whose errors have one form (interface 7).
+    """Respond `404`: with a page for people, with an error for programs, and below the base of the API for all
+    (interface 7).
 
-    Some libraries accept HTML, too; with a key it is a program that asks.
+    Some libraries accept HTML too, so a request with a key counts as that of a program.
     """
     refusal = Refusal("not_found", explanation=explanation)
     is_for_people = "text/html" in request.headers.get("Accept", "") and "X-Api-Key" not in request.headers
@@ -380,7 +378,7 @@ def _missing(explanation: str = "", links: Mapping[str, str] = ELSEWHERE) -> Res
 
 
 def _refused(refusal: Refusal) -> PageResponse:
-    """The error body of the API, with the id that the server gave the request."""
+    """Respond with the error body of the API, with the id that the server gave the request."""
     body = error_body(refusal, request.headers.get("X-Request-Id", ""))
     response = PageResponse(msgspec.json.encode(body), refusal.status, content_type=MEDIA_TYPES[".json"])
     response.refusal = refusal

@@ -53,7 +53,7 @@ class Folder:
     """
 
     def __init__(self, root: Traversable, names: frozenset[str] | None = None) -> None:
-        """`names` are the files that may be served; all of the folder where it is `None`."""
+        """Offer the files in `names`, or all of the folder if it is `None`."""
         self._root = root
         self._names = names
         self.read = cache(self._read)
@@ -63,7 +63,7 @@ class Folder:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Of all files that may be served."""
+        """Return the names of all files that may be served."""
         if self._names is not None:
             return self._names
         return frozenset(name.removesuffix(".gz") for name in _below(self._root))
@@ -83,7 +83,7 @@ class Folder:
 
 
 def _below(folder: Traversable) -> Iterator[str]:
-    """Paths of the files in a folder and in those below it; none where there is no folder."""
+    """Yield the paths of the files in a folder and below it; none if there is no folder."""
     for entry in folder.iterdir() if folder.is_dir() else ():
         if entry.is_file():
             yield entry.name

@@ -32,7 +32,7 @@ class Working(Protocol):
         ...
 
     def client_left(self) -> None:
-        """Its client has closed its sending side."""
+        """Note that the client has closed its sending side."""
 
 
 class Departures:
@@ -51,7 +51,7 @@ class Departures:
 
     @contextmanager
     def watching(self, connection: Working) -> Generator[None]:
-        """Look after its client while this block runs."""
+        """Look after the client of a connection while this block runs."""
         descriptor = connection.fileno()
         self._working[descriptor] = connection
         self._begun.set()
@@ -61,7 +61,7 @@ class Departures:
             del self._working[descriptor]
 
     async def run(self) -> None:
-        """Until cancelled: tell connections once a second that their clients have left."""
+        """Tell connections once a second that their clients have left, until cancelled."""
         while True:
             await self._begun.wait()
             await trio.sleep(POLL_INTERVAL_S)
@@ -126,7 +126,7 @@ class OpenConnection(Protocol):
         ...
 
     def evict(self) -> None:
-        """End at once, for another."""
+        """End at once, to make capacity for another connection."""
         ...
 
     def drain(self) -> None:
@@ -190,7 +190,7 @@ class EdgeState:
         return self._evict_one() or (self._choose_evictions() and self._evict_one())
 
     def _evict_one(self) -> bool:
-        """One by one, as newcomers come: to end many at once would hold up everybody else."""
+        """Evict one connection; return whether there was one. To end many at once would hold up everybody else."""
         if trio.current_time() >= self._chosen_until:
             self._leaving = []
         while self._leaving:

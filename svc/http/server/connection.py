@@ -196,7 +196,7 @@ class Connection:
     # Its life
 
     async def _open(self) -> bool:
-        """The TLS handshake, and the address of the peer."""
+        """Read the addresses of both ends and complete the TLS handshake. Return whether to serve the client."""
         limits = self.shared.limits
         try:
             family = self._socket.family
@@ -226,7 +226,7 @@ class Connection:
         await self._end()
 
     async def _next_request(self) -> Request | None:
-        """The next request, with what has arrived of its body; `None` where none comes or can be served."""
+        """Return the next request with what has arrived of its body, `None` if none comes or can be served."""
         if self._http.phase is HEAD:  # it came with the one before
             await self._wait_for_turn()
         request = await self._take_events()
@@ -238,7 +238,7 @@ class Connection:
         return None if self._refused_with is not None else request
 
     async def _handle(self, request: Request) -> None:
-        """Run the application. What it lets escape is a fault of ours: logged, and responded to."""
+        """Run the application. Log an exception that escapes it, which is a fault of ours, and respond to it."""
         self._is_handling = True
         try:
             with self.shared.departures.watching(self):
@@ -257,7 +257,7 @@ class Connection:
             self._refused_with = self._refused_with or 500
 
     def _go_on(self) -> bool:
-        """After a request: whether the connection is kept for the next one."""
+        """Prepare the connection for its next request; return whether it is kept."""
         if self.shared.draining or not self._http.can_continue:
             return False
         self._waits_since = trio.current_time()
@@ -266,7 +266,7 @@ class Connection:
         return True
 
     def _note_cancelled(self) -> None:
-        """Why the conversation was cancelled: its time ran out, the server drains, or there is nobody to talk to."""
+        """Record why the conversation was cancelled: its time ran out, the server drains, or the client has left."""
         if self._refused_with is not None or self._http.is_closing:
             return
         if self._http.phase is IDLE:
@@ -276,7 +276,7 @@ class Connection:
             self._refused_with = 408
 
     async def _end(self) -> None:
-        """What is still to be said, and the close."""
+        """Send what is left of a stream, or the refusal, and discard unread input before the close."""
         if self._is_stream and self._http.phase is RESPONSE:
             with trio.move_on_after(STREAM_END_S):  # a client that was behind with reading is cut off
                 await self.end()
@@ -320,14 +320,14 @@ class Connection:
         return data
 
     async def _wait_for_turn(self) -> None:
-        """Of the request that has begun: until then it waits for us. `_take_events` then sets a deadline."""
+        """Wait for the turn of a begun request: the client waits for us. `_take_events` sets the next deadline."""
         self._waits_since, self._conversation.deadline = None, inf
         await self.shared.fair_queue.enter(self._owner)
         self._waits_since = trio.current_time()
         self._arrives_by = self._waits_since + self.shared.limits.request_timeout_s
 
     async def _take_events(self) -> Request | None:
-        """Do what follows from all that has been read; a request whose head is among it."""
+        """Handle all events that have been read. Return the request whose head is among them."""
         parts, request = 0, None
         while (event := self._http.next_event()) is not None:
             if isinstance(event, RequestHead):
@@ -368,7 +368,7 @@ class Connection:
     # Writing
 
     async def _flush(self) -> None:
-        """Write what is pending; a client that does not take it in `write_timeout_s` is cut off. Raises nothing."""
+        """Write what is pending. Cut off a client that does not take it in `write_timeout_s`. Raises nothing."""
         parts, self._pending = list(filter(None, self._pending)), []
         if self._http.phase is CUT or not parts:
             return
@@ -390,7 +390,7 @@ class Connection:
             sent = max(0, sent - len(part))
 
     async def _write_patiently(self, rest: memoryview) -> None:
-        """Piece by piece: a slow client is served for as long as it goes on reading."""
+        """Write piece by piece: a slow client is served for as long as it goes on reading."""
         waited_since = self._waits_since
         with trio.CancelScope() as patience:
             try:
@@ -413,7 +413,7 @@ class Connection:
             self._cut()
 
     def _cut(self) -> None:
-        """Nothing more reaches this client: stop whatever is still working for it."""
+        """Stop everything that still works for this client: nothing more reaches it."""
         self._http.cut()
         self._conversation.cancel()
 
@@ -438,5 +438,5 @@ async def receive(stream: AnyStream) -> bytes | bytearray:
 
 
 def _address(family: int, name: Any) -> SocketAddress:
-    """Host and port of a socket's name; `None` where it has none, as on a Unix socket."""
+    """Return host and port of a socket's name, `None` if it has none, as on a Unix socket."""
     return (name[0], name[1]) if family in (socket.AF_INET, socket.AF_INET6) else None

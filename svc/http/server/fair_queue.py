@@ -36,7 +36,7 @@ _API_KEY = re.compile(rb"\r\nx-api-key:[ \t]*([!-~]{1,256})", re.IGNORECASE)
 
 
 class _Ticket:
-    """One request that waits."""
+    """A request that waits in the queue."""
 
     __slots__ = ("called", "is_gone")
 
@@ -99,7 +99,7 @@ class FairQueue:
             raise
 
     async def run(self) -> None:
-        """Until cancelled: let a round of waiting requests begin in one of every `PASSES` passes of the loop."""
+        """Let a round of waiting requests begin in one of every `PASSES` passes of the loop, until cancelled."""
         while True:
             if self._is_free and not self._anybody_waits():
                 self._used = trio.Event()
@@ -119,13 +119,13 @@ class FairQueue:
         return bool(self._organizations or self._addresses)
 
     def _call_round(self) -> bool:
-        """Let the next request of each organization begin, and one of all addresses; whether there was any."""
+        """Let the next request of each organization begin, and one of all addresses; return whether there was any."""
         called = [_call_next(self._organizations) for _ in range(self._organizations.owners)]
         return any([*called, _call_next(self._addresses)])
 
 
 def _call_next(turns: Turns[Hashable, _Ticket]) -> bool:
-    """Whether there was one that has not gone."""
+    """Call the next request that has not gone; return whether there was one."""
     while turns:
         ticket = turns.take()
         if not ticket.is_gone:

@@ -73,7 +73,7 @@ IDLE, HEAD, BODY, RESPONSE, CLOSING, LINGERING, CUT = Phase
 
 
 class _Part(enum.IntEnum):
-    """What the next bytes of the input belong to."""
+    """The part of a message that the next bytes of the input belong to."""
 
     HEAD = enum.auto()
     DATA = enum.auto()
@@ -88,7 +88,7 @@ class _Part(enum.IntEnum):
 
 
 class _Written(enum.IntEnum):
-    """How far the present response is."""
+    """How much of the present response is written."""
 
     NOTHING = enum.auto()
     HEAD = enum.auto()
@@ -167,29 +167,29 @@ class HttpProtocol:
 
     @property
     def buffered_bytes(self) -> int:
-        """What has been received and not come out as an event."""
+        """Return the number of bytes that were received and have not come out as an event."""
         return len(self._input)
 
     @property
     def has_unread_body(self) -> bool:
-        """Whether the present request is not complete: a response that begins now is the last one."""
+        """Return whether the present request is incomplete: a response that begins now is the last one."""
         return self._part is not _COMPLETE
 
     @property
     def has_unread_input(self) -> bool:
-        """Whether the client has sent, or may be sending, bytes that nobody reads if the connection ends now."""
+        """Return whether the client has sent, or may be sending, bytes that nobody reads if the connection ends now."""
         return not self._is_at_eof and (bool(self._input) or self._part not in (_AT_HEAD, _COMPLETE))
 
     # The response
 
     @property
     def is_response_begun(self) -> bool:
-        """Whether the head of the response has been written."""
+        """Return whether the head of the response has been written."""
         return self._written is not _NOTHING
 
     @property
     def can_continue(self) -> bool:
-        """Whether the response is complete and another request may follow on this connection."""
+        """Return whether the response is complete and another request may follow on this connection."""
         is_over = self._written is _ALL and not self._is_last and self._part is _COMPLETE
         return is_over and not self._is_at_eof and not self.is_closing
 
@@ -259,7 +259,7 @@ class HttpProtocol:
 
     @property
     def is_closing(self) -> bool:
-        """Whether nothing is read any more."""
+        """Return whether nothing is read any more."""
         return self.phase >= CLOSING
 
     def close(self, *, linger: bool = False) -> None:
@@ -324,7 +324,7 @@ class HttpProtocol:
         return RequestHead(self._method, target, version.decode(), headers)
 
     def _look_for_trouble(self) -> None:
-        """Of a head or trailers that are not complete or not in order. The first thing that is wrong decides, so that
+        """Raise what is wrong with a head or trailers that are incomplete or invalid. The first fault decides, so that
         it does not matter in which pieces the bytes arrive.
         """
         data, most = self._input, self._max_head_bytes
@@ -345,7 +345,7 @@ class HttpProtocol:
             raise _MalformedError
 
     def _read_chunk_line(self) -> bool:
-        """Whether the line before a chunk has arrived, behind the end of the chunk before."""
+        """Read the end of the previous chunk and the line before the next. Return whether they have arrived."""
         start = len(CRLF) if self._chunks else 0
         if not CRLF.startswith(self._input[:start]):
             raise _MalformedError  # a chunk is longer than it says
@@ -395,8 +395,8 @@ class HttpProtocol:
 
 
 def _body_length(headers: Headers, fields: dict[bytes, bytes], *, is_1_0: bool) -> int | None:
-    """The length of the body, `None` for chunks. Raises `_MalformedError` for a body framed twice or in an unknown way,
-    chunks in HTTP/1.0, which does not know them, and a Host that is not one (RFC 9112, 3.2 and 6).
+    """Return the length of the body, `None` for chunks. Raises `_MalformedError` for a body framed twice or in an
+    unknown way, chunks in HTTP/1.0, which does not know them, and an invalid Host (RFC 9112, 3.2 and 6).
     """
     if len(fields) != len(headers):
         names = [name for name, _ in headers]
@@ -418,6 +418,6 @@ def _body_length(headers: Headers, fields: dict[bytes, bytes], *, is_1_0: bool) 
 
 
 def _tokens(headers: Headers, name: bytes) -> set[bytes]:
-    """The members of a list in a field, in lower case."""
+    """Return the members of a comma-separated field in lower case."""
     values = b",".join(value for known, value in headers if known == name)
     return {token.strip(b" \t") for token in values.lower().split(b",")}

@@ -1,4 +1,4 @@
-"""Sockets that listen, and the connections that are accepted from them.
+"""Sockets that listen, the connections that are accepted from them, and the certificate of TLS.
 
 Sockets are opened here, or inherited from a supervisor that keeps them open while the service restarts. That needs no
 event loop: the parent of several workers opens its sockets before it forks, and each worker makes listeners of them.
@@ -187,7 +187,7 @@ def _read(path: Path) -> bytes:
 
 
 def _refuse_passphrase(keyfile: Path) -> NoReturn:
-    """OpenSSL would ask for it on the terminal, where nobody is."""
+    """Refuse an encrypted key: OpenSSL would ask for the passphrase on the terminal, where nobody is."""
     raise CertificateError(
         f"{keyfile} is encrypted; store the key without a passphrase, readable for the service alone"
     )

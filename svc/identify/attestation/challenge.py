@@ -1,7 +1,7 @@
-"""The challenge that an attestation answers: 32 random bytes, given to one key, good for five minutes and one use.
+"""Challenges, which attestations answer, and what the store keeps of the keys that were attested.
 
-What may live here: the record of a challenge and the rule by which it is taken or refused (interface 2.5, decisions
-7.5).
+A challenge is 32 random bytes, given to one key, good for five minutes and one use. What may live here: the records,
+and the rule by which a challenge is taken or refused (interface 2.5, decisions 7.5).
 """
 
 from __future__ import annotations

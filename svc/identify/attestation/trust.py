@@ -1,4 +1,4 @@
-"""What a verified attestation is measured against: root keys, the list of revoked certificates, the apps expected.
+"""Reading certificates, and what they are measured against: root keys, revoked certificates, the apps expected.
 
 What may live here: the published root certificates of Android key attestation and of App Attest (`roots.pem` and
 `apple_roots.pem`, beside this module), the readers of the files that take their place, and the value that holds all of

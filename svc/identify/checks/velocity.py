@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from typing import TypeAlias
 from uuid import UUID
 
-from svc.identify.queries.velocity import account_key, is_counted, party_of, row_key
+from svc.identify.queries.velocity import account_key, event_subjects, is_counted, row_key
 from svc.identify.tables import ACCOUNT_ERASURES, ACCOUNTS, EVENTS, RETENTION_PASSES, VELOCITY, VISITOR_IDS
 from svc.identify.velocity.counts import LONGEST_S, MOST, OTHERS, SUBJECTS, VelocityRow
 from svc.identify.velocity.record import DAY_S, MAX_VISITORS, AccountRecord
@@ -31,7 +31,7 @@ def velocity_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
         if not is_counted(snapshot, number, request_id, event) or event.occurred_at_ms // 1000 < kept_from_s:
             continue
         visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
-        who = party_of(number, request_id, event, visitor)
+        who = event_subjects(number, request_id, event, visitor)
         if who.account is not None and snapshot.has(ACCOUNT_ERASURES, number, who.account):
             who = who._replace(account=None, counted_account=None)
         for subject in SUBJECTS:
@@ -74,7 +74,7 @@ def account_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
     lacking: dict[AccountKey, list[str]] = {}
     for (_, request_id), event in snapshot.scan(EVENTS, number):
         visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
-        who = party_of(number, request_id, event, visitor)
+        who = event_subjects(number, request_id, event, visitor)
         if not is_counted(snapshot, number, request_id, event) or who.account is None or visitor is None:
             continue
         record = snapshot.get(ACCOUNTS, *account_key(who))
@@ -99,7 +99,7 @@ def _ever_full(snapshot: Snapshot, number: int, keys: Collection[AccountKey]) ->
     visitors: dict[AccountKey, set[bytes]] = {key: set() for key in keys}
     first_s = dict.fromkeys(keys, sys.maxsize)
     for (_, request_id), event in snapshot.scan(EVENTS, number):
-        who = party_of(number, request_id, event, None)
+        who = event_subjects(number, request_id, event, None)
         if who.account is not None and (key := account_key(who)) in visitors:
             visitors[key].add(event.verdict.visitor_id.encode())
             first_s[key] = min(first_s[key], who.at_s)

@@ -1,4 +1,4 @@
-"""Who is new at an address: storage that is cleared again and again, and new visitors in bursts (decisions 18.6).
+"""Who is new at an address: storage cleared again and again, new visitors in bursts, repeated reports (decisions 18.6).
 
 What may live here: what an address's row remembers of those that came to it as new, and what that shows. Pure.
 

@@ -1,7 +1,8 @@
 """Claims: a report brings a token, or an identifier of its device, which belongs to a known visitor. Is it that one?
 
 What may live here: what such a claim is worth beside what the device says, where it comes from, and which other tokens
-its visitor has. Pure; nothing here looks for a visitor by likeness, or writes.
+its visitor has, also when a browser came with a new token in the place of its own. Pure; nothing here looks for a
+visitor by likeness, or writes.
 """
 
 from __future__ import annotations

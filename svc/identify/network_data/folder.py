@@ -1,4 +1,4 @@
-"""The folder of network files: what each file is by its name, and what is in use of it.
+"""The folder of network files: what each file is by its name, what is in use of it, and how a file is replaced.
 
 What may live here: reading the folder repeatedly, each time into a new immutable `FilesInUse`. A file is read only
 when it has changed, at once and whole; one that cannot be used leaves what was read of it before in force.

@@ -1,4 +1,4 @@
-"""Plain lists: one address or network (CIDR) a line, and the set of addresses that they become.
+"""Files of networks, and the look-up in them: plain lists, one address or network (CIDR) a line, and MaxMind databases.
 
 What may live here: the reading of such a file and the look-up in it. Sets are immutable: sorted disjoint ranges in
 arrays of numbers, 8 bytes a range for IPv4 and 32 for IPv6, searched by bisection in about a microsecond. Lists of

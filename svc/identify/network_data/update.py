@@ -304,7 +304,7 @@ def wanted(folder: Path, asked: Sequence[str], origin: Origin) -> list[Source]:
 
 
 def update(folder: Path, sources: Iterable[Source], origin: Origin, now: datetime) -> Iterator[UpdateOutcome]:
-    """Update one source after another; hold the folder meanwhile (`kept.locked_folder`)."""
+    """Update one source after another; hold the folder meanwhile (`folder.locked_folder`)."""
     for source in sources:
         try:
             yield _updated(folder, source, origin, now)

@@ -1,4 +1,4 @@
-"""Read queries about velocity: who takes part in an event, and the row that counts one of them (decisions 11.4)."""
+"""Read queries about velocity: the subjects of an event, and the rows that count them (decisions 11.4)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import Environment
 
 
-class Party(NamedTuple):
+class EventSubjects(NamedTuple):
     """The subjects (visitor, account, address, ...) that take part in an event, by the ids under which velocity rows
     know them.
     """
@@ -55,17 +55,17 @@ class Party(NamedTuple):
 
 
 _FIELDS: Final = {"visitors": "visitor", "accounts": "counted_account", "addresses": "address", "countries": "country"}
-_OTHERS_OF: Final[dict[Subject, Callable[[Party], tuple[int | None, ...]]]] = {
+_OTHERS_OF: Final[dict[Subject, Callable[[EventSubjects], tuple[int | None, ...]]]] = {
     subject: attrgetter(*(_FIELDS[kind] for kind in kinds)) for subject, kinds in OTHERS.items()
 }
 
 
-def party_of(number: int, request_id: bytes, event: Event, visitor: int | None) -> Party:
-    """Return the party of an event of the organization with this number. `request_id`: 16 bytes; `visitor`: the number
-    of its visitor.
+def event_subjects(number: int, request_id: bytes, event: Event, visitor: int | None) -> EventSubjects:
+    """Return the subjects of an event of the organization with this number. `request_id`: 16 bytes; `visitor`: the
+    number of its visitor.
     """
     account = None if event.account_id is None else account_digest(number, event.account_id)
-    return Party(
+    return EventSubjects(
         number,
         event.environment,
         event.occurred_at_ms // 1000,
@@ -86,8 +86,8 @@ def counted_account(number: int, request_id: bytes, account: int | None, action:
     return account
 
 
-def read_row(snapshot: Snapshot, who: Party, subject: Subject, now_s: int) -> VelocityRow:
-    """Return the velocity row of a subject that the party has, without entries older than the longest window; an empty
+def read_row(snapshot: Snapshot, who: EventSubjects, subject: Subject, now_s: int) -> VelocityRow:
+    """Return the velocity row of a subject of an event, without entries older than the longest window; an empty
     row if none is stored.
     """
     subject_id = who.id_of(subject)
@@ -106,8 +106,8 @@ def row_of(
     return EMPTY if row is None else row.within(now_s)
 
 
-def row_key(who: Party, subject: Subject, period: int) -> tuple[int, ...]:
-    """Return the key of the velocity row of a subject that the party has. `period`: a number of 30-day periods since
+def row_key(who: EventSubjects, subject: Subject, period: int) -> tuple[int, ...]:
+    """Return the key of the velocity row of a subject of an event. `period`: a number of 30-day periods since
     1970.
     """
     subject_id = who.id_of(subject)
@@ -115,8 +115,8 @@ def row_key(who: Party, subject: Subject, period: int) -> tuple[int, ...]:
     return who.organization, period, KINDS.index(kind_of(who.environment)), SUBJECTS.index(subject), subject_id
 
 
-def row_keys(who: Party) -> Iterator[tuple[int, ...]]:
-    """Yield the keys of all rows that may count an event of this party: in its 30-day period and in the next."""
+def row_keys(who: EventSubjects) -> Iterator[tuple[int, ...]]:
+    """Yield the keys of all rows that may count an event: in its 30-day period and in the next."""
     period = who.at_s // LONGEST_S
     for subject in SUBJECTS:
         if who.id_of(subject) is not None:
@@ -164,8 +164,8 @@ def known_account(record: AccountRecord | None, visitor: int | None, at_s: int) 
     return KnownAccount(record.first_s, pair is not None and 0 < pair.verified_s <= at_s)
 
 
-def account_key(who: Party) -> tuple[int, int, int]:
-    """Return the key of the record of the party's account."""
+def account_key(who: EventSubjects) -> tuple[int, int, int]:
+    """Return the key of the record of the event's account."""
     assert who.account is not None
     return who.organization, KINDS.index(kind_of(who.environment)), who.account
 

@@ -14,13 +14,13 @@ from svc.identify.history.newcomers import Arrival, arrived, without
 from svc.identify.index.queries import Scope, Search, digest_of
 from svc.identify.model import Observation
 from svc.identify.queries.velocity import (
+    EventSubjects,
     KnownAccount,
-    Party,
     account_key,
     counted_account,
+    event_subjects,
     is_counted,
     known_account,
-    party_of,
     read_row,
     row_key,
     row_keys,
@@ -76,7 +76,7 @@ def count_event(
     to nothing: its counts are without it. `arrival`: what the row of its address remembers of it, `None` = nothing.
     """
     submission = assessment.submission
-    who = _party(assessment, visitor)
+    who = _subjects_of(assessment, visitor)
     rows: dict[Subject, VelocityRow] = {}
     for subject in SUBJECTS:
         if subject != "account" or who.account is not None:
@@ -106,14 +106,14 @@ def is_replay(observations: Iterable[Observation]) -> bool:
     return any(observation.signal == "replayed" for observation in observations)
 
 
-def _party(assessment: Assessment, visitor: int | None) -> Party:
+def _subjects_of(assessment: Assessment, visitor: int | None) -> EventSubjects:
     submission, number, country = (
         assessment.submission,
         assessment.submission.organization,
         assessment.network.country_code,
     )
     account = None if submission.account_id is None else account_digest(number, submission.account_id)
-    return Party(
+    return EventSubjects(
         number,
         submission.environment,
         submission.at_ms // 1000,
@@ -125,7 +125,9 @@ def _party(assessment: Assessment, visitor: int | None) -> Party:
     )
 
 
-def _note_account(transaction: Transaction, who: Party, record: AccountRecord | None, *, is_verified: bool) -> None:
+def _note_account(
+    transaction: Transaction, who: EventSubjects, record: AccountRecord | None, *, is_verified: bool
+) -> None:
     """Add the event to the record of its account, if that changes anything: once a day for a visitor."""
     event = PairEvent(who.at_s, who.visitor, is_verified)
     after = first_record(event) if record is None else record.with_event(event)
@@ -144,7 +146,7 @@ def _with_accounts(counts: Counts, at_least: int) -> Counts:
 
 def _counted(
     transaction: Transaction,
-    who: Party,
+    who: EventSubjects,
     subject: Subject,
     before: VelocityRow | None,
     arrival: Arrival | None,
@@ -171,7 +173,9 @@ MAX_SHARED = 16
 """Where it has more, so many of those that share the visitor of the event, its address, or its country, of each."""
 
 
-def move_event(transaction: Transaction, event: Event, before: Party, after: Party, now_ms: int) -> None:
+def move_event(
+    transaction: Transaction, event: Event, before: EventSubjects, after: EventSubjects, now_ms: int
+) -> None:
     """Count a stored event, already rewritten, for another account, or for none (decisions 11.2). `event`: as it was.
 
     The previous account loses the event, and those of its visitor, address and country that none of its other events
@@ -187,7 +191,7 @@ def move_event(transaction: Transaction, event: Event, before: Party, after: Par
     if before.counted_account not in (None, after.counted_account):
         for subject in ("visitor", "address"):
             own = before.id_of(subject)
-            if own is not None and all(other.party.id_of(subject) != own for other in sharing.events):
+            if own is not None and all(other.subjects.id_of(subject) != own for other in sharing.events):
                 row = read_row(transaction, before, subject, now_s)
                 _write(transaction, before, subject, now_s, row.without_others(_account_alone(before, subject)))
     if after.account is not None and after.account != before.account:
@@ -201,7 +205,7 @@ def move_event(transaction: Transaction, event: Event, before: Party, after: Par
                 _write(transaction, after, subject, now_s, row)
 
 
-def count_stored(transaction: Transaction, who: Party, now_s: int, *, is_verified: bool) -> None:
+def count_stored(transaction: Transaction, who: EventSubjects, now_s: int, *, is_verified: bool) -> None:
     """Add a stored event that no row counts to the rows of its subjects, as they are now, and to the record of its
     account.
     """
@@ -215,7 +219,7 @@ def count_stored(transaction: Transaction, who: Party, now_s: int, *, is_verifie
         _note_account(transaction, who, record, is_verified=is_verified)
 
 
-def verify_pair(transaction: Transaction, who: Party) -> None:
+def verify_pair(transaction: Transaction, who: EventSubjects) -> None:
     """Record that a backend has set the account of a stored event (decisions 11.5)."""
     if who.account is not None:
         _note_account(transaction, who, transaction.get(ACCOUNTS, *account_key(who)), is_verified=True)
@@ -224,7 +228,7 @@ def verify_pair(transaction: Transaction, who: Party) -> None:
 class _OfAccount(NamedTuple):
     """Another event of an account."""
 
-    party: Party
+    subjects: EventSubjects
     is_verified: bool
 
 
@@ -236,18 +240,22 @@ class _Sharing(NamedTuple):
     """Whether it has no more."""
 
 
-def _leave_account(transaction: Transaction, event: Event, before: Party, sharing: _Sharing, now_s: int) -> None:
+def _leave_account(
+    transaction: Transaction, event: Event, before: EventSubjects, sharing: _Sharing, now_s: int
+) -> None:
     """Take an event out of the row and the record of its former account."""
     row = read_row(transaction, before, "account", now_s)
     gone = tuple(
-        None if other is None or any(each.party.others_of("account")[at] == other for each in sharing.events) else other
+        None
+        if other is None or any(each.subjects.others_of("account")[at] == other for each in sharing.events)
+        else other
         for at, other in enumerate(before.others_of("account"))
     )
     _write(transaction, before, "account", now_s, row.without_event(before.at_s, gone))
     record = transaction.get(ACCOUNTS, *account_key(before))
     if record is None:
         return
-    others = [PairEvent(each.party.at_s, each.party.visitor, each.is_verified) for each in sharing.events]
+    others = [PairEvent(each.subjects.at_s, each.subjects.visitor, each.is_verified) for each in sharing.events]
     own = PairEvent(before.at_s, before.visitor, event.account_verified)
     keep_record(transaction, account_key(before), record.without_event(own, others, is_all=sharing.is_all))
 
@@ -260,7 +268,7 @@ def keep_record(transaction: Transaction, key: tuple[int, int, int], record: Acc
         transaction.put(ACCOUNTS, key, record)
 
 
-def _others_of_account(snapshot: Snapshot, who: Party, event: Event, account_id: str) -> _Sharing:
+def _others_of_account(snapshot: Snapshot, who: EventSubjects, event: Event, account_id: str) -> _Sharing:
     """Return the counted events of an account with which an event that leaves it is compared: the newest, and if there
     are more, those that have most in common with it. The event is stored with its new account already.
     """
@@ -286,21 +294,21 @@ def _others_of_account(snapshot: Snapshot, who: Party, event: Event, account_id:
         other = snapshot.get(EVENTS, number, request_id)
         if other is not None and other.account_id == account_id and is_counted(snapshot, number, request_id, other):
             visitor = snapshot.get(VISITOR_IDS, number, other.verdict.visitor_id.encode())
-            party = party_of(number, request_id, other, visitor)
-            events.append(_OfAccount(party, other.account_verified))
+            subjects = event_subjects(number, request_id, other, visitor)
+            events.append(_OfAccount(subjects, other.account_verified))
     return _Sharing(events, is_all)
 
 
-def _account_alone(who: Party, subject: Subject) -> tuple[int | None, ...]:
+def _account_alone(who: EventSubjects, subject: Subject) -> tuple[int | None, ...]:
     return tuple(who.counted_account if kind == "accounts" else None for kind in OTHERS[subject])
 
 
-def _write(transaction: Transaction, who: Party, subject: Subject, now_s: int, row: VelocityRow) -> None:
+def _write(transaction: Transaction, who: EventSubjects, subject: Subject, now_s: int, row: VelocityRow) -> None:
     """Write a row under the present period. Also an empty one, since it replaces that of the period before."""
     transaction.put(VELOCITY, row_key(who, subject, now_s // LONGEST_S), row)
 
 
-def forget_visitor(transaction: Transaction, who: Party) -> None:
+def forget_visitor(transaction: Transaction, who: EventSubjects) -> None:
     """Take an event of a visitor that is being erased, and the visitor, out of the rows of its account and address and
     out of the record of its account; delete the visitor's own rows. The place of a sign-up without an account goes,
     too. An account or a country that only this visitor had stays counted until it leaves the windows: what is stored is
@@ -328,10 +336,10 @@ def forget_visitor(transaction: Transaction, who: Party) -> None:
         keep_record(transaction, account_key(who), remaining)
 
 
-def forget_account(transaction: Transaction, who: Party, left: Party) -> None:
+def forget_account(transaction: Transaction, who: EventSubjects, left: EventSubjects) -> None:
     """Take the account of an event, which is being erased, out of the rows of its visitor and its address; `left`: the
-    party of the event without it, which may be a sign-up with a place of its own. The account's own rows and its record
-    are deleted elsewhere.
+    subjects of the event without it, which may be a sign-up with a place of its own. The account's own rows and its
+    record are deleted elsewhere.
     """
     for key in row_keys(left):
         subject = SUBJECTS[key[3]]
@@ -344,7 +352,7 @@ def forget_account(transaction: Transaction, who: Party, left: Party) -> None:
             transaction.put(VELOCITY, key, after)
 
 
-def own_part(who: Party, key: tuple[int, ...], row: VelocityRow) -> VelocityRow:
+def own_part(who: EventSubjects, key: tuple[int, ...], row: VelocityRow) -> VelocityRow:
     """Return the part of a row that is about the visitor of an event: the whole row if it is the visitor's own, else
     the event alone.
     """
@@ -352,5 +360,5 @@ def own_part(who: Party, key: tuple[int, ...], row: VelocityRow) -> VelocityRow:
     return row if subject == "visitor" else EMPTY.with_event(who.at_s, _visitor_alone(who, subject))
 
 
-def _visitor_alone(who: Party, subject: Subject) -> tuple[int | None, ...]:
+def _visitor_alone(who: EventSubjects, subject: Subject) -> tuple[int | None, ...]:
     return tuple(who.visitor if kind == "visitors" else None for kind in OTHERS[subject])

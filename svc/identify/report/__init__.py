@@ -2,8 +2,8 @@
 
 What may live here: reading report shapes. One module per collector (`fingerprintjs`, `thumbmark`, `fpscanner`, `botd`,
 `probes`, `native`, `plain`) with its table of fields, the engine that reads through a table (`table`), the converters
-that they share (`values`, `canonical`, `brands`, `gpu`, `leaves`), what a browser garbles on purpose (`masks`), and the
-page of all fields (`reference`). Nothing outside this package knows the shape of a report.
+that they share (`values`, `canonical`, `leaves`), and what a browser garbles on purpose (`masks`). Nothing outside this
+package knows the shape of a report.
 """
 
 from svc.identify.report.reader import read_report

@@ -1,4 +1,4 @@
-"""The catalog of signals: what can fire, on which platforms, and what it weighs by default.
+"""The catalog of signals (what can fire, on which platforms, with which default weight), and texts for people.
 
 What may live here: questions that the catalog (`svc/identify/data/signals.toml`) alone can answer. Its names are a
 public contract and permanent. What makes a signal fire lives in `detection` and in the identification's

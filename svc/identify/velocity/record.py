@@ -1,4 +1,4 @@
-"""Accounts as records: since when an account is known, and which visitors it had (decisions 11.5).
+"""Accounts as records: since when an account is known, which visitors it had, and what that signals (decisions 11.5).
 
 What may live here: the record of one account, how an event changes it, and what it says of a visitor. Pure: records in,
 records out. Velocity counts 30 days; a record is kept as long as visitors are (docs/adr/0167).

@@ -1,7 +1,7 @@
 """Members: people who sign in to the console of an organization, and the invitations by which they come (decisions 15).
 
-What may live here: the records, what an e-mail address is, and what follows from a member's fields. Passwords and codes
-are in `passwords`.
+What may live here: the records, what an e-mail address is, what follows from a member's fields, and the forms of the
+settings of an OpenID provider. Passwords and codes are in `svc.features.members.sign_in`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """IP addresses as text and as numbers: one spelling, which of them are public, and whose a request is.
 
-What may live here: rules about addresses that need no data. `ipaddress.is_global` is not used: it calls NAT64, 6to4,
-IPv4-compatible and multicast forms global, all of which lead to somewhere else than they seem to.
+What may live here: rules about addresses that need no data but the metadata addresses of clouds. `ipaddress.is_global`
+is not used: it calls NAT64, 6to4, IPv4-compatible and multicast forms global, all of which lead to somewhere else than
+they seem to.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What a store notes of its installation: the region of its keys, the pepper that they are hashed with, and the limits
-that the service last ran with.
+"""What a store notes of its installation: its version, the region of its keys, the pepper that they are hashed with,
+and the limits that the service last ran with.
 
 All stand in `META`. It holds whole numbers alone: the region is part of a key there, `region/us`; of the pepper it has
 32 bits of a digest, and the share of one organization is in millionths. A server of another region, or with another

@@ -1,7 +1,8 @@
 """The error catalog: what the service refuses, with which status, and what it tells the caller to do.
 
 What may live here: the codes of `svc/kernel/data/refusals.toml` and the values that carry a refusal. An expected "no"
-is a value that functions return, never an exception. Sources: interface 7 and decisions 1.
+is a value that functions return; what ends a command is an exception (`OperatorError`). Sources: interface 7 and
+decisions 1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Text as files hold it: UTF-8 with or without a byte order mark, and the name of what is something else.
+"""Text as files hold it: UTF-8 with or without a byte order mark, the name of what is something else, and CSV tables.
 
 What may live here: bytes in, text or one sentence about them out.
 """

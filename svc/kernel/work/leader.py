@@ -8,13 +8,16 @@ what it ran as the leader is cancelled, and it stands by again.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import structlog
 import trio
 
 log = structlog.get_logger()
 
+LEADER: Final = "keeper"
+"""In the names of the leader's lease, channel, socket and lock file. Nodes of earlier releases, which may serve the
+same database, use it too."""
 INTERVAL_S = 0.25
 """Time between two attempts to acquire the leadership: after a death there is no leader for at most this long."""
 

@@ -1,7 +1,7 @@
-"""Corrupt rows: one of them fails the work for its own organization, and nothing else (decisions 17.5).
+"""What watches a store and its process: corrupt rows, lost stores, stale readers and event-loop lag.
 
-Owns which faults are known, so that each is logged once, and the counts. An actor that works for all organizations asks
-`note` after a `CorruptionError`, and goes on with the next.
+A corrupt row fails the work for its own organization, and nothing else (decisions 17.5): an actor that works for all
+organizations calls `CorruptRows.note` after a `CorruptionError`, and goes on with the next. Each fault is logged once.
 """
 
 from __future__ import annotations

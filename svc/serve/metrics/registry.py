@@ -241,7 +241,7 @@ class Metrics:
     """Collects the metrics of one service from its parts when they are asked for; nothing is pushed (ADR 15)."""
 
     def __init__(self, sources: Sources, slot: WorkerSlot = WorkerSlot(), counts: Counts | None = None) -> None:  # noqa: B008
-        """`counts` are those of all workers, `None` if there is one."""
+        """Take `counts` as those of all workers, `None` if there is one."""
         self._sources = sources
         self._process = ProcessCollector(registry=None)
         self._slot = slot
@@ -251,7 +251,7 @@ class Metrics:
         """What the workers before this one at its slot have counted."""
 
     async def run(self) -> None:
-        """Until cancelled: publish this worker's counts every `PUBLISH_INTERVAL_S`. Does nothing with one worker."""
+        """Publish this worker's counts every `PUBLISH_INTERVAL_S`, until cancelled. Do nothing with one worker."""
         if self._counts is None:
             await trio.sleep_forever()
         while True:
@@ -277,7 +277,7 @@ class Metrics:
         return b"".join((*written, form.end))
 
     async def _stored(self) -> Stored | None:
-        """`None` where another process says what is in the store."""
+        """Return the leader's figures of the store, `None` in every other process."""
         sources = self._sources
         if not sources.is_leader():
             return None
@@ -309,7 +309,7 @@ class Metrics:
             yield from self._of_store(stored, now_ms)
 
     def _own(self) -> Samples:
-        """What this worker counts."""
+        """Yield what this worker counts."""
         sources = self._sources
         yield from _traffic(sources.traffic.statistics())
         yield from _streams(sources.live.statistics())
@@ -327,7 +327,7 @@ class Metrics:
         yield EVENT_LOOP_LAG_SECONDS, one(sources.loop.statistics())
 
     def _here(self, now_ms: int) -> Samples:
-        """What is the same for all workers of this service."""
+        """Yield what is the same for all workers of this service."""
         sources = self._sources
         state = sources.network_data()
         yield NETWORK_DATA, [((name,), float(name == state)) for name in NETWORK_STATES]
@@ -339,7 +339,7 @@ class Metrics:
         yield BUILD, [((svc.__version__,), 1)]
 
     def _of_store(self, stored: Stored, now_ms: int) -> Samples:
-        """What is the leader's to say, for all that use the store."""
+        """Yield what the leader alone reports, for all processes that use the store."""
         sources = self._sources
         space = stored.space
         yield from space_samples(sources.store.statistics(), space)

@@ -141,7 +141,7 @@ _NAME = "application/openmetrics-text"
 
 
 def _read_range(part: str) -> tuple[str, str, float]:
-    """Media type, `version` and `q` of one part of the header; a rank of 0 where `q` is not a number from 0 to 1."""
+    """Return media type, `version` and `q` of one part of the header; `q` is 0 if it is not a number from 0 to 1."""
     name, *parameters = (piece.strip().lower() for piece in part.split(";"))
     given = {key.strip(): value.strip(' "') for key, _, value in (text.partition("=") for text in parameters)}
     try:

@@ -43,7 +43,7 @@ class Scrape:
         self._hosts = frozenset(host.lower().removesuffix(".") for host in hosts)
 
     async def __call__(self, request: Request, reply: Reply) -> None:
-        """Respond to one request; the values are collected only for a `GET` or `HEAD` of `PATH`."""
+        """Respond to one request. Collect the values only for a `GET` or `HEAD` of `PATH`."""
         status, headers, body = 200, [(b"cache-control", b"no-store")], b""
         host = next((value for name, value in request.headers if name == b"host"), None)
         if host is not None and not self._is_expected(host.decode("latin-1")):  # browsers always send one

@@ -114,7 +114,7 @@ class Admitted(NamedTuple):
         return {} if self.mapped == self.member.role else {"kept_role": self.member.role, "mapped_role": self.mapped}
 
 
-class Coming(NamedTuple):
+class OpenIdSignIn(NamedTuple):
     """A member who may sign in, checked as far as reading allows."""
 
     number: int
@@ -180,7 +180,7 @@ async def end(services: Services, call: Call) -> Refusal | Outcome | None:
     identity = await provider.identify(attempt, response, services.world.wall_time_of(call.at_ms))
     if isinstance(identity, NoIdentity):
         return _failed(call, identity)
-    came = await _come_in(services, call, provider, identity, attempt)
+    came = await _complete_sign_in(services, call, provider, identity, attempt)
     if isinstance(came, Refusal):
         return _failed(call, NoIdentity("refused", came.reason or came.code))
     return Outcome(None, status=303, headers={"Location": attempt.page or CONSOLE_ROOT, "Set-Cookie": came})
@@ -198,14 +198,14 @@ def _failed(call: Call, why: NoIdentity) -> Outcome:
     return Outcome(None, status=303, headers={"Location": f"{CONSOLE_ROOT}#openid={why.code}"})
 
 
-async def _come_in(
+async def _complete_sign_in(
     services: Services, call: Call, provider: Provider, identity: Identity, attempt: Attempt
 ) -> str | Refusal:
     """Return the `Set-Cookie` of a session for the member with this identity, who is created if need be."""
     new_id = MEMBER_PREFIX + twenty_characters(services.world.entropy)
-    admit = partial(_admitted, identity=identity, attempt=attempt, new_id=new_id, now_ms=call.at_ms)
+    admit = partial(_admit_member, identity=identity, attempt=attempt, new_id=new_id, now_ms=call.at_ms)
 
-    def find(snapshot: Snapshot) -> Coming | Refusal:
+    def find(snapshot: Snapshot) -> OpenIdSignIn | Refusal:
         account = lookups.find_account(snapshot, provider.organization_id)
         if account is None or account.organization.removed_at_ms is not None:
             return Refusal("not_found", reason="the organization of the settings was removed")
@@ -213,23 +213,23 @@ async def _come_in(
         admitted = admit(snapshot, number)
         if isinstance(admitted, Refusal):
             return admitted
-        return Coming(number, admitted.id, entry_of(services, call, snapshot, (number, admitted.member)))
+        return OpenIdSignIn(number, admitted.id, entry_of(services, call, snapshot, (number, admitted.member)))
 
-    coming = await services.store.query(find)
-    if isinstance(coming, Refusal):
-        return coming
+    sign_in = await services.store.query(find)
+    if isinstance(sign_in, Refusal):
+        return sign_in
 
     def job(transaction: Transaction) -> Admitted | Refusal:
-        admitted = admit(transaction, coming.number)
-        if isinstance(admitted, Refusal) or admitted.id != coming.member_id:
+        admitted = admit(transaction, sign_in.number)
+        if isinstance(admitted, Refusal) or admitted.id != sign_in.member_id:
             return admitted if isinstance(admitted, Refusal) else _no("the members were changed meanwhile")
-        if transaction.get(MEMBERS, coming.number, admitted.id) is None:
-            added = add_member(transaction, coming.number, admitted.member)
+        if transaction.get(MEMBERS, sign_in.number, admitted.id) is None:
+            added = add_member(transaction, sign_in.number, admitted.member)
             return added if isinstance(added, Refusal) else admitted
-        transaction.put(MEMBERS, (coming.number, admitted.id), admitted.member)
+        transaction.put(MEMBERS, (sign_in.number, admitted.id), admitted.member)
         return admitted
 
-    came = await enter(services, call, coming.entry, job)
+    came = await enter(services, call, sign_in.entry, job)
     if isinstance(came, Refusal):
         return came
     admitted, set_cookie = came
@@ -245,7 +245,7 @@ async def _come_in(
     return set_cookie
 
 
-def _admitted(
+def _admit_member(
     snapshot: Snapshot, number: int, identity: Identity, attempt: Attempt, new_id: str, now_ms: int
 ) -> Admitted | Refusal:
     """Return the member with this identity and the role that the provider gives now, unless that would leave the

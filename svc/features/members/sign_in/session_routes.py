@@ -121,11 +121,11 @@ async def sign_in(services: Services, call: Call) -> Outcome | Refusal:
     if isinstance(found, Refusal):
         return found
     asked, entry = found
-    came = await enter(services, call, entry, partial(_come_in, asked=asked, now_ms=call.at_ms))
+    came = await enter(services, call, entry, partial(_complete_sign_in, asked=asked, now_ms=call.at_ms))
     return came if isinstance(came, Refusal) else entered(services, entry, came[1])
 
 
-def _come_in(transaction: Transaction, asked: FoundEntry, now_ms: int) -> ApiKey | Refusal:
+def _complete_sign_in(transaction: Transaction, asked: FoundEntry, now_ms: int) -> ApiKey | Refusal:
     key = usable_key(transaction, asked.number, asked.key.id, now_ms)
     if asked.link is not None and use_link(transaction, asked.number, asked.link, now_ms) is None:
         return refused(LINK_REFUSED, "the link was used meanwhile")

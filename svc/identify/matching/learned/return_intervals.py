@@ -1,4 +1,5 @@
-"""What proven returns teach: after how many days visitors come back, and which TLS handshakes their browsers show.
+"""What returns teach: after how many days visitors come back, which TLS handshakes they show, and how often a
+token that joined a visitor is another device's.
 
 What may live here: the counts of absences that ended in a proven return, the factors by which they correct the built-in
 belief about recency, and a bounded table of handshakes. Pure but for what learns; nothing here knows a report.

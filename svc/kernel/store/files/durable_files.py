@@ -1,7 +1,7 @@
-"""Files that are whole and on disk under their name, or not there at all.
+"""Files that are whole and on disk under their name, or not there at all; and lock files.
 
-What may live here: writing, renaming and making durable. A file that is on disk says nothing of its name: that is its
-folder's, and is made durable by itself.
+What may live here: writing, renaming, making durable, and locking. A file that is on disk says nothing of its name:
+that is its folder's, and is made durable by itself.
 """
 
 from __future__ import annotations

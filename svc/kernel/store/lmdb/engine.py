@@ -211,7 +211,7 @@ class LmdbEngine:
         return min(self.environment.info()["map_size"], disk.f_blocks * disk.f_frsize)
 
     def is_low(self) -> bool:
-        """See `Engine.is_low`; what is kept in reserve is in `free_space.py`."""
+        """See `Engine.is_low`; what is kept in reserve is in `environment.py`."""
         with self.environment.begin() as handle:
             return self._free_space.is_low(handle)
 

@@ -1,4 +1,4 @@
-"""Opening LMDB environments, and what LMDB's errors mean."""
+"""Opening LMDB environments, what LMDB's errors mean, and the free space of its file and disk."""
 
 from __future__ import annotations
 

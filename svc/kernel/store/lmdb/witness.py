@@ -1,8 +1,8 @@
-"""The witness of a store that nobody has open: a file beside `data.mdb` that says which commit it had reached.
+"""Who has LMDB's file open, and the witness: a file beside `data.mdb` that says which commit the store had reached.
 
-A service writes it once a second while something is committed, without a sync, so that it may lag behind the store. An
-older `data.mdb` that is copied over the present one leaves it there, while a folder that is restored has none (ADR
-184).
+A service writes the witness once a second while something is committed, without a sync, so that it may lag behind the
+store. An older `data.mdb` that is copied over the present one leaves it there, while a folder that is restored has none
+(ADR 184).
 """
 
 from __future__ import annotations

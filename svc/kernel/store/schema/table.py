@@ -1,4 +1,4 @@
-"""What a table is: the form of its rows, how long they are kept, and how those of a visitor are erased.
+"""What a table is: the form of its rows, how long they are kept, how those of a visitor are erased; and the schema.
 
 Retention, erasure, the removal of an organization, the integrity check and the inspector read these declarations, so
 that a table is described in one place (`tables`). One that they could not follow is refused when it is declared.

@@ -1,4 +1,4 @@
-"""Leases: work that one node at a time may do, held for a term by the clock of the database.
+"""Leases: work that one node at a time may do, held for a term by the database's clock; offsets of clocks.
 
 A lease is a row (name, holder, epoch, expires_at). A node that finds it expired takes it, and the epoch grows by one;
 its holder renews it at every heartbeat (`nodes.py`). No clock of a node is compared with another's:

@@ -1,4 +1,4 @@
-"""How a connection is made: to the first of the URL's hosts that will do, each with a time of its own.
+"""The URL of a store, and how a connection is made: to the first of its hosts that will do, each with its own time.
 
 libpq's `connect_timeout` and its way from host to host belong to calls that block. Without them it would wait for one
 dead machine as long as TCP does, so each host is an attempt of its own.

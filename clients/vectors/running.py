@@ -1,34 +1,25 @@
-"""How calls run beside each other on a phone: who reads, sends, attests and forgets at what moment, and what each caller is told.
+"""How calls run beside each other on a phone: who reads, sends, attests and forgets at what moment, and is told what.
 
-What may live here: an engine on virtual time, for a device, servers and an app that are scripts. What is due at the same
-millisecond is done in the order in which it was set.
+What may live here: an engine on virtual time, for a device, servers and an app that are scripts.
 """
 
 from __future__ import annotations
 
-import heapq
 import json
 from collections.abc import Callable
-from itertools import count
 from typing import Any
 
+from crews import FAULT, Clock, Crew, Event, Readings, Steps, Task, nothing, took
 from keeping import TOKEN, android_claim, challenge_bytes
 from reporting import signals
 from sending import ATTEMPT_MS, ATTEMPTS, FIRST_WAIT_MS, LONGEST_WAIT_MS, read_response
 
 EPOCH_MS = 1_772_359_200_000
-IDENTIFYING = ("token", "android_id", "build", "app")
-"""Read before everything else, and waited for longer."""
-PATIENCE_MS = 10_000
-"""For what identifies and hangs since an earlier report."""
-SOURCE_MS, CHECK_MS = 200, 100
-"""After that a source no longer holds up others; it is waited for all the same."""
 ATTESTATION_MS, CHALLENGE_MS = 3_000, 2_000
 SECOND_MS, KEEP_MS, ERRAND_MS, TELL_MS = 10_000, 86_400_000, 6_000, 1_000
 QUEUE_LENGTH = 5
-LANES = {"read": (2, 6), "send": (6, 6), "attest": (1, 0), "errand": (1, 2), "tell": (1, 2)}
+CREWS = {"read": (2, 6), "send": (6, 6), "attest": (1, 0), "errand": (1, 2), "tell": (1, 2)}
 """Kind of job -> how many run at a time, and how many that outlived their limit may be replaced."""
-FAULT = {"fault": "error"}
 MADE = "8d0cbe8bdbd64a3f9a4c2f1b7a5e6d01"
 OPTIONS: dict[str, Any] = {
     "timeout_ms": 10_000, "collect_ms": 1_000, "endpoints": 1, "storage": True, "device_id": True, "minimal": False,
@@ -36,252 +27,10 @@ OPTIONS: dict[str, Any] = {
 }  # fmt: skip
 CODES = {"offline": True, "timeout": True, "network": True, "aborted": False, "pin_mismatch": False}
 """Codes of the SDK's own, and whether they are tried again."""
-Event = Callable[[], None]
-
-
-def _nothing() -> None:
-    pass
-
-
-class Clock:
-    """Events in order of their time."""
-
-    def __init__(self) -> None:
-        self.now, self._due, self._numbers = 0, list[tuple[int, int, Event]](), count()
-        self._canceled: set[int] = set()
-
-    def after(self, ms: int, event: Event) -> Event:
-        """What it returns prevents the event."""
-        number = next(self._numbers)
-        heapq.heappush(self._due, (self.now + max(0, ms), number, event))
-        return lambda: self._canceled.add(number)
-
-    def run(self) -> None:
-        while self._due:
-            at, number, event = heapq.heappop(self._due)
-            if number not in self._canceled:
-                self.now = at
-                event()
-
-
-class Task:
-    """One job of a lane: it takes as long as its script says, `None` for ever."""
-
-    def __init__(
-        self,
-        limit: Callable[[], int],
-        took: Callable[[], int | None],
-        ended: Event,
-        overdue: Event = _nothing,
-    ) -> None:
-        self.limit, self.took, self.ended, self.overdue = limit, took, ended, overdue
-        self.watchers: list[Event] = []
-
-
-class Lane:
-    """Jobs of one kind, so many at a time; one that outlives its limit is given up, and another takes its place."""
-
-    def __init__(self, clock: Clock, size: int, spare: int) -> None:
-        self._clock, self._size, self._spare = clock, size, spare
-        self._queue: list[Task] = []
-        self._running: list[Task] = []
-        self._hung = 0
-
-    def run(self, task: Task) -> None:
-        self._queue.append(task)
-        self._pump()
-
-    def drop(self, task: Task) -> bool:
-        """`False` where it has begun."""
-        if task in self._queue:
-            self._queue.remove(task)
-            return True
-        return False
-
-    def after_these(self, then: Event) -> None:
-        """Once each that runs has ended or is given up."""
-        left = len(self._running)
-
-        def one() -> None:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                then()
-
-        for task in self._running:
-            task.watchers.append(one)
-        if left == 0:
-            then()
-
-    def _pump(self) -> None:
-        most = self._size + self._spare
-        while self._queue and len(self._running) < self._size and len(self._running) + self._hung < most:
-            self._begin(self._queue.pop(0))
-
-    def _begin(self, task: Task) -> None:
-        self._running.append(task)
-
-        def give_up() -> None:
-            self._hung += 1
-            self._leave(task)
-            task.overdue()
-            self._pump()
-
-        def end() -> None:
-            forgive()
-            if task in self._running:
-                self._leave(task)
-            else:
-                self._hung -= 1
-            task.ended()
-            self._pump()
-
-        forgive = self._clock.after(task.limit(), give_up)
-        took = task.took()
-        if took is not None:
-            self._clock.after(took, end)
-
-    def _leave(self, task: Task) -> None:
-        self._running.remove(task)
-        for watcher in task.watchers:
-            watcher()
-
-
-class Steps:
-    """What happens to the first, second, ... of something; the last for ever."""
-
-    def __init__(self, steps: list[dict[str, Any]]) -> None:
-        self._steps, self._taken = steps, 0
-
-    def next(self) -> dict[str, Any]:
-        self._taken += 1
-        return self._steps[min(self._taken, len(self._steps)) - 1]
-
-
-def took(step: dict[str, Any]) -> int | None:
-    return None if step.get("hangs") else step.get("after_ms", 0)
-
-
-class Reading:
-    def __init__(self, name: str) -> None:
-        self.name, self.is_late = name, False
-        self.began: int | None = None
-        self.waiting: list[Collection] = []
-        self.task: Task
-
-
-class Collection:
-    """Who waits for values until a moment."""
-
-    def __init__(self, done: Callable[[dict[str, Any]], None], seen: Callable[[str, Any], None]) -> None:
-        self.done, self.seen = done, seen
-        self.found: dict[str, Any] = {}
-        self.open: dict[str, Reading] = {}
-        self.awaited: set[str] = set()
-        self.forgive: Event = _nothing
-        self.is_over = False
-
-
-class Readings:
-    """Sources that are read one by one, none twice at a time."""
-
-    def __init__(self, world: World, lane: Lane) -> None:
-        self._world, self._clock, self._lane = world, world.clock, lane
-        self._constants: dict[str, Any] = {}
-        self._running: dict[str, Reading] = {}
-        self.late: dict[str, Any] = {}
-
-    def collect(
-        self,
-        names: list[str],
-        ends_at: int,
-        done: Callable[[dict[str, Any]], None],
-        seen: Callable[[str, Any], None] = lambda _name, _value: None,
-    ) -> Event:
-        """What it returns ends the wait."""
-        self_ = Collection(done, seen)
-        first = sorted((name for name in names if name in IDENTIFYING), key=IDENTIFYING.index)
-        for name in [*first, *(name for name in names if name not in IDENTIFYING)]:
-            if name in self._constants:
-                self_.found[name] = self._constants[name]
-                continue
-            known = self._running.get(name)
-            if self._is_awaited(name, known):
-                self_.awaited.add(name)
-            reading = known or self._reading(name)
-            reading.waiting.append(self_)
-            self_.open[name] = reading
-            if known is None:
-                self._lane.run(reading.task)
-        self_.forgive = self._clock.after(ends_at - self._clock.now, lambda: self._end(self_))
-        if not self_.awaited:
-            self._clock.after(0, lambda: self._end(self_))
-        return lambda: self._stop(self_)
-
-    def _is_awaited(self, name: str, known: Reading | None) -> bool:
-        if known is not None and known.is_late:
-            age = 0 if known.began is None else self._clock.now - known.began
-            return name in IDENTIFYING and age < PATIENCE_MS
-        return name not in self.late
-
-    def _reading(self, name: str) -> Reading:
-        reading = Reading(name)
-        step: dict[str, Any] = {}
-
-        def begin() -> int | None:
-            reading.began = self._clock.now
-            self._world.reads.append({"at_ms": self._clock.now, "name": name})
-            step.update(self._world.step(name))
-            return took(step)
-
-        def end() -> None:
-            del self._running[name]
-            value = FAULT if step.get("fault") else self._world.value(name, step)
-            if value != FAULT:
-                if self._world.is_constant(name):
-                    self._constants[name] = value
-                if not reading.waiting:
-                    self.late[name] = value
-            for one in list(reading.waiting):
-                self._take(one, name, value)
-
-        limit = CHECK_MS if name.startswith("flags.") else SOURCE_MS
-        reading.task = Task(lambda: limit, begin, end)
-        self._running[name] = reading
-        return reading
-
-    def _take(self, one: Collection, name: str, value: Any) -> None:
-        if name in one.open:
-            one.open.pop(name).waiting.remove(one)
-        self.late.pop(name, None)
-        one.found[name] = value
-        one.seen(name, value)
-        if name in one.awaited:
-            one.awaited.remove(name)
-            if not one.awaited:
-                self._end(one)
-
-    def _end(self, one: Collection) -> None:
-        if one.is_over:
-            return
-        for name in one.open:
-            one.found[name] = self.late.pop(name, FAULT)
-        self._stop(one)
-        one.done(one.found)
-
-    def _stop(self, one: Collection) -> None:
-        one.is_over = True
-        one.forgive()
-        for name, reading in one.open.items():
-            reading.waiting.remove(one)
-            reading.is_late = True
-            if not reading.waiting and self._lane.drop(reading.task):
-                del self._running[name]
-        one.open.clear()
 
 
 class Exchange:
-    """One request in its lane."""
+    """One request in its crew."""
 
     def __init__(
         self, world: World, path: str, about: dict[str, Any], limit: Callable[[], int], done: Callable[[Any], None]
@@ -302,7 +51,7 @@ class Exchange:
             self._settle(failure(code) if code else self._read(path, step))
 
         self._task = Task(limit, begin, end, lambda: self._settle(failure("timeout")))
-        world.lanes["send"].run(self._task)
+        world.crews["send"].run(self._task)
 
     def _read(self, path: str, step: dict[str, Any]) -> dict[str, Any]:
         body = json.loads(step["body"]) if path == "challenge" and step["status"] == 200 else {}
@@ -317,7 +66,7 @@ class Exchange:
 
     def stop(self) -> None:
         self._is_over = True
-        self._world.lanes["send"].drop(self._task)
+        self._world.crews["send"].drop(self._task)
 
 
 def failure(code: str) -> dict[str, Any]:
@@ -327,7 +76,7 @@ def failure(code: str) -> dict[str, Any]:
 class Turn:
     def __init__(self, ends_at: int, done: Callable[[dict[str, Any]], None]) -> None:
         self.ends_at, self.done, self.is_over = ends_at, done, False
-        self.forgive: Event = _nothing
+        self.forgive: Event = nothing
         self.exchange: Exchange | None = None
 
 
@@ -389,7 +138,7 @@ class Attestations:
             self._go()
 
         limit = turn.ends_at - self._clock.now
-        self._world.lanes["attest"].run(Task(lambda: limit, begin, end, overdue))
+        self._world.crews["attest"].run(Task(lambda: limit, begin, end, overdue))
 
     def _end(self, turn: Turn, claim: dict[str, Any]) -> None:
         if not turn.is_over:
@@ -417,7 +166,7 @@ class Flight:
         self.callers: dict[str, int] = {}
         """Call -> when it gives up."""
         self._is_over = False
-        self._undo: Event = _nothing
+        self._undo: Event = nothing
 
     def _ends_at(self) -> int:
         return max(self.callers.values(), default=0)
@@ -532,7 +281,7 @@ class World:
         self.given = given
         self.options = OPTIONS | given["options"]
         self.clock = Clock()
-        self.lanes = {name: Lane(self.clock, *bounds) for name, bounds in LANES.items()}
+        self.crews = {name: Crew(self.clock, *bounds) for name, bounds in CREWS.items()}
         self.scripts = {name: Steps(steps) for name, steps in given["scripts"].items()}
         self._steps = {
             **{one["name"]: Steps(one["readings"]) for one in (*given["sources"], *given["second"])},
@@ -545,8 +294,8 @@ class World:
         if given["store"]["token"] is not None:
             self._stored["token"] = given["store"]["token"]
         self._queue: list[dict[str, Any]] = []
-        self.readings = Readings(self, self.lanes["read"])
-        self._second = Readings(self, self.lanes["errand"])
+        self.readings = Readings(self, self.crews["read"])
+        self._second = Readings(self, self.crews["errand"])
         self._collections: list[Event] = []
         self.attestations = Attestations(self)
         self._flights: dict[str, Flight] = {}
@@ -629,10 +378,10 @@ class World:
             nonlocal left
             left -= 1
             if left == 0:
-                self.lanes["errand"].run(Task(lambda: ERRAND_MS, lambda: 0, self._deleted))
+                self.crews["errand"].run(Task(lambda: ERRAND_MS, lambda: 0, self._deleted))
 
         for name in ("read", "send", "attest", "errand"):
-            self.lanes[name].after_these(one)
+            self.crews[name].after_these(one)
 
     def _deleted(self) -> None:
         self._stored.clear()
@@ -668,7 +417,7 @@ class World:
             tell()
             return None if call in self.given["hanging_callbacks"] else 0
 
-        self.lanes["tell"].run(Task(lambda: TELL_MS, begin, _nothing))
+        self.crews["tell"].run(Task(lambda: TELL_MS, begin, nothing))
 
     # Second reports
 
@@ -683,7 +432,7 @@ class World:
 
         def read(_found: dict[str, Any]) -> None:
             self._collections.remove(mine[0])
-            self.lanes["errand"].run(Task(lambda: ERRAND_MS, lambda: 0, lambda: self._kept(response["request_id"])))
+            self.crews["errand"].run(Task(lambda: ERRAND_MS, lambda: 0, lambda: self._kept(response["request_id"])))
 
         mine.append(self._second.collect(names, self.clock.now + SECOND_MS, read))
         self._collections.append(mine[0])
@@ -713,11 +462,9 @@ class World:
                 self._is_asked_again = False
                 self._flush()
 
-        self.lanes["errand"].run(Task(lambda: ERRAND_MS, lambda: 0, end))
+        self.crews["errand"].run(Task(lambda: ERRAND_MS, lambda: 0, end))
 
 
 def run(given: dict[str, Any]) -> dict[str, Any]:
-    """What came of a script: who was `told` what, `requests`, `reads`, when keys were attested and all was forgotten, and
-    what is `stored` in the end.
-    """
+    """Who was `told` what, `requests`, `reads`, when keys were attested and all was forgotten, and what is `stored`."""
     return World(given).run()

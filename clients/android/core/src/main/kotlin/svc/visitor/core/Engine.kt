@@ -46,9 +46,9 @@ class Engine @JvmOverloads constructor(
             shared.readings.forget()
             for (flight in flights.values.toList()) for (caller in flight.callers.toList()) leave(caller, SvcException("aborted", "forget() was called."))
             second.stop()
-            val lanes = listOf(shared.readers, shared.senders, shared.attesters, shared.errands)
-            var left = lanes.size
-            for (lane in lanes) lane.afterThese { if (--left == 0) delete(done) }
+            val crews = listOf(shared.readers, shared.senders, shared.attesters, shared.errands)
+            var left = crews.size
+            for (crew in crews) crew.afterThese { if (--left == 0) delete(done) }
         }
     }
 

@@ -39,12 +39,12 @@ interface Host {
 
 /** What all calls share. On the loop alone, but for what is volatile. */
 internal class Shared(val options: SvcOptions, val host: Host, val loop: Loop, val http: Http) {
-    val readers = Lane(loop, 2, 6)
-    val senders = Lane(loop, 6, 6)
-    val attesters = Lane(loop, 1, 0)
-    val errands = Lane(loop, 1, 2)
-    private val couriers = Lane(loop, 1, 2)
-    private val cleaners = Lane(loop, 1, 2)
+    val readers = Crew(loop, 2, 6)
+    val senders = Crew(loop, 6, 6)
+    val attesters = Crew(loop, 1, 0)
+    val errands = Crew(loop, 1, 2)
+    private val couriers = Crew(loop, 1, 2)
+    private val cleaners = Crew(loop, 1, 2)
     val readings = Readings(loop, readers)
     val vault = Vault(host.store)
     val store: Store = if (options.storage) vault else MemoryStore()
@@ -85,7 +85,7 @@ internal class Shared(val options: SvcOptions, val host: Host, val loop: Loop, v
     }
 }
 
-/** One request and its response, in a lane. [done] gets what came of it, once, unless it was stopped. On the loop alone. */
+/** One request and its response, in a crew. [done] gets what came of it, once, unless it was stopped. On the loop alone. */
 internal class Exchange(
     private val shared: Shared,
     private val path: String,

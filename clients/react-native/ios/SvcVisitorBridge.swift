@@ -17,6 +17,7 @@ import SvcVisitorCore
     private var calls: [String: Task<Void, Never>] = [:]
     private let lock = NSLock()
 
+    @discardableResult
     private func locked<Value>(_ work: () -> Value) -> Value {
         lock.lock()
         defer { lock.unlock() }
@@ -44,7 +45,7 @@ import SvcVisitorCore
             // The task is noted before it can end.
             locked {
                 calls[id] = Task { [self] in
-                    var said: String
+                    let said: String
                     do {
                         said = try await visitor.identify(tag: tag, accountID: accountID, action: action, timeout: timeout).json
                     } catch {

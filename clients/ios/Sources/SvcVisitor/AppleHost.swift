@@ -142,25 +142,23 @@
     }
 
     struct AppAttest: AttestationKeys {
-        struct Unavailable: Error {}
-
         var isSupported: Bool {
             guard #available(iOS 14, *) else { return false }
             return DCAppAttestService.shared.isSupported && Bundle.main.bundlePath.hasSuffix(".app")
         }
 
         func generate() async throws -> String {
-            guard #available(iOS 14, *) else { throw Unavailable() }
+            guard #available(iOS 14, *) else { throw AttestationFault.unavailable }
             return try await told { try await DCAppAttestService.shared.generateKey() }
         }
 
         func attest(_ keyID: String, hash: [UInt8]) async throws -> [UInt8] {
-            guard #available(iOS 14, *) else { throw Unavailable() }
+            guard #available(iOS 14, *) else { throw AttestationFault.unavailable }
             return Array(try await told { try await DCAppAttestService.shared.attestKey(keyID, clientDataHash: Data(hash)) })
         }
 
         func assertion(_ keyID: String, hash: [UInt8]) async throws -> [UInt8] {
-            guard #available(iOS 14, *) else { throw Unavailable() }
+            guard #available(iOS 14, *) else { throw AttestationFault.unavailable }
             return Array(try await told { try await DCAppAttestService.shared.generateAssertion(keyID, clientDataHash: Data(hash)) })
         }
 
@@ -168,7 +166,7 @@
         private func told<Value>(_ work: () async throws -> Value) async throws -> Value {
             do {
                 return try await work()
-            } catch let error as DCError where error.code == .invalidKey {
+            } catch let error as DCError where error.code == .invalidKey || error.code == .invalidInput {
                 throw AttestationFault.rejected
             } catch let error as DCError where error.code == .serverUnavailable {
                 throw AttestationFault.unavailable

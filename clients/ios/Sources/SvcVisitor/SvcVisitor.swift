@@ -20,6 +20,7 @@ public typealias SvcError = SvcVisitorCore.SvcError
         public static let version = "0.3.0"
         private let engine: Engine
         private let host: AppleHost
+        private let activity = Activity()
         private let timeoutMs: Int64
 
         /// Reads and sends nothing. Throws `SvcError` `invalid_options`.
@@ -27,9 +28,12 @@ public typealias SvcError = SvcVisitorCore.SvcError
             if let fault = options.fault { throw fault }
             timeoutMs = options.timeoutMs
             host = AppleHost(options)
-            let pins = options.pins.isEmpty ? nil : Pins(keys: options.pins)
-            let http = SessionHttp(isPinned: pins.map { pins in { pins.holds($0) } })
-            engine = Engine(options, host: host, http: http)
+            var isPinned: (@Sendable (URLAuthenticationChallenge) -> Bool?)?
+            if !options.pins.isEmpty {
+                let pins = Pins(keys: options.pins)
+                isPinned = { pins.holds($0) }
+            }
+            engine = Engine(options, host: host, http: SessionHttp(isPinned: isPinned))
         }
 
         /// Sends one report. Calls at the same time for the same thing share one request; canceling the task ends this call
@@ -42,7 +46,7 @@ public typealias SvcError = SvcVisitorCore.SvcError
             if let tag { subject["tag"] = .string(tag) }
             if let accountID { subject["account_id"] = .string(accountID) }
             if let action { subject["action"] = .string(action) }
-            let activity = Activity()
+            activity.begin()
             defer { activity.end() }
             return try await engine.identify(subject: subject, timeoutMs: limitMs)
         }
@@ -81,20 +85,28 @@ public typealias SvcError = SvcVisitorCore.SvcError
         }
     }
 
-    /// Time in the background for a running call, in apps and their extensions.
-    private final class Activity: Sendable {
-        private let over = DispatchSemaphore(value: 0)
+    /// Time in the background while calls run, in apps and their extensions: one activity for all, since each holds a thread.
+    private final class Activity: @unchecked Sendable {
+        // By the lock.
+        private var calls = 0
+        private var over: DispatchSemaphore?
+        private let lock = NSLock()
 
-        init() {
-            let over = over
-            // Runs beside the call, and once more when the system wants the time back.
+        func begin() { change(1) }
+        func end() { change(-1) }
+
+        private func change(_ count: Int) {
+            lock.lock()
+            defer { lock.unlock() }
+            calls += count
+            if calls == 0 { over?.signal() }
+            guard count > 0, calls == 1 else { return }
+            let over = DispatchSemaphore(value: 0)
+            self.over = over
+            // Runs beside the calls, and once more when the system wants the time back.
             ProcessInfo.processInfo.performExpiringActivity(withReason: "svc identification") { isExpired in
                 if isExpired { over.signal() } else { over.wait() }
             }
-        }
-
-        func end() {
-            over.signal()
         }
     }
 #endif

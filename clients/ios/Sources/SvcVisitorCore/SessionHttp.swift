@@ -39,6 +39,7 @@ package final class SessionHttp: NSObject, Http, URLSessionDataDelegate, @unchec
         self.isPinned = isPinned
     }
 
+    @discardableResult
     private func locked<Value>(_ work: () -> Value) -> Value {
         lock.lock()
         defer { lock.unlock() }

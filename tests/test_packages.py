@@ -20,8 +20,11 @@ FOLDERS = (ROOT / "clients" / "python", ROOT / "clients" / "go", ROOT / "clients
 
 
 POM = "{http://maven.apache.org/POM/4.0.0}"
-PARENT = {f"{packages.MAVEN_GROUP}:svc-android": f"{packages.MAVEN_GROUP}:svc-android-parent"}
-"""The package that a tool makes of several modules, and the sources that they are in."""
+PARENT = {
+    f"{packages.MAVEN_GROUP}:svc-android{part}": f"{packages.MAVEN_GROUP}:svc-android-{module}"
+    for part, module in {"": "parent", "-okhttp": "ktx", "-testing": "ktx"}.items()
+}
+"""Packages that a tool makes of other modules than their name says, and the module that their sources are in."""
 
 
 def described_name(package: packages.Package) -> str:

@@ -1,21 +1,23 @@
 """Builds the client library for Node.js with the compiler of `web/`: `python -m tools.node_client [FOLDER]`.
 
 It also puts the npm packages into FOLDER: that one, those of the web SDK, which `tools.web` builds, and the React
-Native bridge, which is sources. Says so, and does nothing, where there is no npm.
+Native bridge, as `tools.react_native` stages it. Says so, and does nothing, where there is no npm.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+from tools import react_native
 from tools.web import INSTALLED, ROOT, WEB, Node, find_node, install
 
 PACKAGE = ROOT / "clients" / "node"
 WEB_PACKAGES = ("sdk", "react", "vue", "svelte")
 """Of the web SDK: folders of `web`."""
-PACKAGES = (PACKAGE, *(WEB / name for name in WEB_PACKAGES), ROOT / "clients" / "react-native")
+PACKAGES = (PACKAGE, *(WEB / name for name in WEB_PACKAGES), react_native.PACKAGE)
 """What a developer installs."""
 COMPILER = WEB / "node_modules" / "typescript" / "bin" / "tsc"
 
@@ -47,8 +49,11 @@ def main(folder: str | None = None) -> int:
         return 0
     compile_to(node, PACKAGE / "dist")
     if folder is not None:
-        for package in PACKAGES:
-            pack(node, package, Path(folder))
+        with tempfile.TemporaryDirectory() as made:
+            staged = Path(made, "react-native")
+            react_native.stage(node, staged)
+            for package in PACKAGES:
+                pack(node, staged if package == react_native.PACKAGE else package, Path(folder))
     return 0
 
 

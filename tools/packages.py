@@ -22,6 +22,8 @@ NPM_SCOPE = "@svc"
 """One line of an `.npmrc` binds it to a registry, so that no other is asked for any name in it."""
 MAVEN_GROUP = "svc.visitor"
 """Maven Central takes a group only from the owner of its domain, and there is no top-level domain `svc`."""
+HOMEPAGE = "https://svc.example"
+"""Stands in the packages' descriptions for where the project will be: `.example` belongs to nobody (RFC 2606)."""
 GO_HOST = "svc.internal"
 """`.internal` is reserved for private networks: no public server has a module below it."""
 PACKAGES = (
@@ -36,6 +38,8 @@ PACKAGES = (
     Package("go", "clients/go", f"{GO_HOST}/svc"),
     Package("maven", "clients/android", f"{MAVEN_GROUP}:svc-android"),
     Package("maven", "clients/android/ktx", f"{MAVEN_GROUP}:svc-android-ktx"),
+    Package("maven", "clients/android/ktx", f"{MAVEN_GROUP}:svc-android-okhttp"),
+    Package("maven", "clients/android/ktx", f"{MAVEN_GROUP}:svc-android-testing"),
     Package("maven", "clients/java", f"{MAVEN_GROUP}:svc-client"),
 )
 """PyPI has no namespaces: its two names are for files and addresses alone, and no text installs them from an index."""

@@ -16,6 +16,7 @@ let package = Package(
             resources: [.copy("PrivacyInfo.xcprivacy")],
             swiftSettings: strict
         ),
-        .testTarget(name: "SvcVisitorCoreTests", dependencies: ["SvcVisitorCore"]),
+        // build.sh copies the vectors there.
+        .testTarget(name: "SvcVisitorCoreTests", dependencies: ["SvcVisitorCore"], resources: [.copy("vectors")]),
     ]
 )

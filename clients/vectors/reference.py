@@ -15,6 +15,7 @@ from cases_for_servers import check_cases, verdict_cases, webhook_cases
 from cases_of_keeping import attestation_cases, deferred_cases, token_cases
 from cases_of_proofs import proof_cases
 from cases_of_reports import canonical_cases, report_cases
+from cases_of_running import engine_cases
 from cases_of_sending import error_cases, retry_cases
 
 FOLDER = Path(__file__).parent
@@ -26,6 +27,7 @@ FILES = {
     "deferred": deferred_cases,
     "token": token_cases,
     "attestation": attestation_cases,
+    "engine": engine_cases,
     "proof": proof_cases,
     "check": check_cases,
     "verdict": verdict_cases,

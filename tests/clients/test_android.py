@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import zipfile
@@ -62,7 +63,7 @@ def test_the_archive_has_what_android_looks_for_and_is_small():
     with zipfile.ZipFile(io.BytesIO(made)) as archive:
         assert archive.namelist() == sorted(
             [
-                "AndroidManifest.xml", "META-INF/com/android/build/gradle/aar-metadata.properties",
+                "AndroidManifest.xml", "LICENSE", "META-INF/com/android/build/gradle/aar-metadata.properties",
                 "R.txt", "classes.jar", "proguard.txt",
             ]
         )  # fmt: skip
@@ -93,14 +94,30 @@ def test_the_repository_has_the_archive_sources_and_descriptions(tmp_path: Path)
     folder = tmp_path / "svc" / "visitor"
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     version = android.VERSION
-    both = [f"svc-android/{version}/svc-android-{version}{end}" for end in (".aar", "-sources.jar", ".pom")]
-    both += [f"svc-android-ktx/{version}/svc-android-ktx-{version}{end}" for end in (".jar", "-sources.jar", ".pom")]
-    assert names == sorted([*both, *(f"{one}.sha256" for one in both)])
-    text = (folder / both[2]).read_text()
-    assert "<packaging>aar</packaging>" in text
-    assert text.count("<dependency>") == 1
-    with zipfile.ZipFile(folder / both[1]) as sources:
-        assert "svc/visitor/SvcVisitor.kt" in sources.namelist()
+    kinds = {"": ".aar", "-ktx": ".jar", "-okhttp": ".jar", "-testing": ".jar"}
+    wanted = [
+        f"svc-android{part}/{version}/svc-android{part}-{version}{end}"
+        for part, kind in kinds.items()
+        for end in (kind, "-sources.jar", ".pom")
+    ]
+    assert names == sorted([*wanted, *(f"{one}.sha256" for one in wanted)])
+    poms = {path.name: path.read_text() for path in folder.rglob("*.pom")}
+    assert "<packaging>aar</packaging>" in poms[f"svc-android-{version}.pom"]
+    dependencies = {"": 1, "-ktx": 3, "-okhttp": 3, "-testing": 2}
+    for part, count in dependencies.items():
+        text = poms[f"svc-android{part}-{version}.pom"]
+        assert text.count("<dependency>") == count
+        assert {f"<{name}>" for name in ("url", "licenses", "developers", "scm")} <= set(re.findall(r"<\w+>", text))
+    contents = {
+        "": "svc/visitor/SvcVisitor.kt", "-ktx": "svc/visitor/CoroutinesKt.class",
+        "-okhttp": "svc/visitor/okhttp/SvcInterceptor.class", "-testing": "svc/visitor/testing/FakeSvcVisitor.class",
+    }  # fmt: skip
+    for part, content in contents.items():
+        end = "-sources.jar" if part == "" else ".jar"
+        with zipfile.ZipFile(folder / f"svc-android{part}" / version / f"svc-android{part}-{version}{end}") as archive:
+            assert {content, "META-INF/LICENSE"} <= set(archive.namelist())
+            others = {name for name in contents.values() if name.endswith(".class")} - {content}
+            assert not others & set(archive.namelist())
 
 
 def test_two_archives_of_the_same_classes_are_equal():

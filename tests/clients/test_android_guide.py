@@ -14,7 +14,16 @@ API = (SDK / "core/src/main/kotlin/svc/visitor/Api.kt").read_text()
 FLAGS = set(
     re.findall(r'Source\("(\w+)"\)', (SDK / "android/src/main/kotlin/svc/visitor/android/Checks.kt").read_text())
 )
-OWN_CODES = {"offline", "network", "timeout", "bad_response", "aborted", "invalid_options", "internal_error"}
+OWN_CODES = {
+    "offline",
+    "network",
+    "timeout",
+    "bad_response",
+    "aborted",
+    "pin_mismatch",
+    "invalid_options",
+    "internal_error",
+}
 
 
 def section(title: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import plistlib
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -60,6 +62,34 @@ def test_its_tests_know_every_kind_that_is_for_swift():
         kinds = {case["kind"] for case in cases(name) if "swift" in case.get("only", ["swift"])}
         assert kinds <= known, name
         assert (name in files) == bool(kinds), name
+
+
+def test_the_core_shows_an_app_options_results_and_errors_alone():
+    """Names such as `Json` and `Store` would be the app's otherwise."""
+    for path in CORE:
+        public = set(
+            re.findall(r"^public (?:\w+ )*?(?:struct|class|enum|protocol|actor) (\w+)", path.read_text(), re.MULTILINE)
+        )
+        assert public <= {"SvcError", "SvcIdentification", "SvcAttestation", "SvcOptions"}, path.name
+        assert "@_exported" not in path.read_text()
+    visitor = (PACKAGE / "Sources" / "SvcVisitor" / "SvcVisitor.swift").read_text()
+    for name in ("SvcError", "SvcIdentification", "SvcAttestation", "SvcOptions"):
+        assert f"public typealias {name} = SvcVisitorCore.{name}\n" in visitor
+
+
+def test_nothing_rules_out_an_extension():
+    for path in APPLE_ONLY:
+        assert "UIApplication" not in path.read_text(), path.name
+
+
+@pytest.mark.slow(300)
+def test_the_core_is_built_and_tested_where_there_is_swift_and_the_script_says_so_where_there_is_none():
+    done = subprocess.run(["sh", "build.sh"], cwd=PACKAGE, capture_output=True, text=True, check=False)
+    if shutil.which("swift") is not None:
+        assert done.returncode == 0, done.stdout + done.stderr
+    else:
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("There is no Swift here: ")
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)

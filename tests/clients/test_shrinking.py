@@ -9,7 +9,9 @@ import os
 import shutil
 import subprocess
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -76,23 +78,45 @@ def public_names(archive: Path) -> set[str]:
         return {name for name in opened.namelist() if name.startswith("svc/visitor/Svc") and "$Companion" not in name}
 
 
+async def identified(archives: list[Path], class_path: list[str], folder: Path) -> tuple[bool, set[str]]:
+    """Whether an app in these archives was identified as the call said, and the names of all fields of its report."""
+    async with live_service(folder / "data") as live:
+        key = live.issue(platforms=("android",), allowed_origins=())[1]
+        told = folder / "told"
+        given = [f"-Dendpoint={live.url}", f"-Dkey={key}", f"-Dtold={told}"]
+        path = os.pathsep.join([*map(str, archives), *class_path])
+        command = ["java", "-XX:TieredStopAtLevel=1", *given, "-cp", path, "org.junit.runner.JUnitCore"]
+        done = await trio.run_process(
+            [*command, "svc.visitor.ShrunkApp"], capture_stdout=True, capture_stderr=True, check=False, cwd=folder
+        )
+        assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
+        seen = json.loads(told.read_text())
+        ((request_id, event),) = live.events()
+        headers = {"x-api-key": live.issue("secret")[1]}
+        document = (await live.client.get(f"/api/v1/events/{request_id}", headers=headers)).json()["document"]
+    is_right = (seen["request_id"], event.sdk_platform, event.action) == (str(request_id), "android", "log_in")
+    return is_right, set(names(document["signals"]))
+
+
+def names(part: Any, prefix: str = "") -> Iterator[str]:
+    """Of members, with those that they are in."""
+    for name, value in part.items():
+        yield from names(value, f"{prefix}{name}.") if isinstance(value, dict) else (prefix + name,)
+
+
 @pytest.mark.parametrize("shrinker", SHRINKERS)
-async def test_an_app_that_was_shrunk_identifies(shrinker: str, class_path: list[str], tmp_path: Path):
+async def test_an_app_that_was_shrunk_identifies_and_its_report_has_every_field(
+    shrinker: str, class_path: list[str], tmp_path: Path
+):
     made = shrunk(shrinker, class_path, tmp_path, RULES.read_text())
     assert public_names(made) == public_names(tmp_path / "sdk.jar")
     with zipfile.ZipFile(made) as opened:
         assert "svc/visitor/core/Engine.class" not in opened.namelist(), "it was not shrunk"
-    async with live_service(tmp_path / "data") as live:
-        key = live.issue(platforms=("android",), allowed_origins=())[1]
-        told = tmp_path / "told"
-        given = [f"-Dendpoint={live.url}", f"-Dkey={key}", f"-Dtold={told}"]
-        command = ["java", "-XX:TieredStopAtLevel=1", *given, "-cp", os.pathsep.join([str(made), *class_path])]
-        command += ["org.junit.runner.JUnitCore", "svc.visitor.ShrunkApp"]
-        done = await trio.run_process(command, capture_stdout=True, capture_stderr=True, check=False, cwd=tmp_path)
-        assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
-        seen = json.loads(told.read_text())
-        ((request_id, event),) = live.events()
-    assert (seen["request_id"], event.sdk_platform, event.action) == (str(request_id), "android", "log_in")
+    (tmp_path / "whole").mkdir()
+    whole = await identified([tmp_path / "sdk.jar", tmp_path / "app.jar"], class_path, tmp_path / "whole")
+    assert whole[0]
+    assert whole[1] >= {"android_id", "client_token", "model", "app.package", "screen.width", "settings.clock_24"}
+    assert await identified([made], class_path, tmp_path) == whole
 
 
 @pytest.mark.parametrize("shrinker", SHRINKERS)

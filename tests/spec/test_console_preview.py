@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from svc.features.erasure import organizations as removal
-from svc.features.weights import preview_routes as preview
+from svc.features.weights import routes as preview
 from svc.kernel.work import slices
 from tests.spec.automation import Automation
 from tests.spec.console import Console

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from svc.features.erasure import organizations as removal
-from svc.features.visitors import console_routes as endpoints
+from svc.features.visitors import routes as endpoints
 from svc.identify.index.queries import Scope
 from svc.identify.indexing import jobs as indexing
 from svc.identify.queries import visitors as visitor_views

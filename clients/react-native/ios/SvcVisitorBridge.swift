@@ -1,32 +1,34 @@
 // Not built yet: sources only.
 import Foundation
 import SvcVisitor
+import SvcVisitorCore
 
-/// Passes JSON between React Native and the Swift package.
-@objc public final class SvcVisitorBridge: NSObject {
-    private var visitor: SvcVisitor?
+/// Passes JSON between React Native and the Swift package, whose sources the pod has in the same module.
+@objc public final class SvcVisitorBridge: NSObject, @unchecked Sendable {
     private static let version = "0.3.0"
+    /// Options of both platforms; here `deferred`, `expectedSigners` and `expectedInstallers` have no effect.
+    private static let known: Set<String> = [
+        "apiKey", "endpoint", "timeoutMs", "collectMs", "storage", "deviceId", "minimal", "attestation", "deferred", "verdict", "pins",
+        "expectedSigners", "expectedInstallers", "checks", "debugLog",
+    ]
+    private static let call: Set<String> = ["id", "tag", "accountId", "action", "timeoutMs"]
+    // By the lock.
+    private var visitor: SvcVisitor?
+    private var calls: [String: Task<Void, Never>] = [:]
+    private let lock = NSLock()
+
+    @discardableResult
+    private func locked<Value>(_ work: () -> Value) -> Value {
+        lock.lock()
+        defer { lock.unlock() }
+        return work()
+    }
 
     /// Empty where the options are right, else the error as JSON.
     @objc public func configure(_ options: String) -> String {
-        guard let given = Json.parse(options), let key = given["apiKey"]?.string else {
-            return told(wrong("an option is missing, or has a value of another type"))
-        }
-        let at = given["endpoint"]?.string.map { [$0] } ?? given["endpoint"]?.list?.compactMap(\.string) ?? []
-        guard let first = at.first else { return told(wrong("endpoint is missing")) }
-        var made = SvcOptions(apiKey: key, endpoint: first)
-        made.endpoints = at
-        made.bridge = ("react-native", Self.version)
-        if let value = given["timeoutMs"]?.int { made.timeoutMs = value }
-        if let value = given["collectMs"]?.int { made.collectMs = value }
-        if let value = given["storage"]?.bool { made.storage = value }
-        if let value = given["deviceId"]?.bool { made.deviceID = value }
-        if let value = given["minimal"]?.bool { made.minimal = value }
-        if let value = given["verdict"]?.bool { made.verdict = value }
-        if given["attestation"]?.string == "when_possible" { made.attestation = .whenPossible }
-        if let value = given["pins"]?.list { made.pins = Set(value.compactMap(\.string)) }
         do {
-            visitor = try SvcVisitor(made)
+            let made = try SvcVisitor(try read(options))
+            locked { visitor = made }
             return ""
         } catch {
             return told(error)
@@ -34,26 +36,99 @@ import SvcVisitor
     }
 
     @objc public func identify(_ call: String, done: @escaping @Sendable (String) -> Void) {
-        guard let visitor else { return done(told(wrong("call configure() first"))) }
-        guard let given = Json.parse(call) else { return done(told(wrong("the call is no JSON"))) }
-        let timeout = given["timeoutMs"]?.double.map { $0 / 1_000 }
-        Task {
-            do {
-                let found = try await visitor.identify(
-                    tag: given["tag"]?.string, accountID: given["accountId"]?.string, action: given["action"]?.string, timeout: timeout)
-                done(found.json)
-            } catch {
-                done(told(error))
+        guard let visitor = locked({ visitor }) else { return done(told(wrong("call configure() first"))) }
+        do {
+            let given = try Given(call, known: Self.call)
+            guard let id = try given.text("id") else { throw wrong("id is missing") }
+            let tag = try given.text("tag"), accountID = try given.text("accountId"), action = try given.text("action")
+            let timeout = try given.whole("timeoutMs").map { Double($0) / 1_000 }
+            // The task is noted before it can end.
+            locked {
+                calls[id] = Task { [self] in
+                    let said: String
+                    do {
+                        said = try await visitor.identify(tag: tag, accountID: accountID, action: action, timeout: timeout).json
+                    } catch {
+                        said = told(error)
+                    }
+                    locked { calls[id] = nil }
+                    done(said)
+                }
             }
+        } catch {
+            done(told(error))
         }
     }
 
+    @objc public func cancel(_ id: String) {
+        locked { calls[id] }?.cancel()
+    }
+
+    @objc public func setLocationMocked(_ isMocked: String) {
+        locked { visitor }?.setLocationSimulated(Bool(isMocked))
+    }
+
     @objc public func forget(done: @escaping @Sendable () -> Void) {
-        guard let visitor else { return done() }
+        guard let visitor = locked({ visitor }) else { return done() }
         Task {
             await visitor.forget()
             done()
         }
+    }
+
+    /// Members of a JSON object, each of its own type or not there.
+    private struct Given {
+        let members: [Name: Json]
+
+        init(_ text: String, known: Set<String>) throws {
+            guard case .object(let found)? = Json.parse(text) else { throw SvcError(code: "invalid_options", message: "the text is no JSON") }
+            let unknown = found.keys.map(\.text).filter { !known.contains($0) }.sorted()
+            guard unknown.isEmpty else { throw SvcError(code: "invalid_options", message: "there is no option \(unknown.joined(separator: ", "))") }
+            members = found.filter { !$0.value.isNull }
+        }
+
+        private func value<Value>(_ name: Name, _ read: (Json) -> Value?) throws -> Value? {
+            guard let found = members[name] else { return nil }
+            guard let value = read(found) else { throw SvcError(code: "invalid_options", message: "\(name.text) has a value of another type") }
+            return value
+        }
+
+        func text(_ name: Name) throws -> String? { try value(name) { $0.string } }
+        func flag(_ name: Name) throws -> Bool? { try value(name) { $0.bool } }
+        func whole(_ name: Name) throws -> Int64? { try value(name) { $0.int ?? $0.double.flatMap { Int64(exactly: $0.rounded()) } } }
+        func texts(_ name: Name) throws -> [String]? {
+            try value(name) { one in
+                guard let list = one.list else { return nil }
+                let texts = list.compactMap(\.string)
+                return texts.count == list.count ? texts : nil
+            }
+        }
+    }
+
+    private func read(_ options: String) throws -> SvcOptions {
+        let given = try Given(options, known: Self.known)
+        guard let key = try given.text("apiKey") else { throw wrong("apiKey is missing") }
+        let endpoints = given.members["endpoint"]?.list == nil ? try given.text("endpoint").map { [$0] } : try given.texts("endpoint")
+        guard let endpoints, let first = endpoints.first else { throw wrong("endpoint is missing") }
+        var made = SvcOptions(apiKey: key, endpoint: first)
+        made.endpoints = endpoints
+        made.bridge = ("react-native", Self.version)
+        if let value = try given.whole("timeoutMs") { made.timeoutMs = value }
+        if let value = try given.whole("collectMs") { made.collectMs = value }
+        if let value = try given.flag("storage") { made.storage = value }
+        if let value = try given.flag("deviceId") { made.deviceID = value }
+        if let value = try given.flag("minimal") { made.minimal = value }
+        if let value = try given.flag("verdict") { made.verdict = value }
+        if let value = try given.flag("debugLog") { made.debugLog = value }
+        if let value = try given.texts("pins") { made.pins = Set(value) }
+        if let value = try given.texts("checks") { made.checks = Set(value) }
+        _ = (try given.flag("deferred"), try given.texts("expectedSigners"), try given.texts("expectedInstallers"))
+        switch try given.text("attestation") {
+        case nil, "off": break
+        case "when_possible": made.attestation = .whenPossible
+        default: throw wrong("attestation is off or when_possible")
+        }
+        return made
     }
 
     private func wrong(_ message: String) -> SvcError {

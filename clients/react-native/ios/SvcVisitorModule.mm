@@ -1,6 +1,11 @@
 // Not built yet: sources only.
 #import "SvcVisitorModule.h"
+
+#if __has_include(<SvcReactNative/SvcReactNative-Swift.h>)
+#import <SvcReactNative/SvcReactNative-Swift.h>
+#else
 #import "SvcReactNative-Swift.h"
+#endif
 
 @implementation SvcVisitorModule {
   SvcVisitorBridge *_bridge;
@@ -25,6 +30,14 @@
   [_bridge identify:call done:^(NSString *told) {
     resolve(told);
   }];
+}
+
+- (void)cancel:(NSString *)id {
+  [_bridge cancel:id];
+}
+
+- (void)setLocationMocked:(NSString *)isMocked {
+  [_bridge setLocationMocked:isMocked];
 }
 
 - (void)forget:(RCTPromiseResolveBlock)resolve reject:(RCTPromiseRejectBlock)reject {

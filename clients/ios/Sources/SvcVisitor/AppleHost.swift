@@ -6,12 +6,14 @@
     import UIKit
 
     /// What the engine needs of iOS.
-    struct AppleHost: Host {
-        let options: SvcOptions
+    final class AppleHost: PhoneHost {
+        /// Whether the app's location is simulated.
+        let location = Shared<Bool>()
         let version = SvcVisitor.version
         let store: any Store = KeychainStore()
         let keys: any AttestationKeys = AppAttest()
         let userAgent: String
+        private let options: SvcOptions
 
         init(_ options: SvcOptions) {
             self.options = options
@@ -19,7 +21,7 @@
             let bundle = Bundle.main
             let build = bundle.object(forInfoDictionaryKey: "CFBundleVersion") as? String ?? "0"
             let named = "svc-ios/\(SvcVisitor.version) (iOS \(system.majorVersion).\(system.minorVersion); \(bundle.bundleIdentifier ?? "app")/\(build))"
-            userAgent = String(named.unicodeScalars.filter { (32...126).contains($0.value) }.map(Character.init))
+            userAgent = String(String.UnicodeScalarView(named.unicodeScalars.filter { (32...126).contains($0.value) }))
         }
 
         func nowMs() -> Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
@@ -31,48 +33,59 @@
             return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
         }
 
-        /// A request tells: `URLSession` says at once that there is no network.
-        func isOnline() -> Bool { true }
-
-        func device(minimal: Bool) async -> [String: Json] {
-            var found = await screenAndApp()
-            if minimal { return found }
-            let process = ProcessInfo.processInfo
-            found["cores"] = .int(Int64(process.processorCount))
-            found["memory"] = .int(Int64(clamping: process.physicalMemory))
-            found["languages"] = .list(Locale.preferredLanguages.map { .string($0) })
-            found["timezone"] = .string(TimeZone.current.identifier)
-            let pattern = DateFormatter.dateFormat(fromTemplate: "j", options: 0, locale: .current) ?? ""
-            found["clock_24"] = .bool(!pattern.contains("a"))
-            return found
+        func log(_ line: String) {
+            if options.debugLog { NSLog("svc: %@", line) }
         }
 
-        /// What stands on the main thread, and no more.
-        @MainActor private func screenAndApp() -> [String: Json] {
-            let device = UIDevice.current
-            let bounds = UIScreen.main.nativeBounds
-            var found: [String: Json] = [
-                "build": .object([
-                    "machine": .string(Self.machine()), "os_version": .string(device.systemVersion),
-                    "os_build": .string(Self.sysctl("kern.osversion") ?? ""),
-                ]),
-                "screen": .object([
-                    "width": .int(Int64(bounds.width)), "height": .int(Int64(bounds.height)),
-                    "scale": .double(Double(UIScreen.main.nativeScale)),
-                ]),
-                "font_scale": .double(Double(UIFontMetrics(forTextStyle: .body).scaledValue(for: 100) / 100)),
-                "app": .object([
-                    "package": .string(Bundle.main.bundleIdentifier ?? ""),
-                    "version": .string(Bundle.main.object(forInfoDictionaryKey: "CFBundleVersion") as? String ?? ""),
-                ]),
+        func sources(minimal: Bool) -> [Source] {
+            let identifying = [
+                Source("identifier_for_vendor") { await Self.vendorID() },
+                Source("build", isConstant: true) { await Self.build() },
+                Source("app", isConstant: true) {
+                    let version = Bundle.main.object(forInfoDictionaryKey: "CFBundleVersion") as? String ?? ""
+                    return .object(["package": .string(Bundle.main.bundleIdentifier ?? ""), "version": .string(version)])
+                },
             ]
-            if let id = device.identifierForVendor { found["identifier_for_vendor"] = .string(id.uuidString) }
+            if minimal { return identifying }
+            return identifying + [
+                Source("cores", isConstant: true) { .int(Int64(ProcessInfo.processInfo.processorCount)) },
+                Source("memory", isConstant: true) { .int(Int64(clamping: ProcessInfo.processInfo.physicalMemory)) },
+                Source("screen", isConstant: true) { await Self.screen() },
+                Source("languages") { .list(Locale.preferredLanguages.map { .string($0) }) },
+                Source("timezone") { .string(TimeZone.current.identifier) },
+                Source("font_scale") { await Self.fontScale() },
+                Source("clock_24") { .bool(!(DateFormatter.dateFormat(fromTemplate: "j", options: 0, locale: .current) ?? "").contains("a")) },
+                Source("night_mode", isConstant: true) { Self.nightMode() },
+            ]
+        }
+
+        // What stands on the main thread, each by itself: an app that is busy there costs these fields alone.
+
+        @MainActor private static func vendorID() -> Json { UIDevice.current.identifierForVendor.map { .string($0.uuidString) } ?? .null }
+
+        @MainActor private static func build() -> Json {
+            .object([
+                "machine": .string(machine()), "os_version": .string(UIDevice.current.systemVersion),
+                "os_build": .string(sysctl("kern.osversion") ?? ""),
+            ])
+        }
+
+        @MainActor private static func screen() -> Json {
+            let bounds = UIScreen.main.nativeBounds
+            return .object([
+                "width": .int(Int64(bounds.width)), "height": .int(Int64(bounds.height)),
+                "scale": .double(Double(UIScreen.main.nativeScale)),
+            ])
+        }
+
+        @MainActor private static func fontScale() -> Json { .double(Double(UIFontMetrics(forTextStyle: .body).scaledValue(for: 100) / 100)) }
+
+        private static func nightMode() -> Json {
             switch Bundle.main.object(forInfoDictionaryKey: "UIUserInterfaceStyle") as? String {
-            case "Dark": found["night_mode"] = .string("yes")
-            case "Light": found["night_mode"] = .string("no")
-            default: break
+            case "Dark": return .string("yes")
+            case "Light": return .string("no")
+            default: return .null
             }
-            return found
         }
 
         private static func machine() -> String {
@@ -88,9 +101,7 @@
             return String(cString: bytes)
         }
 
-        func flags() async -> (set: [String], failed: [String]) {
-            (IntegrityChecks(options: options).all().filter { $0.value() }.map(\.key).sorted(), [])
-        }
+        func checks() -> [Source] { IntegrityChecks(expectedBundleID: options.expectedBundleID, location: location).all() }
     }
 
     /// The Keychain: of this device alone, kept when the app is removed.
@@ -110,12 +121,13 @@
         }
 
         func write(_ name: String, _ text: String) throws {
-            try delete(name)
-            var added = query(name)
-            added[kSecValueData] = Data(text.utf8)
-            added[kSecAttrAccessible] = kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly
-            added[kSecAttrSynchronizable] = false
-            let status = SecItemAdd(added as CFDictionary, nil)
+            let content: [CFString: Any] = [kSecValueData: Data(text.utf8), kSecAttrAccessible: kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly]
+            // What is there stays there until what is new is: a process may end between two calls.
+            var status = SecItemUpdate(query(name) as CFDictionary, content as CFDictionary)
+            if status == errSecItemNotFound {
+                let added = query(name).merging(content) { $1 }.merging([kSecAttrSynchronizable: false]) { $1 }
+                status = SecItemAdd(added as CFDictionary, nil)
+            }
             guard status == errSecSuccess else { throw KeychainError(status: status) }
         }
 
@@ -130,26 +142,35 @@
     }
 
     struct AppAttest: AttestationKeys {
-        struct Unavailable: Error {}
-
         var isSupported: Bool {
             guard #available(iOS 14, *) else { return false }
             return DCAppAttestService.shared.isSupported && Bundle.main.bundlePath.hasSuffix(".app")
         }
 
         func generate() async throws -> String {
-            guard #available(iOS 14, *) else { throw Unavailable() }
-            return try await DCAppAttestService.shared.generateKey()
+            guard #available(iOS 14, *) else { throw AttestationFault.unavailable }
+            return try await told { try await DCAppAttestService.shared.generateKey() }
         }
 
         func attest(_ keyID: String, hash: [UInt8]) async throws -> [UInt8] {
-            guard #available(iOS 14, *) else { throw Unavailable() }
-            return Array(try await DCAppAttestService.shared.attestKey(keyID, clientDataHash: Data(hash)))
+            guard #available(iOS 14, *) else { throw AttestationFault.unavailable }
+            return Array(try await told { try await DCAppAttestService.shared.attestKey(keyID, clientDataHash: Data(hash)) })
         }
 
         func assertion(_ keyID: String, hash: [UInt8]) async throws -> [UInt8] {
-            guard #available(iOS 14, *) else { throw Unavailable() }
-            return Array(try await DCAppAttestService.shared.generateAssertion(keyID, clientDataHash: Data(hash)))
+            guard #available(iOS 14, *) else { throw AttestationFault.unavailable }
+            return Array(try await told { try await DCAppAttestService.shared.generateAssertion(keyID, clientDataHash: Data(hash)) })
+        }
+
+        @available(iOS 14, *)
+        private func told<Value>(_ work: () async throws -> Value) async throws -> Value {
+            do {
+                return try await work()
+            } catch let error as DCError where error.code == .invalidKey || error.code == .invalidInput {
+                throw AttestationFault.rejected
+            } catch let error as DCError where error.code == .serverUnavailable {
+                throw AttestationFault.unavailable
+            }
         }
     }
 #endif

@@ -5,18 +5,20 @@
     import SvcVisitorCore
 
     /// Integrity checks, by the names of their flags. All are hints: a person who controls the device can hide from code in the app.
-    struct IntegrityChecks {
-        let options: SvcOptions
+    struct IntegrityChecks: Sendable {
+        let expectedBundleID: String?
+        let location: Shared<Bool>
 
-        func all() -> [String: () -> Bool] {
+        func all() -> [Source] {
             [
-                "jailbroken": { canWriteOutside() || two(hasKnownPaths(), isLoaded(Self.jailbreakLibraries)) },
-                "simulator": { isSimulator },
-                "frida": { isLoaded(["FridaGadget", "frida-agent"]) },
-                "hooked": { isLoaded(["MobileSubstrate", "SubstrateLoader", "libsubstitute", "ellekit", "libhooker"]) },
-                "debugger": { isTraced() },
-                "app_tampering": { options.expectedBundleID.map { $0 != Bundle.main.bundleIdentifier } ?? false },
-                "vpn_active": { isVpn() },
+                Source("jailbroken") { .bool(canWriteOutside() || two(hasKnownPaths(), isLoaded(Self.jailbreakLibraries))) },
+                Source("simulator") { .bool(isSimulator) },
+                Source("frida") { .bool(isLoaded(["FridaGadget", "frida-agent"])) },
+                Source("hooked") { .bool(isLoaded(["MobileSubstrate", "SubstrateLoader", "libsubstitute", "ellekit", "libhooker"])) },
+                Source("debugger") { .bool(isTraced()) },
+                Source("app_tampering") { .bool(expectedBundleID.map { $0 != Bundle.main.bundleIdentifier } ?? false) },
+                Source("vpn_active") { .bool(isVpn()) },
+                Source("location_spoofing") { .bool(location.get() ?? false) },
             ]
         }
 

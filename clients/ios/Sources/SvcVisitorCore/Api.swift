@@ -1,6 +1,8 @@
+import Foundation
+
 /// The only error there is. `code` is one of the service's API, or `network`, `offline`, `timeout`, `aborted`, `bad_response`,
-/// `invalid_options`, `storage`, `internal_error`.
-public struct SvcError: Error, Sendable {
+/// `pin_mismatch`, `invalid_options`, `storage`, `internal_error`.
+public struct SvcError: LocalizedError, Sendable {
     public let code: String
     public let message: String
     /// HTTP status of the last response; 0 where none came.
@@ -11,6 +13,7 @@ public struct SvcError: Error, Sendable {
     public let retryAfterMs: Int64
     /// The service's id of the request, to be quoted to its operator.
     public let requestID: String?
+    public var errorDescription: String? { message }
 
     public init(
         code: String, message: String, status: Int = 0, retryable: Bool = false, retryAfterMs: Int64 = 0,
@@ -30,6 +33,12 @@ public struct SvcIdentification: Sendable {
     public let requestID: String
     public let json: String
     private let members: Json
+
+    /// Of a response's text, for tests of apps; `nil` where it has no `request_id`.
+    public init?(json: String) {
+        guard let members = Json.parse(json), let id = members["request_id"]?.string else { return nil }
+        self.init(requestID: id, json: json, members: members)
+    }
 
     init(requestID: String, json: String, members: Json) {
         self.requestID = requestID
@@ -73,7 +82,11 @@ public struct SvcOptions: Sendable {
     public var verdict = false
     /// SHA-256 of public keys of the service's certificates, in base64; two at least.
     public var pins: Set<String> = []
-    /// Bundle id and team that the app must have; another one sets `app_tampering`.
+    /// The integrity checks to run, by the names of their flags; `nil` is all.
+    public var checks: Set<String>?
+    /// Writes to the system's log how calls go, without keys and ids.
+    public var debugLog = false
+    /// Bundle id that the app must have; another one sets `app_tampering`.
     public var expectedBundleID: String?
     /// For bridges: reports are of the platform `NAME-ios`.
     public var bridge: (name: String, version: String)?
@@ -84,7 +97,7 @@ public struct SvcOptions: Sendable {
     }
 
     /// Why they cannot be used; `nil` where they can.
-    public var fault: SvcError? {
+    package var fault: SvcError? {
         let message: String? =
             if ["svc_sk_", "svc_px_", "svc_mk_"].contains(where: { apiKey.hasPrefix($0) }) {
                 "apiKey is a key for servers, and everybody can read it in an app: revoke it, and use a public key (svc_pk_...)."

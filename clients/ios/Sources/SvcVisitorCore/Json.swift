@@ -1,24 +1,43 @@
+/// A text by its bytes. Texts of Swift that look alike are equal, and have one hash; names in JSON, tags and accounts are not.
+package struct Name: Hashable, Sendable, ExpressibleByStringLiteral {
+    package let text: String
+
+    package init(_ text: String) {
+        self.text = text
+    }
+
+    package init(stringLiteral text: String) {
+        self.text = text
+    }
+
+    package static func == (one: Name, other: Name) -> Bool { one.text.utf8.elementsEqual(other.text.utf8) }
+
+    package func hash(into hasher: inout Hasher) {
+        for byte in text.utf8 { hasher.combine(byte) }
+    }
+}
+
 /// JSON, written canonically: names sorted by UTF-16 unit, no space, numbers as ECMAScript writes them.
-public indirect enum Json: Equatable, Sendable {
+package indirect enum Json: Equatable, Sendable {
     case null
     case bool(Bool)
     case int(Int64)
     case double(Double)
     case string(String)
     case list([Json])
-    case object([String: Json])
+    case object([Name: Json])
 
-    public subscript(name: String) -> Json? {
+    package subscript(name: Name) -> Json? {
         guard case .object(let members) = self else { return nil }
         return members[name]
     }
 
-    public var string: String? { if case .string(let text) = self { text } else { nil } }
-    public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
-    public var int: Int64? { if case .int(let value) = self { value } else { nil } }
-    public var list: [Json]? { if case .list(let entries) = self { entries } else { nil } }
-    public var isNull: Bool { self == .null }
-    public var double: Double? {
+    package var string: String? { if case .string(let text) = self { text } else { nil } }
+    package var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+    package var int: Int64? { if case .int(let value) = self { value } else { nil } }
+    package var list: [Json]? { if case .list(let entries) = self { entries } else { nil } }
+    package var isNull: Bool { self == .null }
+    package var double: Double? {
         switch self {
         case .int(let value): Double(value)
         case .double(let value): value
@@ -26,7 +45,7 @@ public indirect enum Json: Equatable, Sendable {
         }
     }
 
-    public var canonical: String {
+    package var canonical: String {
         switch self {
         case .null: return "null"
         case .bool(let value): return value ? "true" : "false"
@@ -35,8 +54,12 @@ public indirect enum Json: Equatable, Sendable {
         case .string(let text): return Json.text(text)
         case .list(let entries): return "[" + entries.map(\.canonical).joined(separator: ",") + "]"
         case .object(let members):
-            let names = members.keys.sorted { $0.utf16.lexicographicallyPrecedes($1.utf16) }
-            return "{" + names.map { Json.text($0) + ":" + members[$0]!.canonical }.joined(separator: ",") + "}"
+            let names = members.keys.sorted { $0.text.utf16.lexicographicallyPrecedes($1.text.utf16) }
+            let written: [String] = names.map { name in
+                let value = members[name]?.canonical ?? "null"
+                return "\(Json.text(name.text)):\(value)"
+            }
+            return "{" + written.joined(separator: ",") + "}"
         }
     }
 
@@ -70,17 +93,28 @@ public indirect enum Json: Equatable, Sendable {
         var point = mantissa[0].count + (parts.count > 1 ? Int(parts[1])! : 0)
         while digits.hasPrefix("0") { digits.removeFirst(); point -= 1 }
         while digits.hasSuffix("0") { digits.removeLast() }
-        let minus = value < 0 ? "-" : ""
+        return (value < 0 ? "-" : "") + placed(digits, point)
+    }
+
+    /// Digits with the decimal point after so many of them, as ECMAScript places it.
+    private static func placed(_ digits: String, _ point: Int) -> String {
         let count = digits.count
-        if count <= point && point <= 21 { return minus + digits + String(repeating: "0", count: point - count) }
-        if 0 < point && point <= 21 { return minus + digits.prefix(point) + "." + digits.dropFirst(point) }
-        if -6 < point && point <= 0 { return minus + "0." + String(repeating: "0", count: -point) + digits }
-        let shown = count == 1 ? digits : digits.prefix(1) + "." + digits.dropFirst(1)
-        return minus + shown + (point > 0 ? "e+" : "e-") + String(abs(point - 1))
+        if count <= point, point <= 21 {
+            let zeros = String(repeating: "0", count: point - count)
+            return "\(digits)\(zeros)"
+        }
+        if 0 < point, point <= 21 { return "\(digits.prefix(point)).\(digits.dropFirst(point))" }
+        if -6 < point, point <= 0 {
+            let zeros = String(repeating: "0", count: -point)
+            return "0.\(zeros)\(digits)"
+        }
+        let fraction = count == 1 ? "" : ".\(digits.dropFirst(1))"
+        let sign = point > 0 ? "+" : "-"
+        return "\(digits.prefix(1))\(fraction)e\(sign)\(abs(point - 1))"
     }
 
     /// `nil` for a text that is not one JSON value.
-    public static func parse(_ text: String) -> Json? {
+    package static func parse(_ text: String) -> Json? {
         var reader = JsonReader(units: Array(text.unicodeScalars))
         return reader.whole()
     }
@@ -131,7 +165,7 @@ struct JsonReader {
     }
 
     private mutating func members(_ depth: Int) -> Json? {
-        var found: [String: Json] = [:]
+        var found: [Name: Json] = [:]
         at += 1
         skip()
         if take("}") { return .object(found) }
@@ -140,7 +174,7 @@ struct JsonReader {
             guard at < units.count, units[at] == "\"", let name = string() else { return nil }
             skip()
             guard take(":"), let value = value(depth + 1) else { return nil }
-            found[name] = value
+            found[Name(name)] = value
             skip()
             if take("}") { return .object(found) }
             guard take(",") else { return nil }
@@ -207,11 +241,30 @@ struct JsonReader {
         return UInt32(digits, radix: 16)
     }
 
+    /// As RFC 8259 writes numbers: no `+`, no `01`, no `1.`.
     private mutating func number() -> Json? {
         let from = at
-        while at < units.count, "+-.0123456789eE".unicodeScalars.contains(units[at]) { at += 1 }
+        _ = take("-")
+        guard let first = digits(), first == 1 || units[at - first] != "0" else { return nil }
+        var isWhole = true
+        if take(".") {
+            isWhole = false
+            guard digits() != nil else { return nil }
+        }
+        if take("e") || take("E") {
+            isWhole = false
+            if !take("+") { _ = take("-") }
+            guard digits() != nil else { return nil }
+        }
         let text = String(String.UnicodeScalarView(units[from..<at]))
-        if !text.contains(where: { ".eE".contains($0) }), let whole = Int64(text) { return .int(whole) }
+        if isWhole, let whole = Int64(text) { return .int(whole) }
         return Double(text).map { .double($0) }
+    }
+
+    /// How many there were; `nil` for none.
+    private mutating func digits() -> Int? {
+        let from = at
+        while at < units.count, ("0"..."9").contains(units[at]) { at += 1 }
+        return at > from ? at - from : nil
     }
 }

@@ -1,22 +1,22 @@
 /// The report of an iPhone or iPad (`report.json`): raw values of sources in, `signals` out. The schema is closed.
-public enum Report {
+package enum Report {
     /// Stands in place of a value that could not be read.
-    public static let fault = Json.object(["fault": .string("error")])
+    package static let fault = Json.object(["fault": .string("error")])
 
-    public struct Given {
+    package struct Given {
         /// Raw values by source; an object with `fault` for one that failed.
-        public var device: [String: Json]
-        public var flags: [String] = []
-        public var failedChecks: [String] = []
-        public var token: String?
-        public var nonce: String
-        public var collectedAtMs: Int64
-        public var storage = true
-        public var deviceID = true
-        public var minimal = false
-        public var bridge: String?
+        package var device: [Name: Json]
+        package var flags: [String] = []
+        package var failedChecks: [String] = []
+        package var token: String?
+        package var nonce: String
+        package var collectedAtMs: Int64
+        package var storage = true
+        package var deviceID = true
+        package var minimal = false
+        package var bridge: String?
 
-        public init(device: [String: Json], nonce: String, collectedAtMs: Int64) {
+        package init(device: [Name: Json], nonce: String, collectedAtMs: Int64) {
             self.device = device
             self.nonce = nonce
             self.collectedAtMs = collectedAtMs
@@ -24,17 +24,17 @@ public enum Report {
     }
 
     private struct Nonsense: Error {}
-    private typealias Fields = [String: Json]
+    private typealias Fields = [Name: Json]
 
-    public static func signals(_ given: Given) -> Json {
+    package static func signals(_ given: Given) -> Json {
         var leftOut = Set(given.failedChecks)
-        func read(_ name: String, _ fields: (Json) throws -> Fields) -> Fields {
+        func read(_ name: Name, _ fields: (Json) throws -> Fields) -> Fields {
             guard let value = given.device[name], !value.isNull else { return [:] }
             do {
                 if value["fault"] != nil { throw Nonsense() }
                 return try fields(value)
             } catch {
-                leftOut.insert(name)
+                leftOut.insert(name.text)
                 return [:]
             }
         }
@@ -67,7 +67,7 @@ public enum Report {
         }
         if given.storage, given.deviceID { add(read("identifier_for_vendor") { ["identifier_for_vendor": .string(try id($0))] }) }
         if let token = given.token { found["client_token"] = .string(token) }
-        if !given.flags.isEmpty { found["flags"] = .object(Dictionary(uniqueKeysWithValues: given.flags.map { ($0, .bool(true)) })) }
+        if !given.flags.isEmpty { found["flags"] = .object(Dictionary(uniqueKeysWithValues: given.flags.map { (Name($0), .bool(true)) })) }
         if let bridge = given.bridge { about["bridge"] = .string(bridge) }
         if !leftOut.isEmpty { about["left_out"] = .list(leftOut.sorted().map { .string($0) }) }
         if !about.isEmpty { found["app"] = .object(about) }

@@ -1,26 +1,26 @@
 import Foundation
 
 /// What came of one attempt, or of all of them.
-public enum Outcome: Sendable {
+package enum Outcome: Sendable {
     case response(text: String, members: Json)
-    case failure(SvcError, isFinal: Bool)
+    case failure(SvcError)
 
-    static func network(_ message: String, isFinal: Bool = false) -> Outcome {
-        .failure(SvcError(code: "network", message: message, retryable: true), isFinal: isFinal)
+    static func network(_ message: String) -> Outcome {
+        .failure(SvcError(code: "network", message: message, retryable: true))
     }
 
     static func timeout(_ message: String) -> Outcome {
-        .failure(SvcError(code: "timeout", message: message, retryable: true), isFinal: false)
+        .failure(SvcError(code: "timeout", message: message, retryable: true))
     }
 }
 
 /// A response as it came; names of headers in lower case.
-public struct HttpResponse: Sendable {
-    public let status: Int
-    public let headers: [String: String]
-    public let body: String
+package struct HttpResponse: Sendable {
+    package let status: Int
+    package let headers: [String: String]
+    package let body: String
 
-    public init(status: Int, headers: [String: String], body: String) {
+    package init(status: Int, headers: [String: String], body: String) {
         self.status = status
         self.headers = headers
         self.body = body
@@ -28,8 +28,9 @@ public struct HttpResponse: Sendable {
 }
 
 /// Time, and one attempt at an endpoint, by its position, within a limit.
-public protocol SendingLine: Sendable {
-    func nowMs() async -> Int64
+package protocol SendingLine: Sendable {
+    /// Until the call ends, which who joins it may put off.
+    func leftMs() async -> Int64
     func attempt(endpoint: Int, limitMs: Int64) async -> Outcome
 
     /// `false` where the call has ended meanwhile.
@@ -38,36 +39,37 @@ public protocol SendingLine: Sendable {
 }
 
 /// The rules of retries (`retry.json`) and the names of errors (`errors.json`).
-public enum Sending {
+package enum Sending {
     static let attempts = 3
     static let attemptMs: Int64 = 5_000
     static let firstWaitMs: Int64 = 100
     static let longestWaitMs: Int64 = 2_000
 
-    /// `endsAtMs` on the line's clock; `first`: the endpoint to begin with. Returns the endpoint that was used last, too.
-    public static func send(
-        _ line: some SendingLine, endsAtMs: Int64, endpoints: Int, first: Int = 0
+    /// `first`: the endpoint to begin with. Returns the endpoint that was used last, too.
+    package static func send(
+        _ line: some SendingLine, endpoints: Int, first: Int = 0
     ) async -> (outcome: Outcome, endpoint: Int) {
         var endpoint = first
         var made = 0
         while true {
             made += 1
-            let limitMs = min(attemptMs, endsAtMs - (await line.nowMs()))
+            let limitMs = min(attemptMs, await line.leftMs())
             let outcome = await line.attempt(endpoint: endpoint, limitMs: limitMs)
-            guard case .failure(let error, let isFinal) = outcome, !isFinal, error.retryable, made < attempts else {
+            // What the system says of the network now does not change within a second.
+            guard case .failure(let error) = outcome, error.retryable, error.code != "offline", made < attempts else {
                 return (outcome, endpoint)
             }
             let used = endpoint
             if error.status == 0 { endpoint = (endpoint + 1) % endpoints }
             let longest = min(longestWaitMs, firstWaitMs << Int64(made - 1))
             let wait = max(error.retryAfterMs, Int64(await line.draw() * Double(longest)))
-            let left = endsAtMs - (await line.nowMs())
+            let left = await line.leftMs()
             guard left > wait, await line.pause(ms: wait) else { return (outcome, used) }
         }
     }
 
     /// `endpoint` and `shownKey` for messages alone.
-    public static func read(_ response: HttpResponse, nowMs: Int64, endpoint: String = "", shownKey: String = "") -> Outcome {
+    package static func read(_ response: HttpResponse, nowMs: Int64, endpoint: String = "", shownKey: String = "") -> Outcome {
         let members = Json.parse(response.body)
         let isSuccess = (200..<300).contains(response.status)
         if isSuccess, let members, members["request_id"]?.string != nil {
@@ -80,17 +82,17 @@ public enum Sending {
                 + "right, does a proxy or a Wi-Fi login page answer in its place, and does the service run behind it?"
             let failure = SvcError(
                 code: "bad_response", message: message, status: response.status, retryable: isRetryable, retryAfterMs: asked)
-            return .failure(failure, isFinal: false)
+            return .failure(failure)
         }
         let code = error["code"]?.string ?? "http_\(response.status)"
         var message = "\(response.status) \(code): \(error["message"]?.string ?? "no message")"
         if code == "unauthorized" {
-            message += " The key sent is \(shownKey): is it whole, public, for iOS, and not revoked?"
+            message += " The key sent is \(shownKey): is it whole, package, for iOS, and not revoked?"
         }
         let failure = SvcError(
             code: code, message: message, status: response.status, retryable: isRetryable, retryAfterMs: asked,
             requestID: members?["request_id"]?.string ?? response.headers["x-request-id"])
-        return .failure(failure, isFinal: false)
+        return .failure(failure)
     }
 
     /// `Retry-After`: seconds or a date (RFC 9110, 10.2.3); 0 where there is none.

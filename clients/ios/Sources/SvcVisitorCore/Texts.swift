@@ -1,12 +1,12 @@
 /// Digests, base64 and ids, without a framework of Apple's.
-public enum Texts {
+package enum Texts {
     private static let base64Digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
-    public static func hex(_ bytes: [UInt8]) -> String {
+    package static func hex(_ bytes: [UInt8]) -> String {
         bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
-    public static func base64(_ bytes: [UInt8]) -> String {
+    package static func base64(_ bytes: [UInt8]) -> String {
         var out = ""
         for start in stride(from: 0, to: bytes.count, by: 3) {
             let count = min(3, bytes.count - start)
@@ -18,7 +18,7 @@ public enum Texts {
     }
 
     /// `nil` unless it is standard base64 with padding and nothing else.
-    public static func fromBase64(_ text: String) -> [UInt8]? {
+    package static func fromBase64(_ text: String) -> [UInt8]? {
         let digits = Array(text)
         guard digits.count % 4 == 0 else { return nil }
         let padding = digits.reversed().prefix { $0 == "=" }.count
@@ -38,7 +38,7 @@ public enum Texts {
     }
 
     /// A UUIDv7 (RFC 9562) of this moment and 16 random bytes.
-    public static func timeOrderedID(nowMs: Int64, random: [UInt8]) -> String {
+    package static func timeOrderedID(nowMs: Int64, random: [UInt8]) -> String {
         var bytes = random
         for index in 0..<6 { bytes[index] = UInt8(truncatingIfNeeded: nowMs >> Int64(40 - 8 * index)) }
         bytes[6] = bytes[6] & 15 | 0x70
@@ -48,7 +48,7 @@ public enum Texts {
     }
 
     /// SHA-256 (FIPS 180-4).
-    public static func sha256(_ message: [UInt8]) -> [UInt8] {
+    package static func sha256(_ message: [UInt8]) -> [UInt8] {
         var state: [UInt32] = [
             0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
         ]

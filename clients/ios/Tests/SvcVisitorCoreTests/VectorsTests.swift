@@ -13,8 +13,8 @@ final class VectorsTests: XCTestCase {
     func testToken() async throws { try await run("token", least: 10) }
     func testAttestation() async throws { try await run("attestation", least: 15) }
 
-    private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .appendingPathComponent("../../../vectors").standardized
+    /// Copied there by build.sh.
+    private static let folder = Bundle.module.resourceURL!.appendingPathComponent("vectors")
 
     private func run(_ file: String, least: Int) async throws {
         // Half of a pair, which no text of Swift has, makes its line unreadable: lines are read one by one.
@@ -29,7 +29,8 @@ final class VectorsTests: XCTestCase {
             if let only = one["only"]?.list, !only.contains(.string("swift")) { continue }
             if let platform = one["given"]?["platform"]?.string, platform != "ios" { continue }
             let found = try await result(of: one)
-            XCTAssertEqual(found.canonical, one["expect"]!.canonical, one["name"]!.string!)
+            // By bytes: texts of Swift that look alike are equal.
+            XCTAssertEqual(Array(found.canonical.utf8), Array(one["expect"]!.canonical.utf8), one["name"]!.string!)
             ran += 1
         }
         XCTAssertGreaterThanOrEqual(ran, least)
@@ -56,7 +57,7 @@ final class VectorsTests: XCTestCase {
     private func said(_ outcome: Outcome) -> Json {
         switch outcome {
         case .response(_, let members): return .object(["response": members])
-        case .failure(let error, _):
+        case .failure(let error):
             return .object([
                 "error": .object([
                     "code": .string(error.code), "status": .int(Int64(error.status)), "retryable": .bool(error.retryable),
@@ -68,7 +69,7 @@ final class VectorsTests: XCTestCase {
 
     private func http(_ step: Json) -> HttpResponse {
         var headers: [String: String] = [:]
-        if case .object(let named) = step["headers"] { for (name, value) in named { headers[name.lowercased()] = value.string } }
+        if case .object(let named) = step["headers"] { for (name, value) in named { headers[name.text.lowercased()] = value.string } }
         return HttpResponse(status: Int(step["status"]!.int!), headers: headers, body: step["body"]!.string!)
     }
 
@@ -84,7 +85,7 @@ final class VectorsTests: XCTestCase {
             self.read = read
         }
 
-        func nowMs() -> Int64 { now }
+        func leftMs() -> Int64 { given["timeout_ms"]!.int! - now }
 
         func draw() -> Double {
             let draws = given["draws"]!.list!
@@ -114,12 +115,12 @@ final class VectorsTests: XCTestCase {
 
     private func sent(_ given: Json) async -> Json {
         if given["online"]?.bool == false {
-            let offline = said(.failure(SvcError(code: "offline", message: "", retryable: true), isFinal: false))
+            let offline = said(.failure(SvcError(code: "offline", message: "", retryable: true)))
             return .object(["attempts": .list([]), "ended_at_ms": .int(0), "error": offline["error"]!])
         }
         let line = Scripted(given) { [self] in http($0) }
         let count = Int(given["endpoints"]!.int!)
-        let sent = await Sending.send(line, endsAtMs: given["timeout_ms"]!.int!, endpoints: count)
+        let sent = await Sending.send(line, endpoints: count)
         guard case .object(var found) = said(sent.outcome) else { return .null }
         found["attempts"] = .list(await line.attempts)
         found["ended_at_ms"] = .int(await line.now)

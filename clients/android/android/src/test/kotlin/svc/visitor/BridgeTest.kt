@@ -46,13 +46,27 @@ class BridgeTest {
 
     @Test fun `wrong options and calls are errors as JSON`() {
         val key = "\"apiKey\": \"svc_pk_us_development_0123456789abcdefghij\""
-        for (wrong in listOf("", "[]", "{}", "{$key}", "{$key, \"endpoint\": []}", "{$key, \"endpoint\": \"http://10.0.2.2\", \"timeout\": 1}", "{$key, \"endpoint\": \"https://a.example\", \"storage\": 1}")) {
+        for (wrong in listOf("", "[]", "{}", "{$key}", "{$key, \"endpoint\": []}", "{$key, \"endpoint\": \"http://10.0.2.2\", \"timeout\": 1}", "{$key, \"endpoint\": \"https://a.example\", \"storage\": 1}", "{$key, \"endpoint\": \"https://a.example\", \"attestation\": \"always\"}")) {
             assertEquals(wrong, "invalid_options", error(module.configure(wrong)))
         }
-        assertEquals("invalid_options", error(identified("{}")))
+        assertEquals("invalid_options", error(identified("{\"id\": \"1\"}")))
         assertEquals("", module.configure("{$key, \"endpoint\": [\"http://127.0.0.1:1\"], \"deferred\": false, \"checks\": []}"))
-        assertEquals("invalid_options", error(identified("{\"tag\": 5}")))
-        assertTrue(error(identified("{\"tag\": \"t\"}")) in listOf("network", "offline"))
+        assertEquals("invalid_options", error(identified("{\"id\": \"1\", \"tag\": 5}")))
+        assertTrue(error(identified("{\"id\": \"2\", \"tag\": \"t\"}")) in listOf("network", "offline"))
+        assertEquals("invalid_options", error(identified("{\"id\": \"3\", \"timeout\": 1}")))
+        module.setLocationMocked("true")
         assertEquals("null", Told().let { module.forget(it); it.poll(60, TimeUnit.SECONDS) })
+    }
+
+    @Test fun `a call that is canceled is told so`() {
+        val gate = java.net.ServerSocket(0, 1, java.net.InetAddress.getLoopbackAddress())
+        val key = "\"apiKey\": \"svc_pk_us_development_0123456789abcdefghij\""
+        assertEquals("", module.configure("{$key, \"endpoint\": \"http://127.0.0.1:${gate.localPort}\", \"deferred\": false, \"checks\": []}"))
+        val told = Told()
+        module.identify("{\"id\": \"7\", \"tag\": \"t\"}", told)
+        module.cancel("6")
+        module.cancel("7")
+        assertEquals("aborted", error(told.poll(60, TimeUnit.SECONDS) as String))
+        gate.close()
     }
 }

@@ -14,7 +14,8 @@ final class JavaUse {
                 .build();
         SvcVisitor visitor = SvcVisitor.create(context, options);
         visitor.forget(null);
-        return visitor.identify(new SvcRequest(tag), new SvcCallback() {
+        SvcRequest request = new SvcRequest.Builder().tag(tag).action("log_in").timeoutMs(3_000L).build();
+        return visitor.identify(request, new SvcCallback() {
             @Override
             public void onSuccess(SvcIdentification result) {
                 String ignored = result.getRequestId() + result.getVisitorId() + result.getJson();

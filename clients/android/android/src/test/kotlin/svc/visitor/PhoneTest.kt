@@ -3,6 +3,7 @@ package svc.visitor
 import android.app.ActivityManager
 import android.content.Context
 import android.location.Location
+import android.net.TrafficStats
 import android.os.Build
 import android.os.Environment
 import android.provider.Settings
@@ -23,18 +24,23 @@ import svc.visitor.android.AndroidHost
 import svc.visitor.android.AppFacts
 import svc.visitor.android.Checks
 import svc.visitor.android.Files
+import svc.visitor.android.NewerApi
 import svc.visitor.android.Sources
+import svc.visitor.android.systemChain
 import svc.visitor.core.Json
 import svc.visitor.core.Report
 import svc.visitor.core.Token
 import java.io.File
 import java.net.InetAddress
 import java.net.ServerSocket
+import java.security.cert.CertificateException
+import java.security.cert.X509Certificate
 import java.util.LinkedHashMap
 import java.util.Locale
 import java.util.TimeZone
 import java.util.concurrent.LinkedBlockingQueue
 import java.util.concurrent.TimeUnit
+import javax.net.ssl.X509TrustManager
 
 /** The Android part on the code of four versions of Android. */
 @RunWith(RobolectricTestRunner::class)
@@ -132,7 +138,7 @@ class PhoneTest {
 
     private fun flags(change: SvcOptions.Builder.() -> Unit = {}, location: Location? = null): Set<String> {
         val options = SvcOptions.Builder(KEY, "http://127.0.0.1:1").apply(change).build()
-        val checks = Checks(context, AppFacts(context), options, Files(root.path)) { location }
+        val checks = Checks(context, AppFacts(context), options, Files(root.path)) { location?.let { NewerApi.isMock(it) } }
         return checks.all().filter { it.read() == true }.map { it.name }.toSet() - "emulator"
     }
 
@@ -180,6 +186,46 @@ class PhoneTest {
         }
         val checks = Checks(other, AppFacts(other), options, Files(root.path)) { null }
         assertTrue(checks.all().first { it.name == "cloned_app" }.read() == true)
+    }
+
+    @Test @Config(sdk = [24, 35])
+    fun `what a bridge knows of a location is a flag, too`() {
+        val host = AndroidHost(context, options)
+        fun isSpoofed() = host.checks().first { it.name == "location_spoofing" }.read()
+        assertEquals(false, isSpoofed())
+        host.isMocked = true
+        assertEquals(true, isSpoofed())
+    }
+
+    // The network
+
+    @Test @Config(sdk = [24, 28, 33, 35])
+    fun `requests are counted under the tag of the options, and the app's own tag is back afterwards`() {
+        val host = AndroidHost(context, SvcOptions.Builder(KEY, "http://127.0.0.1:1").trafficTag(7).build())
+        TrafficStats.setThreadStatsTag(5)
+        assertEquals(7, host.tagged { TrafficStats.getThreadStatsTag() })
+        assertEquals(5, TrafficStats.getThreadStatsTag())
+    }
+
+    /** As Android's own, which says the chain that it built to who asks with a name. */
+    class Saying(private val chain: List<X509Certificate>) : X509TrustManager {
+        @Suppress("unused", "UNUSED_PARAMETER")
+        fun checkServerTrusted(sent: Array<X509Certificate>, authType: String, peer: String): List<X509Certificate> = chain
+
+        override fun checkServerTrusted(sent: Array<X509Certificate>, authType: String) = throw CertificateException()
+
+        override fun checkClientTrusted(sent: Array<X509Certificate>, authType: String) = throw CertificateException()
+
+        override fun getAcceptedIssuers(): Array<X509Certificate> = arrayOf()
+    }
+
+    @Test @Config(sdk = [24, 28, 33, 35])
+    fun `pins look at the chain that the system built`() {
+        val chain = emptyList<X509Certificate>()
+        assertTrue(chain === systemChain(Saying(chain), arrayOf(), "ECDHE_ECDSA", "id.shop.example"))
+        // One of the app's own, which does not say it.
+        val silent = object : X509TrustManager by Saying(chain) {}
+        assertEquals(null, systemChain(silent, arrayOf(), "ECDHE_ECDSA", "id.shop.example"))
     }
 
     // The whole

@@ -1,6 +1,7 @@
 package svc.visitor
 
 import android.content.Context
+import android.provider.Settings
 import org.junit.Test
 import org.junit.runner.RunWith
 import org.robolectric.RobolectricTestRunner
@@ -16,11 +17,13 @@ import java.io.File
 @Config(manifest = Config.NONE, sdk = [35])
 class ShrunkApp {
     @Test fun run() {
+        val context = RuntimeEnvironment.getApplication()
+        Settings.Secure.putString(context.contentResolver, Settings.Secure.ANDROID_ID, "a1b2c3d4e5f60718")
         // By names that no shrinker sees.
         val till = Class.forName("com.example.shop.Till")
         val identify = till.getMethod("identify", Context::class.java, String::class.java, String::class.java)
         val made = till.getDeclaredConstructor().newInstance()
-        val told = identify.invoke(made, RuntimeEnvironment.getApplication(), System.getProperty("endpoint"), System.getProperty("key"))
+        val told = identify.invoke(made, context, System.getProperty("endpoint"), System.getProperty("key"))
         File(System.getProperty("told")).writeText(told as String)
     }
 }

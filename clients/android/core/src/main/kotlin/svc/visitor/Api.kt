@@ -1,5 +1,6 @@
 package svc.visitor
 
+import svc.visitor.core.Json
 import svc.visitor.core.Sending
 import java.net.URI
 import java.net.URISyntaxException
@@ -10,7 +11,7 @@ enum class SvcAttestation { OFF, WHEN_POSSIBLE }
 
 /**
  * The only error there is. [code] is a code of the service's API, or `network`, `offline`, `timeout`, `aborted`, `bad_response`,
- * `invalid_options`, `storage`, `internal_error`. [status] is 0 where no response came; [retryable] says whether the
+ * `pin_mismatch`, `invalid_options`, `storage`, `internal_error`. [status] is 0 where no response came; [retryable] says whether the
  * same call may succeed later, [retryAfterMs] what the service asked to wait, [requestId] what its operator wants to know.
  */
 class SvcException(
@@ -33,16 +34,42 @@ fun interface SvcCancellable {
     fun cancel()
 }
 
-/**
- * What an identification is about. [accountId]: your own opaque id, 1 to 256 characters; [action]: what the visitor does, such as
- * `log_in`; [tag]: your own reference, at most 1,024 characters; [timeoutMs]: for this call, in place of the option.
- */
-class SvcRequest @JvmOverloads constructor(
-    val tag: String? = null,
-    val accountId: String? = null,
-    val action: String? = null,
-    val timeoutMs: Long? = null,
-) {
+/** What an identification is about; [Builder] says more than a tag. */
+class SvcRequest private constructor(builder: Builder) {
+    @JvmOverloads constructor(tag: String? = null) : this(Builder().tag(tag))
+
+    val tag: String? = builder.tag
+    val accountId: String? = builder.accountId
+    val action: String? = builder.action
+    val timeoutMs: Long? = builder.timeoutMs
+    internal val callbackExecutor: Executor? = builder.callbackExecutor
+
+    class Builder {
+        internal var tag: String? = null
+        internal var accountId: String? = null
+        internal var action: String? = null
+        internal var timeoutMs: Long? = null
+        internal var callbackExecutor: Executor? = null
+
+        /** Your own reference, at most 1,024 characters. */
+        fun tag(value: String?) = apply { tag = value }
+
+        /** Your own opaque id, 1 to 256 characters. */
+        fun accountId(value: String?) = apply { accountId = value }
+
+        /** What the visitor does, such as `log_in`. */
+        fun action(value: String?) = apply { action = value }
+
+        /** For this call, in place of the option. */
+        fun timeoutMs(value: Long?) = apply { timeoutMs = value }
+
+        /** For this call, in place of the option. */
+        fun callbackExecutor(value: Executor?) = apply { callbackExecutor = value }
+
+        /** Throws nothing: what the service would refuse reaches the callback as `invalid_options`. */
+        fun build(): SvcRequest = SvcRequest(this)
+    }
+
     /** Why the service would refuse it; `null` where it would not. */
     internal fun fault(): String? = when {
         tag != null && (length(tag) > 1_024 || isCut(tag)) -> "tag is a text of at most 1,024 whole characters."
@@ -77,7 +104,7 @@ class SvcTrigger internal constructor(val signal: String, val group: String, val
 class SvcDecision internal constructor(val action: String, val ruleId: String?, val rule: String?)
 
 /** The response. Only [requestId] is always there; [json] is the exact response. Let your server read the event by it. */
-class SvcIdentification(val requestId: String, val json: String, private val members: Map<*, *>) {
+class SvcIdentification internal constructor(val requestId: String, val json: String, private val members: Map<*, *>) {
     val duplicate: Boolean? get() = members["duplicate"] as? Boolean
     val deferredToken: String? get() = text("deferred_token")
     val visitorId: String? get() = text("visitor_id")
@@ -103,6 +130,15 @@ class SvcIdentification(val requestId: String, val json: String, private val mem
         }
 
     private fun text(name: String): String? = members[name] as? String
+
+    companion object {
+        /** Of a response's text, for tests of apps. Throws [IllegalArgumentException] where it has no `request_id`. */
+        @JvmStatic
+        fun of(json: String): SvcIdentification {
+            val members = Json.parseOrNull(json) as? Map<*, *>
+            return SvcIdentification(requireNotNull(members?.get("request_id") as? String) { "there is no request_id" }, json, members!!)
+        }
+    }
 }
 
 /** How the last call went, in milliseconds: for people who look, not for decisions. */
@@ -137,6 +173,8 @@ class SvcOptions private constructor(builder: Builder) {
     val expectedInstallers: Set<String> = builder.expectedInstallers
     val checks: Set<String>? = builder.checks
     val callbackExecutor: Executor? = builder.callbackExecutor
+    val trafficTag: Int = builder.trafficTag
+    internal val debugLog: Boolean = builder.debugLog
 
     internal class Bridge(val name: String, val version: String)
 
@@ -155,6 +193,8 @@ class SvcOptions private constructor(builder: Builder) {
         internal var expectedInstallers = emptySet<String>()
         internal var checks: Set<String>? = null
         internal var callbackExecutor: Executor? = null
+        internal var trafficTag = TRAFFIC_TAG
+        internal var debugLog = false
         internal var bridge: Bridge? = null
 
         /** Other addresses of the service, tried in order after a network error. */
@@ -198,6 +238,12 @@ class SvcOptions private constructor(builder: Builder) {
         /** Where callbacks run; the main thread by default. */
         fun callbackExecutor(value: Executor) = apply { callbackExecutor = value }
 
+        /** What the system counts the SDK's traffic under (`TrafficStats`). */
+        fun trafficTag(value: Int) = apply { trafficTag = value }
+
+        /** `true` writes to the system's log how calls go, without keys and ids. */
+        fun debugLog(value: Boolean) = apply { debugLog = value }
+
         /** For bridges: reports are of the platform `NAME-android`. */
         fun bridge(name: String, version: String) = apply { bridge = Bridge(name, version) }
 
@@ -239,5 +285,6 @@ class SvcOptions private constructor(builder: Builder) {
     private companion object {
         val SERVER_KEYS = listOf("svc_sk_", "svc_px_", "svc_mk_")
         val PIN = Regex("[A-Za-z0-9+/]{43}=")
+        const val TRAFFIC_TAG = 0x737663
     }
 }

@@ -5,6 +5,7 @@ import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.DynamicTest
 import org.junit.jupiter.api.TestFactory
+import svc.visitor.core.Attempts
 import svc.visitor.core.Attestation
 import svc.visitor.core.HttpResponse
 import svc.visitor.core.Json
@@ -37,6 +38,8 @@ class VectorsTest {
 
     @TestFactory fun attestation() = cases("attestation", 15)
 
+    @TestFactory fun engine() = cases("engine", 60)
+
     @Suppress("UNCHECKED_CAST")
     private fun cases(file: String, least: Int): List<DynamicTest> {
         val read = Json.parse(File(System.getProperty("vectors"), "$file.json").readText()) as Members
@@ -62,6 +65,7 @@ class VectorsTest {
             "deferred" -> deferred(given as Members)
             "client_data_hash" -> Attestation.challengeBytes(given)?.let { Texts.hex(Texts.sha256(it)) }
             "android_claim" -> claim(given as Members)
+            "engine" -> Script(given as Members).run()
             else -> throw IllegalArgumentException("unknown kind ${case["kind"]}")
         }
     }
@@ -93,30 +97,26 @@ class VectorsTest {
         val attempts = ArrayList<Members>()
         var now = 0L
         var drawn = 0
-        val line = object : Sending.Line {
-            override fun nowMs() = now
-
-            override fun draw() = (draws[drawn++ % draws.size] as Number).toDouble()
-
-            override fun pause(ms: Long): Boolean {
-                now += ms
-                return true
+        val endsAt = given["timeout_ms"] as Long
+        val message = Attempts((given["endpoints"] as Long).toInt())
+        fun attempt(limitMs: Long): Outcome {
+            val step = script[minOf(attempts.size, script.size - 1)]
+            attempts.add(mapOf("endpoint" to message.endpoint, "at_ms" to now))
+            val took = step["after_ms"] as? Long ?: 0
+            if (step["fault"] == "silence" || took >= limitMs) {
+                now += limitMs
+                return Sending.timeout("")
             }
-
-            override fun attempt(endpoint: Int, limitMs: Long): Outcome {
-                val step = script[minOf(attempts.size, script.size - 1)]
-                attempts.add(mapOf("endpoint" to endpoint, "at_ms" to now))
-                val took = step["after_ms"] as? Long ?: 0
-                if (step["fault"] == "silence" || took >= limitMs) {
-                    now += limitMs
-                    return Sending.timeout("")
-                }
-                now += took
-                if (step["fault"] == "network") return Sending.network("")
-                return Sending.read(http(step), given["epoch_ms"] as Long + now)
-            }
+            now += took
+            if (step["fault"] == "network") return Sending.network("")
+            return Sending.read(http(step), given["epoch_ms"] as Long + now)
         }
-        val outcome = Sending.send(line, given["timeout_ms"] as Long, (given["endpoints"] as Long).toInt())
+        var outcome: Outcome
+        while (true) {
+            message.begin()
+            outcome = attempt(message.limitMs(now, endsAt))
+            now += message.waitMs(outcome, now, endsAt) { (draws[drawn++ % draws.size] as Number).toDouble() } ?: break
+        }
         return mapOf("attempts" to attempts, "ended_at_ms" to now) + said(outcome)
     }
 

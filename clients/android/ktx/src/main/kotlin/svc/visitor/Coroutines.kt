@@ -22,6 +22,6 @@ suspend fun SvcVisitor.identify(
             if (waiting.isActive) waiting.resumeWithException(error)
         }
     }
-    val call = identify(SvcRequest(tag, accountId, action, timeoutMs), callback)
+    val call = identify(SvcRequest.Builder().tag(tag).accountId(accountId).action(action).timeoutMs(timeoutMs).build(), callback)
     waiting.invokeOnCancellation { call.cancel() }
 }

@@ -5,7 +5,6 @@ import android.content.pm.ApplicationInfo
 import android.content.pm.PackageManager
 import android.hardware.Sensor
 import android.hardware.SensorManager
-import android.location.Location
 import android.net.ConnectivityManager
 import android.net.NetworkCapabilities
 import android.os.Build
@@ -42,7 +41,7 @@ internal class Checks(
     private val app: AppFacts,
     private val options: SvcOptions,
     private val files: Files = Files(),
-    private val location: () -> Location?,
+    private val isMocked: () -> Boolean?,
 ) {
     fun all(): List<Source> = listOf(
         Source("rooted") { two(hasRootFiles(), "test-keys" in (Build.TAGS ?: ""), isSystemWritable(), hasRootManager()) },
@@ -53,7 +52,7 @@ internal class Checks(
         Source("app_tampering") { isResigned() || two(isDebuggable(), app.installer in STORES) },
         Source("cloned_app") { isElsewhere() || two(isCloneUser(), app.installer == null) },
         Source("vpn_active") { isVpn() },
-        Source("location_spoofing") { location()?.let { NewerApi.isMock(it) } ?: false },
+        Source("location_spoofing") { isMocked() ?: false },
         Source("developer_options") { isOn(Settings.Global.ADB_ENABLED) || isOn(Settings.Global.DEVELOPMENT_SETTINGS_ENABLED) },
         Source("unofficial_store") { options.expectedInstallers.isNotEmpty() && app.installer !in options.expectedInstallers },
     )

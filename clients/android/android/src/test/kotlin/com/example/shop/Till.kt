@@ -16,7 +16,7 @@ class Till {
     fun identify(context: Context, endpoint: String, key: String): String {
         val told = LinkedBlockingQueue<String>()
         val options = SvcOptions.Builder(key, endpoint).timeoutMs(60_000).collectMs(20_000).callbackExecutor { it.run() }.build()
-        SvcVisitor.create(context, options).identify(SvcRequest("t", action = "log_in"), object : SvcCallback {
+        SvcVisitor.create(context, options).identify(SvcRequest.Builder().tag("t").action("log_in").build(), object : SvcCallback {
             override fun onSuccess(result: SvcIdentification) = told.put(result.json)
 
             override fun onFailure(error: SvcException) = told.put("${error.code}: ${error.message}")

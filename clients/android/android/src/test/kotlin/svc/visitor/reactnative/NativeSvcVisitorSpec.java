@@ -33,5 +33,13 @@ public abstract class NativeSvcVisitorSpec extends ReactContextBaseJavaModule im
 
   @ReactMethod
   @DoNotStrip
+  public abstract void cancel(String id);
+
+  @ReactMethod
+  @DoNotStrip
+  public abstract void setLocationMocked(String isMocked);
+
+  @ReactMethod
+  @DoNotStrip
   public abstract void forget(Promise promise);
 }

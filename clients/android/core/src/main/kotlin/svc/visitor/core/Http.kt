@@ -5,36 +5,39 @@ import java.io.IOException
 import java.io.InputStream
 import java.net.HttpURLConnection
 import java.net.URL
-import java.security.cert.Certificate
 import javax.net.ssl.HttpsURLConnection
 
 class HttpRequest(val url: String, val headers: Map<String, String>, val body: ByteArray)
 
 /** Ends an exchange from another thread. */
 class Stop {
-    private var connection: HttpURLConnection? = null
-    private var isStopped = false
+    @Volatile private var connection: HttpURLConnection? = null
+    @Volatile private var isStopped = false
 
-    @Synchronized fun open(made: HttpURLConnection) {
+    fun open(made: HttpURLConnection) {
         connection = made
-        if (isStopped) made.disconnect()
     }
 
+    /** From now on nothing is sent. */
+    fun forbid() {
+        isStopped = true
+    }
+
+    /** Throws [IOException] where it was ended: nothing may be sent then. */
+    fun check() {
+        if (isStopped) throw IOException("stopped")
+    }
+
+    /** May block. */
     fun stop() {
-        val made = synchronized(this) {
-            isStopped = true
-            connection
-        }
+        forbid()
         try {
-            made?.disconnect()
+            connection?.disconnect()
         } catch (_: RuntimeException) {
             // some systems dislike it from another thread
         }
     }
 }
-
-/** The certificate of the service has none of the pinned keys. */
-class PinException : IOException("the certificate has none of the pinned keys")
 
 fun interface Http {
     /** Throws [IOException]. */
@@ -45,8 +48,13 @@ fun interface Http {
  * [HttpURLConnection] without fixed-length streaming: in that mode the body of a 401 is lost, and with it the message
  * that explains a wrong key.
  */
-class UrlConnectionHttp(private val pins: Set<String>) : Http {
-    override fun exchange(request: HttpRequest, limitMs: Long, stop: Stop): HttpResponse {
+class UrlConnectionHttp(pins: Set<String>, private val host: Host) : Http {
+    private val pinning = if (pins.isEmpty()) null else Pinning(pins, host)
+
+    override fun exchange(request: HttpRequest, limitMs: Long, stop: Stop): HttpResponse = host.tagged { exchanged(request, limitMs, stop) }
+
+    private fun exchanged(request: HttpRequest, limitMs: Long, stop: Stop): HttpResponse {
+        stop.check()
         val connection = URL(request.url).openConnection() as HttpURLConnection
         stop.open(connection)
         try {
@@ -57,16 +65,15 @@ class UrlConnectionHttp(private val pins: Set<String>) : Http {
             connection.connectTimeout = limitMs.toInt()
             connection.readTimeout = limitMs.toInt()
             for ((name, value) in request.headers) connection.setRequestProperty(name, value)
-            if (pins.isNotEmpty() && connection is HttpsURLConnection) {
-                connection.connect()
-                if (connection.serverCertificates.none { isPinned(it) }) throw PinException()
-            }
+            if (pinning != null && connection is HttpsURLConnection) connection.sslSocketFactory = pinning.sockets
+            connection.connect()
+            stop.check()
             connection.outputStream.use { it.write(request.body) }
             val status = connection.responseCode
             val headers = HashMap<String, String>()
             for ((name, values) in connection.headerFields) if (name != null) headers[name.lowercase()] = values.last()
             val stream = if (status >= 400) connection.errorStream else connection.inputStream
-            val body = stream?.use { read(it) } ?: ByteArray(0)
+            val body = stream?.use { read(it, stop) } ?: ByteArray(0)
             if (isCut(headers, body.size)) throw IOException("the response was cut")
             return HttpResponse(status, headers, String(body, Charsets.UTF_8))
         } catch (error: RuntimeException) {
@@ -77,9 +84,6 @@ class UrlConnectionHttp(private val pins: Set<String>) : Http {
         }
     }
 
-    private fun isPinned(certificate: Certificate): Boolean =
-        Texts.base64(Texts.sha256(certificate.publicKey.encoded)) in pins
-
     /** Some systems take a response that ends within its head or body for a whole one. */
     private fun isCut(headers: Map<String, String>, size: Int): Boolean {
         val told = headers["content-length"]?.toIntOrNull()
@@ -88,13 +92,14 @@ class UrlConnectionHttp(private val pins: Set<String>) : Http {
         return told == null && size == 0 && "transfer-encoding" !in headers
     }
 
-    private fun read(stream: InputStream): ByteArray {
+    private fun read(stream: InputStream, stop: Stop): ByteArray {
         val found = ByteArrayOutputStream()
         val part = ByteArray(8_192)
         while (found.size() < MAX_BYTES) {
             val count = stream.read(part)
             if (count < 0) break
             found.write(part, 0, count)
+            stop.check()
         }
         return found.toByteArray()
     }

@@ -34,6 +34,26 @@ class FileStore(private val folder: () -> File) : Store {
     override fun names(): List<String> = folder().list()?.sorted() ?: emptyList()
 }
 
+/** A store until it is closed: from then on nothing is written. What is being written then is there before anything is deleted. */
+class Vault(private val store: Store) : Store {
+    @Volatile private var isClosed = false
+
+    fun close() {
+        isClosed = true
+    }
+
+    override fun read(name: String): String? = if (isClosed) null else store.read(name)
+
+    @Synchronized override fun write(name: String, text: String) {
+        if (isClosed) throw IOException("closed")
+        store.write(name, text)
+    }
+
+    @Synchronized override fun delete(name: String) = store.delete(name)
+
+    @Synchronized override fun names(): List<String> = store.names()
+}
+
 /** Where nothing may be stored. */
 class MemoryStore : Store {
     private val texts = java.util.TreeMap<String, String>()

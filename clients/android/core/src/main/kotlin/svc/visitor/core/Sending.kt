@@ -9,7 +9,6 @@ import java.util.TimeZone
 sealed class Outcome {
     class Response(val text: String, val members: Map<*, *>) : Outcome()
 
-    /** `isFinal`: no other attempt may follow, whatever the code says. */
     class Failure(
         val code: String,
         val message: String,
@@ -17,7 +16,6 @@ sealed class Outcome {
         val retryable: Boolean = false,
         val retryAfterMs: Long = 0,
         val requestId: String? = null,
-        val isFinal: Boolean = false,
     ) : Outcome()
 }
 
@@ -28,37 +26,10 @@ class HttpResponse(val status: Int, val headers: Map<String, String>, val body: 
 object Sending {
     const val ATTEMPTS = 3
     const val ATTEMPT_MS = 5_000L
-    private const val FIRST_WAIT_MS = 100L
-    private const val LONGEST_WAIT_MS = 2_000L
+    internal const val FIRST_WAIT_MS = 100L
+    internal const val LONGEST_WAIT_MS = 2_000L
 
-    /** Time, and one attempt at an endpoint, by its position, within a limit. */
-    interface Line {
-        fun nowMs(): Long
-        fun attempt(endpoint: Int, limitMs: Long): Outcome
-
-        /** `false` where the call has ended meanwhile. */
-        fun pause(ms: Long): Boolean
-        fun draw(): Double
-    }
-
-    /** `endsAtMs` on the line's clock; `first`: the endpoint to begin with. Calls [used] with each endpoint. */
-    fun send(line: Line, endsAtMs: Long, endpoints: Int, first: Int = 0, used: (Int) -> Unit = {}): Outcome {
-        var endpoint = first
-        var attempts = 0
-        while (true) {
-            attempts++
-            used(endpoint)
-            val outcome = line.attempt(endpoint, minOf(ATTEMPT_MS, endsAtMs - line.nowMs()))
-            if (outcome !is Outcome.Failure || outcome.isFinal || !outcome.retryable || attempts == ATTEMPTS) return outcome
-            if (outcome.status == 0) endpoint = (endpoint + 1) % endpoints
-            val longest = minOf(LONGEST_WAIT_MS, FIRST_WAIT_MS shl (attempts - 1))
-            val wait = maxOf(outcome.retryAfterMs, (line.draw() * longest).toLong())
-            if (endsAtMs - line.nowMs() <= wait || !line.pause(wait)) return outcome
-        }
-    }
-
-    fun network(message: String, isFinal: Boolean = false) =
-        Outcome.Failure("network", message, retryable = true, isFinal = isFinal)
+    fun network(message: String) = Outcome.Failure("network", message, retryable = true)
 
     fun timeout(message: String) = Outcome.Failure("timeout", message, retryable = true)
 
@@ -98,4 +69,30 @@ object Sending {
 
     /** Enough of a key to tell it from others. */
     fun shown(apiKey: String): String = apiKey.split("_").take(4).joinToString("_") + "_..." + apiKey.takeLast(4)
+}
+
+/** The attempts of one message at several endpoints, beginning with the one at [first]. */
+class Attempts(private val endpoints: Int, first: Int = 0) {
+    /** Of the attempt that runs, or comes next. */
+    var endpoint = first
+        private set
+    var count = 0
+        private set
+
+    /** One more begins. */
+    fun begin() {
+        count++
+    }
+
+    /** How long the next attempt may take. */
+    fun limitMs(nowMs: Long, endsAtMs: Long): Long = minOf(Sending.ATTEMPT_MS, endsAtMs - nowMs)
+
+    /** Milliseconds until the next attempt, by a draw in [0, 1); `null` where [outcome] is what the message comes to. */
+    fun waitMs(outcome: Outcome, nowMs: Long, endsAtMs: Long, draw: () -> Double): Long? {
+        if (outcome !is Outcome.Failure || !outcome.retryable || count == Sending.ATTEMPTS) return null
+        if (outcome.status == 0) endpoint = (endpoint + 1) % endpoints
+        val longest = minOf(Sending.LONGEST_WAIT_MS, Sending.FIRST_WAIT_MS shl (count - 1))
+        val wait = maxOf(outcome.retryAfterMs, (draw() * longest).toLong())
+        return if (endsAtMs - nowMs <= wait) null else wait
+    }
 }

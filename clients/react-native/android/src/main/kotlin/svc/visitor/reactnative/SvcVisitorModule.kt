@@ -4,6 +4,7 @@ import com.facebook.react.bridge.Promise
 import com.facebook.react.bridge.ReactApplicationContext
 import svc.visitor.SvcAttestation
 import svc.visitor.SvcCallback
+import svc.visitor.SvcCancellable
 import svc.visitor.SvcException
 import svc.visitor.SvcIdentification
 import svc.visitor.SvcOptions
@@ -11,11 +12,14 @@ import svc.visitor.SvcRequest
 import svc.visitor.SvcVisitor
 import svc.visitor.core.Json
 import svc.visitor.core.JsonException
+import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.Executor
+import java.util.concurrent.atomic.AtomicBoolean
 
 /** Passes JSON between React Native and the Android SDK. */
 class SvcVisitorModule(context: ReactApplicationContext) : NativeSvcVisitorSpec(context) {
     @Volatile private var visitor: SvcVisitor? = null
+    private val calls = ConcurrentHashMap<String, SvcCancellable>()
 
     override fun configure(options: String): String = try {
         visitor = SvcVisitor.create(reactApplicationContext, read(Json.parse(options) as Map<*, *>))
@@ -30,18 +34,35 @@ class SvcVisitorModule(context: ReactApplicationContext) : NativeSvcVisitorSpec(
 
     override fun identify(call: String, promise: Promise) {
         val known = visitor ?: return promise.resolve(text(wrong("call configure() first")))
-        val request = try {
-            val given = Json.parse(call) as Map<*, *>
-            val timeoutMs = (given["timeoutMs"] as Number?)?.toLong()
-            SvcRequest(given["tag"] as String?, given["accountId"] as String?, given["action"] as String?, timeoutMs)
+        val (id, request) = try {
+            asked(Json.parse(call) as Map<*, *>)
+        } catch (error: SvcException) {
+            return promise.resolve(text(error))
         } catch (error: RuntimeException) {
             return promise.resolve(text(wrong("an option has a value of another type")))
         }
-        known.identify(request, object : SvcCallback {
-            override fun onSuccess(result: SvcIdentification) = promise.resolve(result.json)
+        val isOver = AtomicBoolean()
+        val running = known.identify(request, object : SvcCallback {
+            override fun onSuccess(result: SvcIdentification) = end(result.json)
 
-            override fun onFailure(error: SvcException) = promise.resolve(text(error))
+            override fun onFailure(error: SvcException) = end(text(error))
+
+            private fun end(told: String) {
+                isOver.set(true)
+                calls.remove(id)
+                promise.resolve(told)
+            }
         })
+        calls[id] = running
+        if (isOver.get()) calls.remove(id)
+    }
+
+    override fun cancel(id: String) {
+        calls.remove(id)?.cancel()
+    }
+
+    override fun setLocationMocked(isMocked: String) {
+        visitor?.setLocationMocked(isMocked.toBooleanStrictOrNull())
     }
 
     override fun forget(promise: Promise) {
@@ -49,9 +70,19 @@ class SvcVisitorModule(context: ReactApplicationContext) : NativeSvcVisitorSpec(
         known.forget { promise.resolve(null) }
     }
 
+    private fun asked(given: Map<*, *>): Pair<String, SvcRequest> {
+        refuse(given.keys - CALL)
+        val request = SvcRequest.Builder().tag(given["tag"] as String?).accountId(given["accountId"] as String?)
+            .action(given["action"] as String?).timeoutMs((given["timeoutMs"] as Number?)?.toLong())
+        return Pair(given["id"] as String, request.build())
+    }
+
+    private fun refuse(unknown: Set<Any?>) {
+        if (unknown.isNotEmpty()) throw wrong("there is no option ${unknown.joinToString()}")
+    }
+
     private fun read(given: Map<*, *>): SvcOptions {
-        val unknown = given.keys - KNOWN
-        if (unknown.isNotEmpty()) throw wrong("there is no option $unknown")
+        refuse(given.keys - KNOWN)
         val at = (given["endpoint"] as? List<*> ?: listOf(given["endpoint"])).map { it as String }
         val options = SvcOptions.Builder(given["apiKey"] as String, at.firstOrNull() ?: throw wrong("endpoint is an empty list"))
         options.alsoAt(*at.drop(1).toTypedArray()).bridge("react-native", VERSION).callbackExecutor(Executor { it.run() })
@@ -62,7 +93,12 @@ class SvcVisitorModule(context: ReactApplicationContext) : NativeSvcVisitorSpec(
         (given["minimal"] as Boolean?)?.let { options.minimal(it) }
         (given["deferred"] as Boolean?)?.let { options.deferred(it) }
         (given["verdict"] as Boolean?)?.let { options.verdict(it) }
-        if (given["attestation"] == "when_possible") options.attestation(SvcAttestation.WHEN_POSSIBLE)
+        (given["debugLog"] as Boolean?)?.let { options.debugLog(it) }
+        when (given["attestation"] as String?) {
+            null, "off" -> {}
+            "when_possible" -> options.attestation(SvcAttestation.WHEN_POSSIBLE)
+            else -> throw wrong("attestation is off or when_possible")
+        }
         texts(given["pins"])?.let { options.pins(*it) }
         texts(given["expectedSigners"])?.let { options.expectedSigners(*it) }
         texts(given["expectedInstallers"])?.let { options.expectedInstallers(*it) }
@@ -87,7 +123,8 @@ class SvcVisitorModule(context: ReactApplicationContext) : NativeSvcVisitorSpec(
         const val VERSION = "0.3.0"
         val KNOWN = setOf(
             "apiKey", "endpoint", "timeoutMs", "collectMs", "storage", "deviceId", "minimal", "attestation", "deferred", "verdict",
-            "pins", "expectedSigners", "expectedInstallers", "checks",
+            "pins", "expectedSigners", "expectedInstallers", "checks", "debugLog",
         )
+        val CALL = setOf("id", "tag", "accountId", "action", "timeoutMs")
     }
 }

@@ -23,7 +23,7 @@ class LogInActivity : Activity() {
         })
         button.setOnClickListener {
             shown.text = "…"
-            (application as Shop).visitor.identify(SvcRequest("a random value", action = "log_in"), object : SvcCallback {
+            (application as Shop).visitor.identify(SvcRequest.Builder().tag("a random value").action("log_in").build(), object : SvcCallback {
                 override fun onSuccess(result: SvcIdentification) {
                     shown.text = result.json
                 }

@@ -41,7 +41,7 @@ from svc.features.keys.command import issue_key
 from svc.features.organizations.command import create_organization
 from svc.kernel.config import Config
 from svc.kernel.store.directory import open_directory
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.wire import Statement, Wire
 from svc.kernel.store.postgresql.engine import UNLIMITED
 from svc.world import World

@@ -49,8 +49,8 @@ from svc.kernel.store.engine import CheckDepth
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.jobs import keep
+from svc.kernel.values.errors import DirectoryError
 from svc.kernel.values.ids import DAY_MS
-from svc.kernel.values.refusals import DirectoryError
 from svc.world import World
 
 PAGE = 4096

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from tests.support.effort import LONG, effort
 from tests.support.postgresql import MISSING, Cluster, shared_cluster
 from tests.support.run_folder import run_folder

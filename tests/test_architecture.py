@@ -36,15 +36,15 @@ ROOMS = {
 
 ONLY_IN = {
     "lmdb": ("svc/kernel/store/lmdb/",),
-    "quart": ("svc/http/pages/app.py", "svc/cli/develop/documents.py"),
-    "quart_trio": ("svc/http/pages/app.py", "svc/cli/develop/documents.py"),
-    "hypercorn": ("svc/cli/develop/documents.py",),
+    "quart": ("svc/http/pages/app.py", "svc/cli/develop/docs.py"),
+    "quart_trio": ("svc/http/pages/app.py", "svc/cli/develop/docs.py"),
+    "hypercorn": ("svc/cli/develop/docs.py",),
     "authlib": ("svc/features/members/sign_in/provider.py",),
     "joserfc": ("svc/features/members/sign_in/provider.py",),
     "httpcore": (
         "svc/features/webhooks/transport/",
         "svc/features/members/sign_in/provider.py",
-        "svc/identify/network_data/update.py",
+        "svc/identify/network_data/fetch.py",
     ),
     "certifi": ("svc/features/webhooks/transport/",),
     "time": ("svc/world.py",),
@@ -95,6 +95,7 @@ KIND_OF = {
     "svc.features.exports.event_files": "command",
     "svc.features.exports.hourly": "command",
     "svc.features.exports.sql_events": "jobs",
+    "svc.features.exports.sql_installation": "jobs",
     "svc.features.feed.pages": "actor",
     "svc.features.identification.hints": "jobs",
     "svc.features.identification.transaction": "jobs",

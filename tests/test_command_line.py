@@ -42,12 +42,12 @@ finally:
 def test_commands_load_no_server_modules_and_a_service_on_lmdb_no_driver():
     code = """
 import sys
-import svc.cli.serve.config_check, svc.cli.store.data, svc.cli.develop.documents
+import svc.cli.serve.config_check, svc.cli.store.data, svc.cli.develop.signals
 print(*sorted({"trio", "lmdb", "httpcore", "svc.features.tables"} & set(sys.modules)))
 from svc.features.audit import command
 from svc.features.keys import command
 from svc.features.organizations import command
-from svc.cli.store import pepper, store
+from svc.cli.store import store
 print(*sorted({"quart", "hypercorn", "cryptography.x509", "ua_parser", "svc.serve.service"} & set(sys.modules)))
 import svc.cli.serve.processes
 print(*sorted({"psycopg"} & set(sys.modules)))

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.values.partitions import PARTITIONS
 from tests.spec.test_nodes import metrics
 from tests.store.postgresql.nodes import until

@@ -14,7 +14,7 @@ import pytest
 from svc.features.tables import TABLES
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.files.serve_lock import NAME, DirectoryInUseError, sole_process
-from svc.kernel.values.refusals import DirectoryError
+from svc.kernel.values.errors import DirectoryError
 from svc.world import World
 from tests.support.process import PROGRAM, Served, run
 

@@ -20,7 +20,7 @@ from click.shell_completion import CompletionItem
 import svc
 from svc.command.help import clearer, examples
 from svc.features.registry import FEATURES
-from svc.kernel.values.refusals import NO_SPACE, OperatorError
+from svc.kernel.values.errors import NO_SPACE, OperatorError
 
 _STANDARD_INPUT, _STANDARD_OUTPUT, _STANDARD_ERROR = range(3)
 
@@ -55,7 +55,7 @@ _OWN: dict[str, dict[str, CommandLocation]] = {
         "data": CommandLocation("cli.store.data", "Show and update network databases and lists."),
     },
     "Read and export": {
-        "signals": CommandLocation("cli.develop.documents", "List every signal with its weights."),
+        "signals": CommandLocation("cli.develop.signals", "List every signal with its weights."),
         "replay": CommandLocation("command", "Run a file of reports through the pipeline.", package="svc_replay"),
     },
     "Manage access": {},
@@ -68,7 +68,7 @@ _OWN: dict[str, dict[str, CommandLocation]] = {
         "pepper": CommandLocation("cli.store.store", "Replace the pepper, which ends every key."),
     },
     "Documentation": {
-        "docs": CommandLocation("cli.develop.documents", "Serve the documentation on this machine."),
+        "docs": CommandLocation("cli.develop.docs", "Serve the documentation on this machine."),
         "openapi": CommandLocation("cli.develop.documents", "Print the OpenAPI document."),
         "collection": CommandLocation("cli.develop.documents", "Print the request collection for API tools."),
     },

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from svc.command.output import CommandError, settings
 from svc.kernel.config import Config
 from svc.kernel.store.directory import Opened, open_directory, refuse_without_data
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl, store_url
+from svc.kernel.store.postgresql.connection.url import StoreUrl, store_url
 from svc.kernel.store.reading import ReadOnlyStore, read_only, read_only_database
 from svc.kernel.store.store import ReadTransaction
 from svc.kernel.tenants import queries as lookups

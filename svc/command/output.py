@@ -18,7 +18,7 @@ import msgspec
 from svc.kernel.config import Config
 from svc.kernel.config_loading import load
 from svc.kernel.store.steps import QUIET, Steps
-from svc.kernel.values.refusals import OperatorError
+from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.timestamps import read_timestamp
 from svc.world import World
 

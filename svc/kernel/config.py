@@ -11,9 +11,9 @@ from msgspec import Meta
 
 from svc.kernel.limits.quotas import Quotas
 from svc.kernel.limits.ratelimit import Allowances, LimitShares
+from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.fields import AppleApp, Count, Digest, LogFormat, Natural, Port, PublicUrl, Seconds, Share, about
 from svc.kernel.values.ids import DAY_MS
-from svc.kernel.values.refusals import OperatorError
 
 GIB = 1 << 30
 MAX_WORKERS = 60

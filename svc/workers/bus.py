@@ -22,9 +22,9 @@ import structlog
 import trio
 
 from svc.identify.records import Event
+from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.fields import Environment
 from svc.kernel.values.partitions import EndpointKey
-from svc.kernel.values.refusals import OperatorError
 from svc.kernel.values.refused_requests import RefusedRequest
 from svc.kernel.work.leader import LEADER
 from svc.workers.shared_memory import WorkerSlot

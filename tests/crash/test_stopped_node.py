@@ -19,7 +19,7 @@ import trio
 from svc.identify.tables import EVENTS, IDEMPOTENCY
 from svc.kernel.store.postgresql.cluster.leases import TERM_S
 from svc.kernel.store.postgresql.cluster.partitions import lease_name
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.values import int4s
 from svc.kernel.store.postgresql.connection.wire import Statement, Wire
 from svc.kernel.store.postgresql.statements import BEGIN, COMMIT, TAKE_FENCES

@@ -6,7 +6,7 @@ import json
 
 from click.testing import CliRunner
 
-from svc.cli.develop.documents import signals
+from svc.cli.develop.signals import signals
 from svc.identify.scoring.signals import CATALOGUE, CATALOGUE_ORDER, MAX_WEIGHT, default_weights, signal_names
 from svc.kernel.values.fields import PLATFORMS
 from tools.signals import page

@@ -14,20 +14,10 @@ import pytest
 
 from svc.features.webhooks.transport.connections import tls_context
 from svc.identify.network_data import update as fetching
+from svc.identify.network_data.fetch import FetchError, check_url, fetch
 from svc.identify.network_data.folder import FolderError, kept_files, locked_folder, put, read_folder, read_source
 from svc.identify.network_data.sources import BY_NAME, SOURCES, Source, addresses, whole
-from svc.identify.network_data.update import (
-    FetchError,
-    Mirror,
-    Publishers,
-    UpdateError,
-    UpdateOutcome,
-    check_url,
-    fetch,
-    origin_of,
-    update,
-    wanted,
-)
+from svc.identify.network_data.update import Mirror, Publishers, UpdateError, UpdateOutcome, origin_of, update, wanted
 from tests.network_data.servers import Page, Publisher, connect_proxy
 from tests.support.mmdb_writer import Tree
 
@@ -302,7 +292,7 @@ def test_a_killed_update_leaves_a_valid_file_which_the_next_one_replaces(publish
     before = (folder / "tor-exits.txt").read_bytes()
     code = f"""
 import os, pathlib
-from svc.identify.network_data import kept
+from svc.identify.network_data import folder
 take_name, left = pathlib.Path.replace, [{step}]
 def dying(path, target):
     left[0] -= 1
@@ -310,7 +300,7 @@ def dying(path, target):
         os._exit(9)
     return take_name(path, target)
 pathlib.Path.replace = dying
-kept.put(pathlib.Path({str(folder)!r}), "tor-exits.txt", b"81.2.0.1\\n", "credit")
+folder.put(pathlib.Path({str(folder)!r}), "tor-exits.txt", b"81.2.0.1\\n", "credit")
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
     assert (folder / "tor-exits.txt").read_bytes() == before

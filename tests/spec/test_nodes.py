@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from svc.features.upgrade.migrations import MIGRATIONS
-from svc.kernel.store.postgresql.connection.connecting import store_url
+from svc.kernel.store.postgresql.connection.url import store_url
 from svc.kernel.store.postgresql.connection.wire import Statement, Wire
 from tests.spec.commands import Run
 from tests.support.acknowledged import shop

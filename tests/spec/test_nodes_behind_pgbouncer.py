@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.wire import Statement, Timeouts, Wire
 from tests.spec.test_nodes import identify, metrics, ready, serving
 from tests.support.acknowledged import shop

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from svc.features.labels import suggestion as fitting
 from svc.features.labels import routes as over_http
+from svc.features.labels import suggestion as fitting
 from svc.identify.tables import WEIGHTS
 from tests.spec.automation import Automation
 from tests.spec.commands import Ran, run_beside

@@ -42,7 +42,7 @@ from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
 from svc.kernel.store.tables import META
 from svc.kernel.tenants.tables import BALANCES, LEDGER, ORGANIZATIONS
-from svc.kernel.values.refusals import DirectoryError
+from svc.kernel.values.errors import DirectoryError
 from svc.kernel.values.timestamps import timestamp
 from tests.support.backup import BackedUp, put, recorded, recorded_batches, rows_of
 from tests.support.schemas import program_with

@@ -14,7 +14,7 @@ from svc.features.backup.restore import LossError
 from svc.features.backup.segments import SegmentFile, listed
 from svc.kernel.store import operations
 from svc.kernel.store.installation import NewerStoreError
-from svc.kernel.values.refusals import DirectoryError
+from svc.kernel.values.errors import DirectoryError
 from tests.support.backup import BackedUp, recorded
 
 HOURS = 3

@@ -20,7 +20,7 @@ from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.steps import QUIET, Steps
 from svc.kernel.store.store import Store
 from svc.kernel.tenants.tables import BALANCES
-from svc.kernel.values.refusals import DirectoryError
+from svc.kernel.values.errors import DirectoryError
 from svc.world import World
 from tests.spec.automation import Automation
 from tests.spec.test_erasure import identified, marked, tell_later

@@ -33,7 +33,7 @@ from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
 from svc.kernel.store.tables import META
 from svc.kernel.tenants.tables import BALANCES
-from svc.kernel.values.refusals import DirectoryError
+from svc.kernel.values.errors import DirectoryError
 from tests.support.process import run
 from tests.support.worlds import inline
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from svc.kernel.store.directory import Opened, open_directory, risky_modes
-from svc.kernel.values.refusals import DirectoryError
+from svc.kernel.values.errors import DirectoryError
 from svc.world import World
 
 PEPPER = b"p" * 32

@@ -37,7 +37,7 @@ from svc.kernel.store.steps import QUIET
 from svc.kernel.store.store import StoreFullError
 from svc.kernel.store.tables import META
 from svc.kernel.tenants.tables import BALANCES
-from svc.kernel.values.refusals import DirectoryError
+from svc.kernel.values.errors import DirectoryError
 from svc.world import World
 from tests.domain.matching_world import features_of
 from tests.store.release import RELEASED, unpack

@@ -21,7 +21,7 @@ from svc.features.webhooks.records import DeliveryKey, Endpoint
 from svc.features.webhooks.schedule import AttemptResult
 from svc.features.webhooks.tables import ATTEMPTS, WEBHOOK_EVENTS
 from svc.kernel.store.directory import Opened, open_directory
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.partitions import EndpointKey
 from svc.world import World

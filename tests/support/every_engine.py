@@ -10,7 +10,7 @@ import pytest
 
 from svc.kernel.store.engine import Engine
 from svc.kernel.store.lmdb.engine import LmdbEngine
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from tests.support.postgresql import Cluster
 

@@ -23,7 +23,7 @@ from svc.features.webhooks.queues import ENDPOINT_SLOTS
 from svc.features.webhooks.tables import DUE
 from svc.identify.tables import EVENTS
 from svc.kernel.store.directory import open_directory
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl, store_url
+from svc.kernel.store.postgresql.connection.url import StoreUrl, store_url
 from svc.kernel.store.reading import read_only_database
 from svc.world import World
 from tests.support.acknowledged import lost_or_billed_twice, shop

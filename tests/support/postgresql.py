@@ -24,7 +24,7 @@ from zlib import crc32
 
 from psycopg import pq
 
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl, store_url
+from svc.kernel.store.postgresql.connection.url import StoreUrl, store_url
 from svc.world import elapsed_s, pause
 from tests.support.ports import free_port
 from tests.support.run_folder import run_folder

@@ -24,7 +24,7 @@ from svc.features.exports.sql_events import DROP_REST, STOP
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.engine import CheckRow, KeyRange, Reader
 from svc.kernel.store.opening import open_store
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.wire import Pool, Wire
 from svc.kernel.store.postgresql.engine import UNLIMITED, PostgresqlEngine
 from svc.kernel.store.postgresql.store import SERVING, PostgresqlStore

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl, store_url
+from svc.kernel.store.postgresql.connection.url import StoreUrl, store_url
 from svc.world import elapsed_s, pause
 from tests.support.postgresql import USER, Cluster
 

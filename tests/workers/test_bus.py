@@ -11,8 +11,8 @@ from uuid import UUID
 import pytest
 import trio
 
+from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.partitions import EndpointKey
-from svc.kernel.values.refusals import OperatorError
 from svc.kernel.values.refused_requests import RefusedRequest
 from svc.workers import bus as bus_module
 from svc.workers.bus import (

@@ -9,8 +9,8 @@ import trio
 from svc.kernel.store.postgresql.cluster.nodes import Connect
 from svc.kernel.store.postgresql.cluster.notices import Notices
 from svc.kernel.store.postgresql.cluster.partitions import NodeRank, PartitionLeases, lease_name
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
 from svc.kernel.store.postgresql.connection.errors import ConnectionLostError
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.values import int8
 from svc.kernel.store.postgresql.connection.wire import Result, Timeouts, Wire
 from svc.kernel.values.partitions import EndpointKey, partition_of

@@ -24,8 +24,8 @@ from svc.command.output import CommandError, json_option, show
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.config_loading import LISTS, NOT_SETTINGS, PREFIX, checked, read_variables, refuse_conflicts
 from svc.kernel.net.addresses import read_bind
+from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.fields import bare
-from svc.kernel.values.refusals import OperatorError
 from svc.kernel.values.text_files import NotTextError, decode_text
 
 _WHERE_IN_TOML = re.compile(r" \(at line (\d+), column \d+\)$")

@@ -44,9 +44,9 @@ from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import Following
 from svc.kernel.tenants.jobs import holdings
 from svc.kernel.tenants.queries import is_removed, organization, organizations, share_in_force
+from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.fields import PLATFORMS
 from svc.kernel.values.ids import made_at_ms
-from svc.kernel.values.refusals import OperatorError
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 

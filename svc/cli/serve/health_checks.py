@@ -53,7 +53,7 @@ from svc.kernel.store.lmdb import witness
 from svc.kernel.store.reading import OlderFileError
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.tables import META
-from svc.kernel.values.refusals import OperatorError
+from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.timestamps import utc
 from svc.serve.service import Service
 from svc.serve.service_parts import openid_provider

@@ -33,14 +33,14 @@ from svc.kernel.store.postgresql.cluster.leases import NEXT_STEP, ClockOffset, L
 from svc.kernel.store.postgresql.cluster.nodes import Node, PepperMark, PepperReplacedError
 from svc.kernel.store.postgresql.cluster.notices import Notices
 from svc.kernel.store.postgresql.cluster.partitions import PartitionLeases
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
 from svc.kernel.store.postgresql.connection.errors import DISK_FULL, READ_ONLY, ConnectionLostError, SqlError
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.wire import Timeouts, Wire
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from svc.kernel.store.postgresql.rehearsal import rehearse_now
 from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.kernel.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
-from svc.kernel.values.refusals import DirectoryError, OperatorError
+from svc.kernel.values.errors import DirectoryError, OperatorError
 from svc.kernel.work.clock import BEHIND_MS
 from svc.kernel.work.leader import LEADER, Leadership
 from svc.serve.metrics.nodes import NodeSources

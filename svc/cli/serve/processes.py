@@ -32,8 +32,8 @@ from svc.kernel.store.lmdb import witness
 from svc.kernel.store.lmdb.witness import state_of
 from svc.kernel.store.opening import write_problem
 from svc.kernel.store.store import Store
+from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.ids import DAY_MS
-from svc.kernel.values.refusals import OperatorError
 from svc.kernel.values.timestamps import timestamp
 from svc.kernel.work.clock import seconds_behind
 from svc.kernel.work.leader import LEADER, Leadership

@@ -31,7 +31,7 @@ from svc.kernel.store.files import durable_files as files
 from svc.kernel.store.reading import read_only
 from svc.kernel.store.schema.operation_log import TIMELINE_BYTES
 from svc.kernel.store.steps import QUIET, Steps
-from svc.kernel.values.refusals import DirectoryError
+from svc.kernel.values.errors import DirectoryError
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 

@@ -28,12 +28,12 @@ from svc.features.checks.verification import Verification, faults
 from svc.kernel.store import operations
 from svc.kernel.store.directory import find_pepper, pepper_mark
 from svc.kernel.store.lmdb import witness
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.reading import ReadOnlyStore, read_only, read_only_database
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.steps import Steps
 from svc.kernel.store.tables import META
-from svc.kernel.values.refusals import OperatorError
+from svc.kernel.values.errors import OperatorError
 
 SHOWN = 50
 """Violations printed; the rest is counted."""
@@ -105,12 +105,12 @@ def _of_directory(directory: Path) -> Generator[tuple[ReadOnlyStore, Iterator[st
 @contextmanager
 def _of_database(database: StoreUrl, map_bytes: int, steps: Steps) -> Generator[tuple[ReadOnlyStore, Iterator[str]]]:
     """Yield a copy of the rows, and what is wrong with the table that SQL reads."""
-    from svc.features.exports import sql_events  # noqa: PLC0415  needs the driver, which is an extra
+    from svc.features.exports import sql_installation  # noqa: PLC0415  needs the driver, which is an extra
     from svc.kernel.store.postgresql.engine import PostgresqlEngine  # noqa: PLC0415
 
     with read_only_database(database) as there, copied_here(there, map_bytes, steps) as here:
         assert isinstance(there.engine, PostgresqlEngine)
-        yield here, sql_events.faults(there.engine)
+        yield here, sql_installation.faults(there.engine)
 
 
 def _check_snapshot(path: Path, steps: Steps) -> tuple[list[str], int]:

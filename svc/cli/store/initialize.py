@@ -32,7 +32,7 @@ from svc.kernel.store.installation import claim_region
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.tables import META
 from svc.kernel.tenants.organization import Organization
-from svc.kernel.values.refusals import DirectoryError
+from svc.kernel.values.errors import DirectoryError
 from svc.kernel.values.struct_fields import named
 from svc.world import World
 

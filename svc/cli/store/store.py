@@ -27,10 +27,10 @@ from svc.kernel.store.engine import Engine, EngineError
 from svc.kernel.store.files.serve_lock import sole_process
 from svc.kernel.store.installation import put_new_pepper
 from svc.kernel.store.opening import engine_at, open_store
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl, is_store_url
+from svc.kernel.store.postgresql.connection.url import StoreUrl, is_store_url
 from svc.kernel.store.reading import read_only, read_only_database
 from svc.kernel.tenants import queries as lookups
-from svc.kernel.values.refusals import DirectoryError
+from svc.kernel.values.errors import DirectoryError
 from svc.world import World, elapsed_s
 
 

@@ -22,7 +22,7 @@ from svc.kernel.store.files import durable_files as files
 from svc.kernel.store.installation import NewerStoreError
 from svc.kernel.store.schema.operation_log import Following
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.refusals import DirectoryError
+from svc.kernel.values.errors import DirectoryError
 from svc.kernel.values.timestamps import timestamp
 
 INTERVAL_MS = 10_000

@@ -27,7 +27,7 @@ from svc.kernel.store.schema.table import Table, installed
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import QUIET, Steps, counted
 from svc.kernel.store.tables import FOLLOWING, META, OPERATIONS
-from svc.kernel.values.refusals import OperatorError
+from svc.kernel.values.errors import OperatorError
 
 T = TypeVar("T")
 

@@ -35,7 +35,7 @@ from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import Batch
 from svc.kernel.store.schema.table import installed
 from svc.kernel.store.steps import Steps
-from svc.kernel.values.refusals import DirectoryError, OperatorError
+from svc.kernel.values.errors import DirectoryError, OperatorError
 from svc.kernel.values.timestamps import timestamp
 from svc.world import RunSync
 

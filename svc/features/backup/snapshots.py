@@ -27,7 +27,7 @@ from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import installed
 from svc.kernel.store.steps import Steps
 from svc.kernel.store.tables import META
-from svc.kernel.values.refusals import DirectoryError
+from svc.kernel.values.errors import DirectoryError
 
 FORMAT = 1
 _NAME = re.compile(r"snapshot-\d{8}T\d{6}\.\d{3}Z")

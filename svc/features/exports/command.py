@@ -17,7 +17,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from svc.command.data_directory import Readable, database_of, opened, reading
+from svc.command.data_directory import Readable, account, database_of, opened, reading
 from svc.command.help import CommandGroup, examples
 from svc.command.operation import Operation, OrganizationGroup
 from svc.command.output import CommandError, confirmed, data_option, json_option, progress, settings, show, yes_option
@@ -92,7 +92,7 @@ def remove(sure: bool, directory: Path) -> None:
 
 @contextmanager
 def _database(directory: Path) -> Generator[tuple[ModuleType, Engine]]:
-    """Yield `sql_events` and the engine of the store, which must be in a database and of this program's version."""
+    """Yield `sql_installation` and the engine of the store, which is in a database and of this version."""
     del directory  # which holds the pepper, and what is done here needs no key
     database = database_of(settings())
     if database is None:
@@ -101,9 +101,9 @@ def _database(directory: Path) -> Generator[tuple[ModuleType, Engine]]:
             "`svc export events --format parquet`"
         )
     with read_only_database(database) as store:
-        from svc.features.exports import sql_events  # noqa: PLC0415  needs the driver, which is an extra
+        from svc.features.exports import sql_installation  # noqa: PLC0415  needs the driver, which is an extra
 
-        yield sql_events, store.engine
+        yield sql_installation, store.engine
 
 
 def visitor_export(store: ReadOnlyStore, organization_id: str, number: int, visitor_id: str) -> Iterator[bytes]:
@@ -220,7 +220,8 @@ def export_events(
         raise click.UsageError("--documents goes with JSON lines alone: a report has no columns")
     if folder is not None:
         with opened(operation.directory) as found, feed_store(found) as store:
-            hours = HoursWanted(operation.organization_id, operation.number, wanted, form)
+            number = account(store, operation.organization_id).organization.number
+            hours = HoursWanted(operation.organization_id, number, wanted, form)
             export_hours(store, hours, folder, follow=follow)
         return
     if form == "parquet" and output is None and sys.stdout.isatty():
@@ -289,7 +290,8 @@ def export_visitor(
     if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in _OF_EVENTS):
         raise click.UsageError("--environment, --since and --until go with --format jsonl or csv: json has everything")
     with reading(operation.directory) as store:
-        parts = visitor_export(store, operation.organization_id, operation.number, visitor_id)
+        number = account(store, operation.organization_id).organization.number
+        parts = visitor_export(store, operation.organization_id, number, visitor_id)
         with output_file(output) as write:
             for part in parts:
                 write(part)

@@ -30,8 +30,9 @@ from svc.kernel.access.credentials import digest
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
+from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.fields import RequestId, about
-from svc.kernel.values.refusals import OperatorError, Refusal, invalid
+from svc.kernel.values.refusals import Refusal, invalid
 
 MAX_VISITS = 24
 """Shown on the page."""

@@ -30,7 +30,7 @@ from svc.kernel.store.lmdb.pages import clear_gaps
 from svc.kernel.store.lmdb.witness import sole_user
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.steps import Steps, counted
-from svc.kernel.values.refusals import DirectoryError
+from svc.kernel.values.errors import DirectoryError
 
 PARTIAL = ".compact.partial"
 """A folder in that of the store: LMDB writes some flags of the environment that it copies into the copy, and those of a

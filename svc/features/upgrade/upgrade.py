@@ -26,7 +26,7 @@ from svc.kernel.store.opening import open_store, version_of
 from svc.kernel.store.schema.table import Migration, installed
 from svc.kernel.store.store import ReadTransaction
 from svc.kernel.store.tables import META
-from svc.kernel.values.refusals import DirectoryError
+from svc.kernel.values.errors import DirectoryError
 from svc.world import RunSync
 
 FOLDER = "before-upgrade"

@@ -20,7 +20,7 @@ import trio
 from cryptography import x509
 
 from svc.kernel.net.addresses import read_bind
-from svc.kernel.values.refusals import OperatorError
+from svc.kernel.values.errors import OperatorError
 
 FIRST_DESCRIPTOR = 3
 """Of those that systemd passes (sd_listen_fds(3))."""

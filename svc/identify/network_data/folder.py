@@ -27,7 +27,7 @@ from typing import NamedTuple
 from svc.identify.network.facts import Range
 from svc.identify.network_data import NetworkFileError
 from svc.identify.network_data.lists import MAX_BYTES, AddressSet, Database, read_as_numbers, read_list, read_servers
-from svc.kernel.values.refusals import OperatorError
+from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.text_files import decode_text
 
 LIST_KINDS = {

@@ -26,11 +26,11 @@ from svc.kernel.store.files import durable_files
 from svc.kernel.store.installation import PEPPER_BYTES, pepper_mark
 from svc.kernel.store.lmdb.environment import DEFAULT_MAP_BYTES
 from svc.kernel.store.opening import engine_at, open_store, version_of
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
 from svc.kernel.store.tables import META
-from svc.kernel.values.refusals import DirectoryError
+from svc.kernel.values.errors import DirectoryError
 from svc.world import RunSync, wall_clock_ms
 
 NO_STORE = "{} holds no store of this service; `svc org create` makes one, and `svc store move` fills one"

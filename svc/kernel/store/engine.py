@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
 from svc.kernel.store.steps import QUIET, Steps
-from svc.kernel.values.refusals import OperatorError
+from svc.kernel.values.errors import OperatorError
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from svc.kernel.store.schema.table import Migration
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.store import Store
 from svc.kernel.store.tables import META
-from svc.kernel.values.refusals import OperatorError
+from svc.kernel.values.errors import OperatorError
 
 
 class NewerStoreError(OperatorError):

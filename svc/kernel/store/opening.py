@@ -13,7 +13,7 @@ from svc.kernel.store.installation import OlderStoreError, migrate, refuse_newer
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.lmdb.environment import DEFAULT_MAP_BYTES, FILE
 from svc.kernel.store.local import LocalStore
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Migration, installed
 from svc.kernel.store.store import ReadTransaction, Store, rehearsal

@@ -16,12 +16,12 @@ from svc.kernel.store.engine import CheckDepth, Engine, EngineError, MissingTabl
 from svc.kernel.store.installation import NewerStoreError
 from svc.kernel.store.lmdb.engine import FileSize, LmdbEngine, ReaderSlot
 from svc.kernel.store.opening import engine_at, version_of
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import installed
 from svc.kernel.store.steps import Steps
 from svc.kernel.store.store import ReadTransaction
-from svc.kernel.values.refusals import DirectoryError
+from svc.kernel.values.errors import DirectoryError
 
 
 class OlderFileError(DirectoryError):

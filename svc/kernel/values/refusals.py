@@ -7,8 +7,7 @@ decisions 1.
 
 from __future__ import annotations
 
-import errno
-from typing import ClassVar, Final, Literal
+from typing import Literal
 
 import msgspec
 
@@ -109,23 +108,3 @@ def invalid(field: str, issue: Issue, location: Location = "body") -> Refusal:
     (decisions 1.5).
     """
     return Refusal("validation_error", (Detail(field, issue, location),))
-
-
-NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""Numbers of errors: a full disk, a quota that is used up, a file that may not be larger."""
-
-
-class OperatorError(Exception):
-    """An expected error, which `svc` prints as one line that says what to do next."""
-
-    exit_status: ClassVar[int] = 1
-    """2 where the same command fails until somebody acts, so that a supervisor does not repeat it."""
-
-    @property
-    def line(self) -> str:
-        """The text that the command line prints after `svc: `; `str()` unless a subclass adds what to do."""
-        return str(self)
-
-
-class DirectoryError(OperatorError):
-    """The directory cannot be used; the message says what to do."""

@@ -11,7 +11,7 @@ import trio
 from svc.kernel.store.postgresql.cluster.leases import Lease
 from svc.kernel.store.postgresql.cluster.nodes import Connect, Node
 from svc.kernel.store.postgresql.cluster.notices import Notices
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.wire import Statement, Timeouts, Wire
 from svc.kernel.store.postgresql.statements import CREATE_SCHEMA
 

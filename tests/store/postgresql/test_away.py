@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.opening import open_store
-from svc.kernel.store.postgresql.connection.connecting import store_url
+from svc.kernel.store.postgresql.connection.url import store_url
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from svc.kernel.store.postgresql.store import GIVE_UP_S, PostgresqlStore
 from svc.world import World

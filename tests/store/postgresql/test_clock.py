@@ -13,7 +13,7 @@ from svc.cli.serve.health_checks import Examined
 from svc.kernel.config import Config
 from svc.kernel.store.postgresql.cluster.leases import FAR_S, ClockOffset, offset_now_s, offset_s
 from svc.kernel.store.postgresql.cluster.nodes import Node
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.world import World
 from tests.store.postgresql.nodes import connecting, with_schema
 from tests.support.postgresql import Cluster

@@ -15,8 +15,8 @@ from svc.kernel.store.engine import EngineError, KeyRange, StoreFullError, Write
 from svc.kernel.store.installation import NewerStoreError, OlderStoreError
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.postgresql import statements
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
 from svc.kernel.store.postgresql.connection.errors import ConnectionLostError, DatabaseError, SqlError
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.engine import HELD_ROWS, PostgresqlEngine
 from svc.kernel.store.schema.codec import Key, Opaque
 from svc.kernel.store.schema.key_parts import DIGEST_16, U32

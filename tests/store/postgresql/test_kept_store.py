@@ -18,7 +18,7 @@ from svc.kernel.access.tables import KEYS, ORGANIZATION_KEYS
 from svc.kernel.store.group import LeaseLostError
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.postgresql.cluster.leases import Lease
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.kernel.store.snapshot import Transaction

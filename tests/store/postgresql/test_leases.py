@@ -10,7 +10,7 @@ from trio.testing import MockClock
 
 from svc.kernel.store.group import LeaseEpoch
 from svc.kernel.store.postgresql.cluster.leases import BELIEVED, Lease, believed_until_s, lease_fence
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.values import int8
 from svc.kernel.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
 from tests.store.postgresql.nodes import leader_lease, node, until, with_schema

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from svc.kernel.store.postgresql.cluster.nodes import LONGEST_PAUSE_S, pause_s
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl, store_url
+from svc.kernel.store.postgresql.connection.url import StoreUrl, store_url
 from svc.kernel.store.postgresql.connection.wire import Statement, Timeouts, Wire
 from tests.store.postgresql.nodes import leader_lease, node, until, with_schema
 from tests.support.postgresql import Cluster

@@ -9,8 +9,8 @@ from trio.testing import MockClock
 from svc.kernel.store.postgresql.cluster import notices
 from svc.kernel.store.postgresql.cluster.nodes import Connect
 from svc.kernel.store.postgresql.cluster.notices import GATHER_S, MAX_HELD, NOTICE_BYTES, POLL_INTERVAL_S, Notices
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl, store_url
 from svc.kernel.store.postgresql.connection.errors import SqlError
+from svc.kernel.store.postgresql.connection.url import StoreUrl, store_url
 from svc.kernel.store.postgresql.connection.wire import Timeouts, Wire
 from tests.store.postgresql.nodes import connecting, running, until
 from tests.support.postgresql import Cluster

@@ -12,7 +12,7 @@ from svc.kernel.store.group import LeaseEpoch
 from svc.kernel.store.postgresql.cluster.leases import lease_fence
 from svc.kernel.store.postgresql.cluster.nodes import Node
 from svc.kernel.store.postgresql.cluster.partitions import PartitionLeases, lease_name
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.wire import Statement, Wire
 from svc.kernel.values.partitions import PARTITIONS, EndpointKey, part_of, partition_of
 from tests.store.postgresql.nodes import connecting, until, with_schema

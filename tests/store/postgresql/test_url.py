@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from psycopg import pq
 
-from svc.kernel.store.postgresql.connection.connecting import StoreUrlError, is_store_url, store_url
+from svc.kernel.store.postgresql.connection.url import StoreUrlError, is_store_url, store_url
 
 
 def parsed(conninfo: bytes) -> dict[str, str]:

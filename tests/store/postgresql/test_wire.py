@@ -14,8 +14,9 @@ import trio.testing
 
 from svc.kernel.store.engine import EngineError
 from svc.kernel.store.postgresql.connection import connecting
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl, refuse_old_server
+from svc.kernel.store.postgresql.connection.connecting import refuse_old_server
 from svc.kernel.store.postgresql.connection.errors import ConnectionLostError, DatabaseError, SqlError
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.values import byteas, int4, int4s, int8, integer
 from svc.kernel.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
 from tests.support.cutting_proxy import CuttingProxy, Direction

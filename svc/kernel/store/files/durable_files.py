@@ -16,7 +16,7 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from svc.kernel.values.refusals import DirectoryError
+from svc.kernel.values.errors import DirectoryError
 
 
 def sync(path: Path) -> None:

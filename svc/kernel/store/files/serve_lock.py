@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from svc.kernel.store.files import durable_files as files
-from svc.kernel.values.refusals import DirectoryError
+from svc.kernel.values.errors import DirectoryError
 from svc.kernel.values.timestamps import timestamp
 from svc.world import pause
 

@@ -13,7 +13,7 @@ import lmdb
 from svc.kernel.store.engine import EngineError, StoreFullError
 from svc.kernel.store.lmdb.meta_pages import check_meta_pages, refuse_cut
 from svc.kernel.store.schema.codec import CorruptionError
-from svc.kernel.values.refusals import NO_SPACE
+from svc.kernel.values.errors import NO_SPACE
 
 FILE = "data.mdb"
 DEFAULT_MAP_BYTES = 64 << 30

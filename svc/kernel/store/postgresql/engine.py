@@ -27,8 +27,8 @@ from svc.kernel.store.engine import (
     Writer,
 )
 from svc.kernel.store.postgresql import sql_rows, statements
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
 from svc.kernel.store.postgresql.connection.errors import DISK_FULL, ConnectionLostError, DatabaseError, SqlError
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.values import TRUE, byteas, int4, integer
 from svc.kernel.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
 from svc.kernel.store.postgresql.rows import page_of

@@ -26,7 +26,6 @@ from svc.kernel.store.group import Hint, Job, LeaseEpoch, LeaseLostError, Write
 from svc.kernel.store.overlay import Raw
 from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.cluster.leases import Lease
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
 from svc.kernel.store.postgresql.connection.errors import (
     DISK_FULL,
     READ_ONLY,
@@ -34,6 +33,7 @@ from svc.kernel.store.postgresql.connection.errors import (
     DatabaseError,
     SqlError,
 )
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.values import integer
 from svc.kernel.store.postgresql.connection.wire import Pool, Result, Statement, Timeouts, Wire
 from svc.kernel.store.postgresql.engine import PostgresqlEngine

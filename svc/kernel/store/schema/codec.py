@@ -23,7 +23,7 @@ from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, cast
 import cbor2
 import msgspec
 
-from svc.kernel.values.refusals import OperatorError
+from svc.kernel.values.errors import OperatorError
 
 V = TypeVar("V")
 

@@ -20,7 +20,7 @@ import structlog
 import trio
 
 from svc.kernel.store.group import LeaseEpoch
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.values import float8, int8, int8s, integer, texts
 from svc.kernel.store.postgresql.connection.wire import Result, Statement, Wire
 

@@ -18,12 +18,12 @@ from svc.kernel.store.installation import pepper_mark
 from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.cluster.leases import RENEWALS, TERM_S, ClockOffset, Lease
 from svc.kernel.store.postgresql.cluster.partitions import NodeRank, PartitionLeases
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.values import byteas, float8, int4, integer
 from svc.kernel.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
 from svc.kernel.store.postgresql.statistics import NodeStatistics
 from svc.kernel.store.tables import META
-from svc.kernel.values.refusals import OperatorError
+from svc.kernel.values.errors import OperatorError
 
 log = structlog.get_logger()
 

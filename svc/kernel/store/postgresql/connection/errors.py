@@ -6,7 +6,7 @@ What may live here: exceptions and the table of hints. No connection.
 from __future__ import annotations
 
 from svc.kernel.store.engine import EngineError
-from svc.kernel.values.refusals import OperatorError
+from svc.kernel.values.errors import OperatorError
 
 DISK_FULL = "53100"
 READ_ONLY = "25006"

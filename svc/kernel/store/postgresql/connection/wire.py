@@ -25,9 +25,10 @@ import trio
 from psycopg import pq
 from psycopg.pq import abc
 
-from svc.kernel.store.postgresql.connection.connecting import StoreUrl, connected, connected_now
+from svc.kernel.store.postgresql.connection.connecting import connected, connected_now
 from svc.kernel.store.postgresql.connection.driving import For, WireSteps, driven, driven_now
 from svc.kernel.store.postgresql.connection.errors import ConnectionLostError, SqlError, error_of
+from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.values import integer
 
 _FAILED = (pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.BAD_RESPONSE)

@@ -1,0 +1,29 @@
+"""Errors that an operator can act on.
+
+What may live here: the class that the command line catches, and the numbers of system errors that mean a full disk. An
+error with another base is a fault of the program and ends a command with a traceback.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import ClassVar, Final
+
+NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Numbers of errors: a full disk, a quota that is used up, a file that may not be larger."""
+
+
+class OperatorError(Exception):
+    """An expected error, which `svc` prints as one line that says what to do next."""
+
+    exit_status: ClassVar[int] = 1
+    """2 where the same command fails until somebody acts, so that a supervisor does not repeat it."""
+
+    @property
+    def line(self) -> str:
+        """The text that the command line prints after `svc: `; `str()` unless a subclass adds what to do."""
+        return str(self)
+
+
+class DirectoryError(OperatorError):
+    """The directory cannot be used; the message says what to do."""

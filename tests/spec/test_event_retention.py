@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import httpx
 import pytest
+import trio
 
 from svc.cli.serve.config_check import mistakes
 from svc.features.retention.sweeper import sweep
@@ -20,7 +21,7 @@ from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 from tests.spec.automation import Automation
-from tests.spec.commands import Run
+from tests.spec.commands import Ran, Run
 from tests.spec.console import Console
 from tests.spec.responses import assert_error
 from tests.spec.subscriber import Subscriber, subscribing
@@ -196,16 +197,20 @@ async def test_commands_read_the_setting(
     directory, organization, made = old_event
     request_id, visitor = made["request_id"], made["visitor_id"]
     at = ("--data", directory, "--json")
-    asked = partial(run, "events", "list", organization, "--since", "45d")
-    assert run("events", "get", organization, request_id, "--data", directory).status == 1
-    assert asked(*at).json["events"] == []
-    run("account", "show", organization, "user-1", "--data", directory).assert_refused("no account")
+
+    async def ran(*arguments: object) -> Ran:
+        return await trio.to_thread.run_sync(run, *arguments)  # a command has an event loop of its own
+
+    asked = partial(ran, "events", "list", organization, "--since", "45d")
+    assert (await ran("events", "get", organization, request_id, "--data", directory)).status == 1
+    assert (await asked(*at)).json["events"] == []
+    (await ran("account", "show", organization, "user-1", "--data", directory)).assert_refused("no account")
     monkeypatch.setenv("SVC_EVENT_RETENTION_DAYS", str(DAYS))
-    assert run("events", "get", organization, request_id, *at).json["request_id"] == request_id
-    assert [row["request_id"] for row in asked(*at).json["events"]] == [request_id]
-    assert run("account", "show", organization, "user-1", *at).json["account_id"] == "user-1"
-    assert run("account", "list", organization, *at).json["accounts"][0]["account_id"] == "user-1"
-    assert run("visitor", "show", organization, visitor, *at).json["event_count"] == 1
+    assert (await ran("events", "get", organization, request_id, *at)).json["request_id"] == request_id
+    assert [row["request_id"] for row in (await asked(*at)).json["events"]] == [request_id]
+    assert (await ran("account", "show", organization, "user-1", *at)).json["account_id"] == "user-1"
+    assert (await ran("account", "list", organization, *at)).json["accounts"][0]["account_id"] == "user-1"
+    assert (await ran("visitor", "show", organization, visitor, *at)).json["event_count"] == 1
 
 
 # The setting

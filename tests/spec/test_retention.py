@@ -10,14 +10,14 @@ import msgspec
 import pytest
 import trio
 import trio.testing
-from svc.features.sweeper.jobs import expired_by_key, passes, stale_accounts
-from svc.features.sweeper.sweeper import sweep
 
 from bench.retention import Months
 from svc.features.checks.invariants import violations
 from svc.features.contracts.cleanup import ROWS_OF_ONE, Sweep
 from svc.features.organizations.jobs import create_organization
 from svc.features.retention import sweeper
+from svc.features.retention.jobs import expired_by_key, passes, stale_accounts
+from svc.features.retention.sweeper import sweep
 from svc.features.webhooks.content.payloads import EndpointTest
 from svc.features.webhooks.jobs.deliveries import AttemptRecord, enqueue, log_attempt
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint

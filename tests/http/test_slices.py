@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, cast
 
 import trio
 
-from svc.kernel.work.slices import MAX_AT_ONCE, SLICE_S, Slice, found_behind, in_slices
+from svc.kernel.work.slices import BUSY_S, MAX_AT_ONCE, SLICE_S, Slice, found_behind, in_slices
 
 
 class Clock:
@@ -59,12 +59,39 @@ async def test_where_time_stands_still_a_number_of_items_ends_a_slice(autojump_c
     assert len(clock.slices) >= 1_000 / MAX_AT_ONCE
 
 
-async def test_it_rests_for_as_long_as_a_slice_took(autojump_clock: trio.testing.MockClock):
+class Others(trio.abc.Instrument):
+    """Somebody who works in each pass of the loop."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+
+    def before_io_wait(self, timeout: float) -> None:
+        self.clock.now_s += 1.001 * BUSY_S
+
+
+@contextmanager
+def working(clock: Clock) -> Iterator[None]:
+    others = Others(clock)
+    trio.lowlevel.add_instrument(others)
+    try:
+        yield
+    finally:
+        trio.lowlevel.remove_instrument(others)
+
+
+async def test_it_rests_for_as_long_as_a_slice_took_where_others_work(autojump_clock: trio.testing.MockClock):
     began = trio.current_time()
     clock = Clock(SLICE_S / 4)
-    await read_all(clock, 40)
+    with working(clock):
+        await read_all(clock, 40)
     rested = trio.current_time() - began
     assert abs(rested - (sum(clock.slices) - clock.slices[-1])) < 1e-9
+
+
+async def test_it_goes_on_at_once_while_nobody_else_works(autojump_clock: trio.testing.MockClock):
+    began = trio.current_time()
+    assert await read_all(Clock(SLICE_S / 4), 40) == list(range(40))
+    assert trio.current_time() == began
 
 
 async def test_work_rests_between_its_steps_when_its_slice_is_over(autojump_clock: trio.testing.MockClock):
@@ -74,7 +101,8 @@ async def test_work_rests_between_its_steps_when_its_slice_is_over(autojump_cloc
     await time.pause()
     assert trio.current_time() == began
     clock.now_s += SLICE_S
-    await time.pause()
+    with working(clock):
+        await time.pause()
     assert trio.current_time() == began + SLICE_S
 
 

@@ -1,8 +1,9 @@
 """Long reads in slices of time: others have their turn after each, whatever one item costs.
 
-What may live here: how much is read at once, and for how long it rests afterwards. A slice lasts about `SLICE_S`, and
-is followed by a rest of the same length, since an identification passes through the loop several times: so a long read
-has half of the loop at most (docs/adr/0172). Nothing else says how many rows are read at once.
+What may live here: how much is read at once, and for how long it rests afterwards. A slice lasts about `SLICE_S`. Where
+others work in the pause behind it, it is followed by a rest of the same length, since an identification passes through
+the loop several times: so a long read has half of the loop at most, and all of it while nobody else is there
+(docs/adr/0172, docs/adr/0196). Nothing else says how many rows are read at once.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ SLICE_S: Final = 0.002
 MAX_AT_ONCE: Final = 64
 """Items of one query, where they cost little; what bounds it where time stands still, as in simulations."""
 FIRST_AT_ONCE: Final = 8
+BUSY_S: Final = 0.0001
+"""Others work, where they take so long in one pass of the loop: less than any part of an identification."""
 
 Scan = Callable[[Snapshot, P, int], Iterable[tuple[P, R]]]
 """Of the position behind which to read and a count: yields so many items, each with its position, and fewer only at the
@@ -59,7 +62,7 @@ async def scanned(
             return
         spent_s += took_s + world.worked_s() - began_s
         at_once = min(2 * len(found), MAX_AT_ONCE, wanted())
-        spent_s = await _paused(spent_s)
+        spent_s = await _paused(world, spent_s)
 
 
 async def found_behind(
@@ -129,18 +132,20 @@ class Slice:
         """Rest if the slice is over; then another one begins."""
         spent_s = self._world.worked_s() - self._began_s
         if spent_s >= SLICE_S:
-            await _paused(spent_s)
+            await _paused(self._world, spent_s)
             self._began_s = self._world.worked_s()
 
 
-async def _paused(spent_s: float) -> float:
-    """Let others go on: where a slice is over, for as long as it took, up to twice the length that it should have.
-    Return what is spent of the next one.
+async def _paused(world: World, spent_s: float) -> float:
+    """Let others go on: where a slice is over and others work, for as long as it took, up to twice the length that it
+    should have. Return what is spent of the next one.
     """
+    began_s = world.worked_s()
+    await trio.lowlevel.checkpoint()
     if spent_s < SLICE_S:
-        await trio.lowlevel.checkpoint()
         return spent_s
-    await trio.sleep(min(spent_s, 2 * SLICE_S))
+    if world.worked_s() - began_s >= BUSY_S:
+        await trio.sleep(min(spent_s, 2 * SLICE_S))
     return 0.0
 
 

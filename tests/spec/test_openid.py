@@ -18,7 +18,6 @@ from structlog.testing import capture_logs
 
 from svc.features.members.sign_in import openid_routes as by_openid
 from svc.features.members.sign_in import provider
-from svc.features.members.sign_in import provider as provider_module
 from svc.features.members.sign_in.openid import ATTEMPT_MS, LEEWAY_MS, LONGEST_PAGE, role_of
 from svc.features.organizations.command import create_organization
 from svc.kernel.access.members import read_roles
@@ -572,7 +571,7 @@ async def test_a_provider_that_hangs_holds_a_few_attempts_and_no_identification(
             hanging.set()
 
     async with trio.open_nursery() as nursery:
-        for number in range(provider_module.MAX_AT_ONCE + 1):
+        for number in range(provider.MAX_AT_ONCE + 1):
             nursery.start_soon(begin, number)
     assert answers[0] == "openid=unavailable"
     assert set(answers[1:]) == {""}
@@ -598,7 +597,7 @@ async def test_new_keys_of_the_provider_are_asked_for(scene: Scene, monkeypatch:
     scene.provider.keys, scene.provider.signing_key = [key(1)], key(1)
     _, response = await scene.sign_in()
     assert outcome(response) == "refused", "they are asked for once a minute at most"
-    monkeypatch.setattr(provider_module, "KEYS_AGAIN_S", 0)
+    monkeypatch.setattr(provider, "KEYS_AGAIN_S", 0)
     _, response = await scene.sign_in()
     assert outcome(response) == ""
 

@@ -14,7 +14,7 @@ QUICK_PARALLEL := -n 2 --dist worksteal
 # Without compiled modules, as in images of Python, each of them would take twice as long to begin.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-long quick venv web docs check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection reference screenshots browsers wheel version release clients android lock clean
+.PHONY: run test test-long quick venv web docs check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection reference screenshots browsers wheel executable version release clients android lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -123,8 +123,12 @@ browsers: venv
 
 # dist/svc_visitor_id-VERSION-py3-none-any.whl, built with what is in .venv and without the network.
 wheel: venv
-	rm -rf build
+	rm -rf build/lib build/bdist.*
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w dist .
+
+# dist/svc, the service as one executable that needs no Python (docs/internals/executable.md): needs gcc and the static zlib.
+executable: venv
+	$(BIN)/python -m tools.executable dist
 
 # The version of everything: V=1.2.3 is written into all places; without it, those that differ are listed.
 version: venv

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tools import release, versions
+from tools import archives, release, versions
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -120,9 +120,9 @@ def test_a_wheel_is_the_same_whatever_the_umask_was():
             files.writestr(entry, b"pass\n" * 100)
         return made.getvalue()
 
-    one = release.rezipped(wheel(0o600))
-    assert one == release.rezipped(wheel(0o664)) == release.rezipped(one)
-    assert one != release.rezipped(wheel(0o755)), "what may be run stays so"
+    one = archives.rezipped(wheel(0o600))
+    assert one == archives.rezipped(wheel(0o664)) == archives.rezipped(one)
+    assert one != archives.rezipped(wheel(0o755)), "what may be run stays so"
     with zipfile.ZipFile(io.BytesIO(one)) as files:
         assert files.read("svc/a.py") == b"pass\n" * 100
 

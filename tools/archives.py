@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
 import zipfile
 from collections.abc import Iterable
 from io import BytesIO
+from pathlib import Path
 
+ROOT = Path(__file__).parents[1]
 TIME = (2026, 1, 1, 0, 0, 0)
 
 
@@ -19,3 +26,35 @@ def archive(files: Iterable[tuple[str, bytes]]) -> bytes:
             entry.external_attr = 0o644 << 16
             out.writestr(entry, content)
     return made.getvalue()
+
+
+def built_at_s() -> int:
+    """The time of the commit that is built, Unix seconds; `SOURCE_DATE_EPOCH` where the sources are no checkout."""
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    return int(given or subprocess.check_output(["git", "log", "-1", "--format=%ct"], cwd=ROOT, text=True))
+
+
+def rezipped(content: bytes) -> bytes:
+    """A wheel again, whose files have two modes: those of setuptools follow the umask of the builder."""
+    made = BytesIO()
+    with zipfile.ZipFile(BytesIO(content)) as old, zipfile.ZipFile(made, "w") as new:
+        for entry in old.infolist():
+            entry.external_attr = (0o100755 if entry.external_attr >> 16 & 0o100 else 0o100644) << 16
+            new.writestr(entry, old.read(entry))
+    return made.getvalue()
+
+
+def wheel(project: Path, folder: Path, at_s: int) -> Path:
+    """Build the wheel of a project into a folder, without network, and return it."""
+    for left in (*project.glob("build/lib"), *project.glob("build/bdist.*"), *project.glob("*.egg-info")):
+        if left.name != "svc_visitor_id.egg-info":  # of the editable installation
+            shutil.rmtree(left)
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(at_s), "PYTHONHASHSEED": "0"}
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    with tempfile.TemporaryDirectory() as place:
+        subprocess.run(
+            [*pip, "--no-build-isolation", "--no-index", "-w", place, "."], cwd=project, env=environment, check=True
+        )
+        (made,) = Path(place).iterdir()
+        (folder / made.name).write_bytes(rezipped(made.read_bytes()))
+    return folder / made.name

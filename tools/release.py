@@ -23,7 +23,7 @@ from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
 from tools import android, go_library, java_library, node_client
-from tools.archives import archive
+from tools.archives import archive, built_at_s, wheel
 from tools.versions import differing, version
 
 ROOT = Path(__file__).parents[1]
@@ -52,12 +52,6 @@ def changelog_section(text: str, wanted: str) -> str:
     return found[1].strip() + "\n"
 
 
-def built_at_s() -> int:
-    """The time of the commit that is built, Unix seconds; `SOURCE_DATE_EPOCH` where the sources are no checkout."""
-    given = os.environ.get("SOURCE_DATE_EPOCH")
-    return int(given or subprocess.check_output(["git", "log", "-1", "--format=%ct"], cwd=ROOT, text=True))
-
-
 def repacked(content: bytes, at_s: int) -> bytes:
     """A `.tar` or `.tar.gz` again, compressed: its entries in order, at one time, of nobody."""
     made = io.BytesIO()
@@ -73,29 +67,10 @@ def repacked(content: bytes, at_s: int) -> bytes:
     return made.getvalue()
 
 
-def rezipped(content: bytes) -> bytes:
-    """A wheel again, whose files have two modes: those of setuptools follow the umask of the builder."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(made, "w") as new:
-        for entry in old.infolist():
-            entry.external_attr = (0o100755 if entry.external_attr >> 16 & 0o100 else 0o100644) << 16
-            new.writestr(entry, old.read(entry))
-    return made.getvalue()
-
-
 def python_packages(project: Path, folder: Path, at_s: int) -> None:
     """The wheel and the sdist of a project into a folder, without network."""
-    for left in ("build", *(path.name for path in project.glob("*.egg-info"))):
-        if left != "svc_visitor_id.egg-info":  # of the editable installation
-            shutil.rmtree(project / left, ignore_errors=True)
+    wheel(project, folder, at_s)
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(at_s), "PYTHONHASHSEED": "0"}
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    with tempfile.TemporaryDirectory() as place:
-        subprocess.run(
-            [*pip, "--no-build-isolation", "--no-index", "-w", place, "."], cwd=project, env=environment, check=True
-        )
-        (made,) = Path(place).iterdir()
-        (folder / made.name).write_bytes(rezipped(made.read_bytes()))
     with tempfile.TemporaryDirectory() as place:
         build = f"from setuptools import build_meta; build_meta.build_sdist({place!r})"
         subprocess.run(

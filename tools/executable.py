@@ -1,0 +1,322 @@
+"""The service as one executable that needs no Python: `python -m tools.executable FOLDER` (`make executable`).
+
+What may live here: what the folder of the program consists of, what makes it equal byte by byte whenever it is built,
+and how it becomes one file (docs/adr/0210). The program that unpacks and starts it is tools/launcher.c.
+"""
+
+from __future__ import annotations
+
+import compileall
+import gzip
+import hashlib
+import io
+import json
+import os
+import platform
+import py_compile
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tarfile
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+from typing import NamedTuple
+
+from tools.archives import built_at_s, wheel
+from tools.versions import version
+
+ROOT = Path(__file__).parents[1]
+LOCK = ROOT / "ops" / "requirements.lock"
+LAUNCHER = ROOT / "tools" / "launcher.c"
+WORK = ROOT / "build" / "executable"
+TREE = WORK / "tree"
+"""The folder of the program: `svc`, which starts it, `bin/svc`, the interpreter, and `lib`. Packages of Debian and
+images take it as it is."""
+LIB = TREE / "lib"
+MODULES = LIB / f"python3.{sys.version_info.minor}"
+INVENTORY = "inventory.json"
+"""In the folder: what is inside, for the bill of materials and for packages of systems."""
+UNUSED = {
+    *("config-*", "dist-packages", "site-packages", "__pycache__", "EXTERNALLY-MANAGED", "sitecustomize.py"),
+    *("ensurepip", "idlelib", "lib2to3", "pydoc_data", "test", "tkinter", "turtledemo", "turtle.py", "venv"),
+    *("_tkinter*", "_test*", "xx*", "_xx*", "_ctypes_test*", "ossaudiodev*", "nis*", "_crypt*"),
+    *("readline*", "_curses*", "curses", "_dbm*", "_gdbm*", "_sqlite3*", "sqlite3"),
+}
+"""What of the standard library is left out: tests, tools, and what would bring libraries of the system that the service
+does not use. readline and gdbm are under the GPL."""
+UNUSED_OF_LIBRARIES = {
+    *("bin", "complete", "tests", "*.pyi", "*.pxd", "*.pyx", "*.h", "*.c", "__pycache__"),
+    "ext_*.so",  # of cel_expr_python: functions that conditions do not have, 27 MB
+}
+"""What of the locked libraries is left out: programs, tests and what compilers read."""
+_OF_GLIBC = (
+    "ld-linux",
+    "libBrokenLocale.",
+    "libanl.",
+    "libc.",
+    "libdl.",
+    "libm.",
+    "libnsl.",
+    "libpthread.",
+    "libresolv.",
+    "librt.",
+    "libthread_db.",
+    "libutil.",
+)
+"""Shared libraries that belong to the kernel's loader, and come from the system that runs the program."""
+_ELF = b"\x7fELF"
+_ASK = """
+import json, sys, sysconfig
+print(json.dumps([sys.version.split()[0], sys.version_info[:2] == tuple(map(int, sys.argv[1:])), sys.base_prefix,
+                  sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED")]))
+"""
+
+
+class Interpreter(NamedTuple):
+    """A Python that the executable can carry."""
+
+    path: Path
+    version: str
+    stdlib: Path
+    extensions: Path
+
+    @property
+    def is_of_the_system(self) -> bool:
+        """Whether it is Debian's, which is one file, optimized by profiles and at link time."""
+        return self.path.parent == Path("/usr/bin")
+
+
+def missing() -> str | None:
+    """Why no executable can be built here, or `None`."""
+    if sys.platform != "linux":
+        return "it is built on Linux"
+    for tool in ("gcc", "strip", "objdump", "ldd"):
+        if shutil.which(tool) is None:
+            return f"{tool} is not installed (Debian: gcc)"
+    source = "#include <zlib.h>\nint main(void) { return !zlibVersion(); }\n"
+    command = ["gcc", "-static", "-x", "c", "-", "-o", "/dev/null", "-lz"]
+    if subprocess.run(command, input=source, text=True, capture_output=True, check=False).returncode:
+        return "zlib cannot be linked statically (Debian: zlib1g-dev)"
+    return None
+
+
+def interpreter() -> Interpreter:
+    """The one of the system, which is faster, if it is of the same minor version, else that of the virtual
+    environment.
+    """
+    minor = sys.version_info.minor
+    for path in (Path(f"/usr/bin/python3.{minor}"), Path(sys.executable).resolve()):
+        if not path.exists():
+            continue
+        command = [str(path), "-I", "-c", _ASK, "3", str(minor)]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+        if answer.returncode == 0:
+            full, is_same, _, stdlib, extensions = json.loads(answer.stdout)
+            if is_same and Path(stdlib, "os.py").exists():
+                return Interpreter(path.resolve(), full, Path(stdlib), Path(extensions))
+    raise AssertionError("the interpreter of this program answers")
+
+
+def build(target: Path) -> Path:
+    """Build the folder and, from it, the executable at `target`. Raises `CalledProcessError` with the output shown."""
+    python = interpreter()
+    shutil.rmtree(TREE, ignore_errors=True)
+    libraries = _installed()
+    _copy_modules(python, libraries)
+    shared = _copy_programs(python)
+    _compile_modules()
+    inventory = _inventory(python, libraries, shared)
+    (TREE / INVENTORY).write_text(json.dumps(inventory, indent=1) + "\n")
+    _compile_launcher(TREE / "svc", {})
+    for path in sorted(TREE.rglob("*")):
+        path.chmod(0o755 if path.is_dir() or path.name == "svc" else 0o644)
+    archive, size = _archive()
+    _executable(archive, size, target)
+    return target
+
+
+def _installed() -> Path:
+    """The locked libraries in a folder of their own, kept until the lock changes."""
+    digest = hashlib.sha256(LOCK.read_bytes() + sys.version.encode()).hexdigest()[:16]
+    folder = WORK / f"libraries-{digest}"
+    if not (folder / "complete").exists():
+        for old in WORK.glob("libraries-*"):
+            shutil.rmtree(old)
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        subprocess.run([*pip, "--no-compile", "--require-hashes", "--target", str(folder), "-r", str(LOCK)], check=True)
+        (folder / "complete").touch()
+    return folder
+
+
+def _copy_modules(python: Interpreter, libraries: Path) -> None:
+    """The standard library, the locked libraries and what the wheel of the service installs, in one folder."""
+    unused = shutil.ignore_patterns(*UNUSED)
+    shutil.copytree(python.stdlib, MODULES, ignore=unused)
+    shutil.copytree(python.extensions, MODULES / "lib-dynload", ignore=unused, dirs_exist_ok=True)
+    shutil.copytree(libraries, MODULES, ignore=shutil.ignore_patterns(*UNUSED_OF_LIBRARIES), dirs_exist_ok=True)
+    made = wheel(ROOT, WORK, built_at_s())
+    shutil.unpack_archive(made, MODULES, "zip")
+    made.unlink()
+
+
+def _copy_programs(python: Interpreter) -> dict[str, Path]:
+    """The interpreter, and the shared libraries of the system that it and the modules need: name -> where it is
+    installed. Symbols are taken out.
+    """
+    (TREE / "bin").mkdir()
+    shutil.copy(python.path, TREE / "bin" / "svc")
+    own = {path.name for path in TREE.rglob("*.so*")}
+    shared: dict[str, Path] = {}
+    for path in _programs():
+        listed = subprocess.run(["ldd", str(path)], capture_output=True, text=True, check=True).stdout
+        for name, place in re.findall(r"^\t(\S+) => (\S+) \(", listed, re.MULTILINE):
+            if name not in own and not name.startswith(_OF_GLIBC):
+                shared[name] = Path(place)
+    for name, place in shared.items():
+        shutil.copy(place, LIB / name)
+    for path in _programs():
+        _strip(path)
+    return shared
+
+
+def _programs() -> list[Path]:
+    return [path for path in sorted(TREE.rglob("*")) if path.is_file() and path.open("rb").read(4) == _ELF]
+
+
+def _strip(path: Path) -> None:
+    """Take out symbols. A library whose segments were moved when its wheel was repaired does not load after that, and
+    keeps them.
+    """
+    stripped = path.with_name(f"{path.name}.stripped")
+    subprocess.run(["strip", "--strip-unneeded", "-o", str(stripped), str(path)], check=True)
+    if _is_loadable(stripped.read_bytes()):
+        stripped.replace(path)
+    else:
+        stripped.unlink()
+
+
+def _is_loadable(program: bytes) -> bool:
+    """Whether each segment that is loaded begins at the same place of a page in the file and in memory."""
+    offset, size, count = *struct.unpack_from("<Q", program, 0x20), *struct.unpack_from("<HH", program, 0x36)
+    for at in range(offset, offset + size * count, size):
+        kind, _, place, address, _, _, _, alignment = struct.unpack_from("<IIQQQQQQ", program, at)
+        if kind == 1 and (place - address) % alignment:
+            return False
+    return True
+
+
+def _compile_modules() -> None:
+    """Compile every module beside its source, which goes, with paths below the folder and no times."""
+    compileall.compile_dir(
+        MODULES,
+        maxlevels=20,
+        quiet=2,
+        force=True,
+        legacy=True,
+        stripdir=str(MODULES),
+        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+    )
+    for source in MODULES.rglob("*.py"):
+        if source.with_suffix(".pyc").exists():
+            source.unlink()
+
+
+def _runtime(libraries: Path) -> list[Distribution]:
+    return sorted(distributions(path=[str(libraries)]), key=lambda each: each.name.lower())
+
+
+def _inventory(python: Interpreter, libraries: Path, shared: dict[str, Path]) -> dict[str, object]:
+    """`python` and `shared`, the interpreter and shared libraries of the system with the source package that has them,
+    `libraries` of the lock, and `glibc`, the oldest one that all of it runs with.
+    """
+    newest = (0,)
+    for path in _programs():
+        symbols = subprocess.run(["objdump", "-T", str(path)], capture_output=True, text=True, check=False).stdout
+        newest = max(
+            [newest, *(tuple(map(int, found.split("."))) for found in re.findall(r"GLIBC_([0-9.]+)", symbols))]
+        )
+    return {
+        "python": {"version": python.version, "package": _package_of(python.path)},
+        "libraries": {each.name: each.version for each in _runtime(libraries)},
+        "shared": {name: _package_of(place) for name, place in sorted(shared.items())},
+        "glibc": ".".join(map(str, newest)),
+    }
+
+
+def _package_of(path: Path) -> str:
+    """`package=version` of Debian's source package with a file, or nothing where that is not known."""
+    if shutil.which("dpkg-query") is None:
+        return ""
+    for each in (path, path.resolve(), Path(str(path).removeprefix("/usr"))):
+        search = ["dpkg-query", "--search", str(each)]
+        owner = subprocess.run(search, capture_output=True, text=True, check=False).stdout.split(": ")[0]
+        if owner:
+            show = ["dpkg-query", "--show", "--showformat", "${source:Package}=${source:Version}", owner.split(", ")[0]]
+            return subprocess.run(show, capture_output=True, text=True, check=False).stdout
+    return ""
+
+
+def _archive() -> tuple[bytes, int]:
+    """The folder as a .tar.gz, names in order, without times and owners, and the size of its files."""
+    made, size = io.BytesIO(), 0
+    with (
+        gzip.GzipFile(filename="", mode="wb", fileobj=made, mtime=0, compresslevel=9) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as out,
+    ):
+        for path in sorted(TREE.rglob("*")):
+            entry = tarfile.TarInfo(str(path.relative_to(TREE)))
+            entry.mode = path.stat().st_mode & 0o777
+            if path.is_dir():
+                entry.type = tarfile.DIRTYPE
+                out.addfile(entry)
+            else:
+                entry.size = path.stat().st_size
+                size += entry.size
+                with path.open("rb") as content:
+                    out.addfile(entry, content)
+    return made.getvalue(), size
+
+
+def _executable(archive: bytes, size: int, target: Path) -> None:
+    """The launcher with the archive behind it."""
+    launcher = WORK / "launcher"
+    content = hashlib.sha256(archive).hexdigest()[:12]
+    defined = {"VERSION": f'"{version()}"', "CONTENT": f'"{content}"', "PACKED": f"{len(archive)}LL"}
+    _compile_launcher(launcher, {**defined, "UNPACKED": f"{size}ULL"})
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+    unfinished.write_bytes(launcher.read_bytes() + archive)
+    unfinished.chmod(0o755)
+    unfinished.replace(target)
+
+
+def _compile_launcher(target: Path, defined: dict[str, str]) -> None:
+    compiler = ["gcc", "-O2", "-static", "-s", "-Wall", "-Wextra", "-Werror", "-Wl,--build-id=none"]
+    options = [f"-D{name}={value}" for name, value in defined.items()]
+    subprocess.run([*compiler, *options, "-o", str(target), LAUNCHER.name, "-lz"], cwd=LAUNCHER.parent, check=True)
+
+
+def file_name() -> str:
+    """The name of the executable in a release, such as `svc-0.3.0-linux-x86_64`."""
+    return f"svc-{version()}-linux-{platform.machine()}"
+
+
+def main(folder: str) -> int:
+    """Build `FOLDER/svc`, and say what it is; status 1 with the reason where it cannot be built."""
+    reason = missing()
+    if reason is not None:
+        print(f"The executable cannot be built: {reason}.", file=sys.stderr)
+        return 1
+    made = build(Path(folder).absolute() / "svc")
+    python = interpreter()
+    kind = "of this system" if python.is_of_the_system else "of the virtual environment"
+    glibc = json.loads((TREE / INVENTORY).read_text())["glibc"]
+    print(f"{made}: {made.stat().st_size / 1e6:.1f} MB, SHA-256 {hashlib.sha256(made.read_bytes()).hexdigest()}")
+    print(f"Python {python.version} {kind}; runs on Linux with glibc {glibc} or later")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:2]))

@@ -20,7 +20,10 @@ import struct
 import subprocess
 import sys
 import tarfile
-from importlib.metadata import Distribution, distributions
+import tempfile
+from collections.abc import Iterable
+from fnmatch import fnmatch
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,8 +33,7 @@ from tools.versions import version
 ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "ops" / "requirements.lock"
 LAUNCHER = ROOT / "tools" / "launcher.c"
-WORK = ROOT / "build" / "executable"
-TREE = WORK / "tree"
+TREE = ROOT / "build" / "executable"
 """The folder of the program: `svc`, which starts it, `bin/svc`, the interpreter, and `lib`. Packages of Debian and
 images take it as it is."""
 LIB = TREE / "lib"
@@ -47,11 +49,11 @@ UNUSED = {
 """What of the standard library is left out: tests, tools, and what would bring libraries of the system that the service
 does not use. readline and gdbm are under the GPL."""
 UNUSED_OF_LIBRARIES = {
-    *("bin", "complete", "tests", "*.pyi", "*.pxd", "*.pyx", "*.h", "*.c", "__pycache__"),
+    *("..", "INSTALLER", "RECORD", "REQUESTED", "tests", "*.pyi", "*.pxd", "*.pyx", "*.h", "*.c", "__pycache__"),
     "ext_*.so",  # of cel_expr_python: functions that conditions do not have, 27 MB
 }
-"""What of the locked libraries is left out: programs, tests and what compilers read."""
-_OF_GLIBC = (
+"""What of the locked libraries is left out: programs, tests, what compilers read and what installing them noted."""
+OF_GLIBC = (
     "ld-linux",
     "libBrokenLocale.",
     "libanl.",
@@ -66,12 +68,17 @@ _OF_GLIBC = (
     "libutil.",
 )
 """Shared libraries that belong to the kernel's loader, and come from the system that runs the program."""
+_PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", re.MULTILINE)
 _ELF = b"\x7fELF"
 _ASK = """
 import json, sys, sysconfig
 print(json.dumps([sys.version.split()[0], sys.version_info[:2] == tuple(map(int, sys.argv[1:])), sys.base_prefix,
                   sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED")]))
 """
+
+
+class ExecutableError(Exception):
+    """What is installed is not what the lock says."""
 
 
 class Interpreter(NamedTuple):
@@ -119,12 +126,14 @@ def interpreter() -> Interpreter:
     raise AssertionError("the interpreter of this program answers")
 
 
-def build(target: Path) -> Path:
-    """Build the folder and, from it, the executable at `target`. Raises `CalledProcessError` with the output shown."""
+def build(target: Path, program: Path) -> None:
+    """Build the folder and, from it, the executable at `target`. `program` is the wheel of the service. Raises
+    `ExecutableError`, or `CalledProcessError` with the output shown.
+    """
     python = interpreter()
     shutil.rmtree(TREE, ignore_errors=True)
-    libraries = _installed()
-    _copy_modules(python, libraries)
+    libraries = pinned()
+    _copy_modules(python, libraries, program)
     shared = _copy_programs(python)
     _compile_modules()
     inventory = _inventory(python, libraries, shared)
@@ -132,33 +141,29 @@ def build(target: Path) -> Path:
     _compile_launcher(TREE / "svc", {})
     for path in sorted(TREE.rglob("*")):
         path.chmod(0o755 if path.is_dir() or path.name == "svc" else 0o644)
-    archive, size = _archive()
-    _executable(archive, size, target)
-    return target
+    executable_of(TREE, target, version())
 
 
-def _installed() -> Path:
-    """The locked libraries in a folder of their own, kept until the lock changes."""
-    digest = hashlib.sha256(LOCK.read_bytes() + sys.version.encode()).hexdigest()[:16]
-    folder = WORK / f"libraries-{digest}"
-    if not (folder / "complete").exists():
-        for old in WORK.glob("libraries-*"):
-            shutil.rmtree(old)
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        subprocess.run([*pip, "--no-compile", "--require-hashes", "--target", str(folder), "-r", str(LOCK)], check=True)
-        (folder / "complete").touch()
-    return folder
+def pinned() -> list[Distribution]:
+    """The libraries of `LOCK` as they are installed here. Raises `ExecutableError` for another version."""
+    found = [(distribution(name), wanted) for name, wanted in _PINNED.findall(LOCK.read_text())]
+    for each, wanted in found:
+        if each.version != wanted:
+            raise ExecutableError(f"{each.name} is installed in version {each.version}, not {wanted}: make venv")
+    return [each for each, _ in found]
 
 
-def _copy_modules(python: Interpreter, libraries: Path) -> None:
+def _copy_modules(python: Interpreter, libraries: Iterable[Distribution], program: Path) -> None:
     """The standard library, the locked libraries and what the wheel of the service installs, in one folder."""
     unused = shutil.ignore_patterns(*UNUSED)
     shutil.copytree(python.stdlib, MODULES, ignore=unused)
     shutil.copytree(python.extensions, MODULES / "lib-dynload", ignore=unused, dirs_exist_ok=True)
-    shutil.copytree(libraries, MODULES, ignore=shutil.ignore_patterns(*UNUSED_OF_LIBRARIES), dirs_exist_ok=True)
-    made = wheel(ROOT, WORK, built_at_s())
-    shutil.unpack_archive(made, MODULES, "zip")
-    made.unlink()
+    for library in libraries:
+        for file in library.files or ():
+            if not any(fnmatch(part, pattern) for part in file.parts for pattern in UNUSED_OF_LIBRARIES):
+                (MODULES / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(str(file.locate()), MODULES / file)
+    shutil.unpack_archive(program, MODULES, "zip")
 
 
 def _copy_programs(python: Interpreter) -> dict[str, Path]:
@@ -172,7 +177,7 @@ def _copy_programs(python: Interpreter) -> dict[str, Path]:
     for path in _programs():
         listed = subprocess.run(["ldd", str(path)], capture_output=True, text=True, check=True).stdout
         for name, place in re.findall(r"^\t(\S+) => (\S+) \(", listed, re.MULTILINE):
-            if name not in own and not name.startswith(_OF_GLIBC):
+            if name not in own and not name.startswith(OF_GLIBC):
                 shared[name] = Path(place)
     for name, place in shared.items():
         shutil.copy(place, LIB / name)
@@ -182,7 +187,12 @@ def _copy_programs(python: Interpreter) -> dict[str, Path]:
 
 
 def _programs() -> list[Path]:
-    return [path for path in sorted(TREE.rglob("*")) if path.is_file() and path.open("rb").read(4) == _ELF]
+    return [path for path in sorted(TREE.rglob("*")) if path.is_file() and _is_program(path)]
+
+
+def _is_program(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_ELF)) == _ELF
 
 
 def _strip(path: Path) -> None:
@@ -223,11 +233,7 @@ def _compile_modules() -> None:
             source.unlink()
 
 
-def _runtime(libraries: Path) -> list[Distribution]:
-    return sorted(distributions(path=[str(libraries)]), key=lambda each: each.name.lower())
-
-
-def _inventory(python: Interpreter, libraries: Path, shared: dict[str, Path]) -> dict[str, object]:
+def _inventory(python: Interpreter, libraries: Iterable[Distribution], shared: dict[str, Path]) -> dict[str, object]:
     """`python` and `shared`, the interpreter and shared libraries of the system with the source package that has them,
     `libraries` of the lock, and `glibc`, the oldest one that all of it runs with.
     """
@@ -239,7 +245,7 @@ def _inventory(python: Interpreter, libraries: Path, shared: dict[str, Path]) ->
         )
     return {
         "python": {"version": python.version, "package": _package_of(python.path)},
-        "libraries": {each.name: each.version for each in _runtime(libraries)},
+        "libraries": {each.name: each.version for each in libraries},
         "shared": {name: _package_of(place) for name, place in sorted(shared.items())},
         "glibc": ".".join(map(str, newest)),
     }
@@ -258,15 +264,28 @@ def _package_of(path: Path) -> str:
     return ""
 
 
-def _archive() -> tuple[bytes, int]:
+def executable_of(folder: Path, target: Path, wanted: str) -> None:
+    """Write the executable of a version whose folder this is: the launcher with the compressed folder behind it."""
+    archive, size = _archive(folder)
+    content = hashlib.sha256(archive).hexdigest()[:12]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+    defined = {"VERSION": f'"{wanted}"', "CONTENT": f'"{content}"', "PACKED": f"{len(archive)}LL"}
+    _compile_launcher(unfinished, {**defined, "UNPACKED": f"{size}ULL"})
+    with unfinished.open("ab") as file:
+        file.write(archive)
+    unfinished.replace(target)
+
+
+def _archive(folder: Path) -> tuple[bytes, int]:
     """The folder as a .tar.gz, names in order, without times and owners, and the size of its files."""
     made, size = io.BytesIO(), 0
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=made, mtime=0, compresslevel=9) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as out,
     ):
-        for path in sorted(TREE.rglob("*")):
-            entry = tarfile.TarInfo(str(path.relative_to(TREE)))
+        for path in sorted(folder.rglob("*")):
+            entry = tarfile.TarInfo(str(path.relative_to(folder)))
             entry.mode = path.stat().st_mode & 0o777
             if path.is_dir():
                 entry.type = tarfile.DIRTYPE
@@ -279,23 +298,11 @@ def _archive() -> tuple[bytes, int]:
     return made.getvalue(), size
 
 
-def _executable(archive: bytes, size: int, target: Path) -> None:
-    """The launcher with the archive behind it."""
-    launcher = WORK / "launcher"
-    content = hashlib.sha256(archive).hexdigest()[:12]
-    defined = {"VERSION": f'"{version()}"', "CONTENT": f'"{content}"', "PACKED": f"{len(archive)}LL"}
-    _compile_launcher(launcher, {**defined, "UNPACKED": f"{size}ULL"})
-    target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
-    unfinished.write_bytes(launcher.read_bytes() + archive)
-    unfinished.chmod(0o755)
-    unfinished.replace(target)
-
-
 def _compile_launcher(target: Path, defined: dict[str, str]) -> None:
     compiler = ["gcc", "-O2", "-static", "-s", "-Wall", "-Wextra", "-Werror", "-Wl,--build-id=none"]
     options = [f"-D{name}={value}" for name, value in defined.items()]
     subprocess.run([*compiler, *options, "-o", str(target), LAUNCHER.name, "-lz"], cwd=LAUNCHER.parent, check=True)
+    target.chmod(0o755)
 
 
 def file_name() -> str:
@@ -309,7 +316,9 @@ def main(folder: str) -> int:
     if reason is not None:
         print(f"The executable cannot be built: {reason}.", file=sys.stderr)
         return 1
-    made = build(Path(folder).absolute() / "svc")
+    made = Path(folder).absolute() / "svc"
+    with tempfile.TemporaryDirectory() as place:
+        build(made, wheel(ROOT, Path(place), built_at_s()))
     python = interpreter()
     kind = "of this system" if python.is_of_the_system else "of the virtual environment"
     glibc = json.loads((TREE / INVENTORY).read_text())["glibc"]

@@ -239,7 +239,7 @@ static void remove_unused(const char *cache)
             remove_folder(path);
             continue;
         }
-        join(program, path, "svc");
+        join(program, path, "bin/svc");
         if (each->d_name[0] == '.' || !strcmp(each->d_name, FOLDER) || access(program, X_OK) || stat(path, &status)
             || time(NULL) - status.st_mtime < UNUSED_S)
             continue;

@@ -125,6 +125,12 @@ def create_app(
     return app
 
 
+def load_files() -> None:
+    """Read what browsers need of the service, 1 MB: an upgrade or a cleaned cache takes nothing from one that runs."""
+    for folder in (PAGE, SDK, PAGES, ASSETS):
+        folder.load()
+
+
 class Page(NamedTuple):
     """A whole response of a page, and what its request was."""
 

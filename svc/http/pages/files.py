@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache, cached_property
 from html import escape
 from importlib.resources import files
@@ -71,15 +72,29 @@ class Folder:
     def __contains__(self, name: str) -> bool:
         return name in self.names
 
-    def _read(self, name: str) -> bytes:
+    def load(self) -> None:
+        """Read every file, so that they are served as they are now although another version is installed, or the
+        folder is removed, while the service runs.
+        """
+        for name in self.names:
+            with suppress(FileNotFoundError):  # what only a built package has
+                self._stored(name)
+
+    @cache  # noqa: B019  the folders live as long as the program
+    def _stored(self, name: str) -> tuple[bytes, bool]:
+        """Return the bytes of a file and whether they are compressed. Raises `FileNotFoundError`."""
         compressed = self._root.joinpath(f"{name}.gz")
         if compressed.is_file():
-            return gzip.decompress(compressed.read_bytes())
-        return self._root.joinpath(name).read_bytes()
+            return compressed.read_bytes(), True
+        return self._root.joinpath(name).read_bytes(), False
+
+    def _read(self, name: str) -> bytes:
+        content, is_compressed = self._stored(name)
+        return gzip.decompress(content) if is_compressed else content
 
     def _compress(self, name: str) -> bytes:
-        compressed = self._root.joinpath(f"{name}.gz")
-        return compressed.read_bytes() if compressed.is_file() else gzip.compress(self.read(name), mtime=0)
+        content, is_compressed = self._stored(name)
+        return content if is_compressed else gzip.compress(content, mtime=0)
 
 
 def _below(folder: Traversable) -> Iterator[str]:

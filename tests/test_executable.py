@@ -1,0 +1,376 @@
+"""The executable of one file: how it unpacks and starts, and that the service in it needs nothing but a C library."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.ports import free_port
+from tests.test_wheel import wheel as wheel  # noqa: PLC0414  a fixture
+from tools import executable
+from tools.versions import version
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(executable.missing() is not None, reason=f"no executable: {executable.missing()}"),
+]
+
+PROGRAM = '#!/bin/sh\nprintf "%s\\n" "$@"\n[ "$3" != wait ] || exec sleep 60\nexit 7\n'
+ENVIRONMENT = {"PATH": os.environ["PATH"]}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Executables `1.0`, `2.0` of a script in place of the interpreter, with 20 MB beside it."""
+    place = tmp_path_factory.mktemp("made")
+    folder = place / "folder"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "svc").write_text(PROGRAM)
+    (folder / "bin" / "svc").chmod(0o755)
+    deep = folder / "lib" / ("deep" * 20) / ("er" * 30)
+    deep.mkdir(parents=True)
+    (deep / "content").write_bytes(random.Random(1).randbytes(20_000_123))
+    (deep / "empty").touch()
+    for name in ("1.0", "2.0"):
+        executable.executable_of(folder, place / name, name)
+    return place
+
+
+def start(program: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(program), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ENVIRONMENT | environment,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
+
+
+def unpacked(cache: Path) -> list[str]:
+    return sorted(path.name for path in cache.iterdir())
+
+
+def test_it_unpacks_once_and_becomes_the_program(made: Path, tmp_path: Path):
+    cache = tmp_path / "a cache" / "of mine"
+    first = start(made / "1.0", "serve", "--bind", "a b", SVC_UNPACK_DIR=str(cache))
+    assert (first.returncode, first.stdout.split("\n"), first.stderr) == (
+        7,
+        ["-ISm", "svc", "serve", "--bind", "a b", ""],
+        "",
+    )
+    (name,) = unpacked(cache)
+    assert name.startswith("1.0-")
+    source, copy = made / "folder", cache / name
+    files = [path.relative_to(source) for path in sorted(source.rglob("*"))]
+    assert files == [path.relative_to(copy) for path in sorted(copy.rglob("*"))]
+    assert all(
+        (copy / file).read_bytes() == (source / file).read_bytes() for file in files if (source / file).is_file()
+    )
+    content = next(copy.rglob("content"))
+    written = content.stat().st_ino
+    (tmp_path / "link").symlink_to(made / "1.0")
+    assert start(tmp_path / "link", SVC_UNPACK_DIR=str(cache)).returncode == 7
+    assert content.stat().st_ino == written
+
+
+@pytest.mark.parametrize(
+    ("variables", "place"),
+    [
+        ({"CACHE_DIRECTORY": "{}/a:{}/b", "XDG_CACHE_HOME": "{}/c", "HOME": "{}/d"}, "a"),
+        ({"XDG_CACHE_HOME": "{}/c", "HOME": "{}/d"}, "c/svc"),
+        ({"XDG_CACHE_HOME": "relative", "HOME": "{}/d"}, "d/.cache/svc"),
+        ({"SVC_UNPACK_DIR": "{}/e", "CACHE_DIRECTORY": "{}/a", "HOME": "{}/d"}, "e"),
+    ],
+)
+def test_where_it_unpacks(variables: dict[str, str], place: str, made: Path, tmp_path: Path):
+    given = {name: value.replace("{}", str(tmp_path)) for name, value in variables.items()}
+    assert start(made / "1.0", **given).returncode == 7
+    assert len(unpacked(tmp_path / place)) == 1
+
+
+def test_starts_at_the_same_time_unpack_one_folder(made: Path, tmp_path: Path):
+    starts = [
+        subprocess.Popen(
+            [made / "1.0"], env=ENVIRONMENT | {"SVC_UNPACK_DIR": str(tmp_path / "cache")}, stdout=subprocess.DEVNULL
+        )
+        for _ in range(8)
+    ]
+    assert [each.wait(60) for each in starts] == [7] * 8
+    assert len(unpacked(tmp_path / "cache")) == 1
+
+
+def test_a_start_that_is_killed_leaves_nothing_that_is_used(made: Path, tmp_path: Path):
+    cache, chance = tmp_path / "cache", random.Random(7)
+    killed = 0
+    for _ in range(8):
+        with subprocess.Popen([made / "1.0"], env=ENVIRONMENT | {"SVC_UNPACK_DIR": str(cache)}) as process:
+            time.sleep(chance.uniform(0.005, 0.06))
+            process.kill()
+        killed += process.returncode == -signal.SIGKILL
+    assert start(made / "1.0", SVC_UNPACK_DIR=str(cache)).returncode == 7
+    (name,) = [name for name in unpacked(cache) if not name.startswith(".")]
+    assert next((cache / name).rglob("content")).stat().st_size == 20_000_123
+    start(made / "2.0", SVC_UNPACK_DIR=str(cache))
+    assert len(unpacked(cache)) == 2, "the next that unpacks removes what was left"
+    assert killed
+
+
+@pytest.mark.parametrize(
+    ("damage", "word"),
+    [
+        (lambda content: content[:-1000], "download it again"),
+        (lambda content: content[: len(content) // 2], "download it again"),
+        (lambda content: content[:-9_000_000] + b"\0\0" + content[-8_999_998:], "damaged: download it again"),
+        (lambda content: content[:-3] + b"\0\0\0", "damaged: download it again"),
+    ],
+)
+def test_a_damaged_file_is_refused(damage: Any, word: str, made: Path, tmp_path: Path):
+    (tmp_path / "svc").write_bytes(damage((made / "1.0").read_bytes()))
+    (tmp_path / "svc").chmod(0o755)
+    cache = tmp_path / "cache"
+    refused = start(tmp_path / "svc", SVC_UNPACK_DIR=str(cache))
+    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+    assert word in refused.stderr
+    assert not [name for name in unpacked(cache) if not name.startswith(".")]
+
+
+def test_versions_live_side_by_side_until_one_is_not_used_for_a_month(made: Path, tmp_path: Path):
+    cache = tmp_path / "cache"
+    where = {"SVC_UNPACK_DIR": str(cache)}
+    running = subprocess.Popen([made / "1.0", "wait"], env=ENVIRONMENT | where, stdout=subprocess.PIPE)
+    try:
+        assert running.stdout is not None
+        assert running.stdout.readline()
+        (first,) = unpacked(cache)
+        long_ago = time.time() - 31 * 86400
+        os.utime(cache / first, (long_ago, long_ago))
+        start(made / "2.0", **where)
+        assert [name[:3] for name in unpacked(cache)] == ["1.0", "2.0"], "it runs"
+    finally:
+        running.kill()
+        running.communicate()
+    shutil.rmtree(cache / unpacked(cache)[1])
+    start(made / "2.0", **where)
+    assert [name[:3] for name in unpacked(cache)] == ["2.0"], "nobody runs it, and it was not started for a month"
+    start(made / "1.0", **where)
+    assert [name[:3] for name in unpacked(cache)] == ["1.0", "2.0"]
+
+
+def test_a_folder_that_others_may_change_is_not_used(made: Path, tmp_path: Path):
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    cache.chmod(0o777)
+    refused = start(made / "1.0", SVC_UNPACK_DIR=str(cache))
+    assert refused.returncode == 1
+    assert f"{cache}: other users may change it\nSet SVC_UNPACK_DIR" in refused.stderr
+    cache.chmod(0o755)
+    start(made / "1.0", SVC_UNPACK_DIR=str(cache))
+    (name,) = unpacked(cache)
+    (cache / name).chmod(0o777)
+    assert start(made / "1.0", SVC_UNPACK_DIR=str(cache)).returncode == 1, "nor one that it has unpacked"
+
+
+def as_root(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a script with mounts of its own."""
+    if os.geteuid() or shutil.which("unshare") is None:
+        pytest.skip("mounts need the superuser, and unshare")
+    return subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ENVIRONMENT | environment,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [("noexec", "it is mounted noexec"), ("ro", "Read-only file system"), ("size=10m", "it has no room for 21 MB")],
+)
+def test_a_folder_that_cannot_be_used_is_named_with_the_reason(options: str, reason: str, made: Path, tmp_path: Path):
+    """And the next one is taken."""
+    (tmp_path / "bad").mkdir()
+    script = f"mount -t tmpfs -o mode=755,{options} tmpfs {tmp_path}/bad && {made}/1.0"
+    refused = as_root(script, SVC_UNPACK_DIR=f"{tmp_path}/bad")
+    assert refused.returncode == 1, refused.stderr
+    assert f"{tmp_path}/bad: {reason}\n" in refused.stderr
+    other = as_root(script, CACHE_DIRECTORY=f"{tmp_path}/bad", HOME=f"{tmp_path}/home")
+    assert (other.returncode, other.stderr) == (7, "")
+    assert len(unpacked(tmp_path / "home" / ".cache" / "svc")) == 1
+
+
+def test_a_folder_that_was_unpacked_before_serves_a_system_that_cannot_be_written(made: Path, tmp_path: Path):
+    where = {"SVC_UNPACK_DIR": f"{tmp_path}/cache"}
+    start(made / "1.0", **where)
+    script = f"mount --bind {tmp_path} {tmp_path} && mount -o remount,bind,ro {tmp_path} && {made}/1.0"
+    assert as_root(script, **where).returncode == 7
+
+
+def test_files_of_the_package_that_were_loaded_survive_their_folder(tmp_path: Path):
+    from svc.http.pages.files import Folder
+
+    (tmp_path / "pages" / "below").mkdir(parents=True)
+    (tmp_path / "pages" / "below" / "one.html").write_text("one")
+    folder = Folder(tmp_path / "pages")
+    folder.load()
+    shutil.rmtree(tmp_path / "pages")
+    assert folder.read("below/one.html") == b"one"
+
+
+@pytest.fixture(scope="module")
+def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The executable of this checkout."""
+    made = tmp_path_factory.mktemp("dist") / "svc"
+    executable.build(made, wheel)
+    return made
+
+
+@pytest.fixture(scope="module")
+def root(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A root with the executable, /proc, and nothing else but the C library."""
+    if os.geteuid():
+        pytest.skip("another root needs the superuser")
+    place = tmp_path_factory.mktemp("root")
+    for name in ("proc", "tmp", "root", "dev", "etc"):
+        (place / name).mkdir()
+    for library in (*Path("/lib64").glob("ld-linux-*"), *Path("/lib").glob("ld-linux-*")):
+        (place / library.parent.name).mkdir(exist_ok=True)
+        shutil.copy(library, place / library.relative_to("/"))
+    listed = subprocess.run(["ldd", sys.executable], capture_output=True, text=True, check=True).stdout
+    libc = next(Path(word) for word in listed.split() if "/libc.so" in word)
+    folder = place / str(libc.parent)[1:]
+    folder.mkdir(parents=True)
+    for library in libc.parent.glob("lib*.so*"):
+        if library.name.startswith(executable.OF_GLIBC):
+            shutil.copy(library, folder)
+    subprocess.run(["mknod", str(place / "dev" / "null"), "c", "1", "3"], check=True)
+    subprocess.run(["mknod", str(place / "dev" / "urandom"), "c", "1", "9"], check=True)
+    (place / "dev" / "null").chmod(0o666)
+    shutil.copy(program, place / "svc")
+    subprocess.run(["mount", "--bind", "/proc", str(place / "proc")], check=True)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place / "proc")], check=True)
+
+
+class Bare:
+    """The program in a root of the C library alone."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def command(self, *arguments: str) -> list[str]:
+        return ["chroot", str(self.root), "/svc", *arguments]
+
+    def run(self, *arguments: str, **environment: str) -> str:
+        done = subprocess.run(
+            self.command(*arguments),
+            capture_output=True,
+            text=True,
+            check=False,
+            env=ENVIRONMENT | {"HOME": "/root", "SVC_DATA": "/data"} | environment,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    @contextmanager
+    def served(self, *arguments: str, **environment: str) -> Iterator[str]:
+        """`svc ARGUMENTS`, from when it is ready: its address."""
+        address = f"127.0.0.1:{free_port()}"
+        with (self.root / "log").open("w") as log:
+            process = subprocess.Popen(
+                self.command(*arguments, "--bind", address, "--metrics-bind", "127.0.0.1:0"),
+                env=ENVIRONMENT | {"HOME": "/root", "SVC_DATA": "/data"} | environment,
+                stdout=log,
+                stderr=log,
+            )
+        try:
+            deadline = time.monotonic() + 30
+            while not _is_ready(address):
+                assert process.poll() is None, (self.root / "log").read_text()
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            yield address
+        finally:
+            process.terminate()
+            assert process.wait(20) == 0, (self.root / "log").read_text()
+
+
+def _is_ready(address: str) -> bool:
+    try:
+        return urllib.request.urlopen(f"http://{address}/readyz", timeout=5).status == 200
+    except OSError:
+        return False
+
+
+def identify(address: str, keys: dict[str, str], report: dict[str, Any]) -> dict[str, Any]:
+    headers = {
+        "content-type": "application/json",
+        "x-api-key": keys["secret"],
+        "x-svc-visitor-ip": "203.0.113.7",
+        "x-svc-visitor-user-agent": report["user_agent"],
+        "x-svc-visitor-origin": "https://shop.example",
+    }
+    body = {"sdk": {"platform": "web", "version": "0.1.0"}, "signals": report["signals"]}
+    asked = urllib.request.Request(f"http://{address}/api/v1/identify", json.dumps(body).encode(), headers)
+    return json.loads(urllib.request.urlopen(asked, timeout=10).read())
+
+
+PAGES = ("/try", "/docs/", "/docs/api", "/console", "/sdk/v1/svc.js")
+
+
+def test_the_whole_service_runs_where_there_is_only_a_c_library(root: Path):
+    """No Python, no shell, no other library, no network: from `svc dev` to a restored backup that two workers serve."""
+    bare = Bare(root)
+    assert bare.run("--version") == f"svc, version {version()} (svc-visitor-id)\n"
+    samples = Path(__file__).parents[1] / "svc" / "identify" / "samples"
+    report = json.loads((samples / "first_visit.json").read_text())
+    with bare.served("dev") as address:
+        keys = json.loads((root / "data" / "dev-keys.json").read_text())
+        seen = identify(address, keys, report)["visitor_id"]
+        for page in PAGES:
+            assert urllib.request.urlopen(f"http://{address}{page}", timeout=10).status == 200, page
+    assert "0 violations" in bare.run("check") or json.loads(bare.run("check", "--json"))["ok"]
+    bare.run("backup", "/backup")
+    bare.run("restore", "/backup", "--data", "/restored")
+    shutil.copy(root / "data" / "pepper", root / "restored" / "pepper")
+    (root / "restored" / "pepper").chmod(0o600)
+    with bare.served("serve", "--workers", "2", SVC_DATA="/restored") as address:
+        assert identify(address, keys, report)["visitor_id"] == seen
+        shutil.rmtree(root / "root" / ".cache")
+        for page in ("/console", "/sdk/v1/svc.js"):
+            assert urllib.request.urlopen(f"http://{address}{page}", timeout=10).status == 200, page
+        assert identify(address, keys, report)["visitor_id"] == seen
+    assert bare.run("--version"), "it unpacks again"
+
+
+@pytest.mark.long
+def test_two_builds_are_equal_byte_by_byte(program: Path, tmp_path: Path):
+    """In another folder, another time zone and with another umask."""
+    copy = tmp_path / "elsewhere"
+    subprocess.run(["git", "clone", "--quiet", str(executable.ROOT), str(copy)], check=True)
+    (copy / ".venv").symlink_to(executable.ROOT / ".venv")
+    for built in ("svc/web_static", "svc/docs_site"):
+        shutil.copytree(executable.ROOT / built, copy / built)
+    environment = {**os.environ, "TZ": "Pacific/Auckland", "PYTHONPATH": str(copy)}
+    build = "umask 077 && .venv/bin/python -m tools.executable dist"
+    subprocess.run(["sh", "-c", build], cwd=copy, env=environment, check=True, stdout=subprocess.DEVNULL)
+    assert (copy / "dist" / "svc").read_bytes() == program.read_bytes()

@@ -161,9 +161,6 @@ lock: venv
 	  --allow-unsafe --strip-extras --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-annotate -o requirements.lock pyproject.toml
 	$(BIN)/pip-compile --quiet -c requirements.lock --extra analysis --extra postgresql --generate-hashes --allow-unsafe \
 	  --strip-extras --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-annotate -o ops/requirements.lock pyproject.toml
-	$(BIN)/pip-compile --quiet -c requirements.lock --only-build-deps --all-build-deps --generate-hashes --allow-unsafe \
-	  --strip-extras --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-annotate \
-	  -o ops/build.lock pyproject.toml
 
 clean:
 	rm -rf svc/web_static svc/docs_site web/node_modules web/*/dist clients/node/dist clients/android/target clients/android/*/target clients/python/build clients/python/*.egg-info web/browsers/node_modules

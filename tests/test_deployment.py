@@ -6,18 +6,14 @@ No container runs here: what the files say is read, and their very commands, var
 
 from __future__ import annotations
 
-import fnmatch
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import tomllib
 import urllib.request
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,8 +26,7 @@ from svc.kernel.config_loading import NOT_SETTINGS, PREFIX, load
 from svc.serve.service import DRAIN_MARGIN_S
 from tests.spec.test_first_start import SERVICE_LINKS
 from tests.support.process import PROGRAM
-from tests.test_installation import instructions, pinned
-from tools import docs
+from tests.test_installation import instructions
 
 ROOT = Path(__file__).parents[1]
 OPS = ROOT / "ops"
@@ -42,131 +37,13 @@ SETTINGS = Config()
 # What the image is built of
 
 
-PATTERNS = [
-    (line.lstrip("!"), line.startswith("!"))
-    for line in (ROOT / ".dockerignore").read_text().splitlines()
-    if line and not line.startswith("#")
-]
-
-
-def is_in(path: str) -> bool:
-    """Whether `.dockerignore` leaves a file or folder in the build context; the last pattern that matches decides."""
-    ancestors = [path, *(str(parent) for parent in Path(path).parents if str(parent) != ".")]
-    kept = True
-    for pattern, back in PATTERNS:
-        names = [pattern, pattern.removeprefix("**/")]
-        if any(fnmatch.fnmatchcase(one, name) for one in ancestors for name in names) or (
-            pattern.startswith("**/") and any(fnmatch.fnmatchcase(part, pattern[3:]) for part in Path(path).parts)
-        ):
-            kept = back
-    return kept
-
-
-@cache
-def context() -> list[str]:
-    """Files of the checkout that are in the build context. As Docker does, it looks into no folder that is left out,
-    unless a pattern brings back what is in there.
-    """
-
-    def files(folder: Path) -> Iterator[str]:
-        for each in folder.iterdir():
-            path = each.relative_to(ROOT).as_posix()
-            if not each.is_dir():
-                yield from [path] if is_in(path) else []
-            elif is_in(path) or any(back and pattern.startswith(f"{path}/") for pattern, back in PATTERNS):
-                yield from files(each)
-
-    return sorted(files(ROOT))
-
-
-def copied() -> list[str]:
-    """Files of the context that the image's first stage copies."""
-    sources = [
-        source
-        for name, rest in instructions()
-        if name == "COPY" and "--from" not in rest
-        for source in rest.split()[:-1]
-    ]
-    files = context()
-    for source in sources:
-        assert any(file == source or file.startswith(source + "/") for file in files), f"{source} is not in the context"
-    return [file for file in files if any(file == source or file.startswith(source + "/") for source in sources)]
-
-
-@pytest.mark.slow
-def test_the_documentation_of_the_image_links_to_nothing_that_the_image_lacks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """Its site is made there, of these files alone."""
-    for name in copied():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
-    monkeypatch.setattr(docs, "ROOT", tmp_path)
-    monkeypatch.setattr(docs, "DOCS", tmp_path / "docs")
-    site = tmp_path / "site"
-    docs.Stage(site).fill()
-    assert len(list(site.rglob("*.md"))) > 100
-
-
-@pytest.mark.slow
-def test_the_build_context_contains_the_sources_and_no_private_files():
-    files = context()
-    assert {file.partition("/")[0] for file in files} == {
-        "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "docs", "examples", "ops",
-        "pyproject.toml", "setup.py", "svc", "svc_replay", "tools", "web",
-    }  # fmt: skip
-    tools = {file for file in files if file.startswith("tools/") and not file.startswith("tools/site/")}
-    assert tools == {"tools/__init__.py", "tools/docs.py", "tools/web.py"}
-    assert not [file for file in files if "node_modules" in file or "/dist/" in file or "web_static" in file]
-    assert not [file for file in files if "docs_site" in file or "/.env" in file or "/.venv" in file]
-    assert not [file for file in files if "__pycache__" in file or "/swagger-ui" in file]
-    assert set(files) == set(copied()), "the context has files that no step copies"
-
-
-def secrets_of_recipes() -> list[str]:
-    """Files, from the root of a checkout, that the compose files name as secrets or have people write."""
-    found: set[str] = set()
-    for file in OPS.glob("compose*.yaml"):
-        named = yaml.safe_load(file.read_text()).get("secrets", {}).values()
-        found.update(os.path.normpath(f"ops/{secret['file']}") for secret in named)
-        found.update(re.findall(r"> (ops/[\w/.-]+)", file.read_text()))
-    return sorted(found)
-
-
-def test_no_secret_of_the_recipes_is_in_the_build_context():
-    assert secrets_of_recipes() == ["ops/secrets/pepper", "ops/secrets/store-password"]
-    kept_beside = [
-        "pepper", "data/pepper", "ops/pepper", "ops/svc.toml", "svc.toml", "ops/kubernetes/secrets/ca.crt",
-        "ops/first-keys.json", "ops/kubernetes/.env", "ops/kubernetes/.env.production", "ops/reverse-proxy/privkey.pem",
-        "ops/tls.key", "ops/client.p12", "ops/proxy/.dev.vars", "ops/proxy/.dev.vars.production", "web/.npmrc",
-        "examples/shop/.env.local", "docs/.netrc", ".git/config", "examples/shop/dev-keys.json",
-    ]  # fmt: skip
-    assert [file for file in [*secrets_of_recipes(), *kept_beside] if is_in(file)] == []
-    assert is_in("ops/svc.toml.example")
-
-
-def test_no_tracked_source_is_left_out_with_the_secrets():
-    """Every file of these folders that git has, but for what the image is built without."""
-    tracked = subprocess.run(
-        ["git", "ls-files", "svc", "svc_replay", "ops", "docs"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.splitlines()
-    assert [file for file in tracked if not is_in(file)] == []
-
-
-def test_the_image_is_built_with_pinned_tools():
-    """`ops/build.lock` has what pyproject.toml builds with, and no other version of anything than development has."""
-    tools, tested = pinned(OPS / "build.lock"), pinned(ROOT / "requirements.lock")
-    assert all("--hash=sha256:" in entry for entry in tools.values())
-    assert {name: entry for name, entry in tools.items() if name in tested and tested[name] != entry} == {}
-    required = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
-    assert {re.split("[=>]", text)[0] for text in required} <= set(tools)
-    installs = [rest for name, rest in instructions() if name == "RUN" and " install " in rest]
-    assert all(
-        "--require-hashes" in part or "--no-index" in part
-        for rest in installs
-        for part in rest.split("&&")
-        if "pip install" in part
-    )
+def test_the_image_is_built_of_the_executable_alone():
+    """No data directory, no secret and no virtual environment can get into it."""
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    assert [line for line in lines if not line.startswith("#")] == ["*", "!dist/svc"]
+    sources = [rest for name, rest in instructions() if name == "COPY" and "--from" not in rest]
+    assert sources == ["--chmod=0755 ${PROGRAM} /svc"]
+    assert ("ARG", "PROGRAM=dist/svc") in instructions()
 
 
 # What is started, and with which variables
@@ -276,8 +153,8 @@ def test_a_deployment_starts_from_an_empty_volume_becomes_ready_and_drains(name:
                 with urllib.request.urlopen(f"http://{address}{path}", timeout=20) as answer:
                     assert answer.status == 200
             health = json.loads(dict(instructions())["HEALTHCHECK"].partition("CMD ")[2])
-            asked = [part.replace("127.0.0.1:8080", address) for part in health[1:]]
-            assert subprocess.run([sys.executable, *asked], check=False, timeout=30).returncode == 0
+            *_, options, asked = [part.replace("127.0.0.1:8080", address) for part in health]
+            assert subprocess.run([sys.executable, options, asked], check=False, timeout=30).returncode == 0
         finally:
             process.send_signal(signal.SIGTERM)
             printed, rest = process.communicate(timeout=30)

@@ -20,24 +20,28 @@ import pytest
 
 import svc
 from svc.http.pages import app as pages
-from tests.test_deployment import copied
 
 pytestmark = pytest.mark.slow(10)
 
 ROOT = Path(__file__).parents[1]
 PAGE = "svc/http/page"
+SOURCES = (
+    *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "pyproject.toml", "setup.py"),
+    *("docs", "examples", "ops", "svc", "svc_replay", "tools", "web"),
+)
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built as the image builds it, from those files alone that `.dockerignore` and the steps of the image let in.
+    """Built from those files alone that git has of the folders that a wheel is made of.
 
     The SDK, the pages and the documentation of this checkout lie beside them: the build takes them only where the
     digests of these sources say that it would make the same, and makes them where they do not.
     """
     folder = tmp_path_factory.mktemp("wheel")
     sources = folder / "sources"
-    for name in copied():
+    tracked = subprocess.run(["git", "ls-files", "--", *SOURCES], cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in tracked.stdout.splitlines():
         (sources / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, sources / name)
     for name in ("svc/web_static", "svc/docs_site"):

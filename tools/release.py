@@ -18,23 +18,19 @@ import sys
 import tarfile
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
 
-from tools import android, go_library, java_library, node_client
+from tools import android, executable, go_library, java_library, node_client
 from tools.archives import archive, built_at_s, wheel
 from tools.versions import differing, version
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "clients" / "python"
 LOCK = ROOT / "ops" / "requirements.lock"
-CONTEXT = (
-    *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "pyproject.toml", "setup.py"),
-    ".dockerignore",
-    *("docs", "examples", "ops", "svc", "svc_replay", "tools", "web"),
-)
-"""What an image is built of, and what keeps the rest out."""
 SUMS = "SHA256SUMS"
 _PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", re.MULTILINE)
 _BUNDLED = re.compile(r"^(@?[a-z0-9._/-]+) ([0-9][\w.-]*) \(([^)]+)\)$", re.MULTILINE)
@@ -80,14 +76,10 @@ def python_packages(project: Path, folder: Path, at_s: int) -> None:
         (folder / made.name).write_bytes(repacked(made.read_bytes(), at_s))
 
 
-def context(at_s: int) -> bytes:
-    """The sources of the container image as they were committed, for `docker build -f ops/Containerfile -`."""
-    command = ["git", "archive", "--format=tar", "HEAD", "--", *CONTEXT]
-    return repacked(subprocess.check_output(command, cwd=ROOT), at_s)
-
-
-def bill_of_materials(wheel: Path, lock: str, wanted: str, at_s: int) -> bytes:
-    """CycloneDX 1.6: the service, every library that its lock pins, and what of other packages its wheel contains."""
+def bill_of_materials(wheel: Path, lock: str, wanted: str, at_s: int, system: Mapping[str, str]) -> bytes:
+    """CycloneDX 1.6: the service, every library that its lock pins, what of other packages its wheel contains, and
+    what of a system the executable does: file -> `package=version`.
+    """
     name = f"svc-visitor-id-{wanted}"
     pinned = [("pypi", found[1].lower(), found[2], "") for found in _PINNED.finditer(lock)]
     bundled: set[tuple[str, str, str, str]] = set()
@@ -96,7 +88,9 @@ def bill_of_materials(wheel: Path, lock: str, wanted: str, at_s: int) -> bytes:
             if path.endswith("/LICENSES.txt"):
                 texts = files.read(path).decode()
                 bundled |= {("npm", found[1], found[2], found[3]) for found in _BUNDLED.finditer(texts)}
-    components = [_component(*each) for each in sorted({*pinned, *bundled})]
+    debian = [package.partition("=") for package in set(system.values()) if package]
+    of_debian = {("deb/debian", name, quote(number, safe=""), "") for name, _, number in debian}
+    components = [_component(*each) for each in sorted({*pinned, *bundled, *of_debian})]
     own = {"type": "application", "bom-ref": "svc", "name": "svc-visitor-id", "version": wanted}
     made_at = datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     document = {
@@ -121,6 +115,20 @@ def sums(folder: Path) -> str:
     """What `sha256sum -c` checks: every file of the folder but the sums."""
     files = sorted(path for path in folder.iterdir() if path.name != SUMS)
     return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
+
+
+def programs(folder: Path, made: Path) -> dict[str, str]:
+    """Build the executable and what an image is built of, or say why they are left out. Returns what of the system is
+    in the executable: file -> `package=version` of Debian, or nothing where that is not known.
+    """
+    reason = executable.missing()
+    if reason is not None:
+        print(f"The executable is left out: {reason}.")
+        return {}
+    executable.build(folder / executable.file_name(), made)
+    shutil.copy(ROOT / "ops" / "Containerfile", folder / f"svc-{version()}.Containerfile")
+    inventory = json.loads((executable.TREE / executable.INVENTORY).read_text())
+    return {**inventory["shared"], "python": inventory["python"]["package"]}
 
 
 def android_packages() -> dict[str, bytes] | str:
@@ -151,10 +159,10 @@ def build(folder: Path) -> None:
         print(f"The Android SDK is left out: {repository}.")
     else:
         (folder / f"svc-android-{wanted}.zip").write_bytes(archive(repository.items()))
-    (folder / f"svc-image-{wanted}.tar.gz").write_bytes(context(at_s))
     (folder / f"CHANGES-{wanted}.md").write_text(section)
-    (wheel,) = folder.glob("svc_visitor_id-*.whl")
-    (folder / f"svc-{wanted}.cdx.json").write_bytes(bill_of_materials(wheel, LOCK.read_text(), wanted, at_s))
+    (made,) = folder.glob("svc_visitor_id-*.whl")
+    system = programs(folder, made)
+    (folder / f"svc-{wanted}.cdx.json").write_bytes(bill_of_materials(made, LOCK.read_text(), wanted, at_s, system))
     (folder / SUMS).write_text(sums(folder))
 
 

@@ -25,8 +25,8 @@ from svc.kernel.values.text_files import NotTextError, decode_toml
 PREFIX = "SVC_"
 INIT_VARIABLES = frozenset({"SVC_INIT_ORGANIZATION", "SVC_INIT_ORIGINS", "SVC_INIT_CREDIT_USD", "SVC_INIT_KEYS_FILE"})
 """What `svc serve --init` creates on an empty volume; read by that command alone (docs/containers.md)."""
-NOT_SETTINGS = frozenset({"SVC_DATA", "SVC_CONFIG"}) | INIT_VARIABLES
-"""Variables that are read by the command line and are not part of the settings."""
+NOT_SETTINGS = frozenset({"SVC_DATA", "SVC_CONFIG", "SVC_UNPACK_DIR"}) | INIT_VARIABLES
+"""Variables that are read by the command line, or by the executable that unpacks itself, and are no settings."""
 SERVICE_LINK = re.compile(
     r"SVC_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|SVC_PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?", re.ASCII
 )

@@ -325,7 +325,7 @@ def identify(address: str, keys: dict[str, str], report: dict[str, Any]) -> dict
     headers = {
         "content-type": "application/json",
         "x-api-key": keys["secret"],
-        "x-svc-visitor-ip": "203.0.113.7",
+        "x-svc-visitor-ip": "81.2.69.160",
         "x-svc-visitor-user-agent": report["user_agent"],
         "x-svc-visitor-origin": "https://shop.example",
     }

@@ -9,7 +9,9 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
+import urllib.request
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +29,7 @@ from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from svc.world import World
 from tests.store.release import RELEASED, unpack
 from tests.support.acknowledged import shop
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
 from tests.support.postgresql import Cluster
 from tests.support.process import ENVIRONMENT, MAIN, PRELOADED, PROGRAM, Served, finish, run, run_json
 
@@ -143,20 +146,51 @@ def test_a_store_of_the_same_version_is_not_copied(download: Download, present: 
     assert (shown["can_serve"], shown["upgrade"], shown["copy_bytes"]) == (True, "not needed", None)
 
 
+def identify(port: int, key: str) -> int:
+    """The status."""
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/api/v1/identify",
+        data=json.dumps({"sdk": {"platform": "web", "version": "1"}, "signals": report(1)}).encode(),
+        headers={
+            "x-api-key": key,
+            "origin": ORIGIN,
+            "user-agent": USER_AGENT,
+            "x-forwarded-for": PUBLIC_ADDRESS,
+            "content-type": "application/json",
+        },
+    )
+    with urllib.request.urlopen(request, timeout=20) as response:
+        return response.status
+
+
 @pytest.mark.slow(4)
 def test_a_service_goes_on_while_a_release_is_tried_beside_it(download: Download, tmp_path: Path):
     data = tmp_path / "data"
-    shop(data)
+    key = shop(data)
     download.add_executable(NEWER)
     server = Served(data)
+    statuses: list[int] = []
+    tried = threading.Event()
+
+    def visit() -> None:
+        while not tried.is_set():
+            statuses.append(identify(server.port, key))
+
+    visits = threading.Thread(target=visit)
+    visits.start()
     try:
         shown = run_json(*download.words(data))
+        tried.set()
+        visits.join()
         assert (shown["store_version"], shown["release_store_version"]) == (KNOWN, KNOWN + 1)
         assert shown["can_serve"]
         assert server.runs()
         assert not server.said("the store was upgraded")
     finally:
+        tried.set()
+        visits.join()
         assert server.terminate() == 0
+    assert set(statuses) == {200}
     assert not (data / "before-upgrade").exists()
     run("check", "--data", str(data))
 

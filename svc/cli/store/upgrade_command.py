@@ -137,7 +137,10 @@ def _upgrade(location: Path | StoreUrl, config: Config, *, copy: bool) -> Upgrad
             )
         kept = None if done is None else done.copy
     elif before < newest:
-        open_store(location, world.run_sync).close()
+        try:
+            open_store(location, world.run_sync).close()
+        except EngineError as error:
+            raise DirectoryError(f"cannot upgrade {location}: {error}") from error
     return Upgrading(before, newest, None if kept is None else str(kept), round(elapsed_s() - began_at, 2))
 
 

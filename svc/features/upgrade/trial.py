@@ -37,7 +37,7 @@ from svc.world import World, elapsed_s
 PREFIX = "svc-upgrade-check-"
 COPIES = 3
 """Of the store, at most: the one that is tried, the one that an upgrade keeps, and the pages that it writes anew."""
-UNPACKED = 6
+UNPACKED = 4
 """How many times its own size an executable takes, with what it unpacks."""
 LEFT_BYTES = 256 << 20
 """That stay free on the disk, which may be that of a running service."""
@@ -100,7 +100,7 @@ class Trial:
         `ReleaseError` if its sum is not that of the release.
         """
         size = (release.folder / program.file).stat().st_size
-        files.require_space(UNPACKED * size + LEFT_BYTES, self._folder, f"starting {program.file}", _NO_SPACE)
+        files.require_space(UNPACKED * size + LEFT_BYTES, self._folder.parent, f"starting {program.file}", _NO_SPACE)
         with files.reporting("cannot write", self._folder):
             copy_verified(release, program.file, self._folder / "program")
         found = self._asked(ProgramVersions, "upgrade", "--versions", within_s=FIRST_START_S)
@@ -138,7 +138,7 @@ class Trial:
         try:
             with closing(open_as_it_is(store)) as engine, files.reporting("cannot write", target):
                 used_bytes = engine.space().used_bytes
-                files.require_space(COPIES * used_bytes + LEFT_BYTES, self._folder, _THE_TRIAL, _NO_SPACE)
+                files.require_space(COPIES * used_bytes + LEFT_BYTES, self._folder.parent, _THE_TRIAL, _NO_SPACE)
                 engine.check_file()
                 engine.check(CheckDepth.BRANCHES)
                 steps.stage("copying the store", 1)

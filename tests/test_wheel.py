@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 import svc
+from svc.features.upgrade.release import Program, Release, own_versions, versions_in_wheel
 from svc.http.pages import app as pages
 
 pytestmark = pytest.mark.slow(10)
@@ -117,6 +118,12 @@ def test_the_wheel_contains_exactly_the_files_that_the_program_reads(wheel: Path
     assert metadata["Description-Content-Type"] == "text/markdown"
     assert "## Identify a visitor" in shown
     assert re.findall(r"\]\((?!https?:|#)[^)]*\)", shown) == [], "files of the checkout, which nobody has there"
+
+
+def test_the_wheel_says_which_stores_its_program_serves(wheel: Path):
+    """For `svc upgrade --check` of another release."""
+    program = Program(wheel.name, svc.__version__, is_executable=False)
+    assert versions_in_wheel(Release(wheel.parent, {}), program) == own_versions()
 
 
 def test_the_installed_program_is_not_the_checkout(program: Path, tmp_path: Path):

@@ -63,6 +63,7 @@ _OWN: dict[str, dict[str, CommandLocation]] = {
         "backup": CommandLocation("cli.store.backup", "Take a verified snapshot of a data directory."),
         "restore": CommandLocation("cli.store.backup", "Make a data directory from a backup."),
         "check": CommandLocation("cli.store.check", "Check every invariant of a store or a snapshot."),
+        "upgrade": CommandLocation("cli.store.upgrade_command", "Upgrade a store, or try a release on a copy."),
         "inspect": CommandLocation("cli.store.inspect", "Look into a store or a snapshot, read-only."),
         "store": CommandLocation("cli.store.store", "Compact a store, or move it to another engine."),
         "pepper": CommandLocation("cli.store.store", "Replace the pepper, which ends every key."),

@@ -35,7 +35,8 @@ COMMANDS: dict[str, str] = {
     "logs": "events tail",
     "identify": "dev",
     "init": "org create",
-    "upgrade": "serve",
+    "update": "upgrade",
+    "migrate": "upgrade",
 }
 """What commands of other programs are called here."""
 

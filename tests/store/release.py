@@ -3,8 +3,9 @@
     python -m tests.store.release
 
 writes, in `tests/store/released`, `schema-N.json` with the tables of store version N, and `RELEASE.tar.xz` with a data
-directory that this program has made and with what is known of it. Files of a release that is out are never made again:
-later programs are for what lies in them. Until the release in `CHANGELOG.md` has its date both may be.
+directory that this program has made and with what is known of it; and, in the package, which versions of the store the
+program serves. Files of a release that is out are never made again: later programs are for what lies in them. Until the
+release in `CHANGELOG.md` has its date both may be.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import trio
 import trio.testing
 
@@ -26,7 +28,9 @@ from svc.features.lists.lists import first_list_id
 from svc.features.retention.sweeper import sweep
 from svc.features.reviews.jobs import add_note
 from svc.features.tables import TABLES
+from svc.features.upgrade import release as downloaded
 from svc.features.upgrade.migrations import MIGRATIONS
+from svc.features.upgrade.release import own_versions
 from svc.kernel.store.reading import read_only
 from svc.kernel.values.ids import DAY_MS
 from tests.domain import apple_world
@@ -41,6 +45,7 @@ from tests.support.mmdb_writer import Tree
 from tests.support.proofs import BrowserKey, send
 
 RELEASED = Path(__file__).parent / "released"
+VERSIONS = Path(downloaded.__file__).with_name(downloaded.VERSIONS_FILE)
 TOKEN = "token-of-the-first-device-0123456789"
 SAFELY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 """Python before 3.11.4 has no filters."""
@@ -65,6 +70,11 @@ def schema_file(version: int) -> Path:
 
 def written(described: dict[str, Any]) -> str:
     return json.dumps(described, indent=1) + "\n"
+
+
+def versions() -> bytes:
+    """What a wheel says of the stores that its program serves."""
+    return msgspec.json.encode(own_versions()) + b"\n"
 
 
 async def populate(directory: Path) -> dict[str, Any]:
@@ -216,8 +226,9 @@ async def _event(subscriber: Subscriber, secret: str, request_id: str) -> dict[s
 
 
 def release() -> None:
-    """Make both files again."""
+    """Make all three files again."""
     schema_file(len(MIGRATIONS)).write_text(written(schema()))
+    VERSIONS.write_bytes(versions())
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         known = trio.run(populate, folder / "made")

@@ -24,7 +24,7 @@ from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.jobs import holding
 from svc.world import World
 from tests.spec.responses import BROWSER
-from tests.store.release import RELEASED, TOKEN, schema_file, unpack, written
+from tests.store.release import RELEASED, TOKEN, VERSIONS, schema_file, unpack, versions, written
 from tests.store.schema import schema
 from tests.support.live import live_service, report
 from tests.support.worlds import EPOCH_MS
@@ -58,6 +58,10 @@ def test_a_change_of_the_tables_requires_a_new_store_version():
     file = schema_file(len(MIGRATIONS))
     assert file.exists(), f"run `python -m tests.store.release` to keep what store version {len(MIGRATIONS)} is"
     assert json.loads(written(schema())) == json.loads(file.read_text()), CHANGED.format(file=file.name)
+
+
+def test_a_wheel_has_the_versions_of_the_store_that_its_program_serves():
+    assert VERSIONS.read_bytes() == versions(), "run `python -m tests.store.release`"
 
 
 def test_the_release_notes_name_the_store_version_of_each_release():

@@ -34,6 +34,8 @@ from svc.kernel.values.ids import DAY_MS
 _FORMER_INDEXES = ("events_by_level", "events_by_visitor", "events_by_facet")
 FORMER_TABLES = (*_FORMER_INDEXES, "list_marks")
 """Of earlier versions, and empty since: while a store is upgraded they are open, too. A name is never reused."""
+OLDEST = 1
+"""The oldest version of the store that the migrations start from."""
 
 
 def _first_version(_: Transaction) -> None:

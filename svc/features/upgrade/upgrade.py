@@ -61,7 +61,7 @@ def upgrade(
     path = directory / "store"
     if not has_store(directory):
         return None
-    with closing(_as_it_is(path)) as engine:
+    with closing(open_as_it_is(path)) as engine:
         before, migrations = version_of(engine), installed().migrations if migrations is None else migrations
     refuse_newer(before, len(migrations))
     if before in (0, len(migrations)):
@@ -80,8 +80,10 @@ def upgrade(
     return Upgraded(before, len(migrations), kept)
 
 
-def _as_it_is(path: Path) -> LmdbEngine:
-    """Open the store for reading, whatever its version."""
+def open_as_it_is(path: Path) -> LmdbEngine:
+    """Open the store in a folder for reading, whatever its version, also while a service runs on it. Raises
+    `DirectoryError`.
+    """
     try:
         return LmdbEngine.open_read_only(path, live=True, check_row=installed().check_row)
     except EngineError as error:
@@ -109,7 +111,7 @@ def _keep(path: Path, folder: Path, program: str, now_ms: Callable[[], int]) -> 
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(mode=0o700)
     try:
-        with closing(_as_it_is(path)) as engine:
+        with closing(open_as_it_is(path)) as engine:
             files.require_space(engine.space().used_bytes, folder, _THE_COPY, _NO_SPACE)
             manifest = _copied(engine, partial, program, now_ms)
         folder_path = folder / f"version-{manifest.store_version}"

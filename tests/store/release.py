@@ -25,8 +25,8 @@ from svc.features.billing.jobs import close_day
 from svc.features.lists.lists import first_list_id
 from svc.features.retention.sweeper import sweep
 from svc.features.reviews.jobs import add_note
+from svc.features.schema import SCHEMA
 from svc.features.tables import TABLES
-from svc.features.upgrade.migrations import MIGRATIONS
 from svc.kernel.store.reading import read_only
 from svc.kernel.values.ids import DAY_MS
 from tests.domain import apple_world
@@ -217,7 +217,7 @@ async def _event(subscriber: Subscriber, secret: str, request_id: str) -> dict[s
 
 def release() -> None:
     """Make both files again."""
-    schema_file(len(MIGRATIONS)).write_text(written(schema()))
+    schema_file(SCHEMA.version).write_text(written(schema()))
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         known = trio.run(populate, folder / "made")

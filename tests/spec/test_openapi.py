@@ -162,7 +162,9 @@ def test_no_unused_description_is_kept():
     for route in API:
         for parameter in operation_of(route).get("parameters", []):
             used[parameter["in"]].add(parameter["name"])
-    assert set(json_schema.PATH) == used["path"]
+    declared = {name: of for route in API for name, of in route.variables.items()}
+    assert {*json_schema.PATH, *declared} == used["path"]
+    assert json_schema.PATH.keys().isdisjoint(declared)
     assert set(json_schema.REQUEST_HEADERS) == used["header"]
     headers = {name for route in API for status in operation_of(route)["responses"] for name in told_by(route, status)}
     assert set(json_schema.RESPONSE_HEADERS) == headers

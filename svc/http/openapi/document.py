@@ -210,7 +210,7 @@ def _security(route: Route, published: Published) -> list[Json]:
 
 def _path_parameters(route: Route) -> Iterator[Json]:
     for name in re.findall(r"{(\w+)}", route.path):
-        yield {"name": name, "in": "path", "required": True, **parameter(PATH[name])}
+        yield {"name": name, "in": "path", "required": True, **parameter({**PATH, **route.variables}[name])}
 
 
 def _header_parameter(name: str) -> Json:

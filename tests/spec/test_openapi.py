@@ -16,13 +16,13 @@ import trio
 from jsonschema_rs import Draft202012Validator
 from msgspec import Meta, UnsetType, inspect
 
+from svc.features.refusals import CATALOGUE
 from svc.features.routes import API
 from svc.http.openapi import json_schema
 from svc.http.openapi.document import JSON, SCHEMES, TAGS, encode
 from svc.http.route import CONSOLE_ROOT, EVERY_ROUTE, Route
 from svc.identify.scoring.signals import CATALOGUE as SIGNALS
 from svc.kernel.values.fields import VisitorId
-from svc.kernel.values.refusals import CATALOGUE
 from tests.support.compatibility import breaks
 from tests.support.documents import both, of_console, published
 from tests.support.live import Live

@@ -3,14 +3,16 @@
     python -m tests.store.release
 
 writes, in `tests/store/released`, `schema-N.json` with the tables of store version N, and `RELEASE.tar.xz` with a data
-directory that this program has made and with what is known of it. Files of a release that is out are never made again:
-later programs are for what lies in them. Until the release in `CHANGELOG.md` has its date both may be.
+directory that this program has made and with what is known of it; and N into the newest notes of `CHANGELOG.md`. Files
+of a release that is out are never made again: later programs are for what lies in them. Until the release in
+`CHANGELOG.md` has its date both may be.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import re
 import tarfile
 import tempfile
 from functools import partial
@@ -216,7 +218,9 @@ async def _event(subscriber: Subscriber, secret: str, request_id: str) -> dict[s
 
 
 def release() -> None:
-    """Make both files again."""
+    """Make both files again, and name the version in the notes."""
+    notes = Path("CHANGELOG.md")
+    notes.write_text(re.sub(r"(?<=tore version )\d+(?=\.)", str(SCHEMA.version), notes.read_text(), count=1))
     schema_file(SCHEMA.version).write_text(written(schema()))
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

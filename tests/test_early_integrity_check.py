@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from svc.cli.store.early_integrity_check import EarlyIntegrityCheck
-from svc.features.upgrade.migrations import MIGRATIONS
+from svc.features.schema import SCHEMA
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.local import LocalStore
@@ -87,7 +87,7 @@ def test_the_child_process_is_reaped(data: Path, opened: CountingStore):
 
 
 def test_an_older_store_is_not_checked_while_it_is_upgraded(data: Path):
-    with program_with(migrations=(*MIGRATIONS, lambda _: None)):
+    with program_with(migrations=(*SCHEMA.migrations, lambda _: None)):
         assert EarlyIntegrityCheck.begin(data) is None
     with closing(LmdbEngine.open(data / "store")):  # nothing has it open any more
         pass

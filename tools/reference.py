@@ -17,6 +17,7 @@ import msgspec
 from msgspec import inspect as types
 
 from svc.cli import program
+from svc.features.refusals import CATALOGUE
 from svc.features.routes import API, ROUTES
 from svc.http.openapi.document import TAGS
 from svc.http.pages.app import create_app, documentation, paths, site
@@ -25,7 +26,6 @@ from svc.kernel.access.roles import named_roles
 from svc.kernel.config import Config
 from svc.kernel.config_loading import PREFIX
 from svc.kernel.values.fields import bare
-from svc.kernel.values.refusals import CATALOGUE
 from svc.serve.metrics.registry import METRICS
 from tools import report_fields, signals
 

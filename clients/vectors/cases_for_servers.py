@@ -380,7 +380,9 @@ def _checks() -> list[dict[str, Any]]:
     )  # fmt: skip
     case("of a service that proves nothing", "unproven", event={"proven": None}, reasons=["unproven"], proven=True)
     case("proven", event={"proven": True}, proven=True)
-    case("the first fault is told", "other_origin", origin="https://other.example", ip="203.0.113.8", is_first=False)
+    case(
+        "the first fault is reported", "other_origin", origin="https://other.example", ip="203.0.113.8", is_first=False
+    )
     return case.made
 
 

@@ -216,7 +216,7 @@ def _sending(cases: Cases) -> None:
         scripts={"identify": [refused(429, "rate_limited", **{"retry-after": "2"}), done()]},
     )
     case(
-        "where the wait is too long, the error is told at once",
+        "where the wait is too long, the error is reported at once",
         identify(0, "a"),
         scripts={"identify": [refused(429, "rate_limited", **{"retry-after": "60"})]},
     )
@@ -296,7 +296,7 @@ def _beside_each_other(cases: Cases) -> None:
 def _ending(cases: Cases) -> None:
     case = cases.add
     case(
-        "a call that is canceled is told so, and the others go on",
+        "a canceled call is reported as aborted, and the others go on",
         identify(0, "a", "t"),
         identify(10, "b", "t"),
         cancel(100, "b"),

@@ -1,4 +1,4 @@
-"""How calls run beside each other on a phone: who reads, sends, attests and forgets at what moment, and is told what.
+"""How calls run beside each other on a phone: who reads, sends, attests, forgets and reports, and at what moment.
 
 What may live here: an engine on virtual time, for a device, servers and an app that are scripts.
 """
@@ -9,16 +9,16 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from crews import FAULT, Clock, Crew, Event, Readings, Steps, Task, nothing, took
 from keeping import TOKEN, android_claim, challenge_bytes
+from pools import FAULT, Clock, Event, Readings, Steps, Task, WorkerPool, nothing, took
 from reporting import signals
 from sending import ATTEMPT_MS, ATTEMPTS, FIRST_WAIT_MS, LONGEST_WAIT_MS, read_response
 
 EPOCH_MS = 1_772_359_200_000
 ATTESTATION_MS, CHALLENGE_MS = 3_000, 2_000
-SECOND_MS, KEEP_MS, ERRAND_MS, TELL_MS = 10_000, 86_400_000, 6_000, 1_000
+SECOND_MS, KEEP_MS, BACKGROUND_MS, TELL_MS = 10_000, 86_400_000, 6_000, 1_000
 QUEUE_LENGTH = 5
-CREWS = {"read": (2, 6), "send": (6, 6), "attest": (1, 0), "errand": (1, 2), "tell": (1, 2)}
+POOLS = {"read": (2, 6), "send": (6, 6), "attest": (1, 0), "background": (1, 2), "callback": (1, 2)}
 """Kind of job -> how many run at a time, and how many that outlived their limit may be replaced."""
 MADE = "8d0cbe8bdbd64a3f9a4c2f1b7a5e6d01"
 OPTIONS: dict[str, Any] = {
@@ -30,7 +30,7 @@ CODES = {"offline": True, "timeout": True, "network": True, "aborted": False, "p
 
 
 class Exchange:
-    """One request in its crew."""
+    """One request in its pool."""
 
     def __init__(
         self, world: World, path: str, about: dict[str, Any], limit: Callable[[], int], done: Callable[[Any], None]
@@ -51,7 +51,7 @@ class Exchange:
             self._settle(failure(code) if code else self._read(path, step))
 
         self._task = Task(limit, begin, end, lambda: self._settle(failure("timeout")))
-        world.crews["send"].run(self._task)
+        world.pools["send"].run(self._task)
 
     def _read(self, path: str, step: dict[str, Any]) -> dict[str, Any]:
         body = json.loads(step["body"]) if path == "challenge" and step["status"] == 200 else {}
@@ -66,7 +66,7 @@ class Exchange:
 
     def stop(self) -> None:
         self._is_over = True
-        self._world.crews["send"].drop(self._task)
+        self._world.pools["send"].drop(self._task)
 
 
 def failure(code: str) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class Attestations:
             self._go()
 
         limit = turn.ends_at - self._clock.now
-        self._world.crews["attest"].run(Task(lambda: limit, begin, end, overdue))
+        self._world.pools["attest"].run(Task(lambda: limit, begin, end, overdue))
 
     def _end(self, turn: Turn, claim: dict[str, Any]) -> None:
         if not turn.is_over:
@@ -281,7 +281,7 @@ class World:
         self.given = given
         self.options = OPTIONS | given["options"]
         self.clock = Clock()
-        self.crews = {name: Crew(self.clock, *bounds) for name, bounds in CREWS.items()}
+        self.pools = {name: WorkerPool(self.clock, *bounds) for name, bounds in POOLS.items()}
         self.scripts = {name: Steps(steps) for name, steps in given["scripts"].items()}
         self._steps = {
             **{one["name"]: Steps(one["readings"]) for one in (*given["sources"], *given["second"])},
@@ -294,8 +294,8 @@ class World:
         if given["store"]["token"] is not None:
             self._stored["token"] = given["store"]["token"]
         self._queue: list[dict[str, Any]] = []
-        self.readings = Readings(self, self.crews["read"])
-        self._second = Readings(self, self.crews["errand"])
+        self.readings = Readings(self, self.pools["read"])
+        self._second = Readings(self, self.pools["background"])
         self._collections: list[Event] = []
         self.attestations = Attestations(self)
         self._flights: dict[str, Flight] = {}
@@ -307,7 +307,7 @@ class World:
         self.reads: list[dict[str, Any]] = []
         self.requests: list[dict[str, Any]] = []
         self.attested: list[int] = []
-        self.told: list[dict[str, Any]] = []
+        self.reported: list[dict[str, Any]] = []
         self.forgotten: list[int] = []
 
     # The phone
@@ -339,7 +339,7 @@ class World:
         self.clock.run()
         stored = [*self._stored, *(f"deferred {one['id']}" for one in self._queue)]
         return {
-            "told": sorted(self.told, key=lambda one: (one["at_ms"], one["call"])),
+            "reported": sorted(self.reported, key=lambda one: (one["at_ms"], one["call"])),
             "requests": sorted(self.requests, key=lambda one: (one["at_ms"], one["path"], str(one.get("tag")))),
             "reads": sorted(self.reads, key=lambda one: (one["at_ms"], one["name"])),
             "attested_at_ms": self.attested,
@@ -378,10 +378,10 @@ class World:
             nonlocal left
             left -= 1
             if left == 0:
-                self.crews["errand"].run(Task(lambda: ERRAND_MS, lambda: 0, self._deleted))
+                self.pools["background"].run(Task(lambda: BACKGROUND_MS, lambda: 0, self._deleted))
 
-        for name in ("read", "send", "attest", "errand"):
-            self.crews[name].after_these(one)
+        for name in ("read", "send", "attest", "background"):
+            self.pools[name].after_these(one)
 
     def _deleted(self) -> None:
         self._stored.clear()
@@ -398,7 +398,7 @@ class World:
         if not flight.callers:
             del self._flights[tag]
             flight.stop()
-        self._tell(call, lambda: self.told.append({"at_ms": self.clock.now, "call": call, "code": code}))
+        self._tell(call, lambda: self.reported.append({"at_ms": self.clock.now, "call": call, "code": code}))
 
     def finish(self, flight: Flight, outcome: dict[str, Any]) -> None:
         del self._flights[next(tag for tag, one in self._flights.items() if one is flight)]
@@ -406,7 +406,7 @@ class World:
         for call in flight.callers:
             del self._of[call]
             self._forgive[call]()
-            self._tell(call, lambda call=call: self.told.append({"at_ms": self.clock.now, "call": call, **said}))
+            self._tell(call, lambda call=call: self.reported.append({"at_ms": self.clock.now, "call": call, **said}))
         if "response" in outcome:
             self._follow(outcome["response"])
 
@@ -417,7 +417,7 @@ class World:
             tell()
             return None if call in self.given["hanging_callbacks"] else 0
 
-        self.crews["tell"].run(Task(lambda: TELL_MS, begin, nothing))
+        self.pools["callback"].run(Task(lambda: TELL_MS, begin, nothing))
 
     # Second reports
 
@@ -432,7 +432,9 @@ class World:
 
         def read(_found: dict[str, Any]) -> None:
             self._collections.remove(mine[0])
-            self.crews["errand"].run(Task(lambda: ERRAND_MS, lambda: 0, lambda: self._kept(response["request_id"])))
+            self.pools["background"].run(
+                Task(lambda: BACKGROUND_MS, lambda: 0, lambda: self._kept(response["request_id"]))
+            )
 
         mine.append(self._second.collect(names, self.clock.now + SECOND_MS, read))
         self._collections.append(mine[0])
@@ -462,9 +464,9 @@ class World:
                 self._is_asked_again = False
                 self._flush()
 
-        self.crews["errand"].run(Task(lambda: ERRAND_MS, lambda: 0, end))
+        self.pools["background"].run(Task(lambda: BACKGROUND_MS, lambda: 0, end))
 
 
 def run(given: dict[str, Any]) -> dict[str, Any]:
-    """Who was `told` what, `requests`, `reads`, when keys were attested and all was forgotten, and what is `stored`."""
+    """What was `reported`, `requests`, `reads`, when keys were attested and all was forgotten, and what is `stored`."""
     return World(given).run()

@@ -40,16 +40,16 @@ def read_response(platform: str, response: dict[str, Any], now_ms: int) -> dict[
     body = _parsed(response.get("body", ""))
     if 200 <= status < 300 and isinstance(body, dict) and isinstance(body.get("request_id"), str):
         return {"response": body}
-    told = {
+    given = {
         "status": status,
         "retryable": status >= 500 or status in RETRIED[platform],
         "retry_after_ms": retry_after_ms(headers.get("retry-after"), now_ms),
     }
     if 200 <= status < 300 or not isinstance(body, dict) or not isinstance(body.get("error"), dict):
-        return {"error": {"code": "bad_response", **told, "request_id": None}}
+        return {"error": {"code": "bad_response", **given, "request_id": None}}
     own = body.get("request_id")
     request_id = own if isinstance(own, str) else headers.get("x-request-id")
-    return {"error": {"code": body["error"].get("code", f"http_{status}"), **told, "request_id": request_id}}
+    return {"error": {"code": body["error"].get("code", f"http_{status}"), **given, "request_id": request_id}}
 
 
 def _parsed(text: str) -> Any:

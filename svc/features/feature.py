@@ -1,5 +1,5 @@
 """What the service knows of a feature: which of its modules have tables, routes, checks, what erasure and retention do
-with its rows, and its commands.
+with its rows, its codes of errors and its commands.
 
 Modules are named and not imported: a command that needs the tables alone loads no route (ADR 83). What each of them
 has, by kind, is `HAS`.
@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from importlib import import_module
 from types import ModuleType
 from typing import Literal, NamedTuple
+
+from svc.kernel.values.error_codes import ErrorCode
 
 Kind = Literal["tables", "routes", "checks", "erasure", "retention"]
 HAS: dict[Kind, str] = {
@@ -48,9 +50,12 @@ class Feature:
         checks: tuple[str, ...] = (),
         erasure: tuple[str, ...] = (),
         retention: tuple[str, ...] = (),
+        refusals: dict[str, ErrorCode] | None = None,
         commands: dict[str, Command] | None = None,
     ) -> None:
+        """`refusals`: the codes of errors that it alone has."""
         self.package = package
+        self.refusals = refusals or {}
         self.commands = commands or {}
         self._names: dict[Kind, tuple[str, ...]] = {
             "tables": tables,

@@ -194,7 +194,10 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     operation_id: str
     method: Method = "GET"
     path: str
-    """`{name}` stands for one segment, any but an empty one; `{name...}` at the end for all that follows."""
+    """`{name}` stands for one segment, any but an empty one."""
+    variables: Mapping[str, Any] = MappingProxyType({})
+    """What `{name}` means, as an annotated text, where `json_schema.PATH` does not say it; one that the path does not
+    have is ignored."""
     under: tuple[str, ...] = (BASE,)
     """Where the path begins; empty = at the root."""
     tag: str = ""

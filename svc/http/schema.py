@@ -44,7 +44,7 @@ from svc.kernel.values.fields import (
     open_to,
     or_else,
 )
-from svc.kernel.values.refusals import CATALOGUE, Issue, Location, Refusal
+from svc.kernel.values.refusals import Issue, Location, Refusal, catalogue
 from svc.kernel.values.struct_fields import body_of, sent
 
 Name64 = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -355,9 +355,9 @@ class DetailBody(msgspec.Struct, frozen=True):
 class Fault(msgspec.Struct, frozen=True):
     """The member `error` of the error body (interface 2.12)."""
 
-    code: Annotated[str, about("For programs.", "validation_error", form=open_to(*CATALOGUE))]
-    message: Annotated[str, about("For people: what to do about it.", CATALOGUE["validation_error"][1])]
-    status: Annotated[int, about("The HTTP status.", CATALOGUE["validation_error"][0])]
+    code: Annotated[str, about("For programs.", "validation_error", form=open_to(*catalogue()))]
+    message: Annotated[str, about("For people: what to do about it.", catalogue()["validation_error"].message)]
+    status: Annotated[int, about("The HTTP status.", catalogue()["validation_error"].status)]
     details: Annotated[tuple[DetailBody, ...] | UnsetType, about("Each fault in the request.")] = UNSET
 
 

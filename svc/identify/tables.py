@@ -102,6 +102,7 @@ EVENT_TAIL = Table(
     With("events"),
     ErasedBy("unindex"),
     invariants=("events",),
+    since=3,
 )
 """Events that are in no segment yet, by what they are found by (ADR 63)."""
 EVENT_SEGMENTS = Table(
@@ -111,6 +112,7 @@ EVENT_SEGMENTS = Table(
     With("events"),
     ErasedBy("unindex"),
     invariants=("events",),
+    since=3,
 )
 """All other events, each in one segment. The key ends with a position: a segment holds the events from there down to
 the position of the segment before. Part 0 is a small segment as a whole; a large one has its slots in part 1 and its
@@ -123,6 +125,7 @@ LATE_EVENTS = Table(
     With("events"),
     ErasedBy("unindex"),
     invariants=("events",),
+    since=6,
 )
 """Events whose place in the feed is not that of their arrival, which was closed when they were stored."""
 FEED_CLOSED = Table(
@@ -131,6 +134,7 @@ FEED_CLOSED = Table(
     Signed("closed_to_ms"),
     WITH_ORGANIZATION,
     NOT_PERSONAL,
+    since=6,
 )
 """Up to when, included, the feed has got all its events: none takes its place there any more. It only grows; no row =
 the feed was not read yet."""
@@ -141,6 +145,7 @@ HOURS = Table(
     With("events"),
     ErasedBy("uncount"),
     invariants=("events",),
+    since=2,
 )
 """Always what the events that arrived in that hour add up to; an hour without events has no row."""
 
@@ -185,9 +190,12 @@ LAST_LOOKS = Table(
     Record(LastLook),
     WITH_ORGANIZATION,
     NotPersonal("a time of one of up to 512 visitors, and nothing of whom"),
+    since=4,
 )
 """By the first number of 512 visitors, which is divisible by 512: what retention found there (ADR 72)."""
-RETENTION_PASSES = Table("retention_passes", _ORGANIZATION, Record(RetentionPass), WITH_ORGANIZATION, NOT_PERSONAL)
+RETENTION_PASSES = Table(
+    "retention_passes", _ORGANIZATION, Record(RetentionPass), WITH_ORGANIZATION, NOT_PERSONAL, since=4
+)
 VISITOR_IDS = Table(
     "visitor_ids",
     Key(organization=U32, visitor_id=VISITOR_ID),
@@ -243,6 +251,7 @@ VISITOR_PLACES = Table(
     With("visitors"),
     ErasedByKey("visitor"),
     invariants=("history",),
+    since=5,
 )
 """Written where the visitor comes from a country or network that is not among the latest."""
 ADDRESS_HISTORY = Table(
@@ -278,6 +287,7 @@ VELOCITY = Table(
     Layout(VelocityRow.pack, VelocityRow.unpack),
     LastTwoPeriods(),
     ErasedBy("purge_velocity"),
+    since=6,
 )
 """By subject: a visitor's number, the digest of an account or the id of an address. The first event of a period of 30
 days carries over what is left of the period before, whose row counts no more from then on.
@@ -289,9 +299,10 @@ ACCOUNTS = Table(
     Swept("unseen for `visitor_retention_days`"),
     ErasedBy("leave_accounts"),
     invariants=("accounts",),
+    since=7,
 )
 """By the digest of an account: since when it is known, and its visitors (ADR 167)."""
-RECOUNTS = Table("recounts", Key(organization=U32), Record(Recount), WITH_ORGANIZATION, NOT_PERSONAL)
+RECOUNTS = Table("recounts", Key(organization=U32), Record(Recount), WITH_ORGANIZATION, NOT_PERSONAL, since=7)
 """Of an organization with events from before velocity: how far these are counted (ADR 192). It stays when all are, to
 say which events no row counts.
 """
@@ -301,6 +312,7 @@ ACCOUNT_ERASURES = Table(
     Opaque("bytes"),
     Until("the account is erased"),
     NotPersonal("an erasure under way; its last step deletes the row"),
+    since=6,
 )
 """By the digest of an account: its id. Erasures that have begun and have not ended."""
 
@@ -321,6 +333,7 @@ ATTESTED_KEYS = Table(
     Swept("unused for `visitor_retention_days`; sooner with its visitor"),
     ErasedBy("purge_attested_keys"),
     invariants=("attested_keys",),
+    since=2,
 )
 """By the id of an Apple device's key, which is the SHA-256 of the public key."""
 VISITOR_KEYS = Table(
@@ -330,6 +343,7 @@ VISITOR_KEYS = Table(
     With("attested_keys"),
     ErasedBy("purge_attested_keys"),
     invariants=("attested_keys",),
+    since=2,
 )
 """-> the attested keys of a visitor, also of one who has no number."""
 
@@ -340,6 +354,7 @@ ORIGIN_HISTORY = Table(
     Record(OriginHistory),
     WITH_ORGANIZATION,
     NOT_PERSONAL,
+    since=7,
 )
 """By the hash of an origin (`Features.origin`). Read for the first visit of a day of a visitor that came back with a
 token, and where client hints are missing.
@@ -352,6 +367,7 @@ BROWSER_KEYS = Table(
     Record(BrowserKey),
     Aged(KEPT_MS, since="written_ms"),
     ErasedBy("purge_browser_keys"),
+    since=7,
 )
 """By the hash of the public key that signs the reports of a browser (`Features.key`): the tokens that came with it."""
 ORIGIN_PROOFS = Table(
@@ -360,6 +376,7 @@ ORIGIN_PROOFS = Table(
     Signed("outcomes"),
     LastTwoPeriods(),
     NOT_PERSONAL,
+    since=7,
 )
 """By the hash of an origin: which of its last signed reports were verified (`browser_keys.with_outcome`). Of a period
 that has no row yet, the one before counts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from svc.kernel.values.refusals import CATALOGUE
+from svc.features.refusals import CATALOGUE
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "android.md").read_text()

@@ -82,15 +82,15 @@ async def identified(archives: list[Path], class_path: list[str], folder: Path) 
     """Whether an app in these archives was identified as the call said, and the names of all fields of its report."""
     async with live_service(folder / "data") as live:
         key = live.issue(platforms=("android",), allowed_origins=())[1]
-        told = folder / "told"
-        given = [f"-Dendpoint={live.url}", f"-Dkey={key}", f"-Dtold={told}"]
+        reported = folder / "reported"
+        given = [f"-Dendpoint={live.url}", f"-Dkey={key}", f"-Dreported={reported}"]
         path = os.pathsep.join([*map(str, archives), *class_path])
         command = ["java", "-XX:TieredStopAtLevel=1", *given, "-cp", path, "org.junit.runner.JUnitCore"]
         done = await trio.run_process(
             [*command, "svc.visitor.ShrunkApp"], capture_stdout=True, capture_stderr=True, check=False, cwd=folder
         )
         assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
-        seen = json.loads(told.read_text())
+        seen = json.loads(reported.read_text())
         ((request_id, event),) = live.events()
         headers = {"x-api-key": live.issue("secret")[1]}
         document = (await live.client.get(f"/api/v1/events/{request_id}", headers=headers)).json()["document"]

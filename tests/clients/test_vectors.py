@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from svc.features.refusals import CATALOGUE
 from svc.identify.attestation import challenge
 from svc.identify.model import RequestFacts
 from svc.identify.report import read_report
 from svc.identify.report.native import ARCHIVED
-from svc.kernel.values.refusals import CATALOGUE
 from tests.clients.vectors import FOLDER, KINDS, LEAST, cases, reference
 
 SERVICE_CODES = set(CATALOGUE)

@@ -1,7 +1,8 @@
 """An organization in which every route of every feature finds something, and how each route is asked.
 
 Tests of `tests/features` go through the table of routes. A route that is added is asked with the example of its
-document; where that is not enough, it gets a line in `BODIES`, `QUERIES` or `NAMED` here, and in no test.
+document, in which ids are those of `Names`; what a path names is made by the `POST` to the path before it. Where that
+is not enough, a route gets a line in `BODIES`, `QUERIES` or `NAMED` here, and in no test.
 """
 
 from __future__ import annotations
@@ -77,7 +78,6 @@ BODIES: dict[str, Callable[[Names], Any]] = {
         "description": "another",
     },
     "updateWebhook": lambda _: {"description": "changed"},
-    "redeliverWebhook": lambda names: {"event_id": names["event_id"]},
     "revokeBrowserKeys": lambda _: {"from": "2026-01-01T00:00:00Z"},
     "saveRules": lambda names: {"revision": int(names["revision"]), "rules": [RULE]},
     "previewRules": lambda _: {"rules": [RULE]},
@@ -91,7 +91,6 @@ BODIES: dict[str, Callable[[Names], Any]] = {
     "addListEntries": lambda names: {"entries": [{"value": names["account_id"], "note": "seen"}]},
     "removeListEntries": lambda names: {"values": [names["account_id"]]},
     "labelEvent": lambda _: {"label": "legitimate"},
-    "openReview": lambda names: {"request_id": names["request_id"]},
     "assignReview": lambda names: {"assignee": names["member_id"]},
     "readConsoleExamples": lambda names: {"request_ids": [names["request_id"]]},
     "updateSettings": lambda _: {"decision_in_response": False},
@@ -112,8 +111,14 @@ QUERIES: dict[str, Callable[[Names], dict[str, str]]] = {
 
 
 @cache
-def _example(body: type[msgspec.Struct]) -> Any:
+def _example(body: type[msgspec.Struct]) -> dict[str, Any]:
     return example(components([body], []), reference(body))
+
+
+def _ordinary(body: type[msgspec.Struct], names: Names) -> dict[str, Any]:
+    """The example of a body, with these names for the ids in it; that of an account is a word of the caller's own."""
+    ids = [field for field in _example(body) if field.endswith("_id") and field != "account_id" and field in names]
+    return _example(body) | {field: names[field] for field in ids}
 
 
 def environment(route: Route) -> dict[str, str]:
@@ -133,7 +138,7 @@ def ask(route: Route, names: Names, under: str | None = None, **query: str) -> A
     body = None
     if route.body is not None:
         given = BODIES.get(route.operation_id)
-        body = _example(route.body) if given is None else given(names)
+        body = _ordinary(route.body, names) if given is None else given(names)
     return Asked(route.method, path, params, body)
 
 
@@ -176,6 +181,7 @@ class House:
         await self._say()
         for row in (await self.do("listReviews"))["reviews"]:
             names["review_id"] = row["id"]
+        await self._make_the_rest()
         for operation in ("saveOrganizationRiskWeights", "saveSdkKeyRiskWeights"):
             await self.do(operation)
         await trio.testing.wait_all_tasks_blocked()
@@ -203,6 +209,22 @@ class House:
             for whose in ("Visitor", "Account"):
                 note = await self.do(f"create{whose}Note", {"text": f"{mark} called: {own}, {other}"})
                 names[f"{whose.lower()}_note"] = note["id"]
+
+    async def _make_the_rest(self) -> None:
+        """Make whatever else a path names, of both visitors, where a route makes one and responds with its id."""
+        makes = {route.path: route for route in ROUTES if route.method == "POST" and route.status == 201}
+        for route in ROUTES:
+            before, _, last = route.path.rpartition("/{")
+            variable = last.partition("}")[0]
+            if before not in makes or variable in self.names or (route.operation_id, variable) in NAMED:
+                continue
+            for device in (1, 2):
+                of_device = Names(self.names, account_id=self.names[f"account_{device}"])
+                of_device["visitor_id"] = self.names[f"visitor_id_{device}"]
+                body = ask(makes[before], of_device).body
+                if "name" in body:
+                    body["name"] = f"{self.mark}_{device}"
+                self.names[variable] = (await self.do(makes[before].operation_id, body))["id"]
 
     async def come_in(self) -> None:
         """Let a member with all rights sign in, and ask another one."""
@@ -292,9 +314,11 @@ LAST = (
 
 
 def in_order(route: Route) -> tuple[int, int]:
-    """Where a route stands among others that are asked one after the other: reads, changes, and `LAST`."""
+    """Where a route stands among others that are asked one after the other: reads, changes, removals, and `LAST`."""
     if route.operation_id in LAST:
-        return 2, LAST.index(route.operation_id)
+        return 3, LAST.index(route.operation_id)
+    if route.method == "DELETE":
+        return 2, 0
     return int(route.method != "GET"), int(route.operation_id == "supplementEvent")
 
 

@@ -17,10 +17,12 @@ import pytest
 import svc
 from svc.features.erasure.registered import erased, forgetting
 from svc.features.feature import HAS, Feature, Kind
+from svc.features.refusals import CATALOGUE
 from svc.features.registry import FEATURES
 from svc.features.retention.jobs import of_features
 from svc.features.tables import TABLES
 from svc.kernel.store.schema.table import ErasedBy, Table
+from svc.kernel.values.refusals import GENERAL
 
 FOLDER = Path(svc.__file__).parent / "features"
 BY_NAME = {feature.package.rpartition(".")[2]: feature for feature in FEATURES}
@@ -86,6 +88,17 @@ def test_a_command_is_where_its_feature_says(feature: Feature):
         module = import_module(f"{feature.package}.{command.module}")
         assert isinstance(getattr(module, command.attribute or name), click.Command)
         assert command.summary.endswith(".")
+
+
+def test_a_code_of_an_error_is_general_or_of_one_feature():
+    declared = [code for feature in FEATURES for code in feature.refusals]
+    assert len(declared) == len({*declared}) == len(CATALOGUE) - len(GENERAL)
+
+
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.package)
+def test_a_feature_declares_codes_that_its_routes_respond_with(feature: Feature):
+    used = {code for module in feature.modules("routes") for route in module.ROUTES for code in route.errors}
+    assert feature.refusals.keys() <= used
 
 
 def test_rows_that_no_key_leads_to_are_erased_by_their_own_feature():

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from svc.cli.store.initialize import initialize
-from svc.features.upgrade.migrations import MIGRATIONS
+from svc.features.schema import SCHEMA
 from svc.features.upgrade.upgrade import upgrade
 from svc.kernel.access.tables import KEYS
 from svc.kernel.config import Config, ConfigError
@@ -284,7 +284,7 @@ def test_an_upgrade_takes_the_region_of_the_keys_if_all_have_one(tmp_path: Path,
     if second == "eu":
         derive_again_with_one_key_of(second, directory / "store")
     with read_only(directory / "store", live=True) as store, store.read() as snapshot:
-        assert snapshot.get(META, "version") == len(MIGRATIONS)
+        assert snapshot.get(META, "version") == SCHEMA.version
         assert region_of(snapshot) == kept
 
 

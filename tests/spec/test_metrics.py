@@ -13,6 +13,7 @@ import trio
 from prometheus_client.parser import text_string_to_metric_families
 
 from svc.features.identification.pipeline.messages import band
+from svc.features.refusals import CATALOGUE
 from svc.features.retention.sweeper import Progress, sweep
 from svc.features.routes import API, ROUTES
 from svc.features.tables import TABLES
@@ -20,7 +21,6 @@ from svc.http.pages.app import create_app, documentation, operation_id, site
 from svc.http.traffic import GONE, PREFLIGHT, UNKNOWN
 from svc.identify.scoring.signals import CATALOGUE as SIGNAL_NAMES
 from svc.identify.tables import EVENTS
-from svc.kernel.values.refusals import CATALOGUE
 from tests.spec.responses import assert_error, visit
 from tests.spec.subscriber import subscribing
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report

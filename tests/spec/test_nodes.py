@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from svc.features.upgrade.migrations import MIGRATIONS
+from svc.features.schema import SCHEMA
 from svc.kernel.store.postgresql.connection.url import store_url
 from svc.kernel.store.postgresql.connection.wire import Statement, Wire
 from tests.spec.commands import Run
@@ -311,7 +311,8 @@ def forget_nodes(url: str) -> None:
 
 
 NEWER = (
-    "import svc.features.upgrade.migrations as known; known.MIGRATIONS += (lambda transaction: None,); "
+    "import svc.features.upgrade.migrations as known; "
+    f"known.MIGRATIONS[{SCHEMA.version + 1}] = lambda transaction: None; "
     "import svc.cli; svc.cli.main()"
 )
 
@@ -329,7 +330,7 @@ def test_an_older_node_ends_when_a_newer_one_has_upgraded_the_store(url: str, tm
                 assert int(headers["retry-after"]) >= 1
             assert older.wait() == 1
             assert any('"the store has another version, draining"' in line for line in older.log)
-            known = len(MIGRATIONS)
+            known = SCHEMA.version
             says = f"svc: the store has version {known + 1} and this program knows {known}: run the newer"
             assert any(line.startswith(says) for line in older.log), "".join(older.log)
             assert identify(newer, key, "b")[1]["visitor_is_new"] is False

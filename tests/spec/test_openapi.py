@@ -16,13 +16,13 @@ import trio
 from jsonschema_rs import Draft202012Validator
 from msgspec import Meta, UnsetType, inspect
 
+from svc.features.refusals import CATALOGUE
 from svc.features.routes import API
 from svc.http.openapi import json_schema
 from svc.http.openapi.document import JSON, SCHEMES, TAGS, encode
 from svc.http.route import CONSOLE_ROOT, EVERY_ROUTE, Route
 from svc.identify.scoring.signals import CATALOGUE as SIGNALS
 from svc.kernel.values.fields import VisitorId
-from svc.kernel.values.refusals import CATALOGUE
 from tests.support.compatibility import breaks
 from tests.support.documents import both, of_console, published
 from tests.support.live import Live
@@ -162,7 +162,9 @@ def test_no_unused_description_is_kept():
     for route in API:
         for parameter in operation_of(route).get("parameters", []):
             used[parameter["in"]].add(parameter["name"])
-    assert set(json_schema.PATH) == used["path"]
+    declared = {name: of for route in API for name, of in route.variables.items()}
+    assert {*json_schema.PATH, *declared} == used["path"]
+    assert json_schema.PATH.keys().isdisjoint(declared)
     assert set(json_schema.REQUEST_HEADERS) == used["header"]
     headers = {name for route in API for status in operation_of(route)["responses"] for name in told_by(route, status)}
     assert set(json_schema.RESPONSE_HEADERS) == headers

@@ -18,9 +18,9 @@ import httpx
 import pytest
 
 from svc.command.local_service import DevService
+from svc.features.refusals import CATALOGUE
 from svc.features.webhooks.commands.forwarding import verify_delivery
 from svc.features.webhooks.records import EVENT_TYPES
-from svc.kernel.values.refusals import CATALOGUE
 from svc.world import World
 from tests.spec.commands import Run
 from tests.support.development import Dev, development_service, running

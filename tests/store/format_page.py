@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from svc.features.schema import SCHEMA
 from svc.features.tables import TABLES
 from svc.kernel.store.schema.table import (
     Aged,
@@ -99,8 +100,13 @@ def _records() -> Iterator[str]:
 PARTS = {"places": _places, "tables": _tables, "policies": _policies, "records": _records}
 
 
+VERSION = re.compile(r"(?<=this page describes version )\d+(?=\.)")
+
+
 def written(page: str) -> str:
-    """The page with the parts as they are now."""
+    """The page with the parts, and the version of the store, as they are now."""
+    page, named = VERSION.subn(str(SCHEMA.version), page)
+    assert named == 1, "docs/internals/format.md does not say which version it describes"
     for mark, lines in PARTS.items():
         part = "\n".join([f"<!-- {mark} -->", *lines(), "<!-- end -->"])
         page, count = re.subn(f"<!-- {mark} -->.*?<!-- end -->", lambda _, part=part: part, page, flags=re.DOTALL)

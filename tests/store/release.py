@@ -3,15 +3,16 @@
     python -m tests.store.release
 
 writes, in `tests/store/released`, `schema-N.json` with the tables of store version N, and `RELEASE.tar.xz` with a data
-directory that this program has made and with what is known of it; and, in the package, which versions of the store the
-program serves. Files of a release that is out are never made again: later programs are for what lies in them. Until the
-release in `CHANGELOG.md` has its date both may be.
+directory that this program has made and with what is known of it; in the package, which versions of the store the
+program serves; and N into the newest notes of `CHANGELOG.md`. Files of a release that is out are never made again:
+later programs are for what lies in them. Until the release in `CHANGELOG.md` has its date they may be.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import re
 import tarfile
 import tempfile
 from functools import partial
@@ -27,9 +28,9 @@ from svc.features.billing.jobs import close_day
 from svc.features.lists.lists import first_list_id
 from svc.features.retention.sweeper import sweep
 from svc.features.reviews.jobs import add_note
+from svc.features.schema import SCHEMA
 from svc.features.tables import TABLES
 from svc.features.upgrade import release as downloaded
-from svc.features.upgrade.migrations import MIGRATIONS
 from svc.features.upgrade.release import own_versions
 from svc.kernel.store.reading import read_only
 from svc.kernel.values.ids import DAY_MS
@@ -226,8 +227,10 @@ async def _event(subscriber: Subscriber, secret: str, request_id: str) -> dict[s
 
 
 def release() -> None:
-    """Make all three files again."""
-    schema_file(len(MIGRATIONS)).write_text(written(schema()))
+    """Make the files again, and name the version in the notes."""
+    notes = Path("CHANGELOG.md")
+    notes.write_text(re.sub(r"(?<=tore version )\d+(?=\.)", str(SCHEMA.version), notes.read_text(), count=1))
+    schema_file(SCHEMA.version).write_text(written(schema()))
     VERSIONS.write_bytes(versions())
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

@@ -26,7 +26,7 @@ from svc.features.backup.segments import (
 from svc.features.checks.verification import Verification
 from svc.features.keys.command import fresh_key
 from svc.features.organizations.jobs import create_organization
-from svc.features.upgrade.migrations import MIGRATIONS
+from svc.features.schema import SCHEMA
 from svc.kernel.access.credentials import digest
 from svc.kernel.access.jobs import begin_session, put_link, store_key
 from svc.kernel.access.sessions import ConsoleLink, new_session
@@ -569,7 +569,7 @@ def newer_manifest(world: BackedUp) -> None:
 
 def newer_store(world: BackedUp) -> None:
     file = snapshots.listed(world.folder)[0].path / "manifest.json"
-    file.write_text(file.read_text().replace(f'"store_version": {len(MIGRATIONS)}', '"store_version": 99'))
+    file.write_text(file.read_text().replace(f'"store_version": {SCHEMA.version}', '"store_version": 99'))
 
 
 def no_snapshot(world: BackedUp) -> None:
@@ -609,7 +609,7 @@ def test_a_moment_before_the_oldest_snapshot_is_rejected(world: BackedUp, tmp_pa
 def test_a_log_that_leads_to_a_newer_store_is_rejected(world: BackedUp, tmp_path: Path):
     world.follow()
     with world.opened() as store, world.following(store) as follower:
-        store.write_now([put(META, "version", value=len(MIGRATIONS) + 1)])
+        store.write_now([put(META, "version", value=SCHEMA.version + 1)])
         follower.step()
     with pytest.raises(NewerStoreError):
         world.restore(tmp_path / "new")
@@ -618,7 +618,7 @@ def test_a_log_that_leads_to_a_newer_store_is_rejected(world: BackedUp, tmp_path
 
 def test_an_older_snapshot_is_upgraded(world: BackedUp, tmp_path: Path):
     taken = world.snapshot()
-    later = (*MIGRATIONS, lambda transaction: None)
+    later = (*SCHEMA.migrations, lambda transaction: None)
     with program_with(migrations=later):
         with pytest.raises(DirectoryError, match="older program"), snapshots.read_only(taken.file, live=False):
             pass

@@ -19,8 +19,8 @@ import lmdb
 import pytest
 
 from bench.rot import PAGE, structure
+from svc.features.schema import SCHEMA
 from svc.features.tables import TABLES
-from svc.features.upgrade.migrations import MIGRATIONS
 from svc.identify.tables import STATISTICS, VISITOR_IDS
 from svc.kernel.store.engine import CheckDepth, EngineError
 from svc.kernel.store.group import Write
@@ -323,7 +323,7 @@ def test_an_interrupted_table_creation_is_completed(tmp_path: Path):
     environment.close()
     store = opened(tmp_path)
     with store.read() as snapshot:
-        assert snapshot.get(META, "version") == len(MIGRATIONS)
+        assert snapshot.get(META, "version") == SCHEMA.version
     store.close()
 
 

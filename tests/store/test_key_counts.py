@@ -10,7 +10,7 @@ import pytest
 
 from svc.features.checks.invariants import violations
 from svc.features.organizations.jobs import create_organization
-from svc.features.upgrade.migrations import MIGRATIONS
+from svc.features.schema import SCHEMA
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.access.jobs import counted_keys, issue_key, purge_key, revoke_all_keys, revoke_key
 from svc.kernel.limits.quotas import ActiveKeys, Holding
@@ -58,8 +58,10 @@ def create(transaction: Transaction) -> None:
         )
 
 
-def opened(path: Path, versions: int = len(MIGRATIONS)) -> Store:
-    return open_store(path, World.real().run_sync, durable=False, map_bytes=16 << 20, migrations=MIGRATIONS[:versions])
+def opened(path: Path, versions: int = SCHEMA.version) -> Store:
+    return open_store(
+        path, World.real().run_sync, durable=False, map_bytes=16 << 20, migrations=SCHEMA.migrations[:versions]
+    )
 
 
 @pytest.mark.slow

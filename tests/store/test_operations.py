@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svc.features.checks.invariants import violations
-from svc.features.upgrade.migrations import MIGRATIONS
+from svc.features.schema import SCHEMA
 from svc.identify.tables import STATISTICS
 from svc.kernel.store import operations
 from svc.kernel.store.opening import open_store
@@ -171,7 +171,7 @@ def test_a_batch_of_many_pages_is_read_completely(tmp_path: Path):
 
 def test_migrations_are_logged_too(tmp_path: Path):
     opened(tmp_path).close()
-    later = (*MIGRATIONS, put(BALANCES, 1, value=5))
+    later = (*SCHEMA.migrations, put(BALANCES, 1, value=5))
     store = open_store(tmp_path, inline, migrations=later, now_ms=lambda: 99)
     assert set(batch(store, 1).changes) == {"balances", META.name}
     assert batch(store, 1).at_ms == 99

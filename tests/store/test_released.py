@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -13,6 +14,7 @@ import pytest
 import svc
 from svc.command.data_directory import opened_directory
 from svc.features.checks.invariants import violations
+from svc.features.schema import SCHEMA
 from svc.features.tables import TABLES
 from svc.features.upgrade.migrations import MIGRATIONS
 from svc.features.upgrade.upgrade import upgrade
@@ -20,6 +22,11 @@ from svc.features.webhooks.records import EVENT_TYPES, TransportError
 from svc.identify.records import EVENT_FIELDS, Document
 from svc.kernel.access.jobs import counted_keys
 from svc.kernel.config import Config
+from svc.kernel.store.opening import open_store
+from svc.kernel.store.schema.codec import Key, Opaque
+from svc.kernel.store.schema.key_parts import U32
+from svc.kernel.store.schema.table import FOR_EVER, NOT_PERSONAL, PolicyError, Schema, Table
+from svc.kernel.store.tables import META
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.jobs import holding
 from svc.world import World
@@ -27,12 +34,13 @@ from tests.spec.responses import BROWSER
 from tests.store.release import RELEASED, TOKEN, VERSIONS, schema_file, unpack, versions, written
 from tests.store.schema import schema
 from tests.support.live import live_service, report
+from tests.support.schemas import program_with
 from tests.support.worlds import EPOCH_MS
 
 CHANGED = (
-    "the tables are not those of {file}. Is that store version released? Then append a migration, even one that has "
-    "nothing to do, since an older program must not open the new rows; else keep the file. Both ways: "
-    "python -m tests.store.release"
+    "the tables are not those of {file}. Is that store version released? Then a new table is `since` the next one, and "
+    "another change has a migration to it, even one that has nothing to do: an older program must not open the new "
+    "rows. Else keep the file. Both ways: python -m tests.store.release"
 )
 PASSING = {
     "departed",
@@ -55,8 +63,8 @@ STORES = sorted((*RELEASED.glob("*.tar.xz"), *RELEASED.glob("unreleased/*.tar.xz
 
 
 def test_a_change_of_the_tables_requires_a_new_store_version():
-    file = schema_file(len(MIGRATIONS))
-    assert file.exists(), f"run `python -m tests.store.release` to keep what store version {len(MIGRATIONS)} is"
+    file = schema_file(SCHEMA.version)
+    assert file.exists(), f"run `python -m tests.store.release` to keep what store version {SCHEMA.version} is"
     assert json.loads(written(schema())) == json.loads(file.read_text()), CHANGED.format(file=file.name)
 
 
@@ -64,10 +72,34 @@ def test_a_wheel_has_the_versions_of_the_store_that_its_program_serves():
     assert VERSIONS.read_bytes() == versions(), "run `python -m tests.store.release`"
 
 
+def test_a_table_says_which_version_of_the_store_has_it_first():
+    """It is in every version from then on, and none of its name was in one before."""
+    versions = [json.loads(schema_file(version).read_text())["tables"] for version in range(1, SCHEMA.version + 1)]
+    for table in TABLES:
+        held = [version for version, tables in enumerate(versions, start=1) if table.name in tables]
+        assert held == [*range(table.since, SCHEMA.version + 1)], table.name
+
+
+def test_a_version_that_only_adds_tables_needs_no_migration(tmp_path: Path):
+    later = Table("later", Key(organization=U32), Opaque(), FOR_EVER, NOT_PERSONAL, since=SCHEMA.version + 1)
+    with program_with(tables=(*TABLES, later)) as program:
+        assert program.version == SCHEMA.version + 1
+        with closing(open_store(tmp_path, World.real().run_sync, durable=False, map_bytes=16 << 20)) as store:
+            store.write_one_now(lambda change: change.put(later, (1,), b""))
+            with store.read() as snapshot:
+                assert snapshot.get(META, "version") == program.version
+                assert snapshot.count(later) == 1
+
+
+def test_a_version_that_neither_adds_a_table_nor_has_a_migration_is_an_error():
+    with pytest.raises(PolicyError, match=f"store version {SCHEMA.version + 1} has no migration"):
+        Schema(TABLES, {**MIGRATIONS, SCHEMA.version + 2: lambda _: None})
+
+
 def test_the_release_notes_name_the_store_version_of_each_release():
     release = (Path(__file__).parents[2] / "CHANGELOG.md").read_text().partition("\n## ")[2].partition("\n## ")[0]
     assert release.startswith(svc.__version__)
-    assert f"tore version {len(MIGRATIONS)}." in release
+    assert f"tore version {SCHEMA.version}." in release
 
 
 def test_the_schema_contains_every_field_and_its_default():
@@ -86,7 +118,7 @@ def test_a_new_webhook_event_type_or_attempt_error_is_not_a_change_of_the_tables
 
 def test_every_version_of_the_store_has_its_schema_and_this_release_its_store():
     assert {file.name for file in RELEASED.glob("schema-*.json")} == {
-        schema_file(version).name for version in range(1, len(MIGRATIONS) + 1)
+        schema_file(version).name for version in range(1, SCHEMA.version + 1)
     }
     assert RELEASED / f"{svc.__version__}.tar.xz" in STORES
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import trio
 
-from svc.features.upgrade.migrations import MIGRATIONS
+from svc.features.schema import SCHEMA
 from svc.identify.tables import STATISTICS
 from svc.kernel.store.installation import NewerStoreError
 from svc.kernel.store.opening import open_store
@@ -162,12 +162,12 @@ async def test_committed_data_persists_after_reopening(tmp_path: Path):
     again = open_store(tmp_path, inline)
     with again.read() as snapshot:
         assert snapshot.get(BALANCES, 1) == 5
-        assert snapshot.get(META, "version") == len(MIGRATIONS)
+        assert snapshot.get(META, "version") == SCHEMA.version
     again.close()
 
 
 def test_a_store_of_a_newer_version_is_rejected_and_not_changed(tmp_path: Path):
-    later = (*MIGRATIONS, lambda transaction: transaction.put(BALANCES, (1,), 1))
+    later = (*SCHEMA.migrations, lambda transaction: transaction.put(BALANCES, (1,), 1))
     open_store(tmp_path, inline, migrations=later).close()
     with pytest.raises(NewerStoreError, match="newer program"):
         open_store(tmp_path, inline)
@@ -177,7 +177,7 @@ def test_a_store_of_a_newer_version_is_rejected_and_not_changed(tmp_path: Path):
 def test_migrations_run_in_order_and_only_once(tmp_path: Path):
     ran: list[str] = []
     open_store(tmp_path, inline).close()
-    later = (*MIGRATIONS, lambda _: ran.append("second"), lambda _: ran.append("third"))
+    later = (*SCHEMA.migrations, lambda _: ran.append("second"), lambda _: ran.append("third"))
     open_store(tmp_path, inline, migrations=later).close()
     open_store(tmp_path, inline, migrations=later).close()
     assert ran == ["second", "third"]
@@ -191,10 +191,10 @@ def test_a_failed_migration_leaves_the_previous_version(tmp_path: Path):
         raise RuntimeError("half way")
 
     with pytest.raises(RuntimeError, match="half way"):
-        open_store(tmp_path, inline, migrations=(*MIGRATIONS, breaks))
+        open_store(tmp_path, inline, migrations=(*SCHEMA.migrations, breaks))
     store = open_store(tmp_path, inline)
     with store.read() as snapshot:
-        assert snapshot.get(META, "version") == len(MIGRATIONS)
+        assert snapshot.get(META, "version") == SCHEMA.version
         assert snapshot.count(BALANCES) == 0
     store.close()
 

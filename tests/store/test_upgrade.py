@@ -18,9 +18,9 @@ from svc.features.backup import snapshots
 from svc.features.backup.restore import Restoring, restore
 from svc.features.checks.verification import Verification
 from svc.features.lists.tables import LIST_ENTRIES
+from svc.features.schema import SCHEMA
 from svc.features.tables import TABLES
 from svc.features.upgrade import upgrade as upgrading
-from svc.features.upgrade.migrations import MIGRATIONS
 from svc.features.upgrade.upgrade import FOLDER, Upgraded, upgrade
 from svc.identify.matching import Statistics, StatisticsUpdate
 from svc.identify.queries.learned import PRODUCTION, load_class, load_statistics
@@ -46,7 +46,7 @@ from tests.support.schemas import program_with
 
 MAP_BYTES = 64 << 20
 WORLD = World.real()
-BEFORE = len(MIGRATIONS)
+BEFORE = SCHEMA.version
 
 
 def mark(transaction: Transaction) -> None:
@@ -71,12 +71,14 @@ def upgraded(data: Path, *migrations: Migration, **options: Any) -> Upgraded | N
         WORLD.run_sync,
         program="9.9",
         now_ms=lambda: 99,
-        **{"map_bytes": MAP_BYTES, "migrations": (*MIGRATIONS, *migrations), **options},
+        **{"map_bytes": MAP_BYTES, "migrations": (*SCHEMA.migrations, *migrations), **options},
     )
 
 
 def contents(path: Path, *migrations: Migration) -> dict[str, list[Any]]:
-    store = open_store(path, WORLD.run_sync, map_bytes=MAP_BYTES, migrations=(*MIGRATIONS, *migrations), upgrade=False)
+    store = open_store(
+        path, WORLD.run_sync, map_bytes=MAP_BYTES, migrations=(*SCHEMA.migrations, *migrations), upgrade=False
+    )
     try:
         return rows_of(store)
     finally:
@@ -209,7 +211,7 @@ def test_a_newer_store_is_rejected_and_no_table_is_created_in_it(data: Path):
 
 def test_commands_reject_an_older_store_and_leave_it_unchanged(data: Path):
     with (
-        program_with(migrations=(*MIGRATIONS, mark)),
+        program_with(migrations=(*SCHEMA.migrations, mark)),
         pytest.raises(OlderStoreError, match="`svc serve` on it, which keeps a copy"),
     ):
         open_directory(data, WORLD.run_sync, WORLD.entropy, map_bytes=MAP_BYTES)
@@ -249,7 +251,7 @@ def test_statistics_of_version_1_are_kept_by_class_and_belong_to_production(tmp_
         for organization, state in version_1.items():
             transaction.put(old, (organization,), msgspec.msgpack.encode(state))
 
-    store = open_store(tmp_path, WORLD.run_sync, durable=False, map_bytes=MAP_BYTES, migrations=MIGRATIONS[:1])
+    store = open_store(tmp_path, WORLD.run_sync, durable=False, map_bytes=MAP_BYTES, migrations=SCHEMA.migrations[:1])
     assert store.write_now([as_before]) == [None]
     store.close()
     store = open_store(tmp_path, WORLD.run_sync, durable=False, map_bytes=MAP_BYTES)

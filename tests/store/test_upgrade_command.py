@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import svc
-from svc.features.upgrade.migrations import MIGRATIONS
+from svc.features.schema import SCHEMA
 from svc.features.upgrade.release import SUMS, VERSIONS_FILE, ReleaseError, read_release, verify
 from svc.features.upgrade.trial import PREFIX
 from svc.kernel.store.opening import open_store, version_of
@@ -36,12 +36,12 @@ from tests.support.process import ENVIRONMENT, MAIN, PRELOADED, PROGRAM, Served,
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-KNOWN = len(MIGRATIONS)
+KNOWN = SCHEMA.version
 MACHINE = os.uname().machine
 EXECUTABLE = f"svc-{svc.__version__}-linux-{MACHINE}"
 WHEEL = f"svc_visitor_id-{svc.__version__}-py3-none-any.whl"
 NEWER = (
-    "import svc.features.upgrade.migrations as known; known.MIGRATIONS += (lambda transaction: None,); "
+    f"import svc.features.upgrade.migrations as known; known.MIGRATIONS[{KNOWN + 1}] = lambda transaction: None; "
     "import svc.cli; svc.cli.main()"
 )
 """A program with one version of the store more."""
@@ -382,7 +382,7 @@ def test_a_database_is_compared_by_its_version_and_upgraded_without_being_served
     download: Download, cluster: Cluster, database: str, tmp_path: Path
 ):
     url: StoreUrl = cluster.url(database)
-    open_store(url, World.real().run_sync, migrations=MIGRATIONS[:-1]).close()
+    open_store(url, World.real().run_sync, migrations=SCHEMA.migrations[:-1]).close()
     download.add_executable()
     words = [*download.words(tmp_path)[:-2], "--store", str(url)]
     shown = run_json(*words)

@@ -16,7 +16,7 @@ def program_with(
     *, tables: Sequence[Table[Any]] = SCHEMA.tables, migrations: Sequence[Migration] = SCHEMA.migrations
 ) -> Generator[Schema]:
     """In the block, stores are opened as by a program with these tables and versions."""
-    schema.SCHEMA = Schema(tuple(tables), tuple(migrations), SCHEMA.former_tables, SCHEMA.sql_rows)
+    schema.SCHEMA = Schema(tuple(tables), dict(enumerate(migrations, start=1)), SCHEMA.former_tables, SCHEMA.sql_rows)
     installed.cache_clear()
     try:
         yield schema.SCHEMA

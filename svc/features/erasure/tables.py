@@ -26,6 +26,7 @@ TEXT_ERASURES = Table(
     Record(TextErasure),
     Until("the id is in no note any more"),
     NotPersonal("an erasure under way; its last step deletes the row"),
+    since=7,
 )
 """By the digest of an id of which all else is erased: how far notes were read for it."""
 ERASED_EVENTS = Table("erased_events", Key(organization=U32), Signed("events"), WITH_ORGANIZATION, NOT_PERSONAL)

@@ -30,7 +30,7 @@ from svc.features.events.tail_command import FeedOptions, tail_feed
 from svc.identify.events.archive import inflate
 from svc.identify.events.listing import Filters
 from svc.identify.network.request_headers import RequestHeaders, read_headers
-from svc.identify.queries import events as records_queries
+from svc.identify.queries import events as event_queries
 from svc.identify.queries.events import EventMatch, EventPosition, UnreadableEvent, listed_row, read_all, readable_event
 from svc.identify.queries.visitors import visitor_id_of
 from svc.identify.records import DeferredReport, Document
@@ -256,9 +256,9 @@ class Archives:
         report.
         """
         request_id, event = match
-        deferred = records_queries.deferred_report(snapshot, number, request_id)
+        deferred = event_queries.deferred_report(snapshot, number, request_id)
         try:
-            document = records_queries.document(snapshot, number, request_id) if event.has_document else None
+            document = event_queries.document(snapshot, number, request_id) if event.has_document else None
             weights = {} if document is None else self._weights_of(snapshot, document.weights_digest)
         except CorruptionError:
             return Archived(match, None, {}, deferred, None)
@@ -268,5 +268,5 @@ class Archives:
     def _weights_of(self, snapshot: Snapshot, digest: bytes) -> dict[str, int]:
         found = self._weights.get(digest)
         if found is None:
-            found = self._weights[digest] = records_queries.weights_snapshot(snapshot, digest)
+            found = self._weights[digest] = event_queries.weights_snapshot(snapshot, digest)
         return found

@@ -24,6 +24,7 @@ from svc.features.exports.lines import (
 )
 from svc.features.lists.lists import ListEntry
 from svc.features.lists.queries import entries_behind, find_list
+from svc.features.lists.routes import LIST_ID
 from svc.http.callers.limits import Turn
 from svc.http.listing import note_unreadable
 from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
@@ -205,6 +206,7 @@ ROUTES: tuple[Route, ...] = (
     console_route(
         operation_id="exportConsoleEntries",
         path="/lists/{list_id}/export",
+        variables=LIST_ID,
         summary="Export the entries of a list",
         description="As CSV with the columns value, note and expires_at, without those that have expired.",
         handler=export_entries,

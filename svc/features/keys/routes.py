@@ -300,6 +300,7 @@ ROUTES: tuple[Route, ...] = (
     _revoke(
         operation_id="revokeProxyKey",
         path=ORGANIZATION + "/proxy-credentials/{proxy_credential_id}/revoke",
+        variables={"proxy_credential_id": Annotated[str, about("Id of the proxy key.", A_KEY_ID)]},
         summary="Revoke a proxy key",
         handler=partial(revoke_key, family=_PROXY_KEYS),
         needs="administer",

@@ -44,6 +44,7 @@ OUTCOMES = Table(
     KeptFor(OUTCOME_MS),
     NotPersonal("visitors and accounts stand in it by numbers, which lead nowhere once they are erased"),
     invariants=("outcomes", "labels"),
+    since=6,
 )
 """Outcomes of events that are deleted: up to 512 of one UTC day in a row, by the request id of its newest (ADR 119)."""
 OUTCOME_DAYS = Table(
@@ -53,6 +54,7 @@ OUTCOME_DAYS = Table(
     With("outcomes"),
     NotPersonal("counts of a day, which stay when a visitor is erased (decisions 14.1)"),
     invariants=("outcomes",),
+    since=6,
 )
 """Always what the archived outcomes and all labels of a day add up to; a day without any has no row."""
 ACCOUNT_NUMBERS = Table(
@@ -62,6 +64,7 @@ ACCOUNT_NUMBERS = Table(
     With("numbered_accounts"),
     ErasedBy("forget_labels"),
     invariants=("labels",),
+    since=6,
 )
 """By the digest of an account: the number by which outcomes know it."""
 NUMBERED_ACCOUNTS = Table(
@@ -71,10 +74,16 @@ NUMBERED_ACCOUNTS = Table(
     Swept("when no outcome names it any more"),
     ErasedBy("forget_labels"),
     invariants=("labels",),
+    since=6,
 )
 """By that number."""
 ACCOUNT_NUMBER_COUNTS = Table(
-    "account_number_counts", Key(organization=U32), Signed("given"), WITH_ORGANIZATION, NotPersonal("a count")
+    "account_number_counts",
+    Key(organization=U32),
+    Signed("given"),
+    WITH_ORGANIZATION,
+    NotPersonal("a count"),
+    since=6,
 )
 """The highest number that was given to an account. None is given twice."""
 SUBJECT_LABELS = Table(
@@ -84,5 +93,6 @@ SUBJECT_LABELS = Table(
     With("outcomes"),
     ErasedBy("forget_labels"),
     invariants=("labels",),
+    since=6,
 )
 """By the number of a visitor or an account: its labeled events, stored and archived. One without any has no row."""

@@ -225,12 +225,13 @@ def _row(call: Call, found: StoredList, expired: int) -> ListBody:
 
 _LIST = ORGANIZATION + "/lists/{list_id}"
 _ENTRIES = _LIST + "/entries"
+LIST_ID = {"list_id": Annotated[str, about("Id of the list.", A_LIST_ID)]}
 _SIX = (
     "`blocked_visitors`, `blocked_accounts`, `blocked_addresses`, `trusted_visitors`, `trusted_accounts` and "
     "`trusted_addresses`"
 )
 
-_route = partial(Route, tag="Management: lists", kinds=("management",))
+_route = partial(Route, tag="Management: lists", kinds=("management",), variables=LIST_ID)
 
 
 class StandingQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

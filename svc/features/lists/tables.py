@@ -27,6 +27,7 @@ LISTS = Table(
     Until("it is deleted"),
     NOT_PERSONAL,
     invariants=("lists",),
+    since=6,
 )
 """Of the six that every organization has, those that it has used."""
 LIST_ENTRIES = Table(
@@ -36,6 +37,7 @@ LIST_ENTRIES = Table(
     Swept("when it has expired, or its list was deleted"),
     ErasedBy("purge_listed"),
     invariants=("lists",),
+    since=6,
 )
 """By the value (see `lists.entry_key`)."""
 LIST_EXPIRIES = Table(
@@ -45,5 +47,6 @@ LIST_EXPIRIES = Table(
     With("list_entries"),
     ErasedBy("purge_listed"),
     invariants=("lists",),
+    since=6,
 )
 """The entries that expire, by when."""

@@ -157,7 +157,8 @@ async def _changed(
 _MEMBER = ORGANIZATION + "/members/{member_id}"
 _LAST = "No act of a member may leave the organization without an active admin (`409 last_admin`)."
 
-_route = partial(Route, tag="Management: members", kinds=("management",), needs="administer")
+_MEMBER_ID = {"member_id": Annotated[str, about("Id of the member.", A_MEMBER_ID)]}
+_route = partial(Route, tag="Management: members", kinds=("management",), needs="administer", variables=_MEMBER_ID)
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """Reviews: cases that a person decides, and notes (decisions 14.4, 14.5)."""
 
 from svc.features.feature import Feature
+from svc.kernel.values.error_codes import ErrorCode
 
 FEATURE = Feature(
     __name__,
@@ -8,4 +9,8 @@ FEATURE = Feature(
     erasure=("erasure",),
     retention=("retention",),
     routes=("routes",),
+    refusals={
+        "review_closed": ErrorCode(409, "This review is closed, and stays as it is. Open a new one for another event."),
+        "note_limit": ErrorCode(409, "There are 100 notes about it, and may not be more. Delete one first."),
+    },
 )

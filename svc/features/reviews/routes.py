@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import UNSET
 
@@ -34,6 +34,7 @@ from svc.identify.queries.events import readable_event
 from svc.kernel.access.audit import Audited
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.encodings import Cursors, bound_to
+from svc.kernel.values.fields import A_REVIEW_ID, about
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import sent
 
@@ -134,7 +135,9 @@ def _row(reviewed: Reviewed | Refusal) -> ReviewAnswer | Refusal:
 
 
 _REVIEW = ORGANIZATION + "/reviews/{review_id}"
-_route = partial(Route, tag="Management: reviews", kinds=("management",))
+_REVIEW_ID = {"review_id": Annotated[str, about("Id of the review.", A_REVIEW_ID)]}
+_NOTE_ID = {"note_id": Annotated[str, about("Id of the note.", "note_0qppzPLvL54VURDkQrfS")]}
+_route = partial(Route, tag="Management: reviews", kinds=("management",), variables=_REVIEW_ID)
 
 
 async def list_notes(services: Services, call: Call) -> NotesBody | Refusal:
@@ -204,8 +207,9 @@ def _routes(whom: str, path: str) -> tuple[Route, ...]:
         },
     }
     paths = (path, path, path + "/{note_id}")
+    of_notes = partial(Route, tag="Management: notes", kinds=("management",), variables=_NOTE_ID)
     return tuple(
-        Route(operation_id=name, path=ORGANIZATION + at, tag="Management: notes", kinds=("management",), **fields)
+        of_notes(operation_id=name, path=ORGANIZATION + at, **fields)
         for (name, fields), at in zip(routes.items(), paths, strict=True)
     )
 

@@ -28,6 +28,7 @@ REVIEWS = Table(
     Swept("400 days after it was opened"),
     ErasedBy("forget_reviews"),
     invariants=("reviews",),
+    since=6,
 )
 OPEN_REVIEWS = Table(
     "open_reviews",
@@ -36,6 +37,7 @@ OPEN_REVIEWS = Table(
     With("reviews"),
     ErasedBy("forget_reviews"),
     invariants=("reviews",),
+    since=6,
 )
 """Those that are open."""
 OPEN_CASES = Table(
@@ -45,6 +47,7 @@ OPEN_CASES = Table(
     With("reviews"),
     ErasedBy("forget_reviews"),
     invariants=("reviews",),
+    since=6,
 )
 """By the digest of visitor and account (`Review.case`): 20 bytes of the id of the review that is open."""
 SUBJECT_REVIEWS = Table(
@@ -54,6 +57,7 @@ SUBJECT_REVIEWS = Table(
     With("reviews"),
     ErasedBy("forget_reviews"),
     invariants=("reviews",),
+    since=6,
 )
 """By the digest of a visitor's or an account's id: its reviews."""
 NOTES = Table(
@@ -62,5 +66,6 @@ NOTES = Table(
     Record(Note),
     Aged(NOTE_MS, since="created_at_ms"),
     ErasedByKey("subject"),
+    since=6,
 )
 """By the digest of the id of the visitor or account that it is about; oldest first."""

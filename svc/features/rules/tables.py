@@ -23,6 +23,7 @@ RULESETS = Table(
     WITH_ORGANIZATION,
     NotPersonal("conditions are the customer's own text"),
     invariants=("rulesets",),
+    since=6,
 )
 """In force, of live or of test environments; no row = that of the start."""
 RULESET_HISTORY = Table(
@@ -32,5 +33,6 @@ RULESET_HISTORY = Table(
     Until("`MAX_REVISIONS` later ones were saved (`features/rules/jobs.py`)"),
     NotPersonal("conditions are the customer's own text"),
     invariants=("rulesets",),
+    since=6,
 )
 """The latest revisions that were in force, and revision 0 for good: it tells that others were saved."""

@@ -1,9 +1,10 @@
 """Versions of the store. All migrations that a store needs are one transaction; a newer store is refused.
 
-A migration is a function of the transaction, in order, never changed once released. Version 0 is an empty directory.
-Whatever changes a table is a new version, even a field with a default, for which the migration has nothing
-to do: an older program would read the new rows and write them back without that field. What each version's tables
-were is kept in `tests/store/released`, with a store of each version that was released.
+A migration is a function of the transaction, never changed once released. Version 0 is an empty directory. A version
+that only adds tables needs none: each says in which version it came (`Table.since`). Whatever changes a table is a new
+version with a migration, even a field with a default, for which it has nothing to do: an older program would read the
+new rows and write them back without that field. What each version's tables were is kept in `tests/store/released`,
+with a store of each version that was released.
 """
 
 from __future__ import annotations
@@ -36,10 +37,6 @@ FORMER_TABLES = (*_FORMER_INDEXES, "list_marks")
 """Of earlier versions, and empty since: while a store is upgraded they are open, too. A name is never reused."""
 OLDEST = 1
 """The oldest version of the store that the migrations start from."""
-
-
-def _first_version(_: Transaction) -> None:
-    """Version 1: the tables of the first release; nothing to convert."""
 
 
 def _second_version(transaction: Transaction) -> None:
@@ -140,13 +137,13 @@ def _split_statistics(transaction: Transaction) -> None:
             transaction.put(STATISTICS, (organization, PRODUCTION, family), row)
 
 
-MIGRATIONS: tuple[Migration, ...] = (
-    _first_version,
-    _second_version,
-    _third_version,
-    _fourth_version,
-    _fifth_version,
-    _sixth_version,
-    _seventh_version,
-    _eighth_version,
-)
+MIGRATIONS: dict[int, Migration] = {
+    2: _second_version,
+    3: _third_version,
+    4: _fourth_version,
+    5: _fifth_version,
+    6: _sixth_version,
+    7: _seventh_version,
+    8: _eighth_version,
+}
+"""By the version that each leads to."""

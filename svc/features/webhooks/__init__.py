@@ -5,6 +5,7 @@ What may live here: pure rules and the records they read. Storage is in `svc.fea
 """
 
 from svc.features.feature import Command, Feature
+from svc.kernel.values.error_codes import ErrorCode
 
 FEATURE = Feature(
     __name__,
@@ -13,6 +14,17 @@ FEATURE = Feature(
     retention=("retention",),
     routes=("routes",),
     checks=("checks",),
+    refusals={
+        "webhook_limit": ErrorCode(
+            409, "The organization has ten webhook endpoints, and may not have more. Delete one first."
+        ),
+        "webhook_busy": ErrorCode(409, "A test or redelivery is on its way to this endpoint. Wait until it has ended."),
+        "webhook_paused": ErrorCode(409, "The endpoint is paused. Resume it first."),
+        "webhook_unsigned": ErrorCode(
+            409,
+            "Chat formats are unsigned: the endpoint has no secret. Change its format to json first.",
+        ),
+    },
     commands={
         "webhook": Command(
             "Manage access", "List endpoints; receive, verify and recover webhook deliveries.", "commands.webhook"

@@ -55,7 +55,7 @@ from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.kernel.access.audit import Audited
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.encodings import Cursors
-from svc.kernel.values.fields import AN_EVENT_ID, about
+from svc.kernel.values.fields import A_WEBHOOK_ID, AN_EVENT_ID, about
 from svc.kernel.values.ids import first_id, is_webhook_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import sent
@@ -228,7 +228,8 @@ async def _row(services: Services, call: Call, registered: Registered) -> Webhoo
 
 _WEBHOOK = ORGANIZATION + "/webhooks/{webhook_id}"
 
-_route = partial(Route, tag="Management: webhooks", kinds=("management",))
+_WEBHOOK_ID = {"webhook_id": Annotated[str, about("Id of the endpoint.", A_WEBHOOK_ID)]}
+_route = partial(Route, tag="Management: webhooks", kinds=("management",), variables=_WEBHOOK_ID)
 
 
 TAG = "Webhooks"

@@ -114,6 +114,7 @@ ATTEMPTS_BY_EVENT = Table(
     With("webhook_attempts"),
     NotPersonal("ids of events that lead nowhere once they are erased"),
     invariants=("log",),
+    since=2,
 )
 ATTEMPT_COUNTS = Table(
     "webhook_attempt_counts",

@@ -14,13 +14,8 @@ import msgspec
 from msgspec import Meta
 
 from svc.kernel.values.fields import (
-    A_KEY_ID,
-    A_LIST_ID,
-    A_MEMBER_ID,
     A_REPORT,
     A_REQUEST_ID,
-    A_REVIEW_ID,
-    A_WEBHOOK_ID,
     OR_ELSE,
     PLATFORMS,
     UUID_FORM,
@@ -174,14 +169,9 @@ PATH: dict[str, Any] = {
     "visitor_id": VisitorId,
     "account_id": Annotated[AccountId, about("Id of the account, percent-encoded: `/` is `%2F`.", "user-8271")],
     "key_id": KeyId,
-    "proxy_credential_id": Annotated[str, about("Id of the proxy key.", A_KEY_ID)],
-    "list_id": Annotated[str, about("Id of the list.", A_LIST_ID)],
-    "review_id": Annotated[str, about("Id of the review.", A_REVIEW_ID)],
-    "note_id": Annotated[str, about("Id of the note.", "note_0qppzPLvL54VURDkQrfS")],
-    "member_id": Annotated[str, about("Id of the member.", A_MEMBER_ID)],
-    "webhook_id": Annotated[str, about("Id of the endpoint.", A_WEBHOOK_ID)],
     "platform": Annotated[str, about("Platform whose weights are meant.", "web", form={"enum": [*PLATFORMS]})],
 }
+"""Variables of paths that several features have; a route declares its others (`Route.variables`)."""
 
 REQUEST_HEADERS: dict[str, Any] = {
     "Idempotency-Key": Annotated[

@@ -66,6 +66,7 @@ SESSIONS = Table(
     Record(Session, remembered=1024),
     Swept("when it has ended"),
     NOT_PERSONAL,
+    since=2,
 )
 """Of the console, by HMAC-SHA256(pepper, token)."""
 CONSOLE_LINKS = Table(
@@ -74,6 +75,7 @@ CONSOLE_LINKS = Table(
     Record(ConsoleLink),
     Swept("when it has expired; using it deletes it"),
     NOT_PERSONAL,
+    since=2,
 )
 MEMBERS = Table(
     "members",
@@ -82,6 +84,7 @@ MEMBERS = Table(
     Until("it is removed"),
     _OF_THE_CUSTOMER,
     invariants=("members",),
+    since=6,
 )
 MEMBER_EMAILS = Table(
     "member_emails",
@@ -91,6 +94,7 @@ MEMBER_EMAILS = Table(
     _OF_THE_CUSTOMER,
     fenced_by="owner",
     invariants=("members", "member_emails"),
+    since=6,
 )
 """By the SHA-256 of an address: the id of the member who has it, in each organization."""
 INVITATIONS = Table(
@@ -99,5 +103,6 @@ INVITATIONS = Table(
     Record(Invitation),
     Swept("when it has expired; using it deletes it"),
     NOT_PERSONAL,
+    since=6,
 )
 """By HMAC-SHA256(pepper, token)."""

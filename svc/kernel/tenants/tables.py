@@ -40,7 +40,7 @@ BALANCES = Table("balances", _ORGANIZATION, Signed("micros"), FOR_EVER, NOT_PERS
 """Always the sum of its ledger."""
 LEDGER = Table("ledger", _OWN_ID, Record(LedgerEntry), FOR_EVER, _NOT_OF_A_PERSON, stays=True, invariants=("money",))
 """By the request id for identifications; append-only."""
-CREDITS = Table("ledger_credits", _OWN_ID, Opaque(), FOR_EVER, NOT_PERSONAL, stays=True, invariants=("money",))
+CREDITS = Table("ledger_credits", _OWN_ID, Opaque(), FOR_EVER, NOT_PERSONAL, stays=True, invariants=("money",), since=2)
 """Which lines of the ledger are credits: they are few among many."""
 LEDGER_DAYS = Table(
     "ledger_days",
@@ -50,6 +50,7 @@ LEDGER_DAYS = Table(
     NOT_PERSONAL,
     stays=True,
     invariants=("money",),
+    since=5,
 )
 """Lines of the ledger that count for another day than that of their id, by the day that they count for."""
 SETTLEMENTS = Table(
@@ -75,5 +76,5 @@ PAST_DUE = Table(
     stays=True,
 )
 """Those that are past due now and no others."""
-HOLDINGS = Table("holdings", _ORGANIZATION, Record(Holding), WITH_ORGANIZATION, NOT_PERSONAL)
+HOLDINGS = Table("holdings", _ORGANIZATION, Record(Holding), WITH_ORGANIZATION, NOT_PERSONAL, since=2)
 """What it holds of the store and has taken today, and its active keys; no row = nothing."""

@@ -1,19 +1,23 @@
 """The error catalog: what the service refuses, with which status, and what it tells the caller to do.
 
-What may live here: the codes of `svc/kernel/data/refusals.toml` and the values that carry a refusal. An expected "no"
-is a value that functions return; what ends a command is an exception (`OperatorError`). Sources: interface 7 and
-decisions 1.
+What may live here: the general codes, of `svc/kernel/data/refusals.toml`, where those of features are found, and the
+values that carry a refusal. An expected "no" is a value that functions return; what ends a command is an exception
+(`OperatorError`). Sources: interface 7 and decisions 1.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import Literal, cast
 
 import msgspec
 
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.data import read_tables
 from svc.kernel.limits.ratelimit import Bound, Use
+from svc.kernel.values.error_codes import ErrorCode
 
 Issue = Literal[
     "required", "unknown_field", "wrong_type", "malformed_json", "malformed_encoding", "out_of_range", "too_long",
@@ -22,8 +26,17 @@ Issue = Literal[
 ]  # fmt: skip
 Location = Literal["body", "query", "header", "path"]
 
-CATALOGUE = read_tables("refusals", dict[str, tuple[int, str]])
-"""code -> (status, message)."""
+
+GENERAL = {code: ErrorCode(*means) for code, means in read_tables("refusals", dict[str, tuple[int, str]]).items()}
+"""The codes that no feature has alone."""
+OF_THE_PROGRAM = "svc.features.refusals"
+"""The module that has the `CATALOGUE` of this program, where features add theirs."""
+
+
+@cache
+def catalogue() -> Mapping[str, ErrorCode]:
+    """Return every code of this program."""
+    return cast("Mapping[str, ErrorCode]", import_module(OF_THE_PROGRAM).CATALOGUE)
 
 
 class Detail(msgspec.Struct, frozen=True):
@@ -36,7 +49,7 @@ class Detail(msgspec.Struct, frozen=True):
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """An expected refusal: a code of `CATALOGUE`, and the details for the error body (interface 2.12)."""
+    """An expected refusal: a code of `catalogue`, and the details for the error body (interface 2.12)."""
 
     code: str
     details: tuple[Detail, ...] = ()
@@ -53,12 +66,12 @@ class Refusal(msgspec.Struct, frozen=True):
     @property
     def status(self) -> int:
         """The HTTP status of the code. Raises `KeyError` for a code that is not in the catalog."""
-        return CATALOGUE[self.code][0]
+        return catalogue()[self.code].status
 
     @property
     def message(self) -> str:
         """The text for the caller: `explanation`, else that of the catalog."""
-        return self.explanation or CATALOGUE[self.code][1]
+        return self.explanation or catalogue()[self.code].message
 
 
 _REACHED: dict[Bound, str] = {

@@ -9,8 +9,8 @@ from contextlib import closing
 
 import pytest
 
+from svc.features.schema import SCHEMA
 from svc.features.tables import TABLES
-from svc.features.upgrade.migrations import MIGRATIONS
 from svc.kernel.store.engine import EngineError, KeyRange, StoreFullError, Writer
 from svc.kernel.store.installation import NewerStoreError, OlderStoreError
 from svc.kernel.store.opening import open_store
@@ -270,7 +270,7 @@ def add_one(transaction: Transaction) -> None:
 @pytest.mark.slow(2)
 def test_an_upgrade_started_several_times_runs_once(url: StoreUrl):
     open_store(url, inline).close()
-    newer = (*MIGRATIONS, add_one)
+    newer = (*SCHEMA.migrations, add_one)
     with pytest.raises(OlderStoreError, match="start `svc serve`"):
         open_store(url, inline, migrations=newer, upgrade=False)
     with ThreadPoolExecutor(4) as pool:
@@ -291,9 +291,9 @@ def test_a_failed_upgrade_leaves_the_store_unchanged(url: StoreUrl):
         raise LookupError
 
     with pytest.raises(LookupError):
-        open_store(url, inline, migrations=(*MIGRATIONS, fail))
+        open_store(url, inline, migrations=(*SCHEMA.migrations, fail))
     with closing(open_store(url, inline)) as store, store.read() as snapshot:
-        assert (snapshot.get(BALANCES, 1), snapshot.get(META, "version")) == (None, len(MIGRATIONS))
+        assert (snapshot.get(BALANCES, 1), snapshot.get(META, "version")) == (None, SCHEMA.version)
 
 
 def test_a_schema_of_another_program_is_not_touched(url: StoreUrl, cluster: Cluster, database: str):
@@ -327,9 +327,12 @@ def test_rows_are_found_by_their_keys_whatever_the_database_knows_of_the_table(
 def test_the_upgrade_to_version_8_clears_the_second_rows_of_lists(url: StoreUrl):
     """As it clears those of a data directory (`tests/store/test_upgrade.py`)."""
     marks = Table("list_marks", Key(organization=U32, mark=DIGEST_16), Opaque(), FOR_EVER, NOT_PERSONAL)
-    with program_with(tables=(*TABLES, marks)), closing(open_store(url, inline, migrations=MIGRATIONS[:7])) as store:
+    with (
+        program_with(tables=(*TABLES, marks)),
+        closing(open_store(url, inline, migrations=SCHEMA.migrations[:7])) as store,
+    ):
         store.write_now([lambda change: change.put(marks, (1, bytes(16)), b"")])
     with closing(open_store(url, inline)) as store, store.read() as snapshot:
-        assert snapshot.get(META, "version") == len(MIGRATIONS)
+        assert snapshot.get(META, "version") == SCHEMA.version
     with program_with(tables=(*TABLES, marks)), closing(open_store(url, inline)) as store, store.read() as snapshot:
         assert snapshot.count(marks) == 0

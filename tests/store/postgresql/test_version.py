@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 import trio
 
-from svc.features.upgrade.migrations import MIGRATIONS
+from svc.features.schema import SCHEMA
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.postgresql.version import OtherVersionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
@@ -45,7 +45,7 @@ async def test_no_group_writes_to_a_store_that_was_upgraded_while_it_waited(clus
             pause(0.01)
         transaction.put(BALANCES, (1,), 100)
 
-    newer = partial(open_store, url, run_sync, migrations=(*MIGRATIONS, upgrade))
+    newer = partial(open_store, url, run_sync, migrations=(*SCHEMA.migrations, upgrade))
     open_store(url, run_sync).close()
     async with store_at(url) as older:
         assert await older.write(writes([add_one], organizations=[1])) == [1]
@@ -68,7 +68,7 @@ async def test_a_restored_older_store_is_not_written(cluster: Cluster, database:
     url = cluster.url(database)
     open_store(url, run_sync).close()
     async with store_at(url) as store:
-        await store.write(writes([lambda transaction: transaction.put(META, ("version",), len(MIGRATIONS) - 1)]))
+        await store.write(writes([lambda transaction: transaction.put(META, ("version",), SCHEMA.version - 1)]))
         with pytest.raises(OtherVersionError, match="start it again"):
             await store.write(writes([add_one], organizations=[1]))
 

@@ -94,27 +94,27 @@ class SystemResolver:
 
     async def _ask(self, host: str) -> tuple[str, ...]:
         self._overdue.intersection_update(self._out)
-        if any(self._out.get(errand) == host for errand in self._overdue):
+        if any(self._out.get(lookup) == host for lookup in self._overdue):
             return ()
         pool = self._proven if host in self._answered else self._unproven
-        errand = object()
+        lookup = object()
         found: tuple[str, ...] = ()
         with trio.move_on_after(self._limit_s) as scope:
             found = await trio.to_thread.run_sync(
-                partial(self._run, errand, host), abandon_on_cancel=True, limiter=pool
+                partial(self._run, lookup, host), abandon_on_cancel=True, limiter=pool
             )
-        if scope.cancelled_caught and errand in self._out:
-            self._overdue.add(errand)
+        if scope.cancelled_caught and lookup in self._out:
+            self._overdue.add(lookup)
         self._note(host, answered=bool(found))
         return found
 
-    def _run(self, errand: object, host: str) -> tuple[str, ...]:
+    def _run(self, lookup: object, host: str) -> tuple[str, ...]:
         """Look a name up, on the thread. A look-up nobody waits for any more is left before it begins."""
-        self._out[errand] = host
+        self._out[lookup] = host
         try:
             return self._look_up(host)
         finally:
-            del self._out[errand]
+            del self._out[lookup]
 
     def _note(self, host: str, *, answered: bool) -> None:
         self._answered.pop(host, None)

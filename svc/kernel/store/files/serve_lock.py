@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from svc.kernel.store.files import durable_files as files
+from svc.kernel.store.files import durable_files
 from svc.kernel.values.errors import DirectoryError
 from svc.kernel.values.timestamps import timestamp
 from svc.world import pause
@@ -58,7 +58,7 @@ def sole_process(
     path = directory / NAME
     holder = Holder(command, os.getpid(), socket.gethostname(), now_ms())
     polls = math.ceil(wait_s / POLL_INTERVAL_S)
-    with files.locked(path) as lock:
+    with durable_files.locked(path) as lock:
         for poll in range(polls + 1):
             if lock.acquire():
                 break
@@ -90,7 +90,7 @@ def _content_of_holder(directory: Path) -> bytes | None:
     path = directory / NAME
     if not path.exists():
         return None
-    with files.locked(path) as lock:
+    with durable_files.locked(path) as lock:
         return None if lock.acquire() else lock.content()
 
 

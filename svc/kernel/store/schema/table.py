@@ -6,10 +6,11 @@ that a table is described in one place (`tables`). One that they could not follo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import cache, cached_property
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from isal.isal_zlib import crc32  # pyright: ignore[reportUnknownVariableType]  its stub leaves the bytes untyped
@@ -21,7 +22,7 @@ V = TypeVar("V")
 
 
 class PolicyError(ValueError):
-    """A table is declared in a way that retention or erasure could not follow."""
+    """A table is declared in a way that retention, erasure or an upgrade could not follow."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,8 @@ class Table(Generic[V]):
     """Whether its rows are counted exactly for metrics, where an engine has only estimates."""
     invariants: tuple[str, ...] = ()
     """Rules of `features/invariants.py` that read it through, by name; beside them every row is read back."""
+    since: int = 1
+    """The version of the store that has it first."""
 
     def __post_init__(self) -> None:
         wrong = _fault_of_keep(self) or _fault_of_personal(self)
@@ -251,6 +254,10 @@ Migration: TypeAlias = Callable[[Any], None]
 """A function of a `Transaction` that brings a store to the next version."""
 
 
+def _adds_tables(_: Any) -> None:
+    """Convert nothing: tables are made when a store is opened."""
+
+
 class SqlRows(NamedTuple):
     """A table of which PostgreSQL also has the rows as plain columns (`features/exports/sql_events.py`)."""
 
@@ -267,19 +274,24 @@ class Schema:
     def __init__(
         self,
         tables: tuple[Table[Any], ...],
-        migrations: tuple[Migration, ...] = (),
+        migrations: Mapping[int, Migration] = MappingProxyType({}),
         former_tables: tuple[str, ...] = (),
         sql_rows: SqlRows | None = None,
     ) -> None:
-        """Name in `former_tables` tables of earlier versions, which are open while a store is upgraded."""
-        self.tables, self.migrations, self.former_tables = tables, migrations, former_tables
-        self.sql_rows = sql_rows
+        """Give in `migrations` what leads to a version, by its number; a version that only adds tables needs nothing.
+        Name in `former_tables` tables of earlier versions, which are open while a store is upgraded. Raises
+        `PolicyError` for a version that has no migration and adds no table.
+        """
+        self.tables, self.former_tables, self.sql_rows = tables, former_tables, sql_rows
         self._checks = {table.name: table.verify_checksum for table in tables}
-
-    @property
-    def version(self) -> int:
-        """The version of a store with these tables."""
-        return len(self.migrations)
+        adding = {table.since for table in tables}
+        self.version = max(adding | migrations.keys(), default=0)
+        """The version of a store with these tables: the highest that has a migration or adds a table."""
+        for version in range(1, self.version + 1):
+            if version not in adding | migrations.keys():
+                raise PolicyError(f"store version {version} has no migration and adds no table")
+        self.migrations = tuple(migrations.get(number, _adds_tables) for number in range(1, self.version + 1))
+        """Migration N - 1 leads to version N."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ class BridgeTest {
         SvcVisitorPackage().getModule("SvcVisitor", context) as NativeSvcVisitorSpec
     }
 
-    private class Told : LinkedBlockingQueue<Any>(), Promise {
+    private class Reported : LinkedBlockingQueue<Any>(), Promise {
         override fun resolve(value: Any?) {
             add(value ?: "null")
         }
@@ -36,10 +36,10 @@ class BridgeTest {
 
     /** Robolectric's clock stands still but for what a test adds. */
     private fun identified(call: String): String {
-        val told = Told()
-        module.identify(call, told)
+        val reported = Reported()
+        module.identify(call, reported)
         while (true) {
-            (told.poll(20, TimeUnit.MILLISECONDS) as String?)?.let { return it }
+            (reported.poll(20, TimeUnit.MILLISECONDS) as String?)?.let { return it }
             ShadowSystemClock.advanceBy(Duration.ofMillis(20))
         }
     }
@@ -55,18 +55,18 @@ class BridgeTest {
         assertTrue(error(identified("{\"id\": \"2\", \"tag\": \"t\"}")) in listOf("network", "offline"))
         assertEquals("invalid_options", error(identified("{\"id\": \"3\", \"timeout\": 1}")))
         module.setLocationMocked("true")
-        assertEquals("null", Told().let { module.forget(it); it.poll(60, TimeUnit.SECONDS) })
+        assertEquals("null", Reported().let { module.forget(it); it.poll(60, TimeUnit.SECONDS) })
     }
 
-    @Test fun `a call that is canceled is told so`() {
+    @Test fun `a canceled call is reported as aborted`() {
         val gate = java.net.ServerSocket(0, 1, java.net.InetAddress.getLoopbackAddress())
         val key = "\"apiKey\": \"svc_pk_us_development_0123456789abcdefghij\""
         assertEquals("", module.configure("{$key, \"endpoint\": \"http://127.0.0.1:${gate.localPort}\", \"deferred\": false, \"checks\": []}"))
-        val told = Told()
-        module.identify("{\"id\": \"7\", \"tag\": \"t\"}", told)
+        val reported = Reported()
+        module.identify("{\"id\": \"7\", \"tag\": \"t\"}", reported)
         module.cancel("6")
         module.cancel("7")
-        assertEquals("aborted", error(told.poll(60, TimeUnit.SECONDS) as String))
+        assertEquals("aborted", error(reported.poll(60, TimeUnit.SECONDS) as String))
         gate.close()
     }
 }

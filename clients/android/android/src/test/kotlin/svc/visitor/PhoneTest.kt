@@ -252,15 +252,15 @@ class PhoneTest {
         val options = SvcOptions.Builder(KEY, "http://127.0.0.1:${server.localPort}").attestation(SvcAttestation.WHEN_POSSIBLE).collectMs(20_000).timeoutMs(60_000).build()
         val began = System.nanoTime()
         val visitor = SvcVisitor.create(context, options)
-        val told = LinkedBlockingQueue<Any>()
+        val reported = LinkedBlockingQueue<Any>()
         visitor.identify(SvcRequest("t"), object : SvcCallback {
-            override fun onSuccess(result: SvcIdentification) { told.add(Pair(result.visitorId, Thread.currentThread())) }
-            override fun onFailure(error: SvcException) { told.add(error) }
+            override fun onSuccess(result: SvcIdentification) { reported.add(Pair(result.visitorId, Thread.currentThread())) }
+            override fun onFailure(error: SvcException) { reported.add(error) }
         })
         var found: Any? = null
         while (found == null && System.nanoTime() - began < 60_000_000_000) {
             shadowOf(android.os.Looper.getMainLooper()).idle()
-            found = told.poll(20, TimeUnit.MILLISECONDS)
+            found = reported.poll(20, TimeUnit.MILLISECONDS)
         }
         assertEquals(Pair("v1", Thread.currentThread()), found)
         @Suppress("UNCHECKED_CAST") val signals = (Json.parse(requests.take()) as Map<String, Any?>)["signals"] as Map<String, Any?>

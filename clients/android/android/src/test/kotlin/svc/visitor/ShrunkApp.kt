@@ -11,7 +11,7 @@ import java.io.File
 
 /**
  * Runs an app that was shrunk together with the SDK, which tests/clients/test_shrinking.py puts before everything else on the class
- * path: writes what `Till` was told.
+ * path: writes what `Till` reported.
  */
 @RunWith(RobolectricTestRunner::class)
 @Config(manifest = Config.NONE, sdk = [35])
@@ -23,7 +23,7 @@ class ShrunkApp {
         val till = Class.forName("com.example.shop.Till")
         val identify = till.getMethod("identify", Context::class.java, String::class.java, String::class.java)
         val made = till.getDeclaredConstructor().newInstance()
-        val told = identify.invoke(made, context, System.getProperty("endpoint"), System.getProperty("key"))
-        File(System.getProperty("told")).writeText(told as String)
+        val reported = identify.invoke(made, context, System.getProperty("endpoint"), System.getProperty("key"))
+        File(System.getProperty("reported")).writeText(reported as String)
     }
 }

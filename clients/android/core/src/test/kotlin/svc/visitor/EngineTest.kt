@@ -22,7 +22,7 @@ class EngineTest {
     private fun asked(tag: String? = null, account: String? = null, action: String? = null, timeoutMs: Long? = null) =
         SvcRequest.Builder().tag(tag).accountId(account).action(action).timeoutMs(timeoutMs).build()
 
-    private fun Engine.told(request: SvcRequest = SvcRequest("t")) = Told().also { identify(request, it) }
+    private fun Engine.reported(request: SvcRequest = SvcRequest("t")) = Reported().also { identify(request, it) }
 
     @Suppress("UNCHECKED_CAST")
     private fun signals(request: Received) = (Json.parse(request.body) as Members)["signals"] as Members
@@ -34,7 +34,7 @@ class EngineTest {
     @Test fun `a report is sent once with key, agent and token, and the response comes back whole`() {
         Scripted(answer(200, DONE)).use { server ->
             val phone = Phone()
-            val result = Engine(options(server.url), phone).told(asked("t", "user-1", "log_in")).result()
+            val result = Engine(options(server.url), phone).reported(asked("t", "user-1", "log_in")).result()
             assertEquals(listOf(REQUEST_ID, "lW3DvNunzmoofQrBqNAw", DONE), listOf(result.requestId, result.visitorId, result.json))
             assertEquals(true, result.visitorIsNew)
             assertNull(result.suspectScore)
@@ -55,7 +55,7 @@ class EngineTest {
 
     @Test fun `a bridge has its own platform and version`() {
         Scripted(answer(200, DONE)).use { server ->
-            Engine(options(server.url) { bridge("react-native", "0.1.0") }, Phone()).told().result()
+            Engine(options(server.url) { bridge("react-native", "0.1.0") }, Phone()).reported().result()
             val request = server.received.single()
             assertEquals("react-native-android", request.headers["x-svc-sdk-platform"])
             assertEquals("react-native/0.1.0", (signals(request)["app"] as Members)["bridge"])
@@ -65,8 +65,8 @@ class EngineTest {
     // Faults of the network
 
     private fun outcome(vararg steps: Step, timeoutMs: Long = 8_000): Pair<Any, List<Received>> = Scripted(*steps).use { server ->
-        val told = Engine(options(server.url) { timeoutMs(timeoutMs) }, Phone()).told()
-        Pair(told.next(), server.received.toList())
+        val reported = Engine(options(server.url) { timeoutMs(timeoutMs) }, Phone()).reported()
+        Pair(reported.next(), server.received.toList())
     }
 
     private fun failure(vararg steps: Step, timeoutMs: Long = 8_000) = outcome(*steps, timeoutMs = timeoutMs).first as SvcException
@@ -118,7 +118,7 @@ class EngineTest {
 
     @Test fun `nothing is sent where the system knows no network`() {
         Scripted(answer(200, DONE)).use { server ->
-            assertEquals("offline", Engine(options(server.url), Phone().apply { isThere = false }).told().error().code)
+            assertEquals("offline", Engine(options(server.url), Phone().apply { isThere = false }).reported().error().code)
             assertEquals(0, server.received.size)
         }
     }
@@ -127,8 +127,8 @@ class EngineTest {
         val gone = Scripted(RESET).run { close(); url }
         Scripted(answer(200, DONE)).use { server ->
             val engine = Engine(options(gone, server.url), Phone())
-            engine.told().result()
-            engine.told().result()
+            engine.reported().result()
+            engine.reported().result()
             assertEquals(2, server.received.size)
             assertEquals(server.url, engine.lastTiming!!.endpoint)
             assertEquals(1, engine.lastTiming!!.attempts)
@@ -147,7 +147,7 @@ class EngineTest {
     private fun survives(fault: () -> Any?) {
         for (which in (0..9).map { setOf(it) } + setOf((0..9).toSet())) Scripted(answer(200, DONE)).use { server ->
             val phone = Phone(broken(fault, which))
-            Engine(options(server.url) { collectMs(20_000) }, phone).told().result()
+            Engine(options(server.url) { collectMs(20_000) }, phone).reported().result()
             val missing = leftOut(server.received.single()) as List<*>
             val names = phone.sources().map { it.name }
             assertTrue(which.all { names[it] in missing }, "$which $missing")
@@ -166,7 +166,7 @@ class EngineTest {
             val hanging = Source("screen", 50) { asked++; hangs.await() }
             val phone = Phone(listOf(Source("build", isConstant = true) { read++; Phone.PIXEL }, hanging))
             val engine = Engine(options(server.url) { collectMs(2_000) }, phone)
-            repeat(3) { engine.told().result() }
+            repeat(3) { engine.reported().result() }
             assertEquals(listOf(1, 1), listOf(asked, read))
             assertEquals(listOf(listOf("screen")).toSet(), server.received.map { leftOut(it) }.toSet())
             hangs.countDown()
@@ -176,7 +176,7 @@ class EngineTest {
     @Test fun `checks become flags where they are true, and a check that fails is named`() {
         Scripted(answer(200, DONE)).use { server ->
             val checks = listOf(Source("rooted") { true }, Source("frida") { false }, Source("emulator") { throw SecurityException() })
-            Engine(options(server.url), Phone(flags = checks)).told().result()
+            Engine(options(server.url), Phone(flags = checks)).reported().result()
             assertEquals(mapOf("rooted" to true), signals(server.received[0])["flags"])
             assertEquals(listOf("flags.emulator"), leftOut(server.received[0]))
         }
@@ -188,12 +188,12 @@ class EngineTest {
         val gate = CountDownLatch(1)
         Scripted({ socket, request -> gate.await(); answer(200, DONE)(socket, request) }).use { server ->
             val engine = Engine(options(server.url), Phone())
-            val told = Told()
-            val threads = (1..20).map { Thread { repeat(5) { engine.identify(SvcRequest("t"), told) } }.apply { start() } }
+            val reported = Reported()
+            val threads = (1..20).map { Thread { repeat(5) { engine.identify(SvcRequest("t"), reported) } }.apply { start() } }
             threads.forEach { it.join() }
             gate.countDown()
-            repeat(100) { assertEquals(REQUEST_ID, told.result().requestId) }
-            assertEquals(0, told.count)
+            repeat(100) { assertEquals(REQUEST_ID, reported.result().requestId) }
+            assertEquals(0, reported.count)
             assertEquals(1, server.received.size)
         }
     }
@@ -206,8 +206,8 @@ class EngineTest {
         }
         Scripted(service).use { server ->
             val engine = Engine(options(server.url), Phone())
-            val slow = (1..5).map { engine.told(SvcRequest("screen $it")) }
-            engine.told(SvcRequest("form")).result()
+            val slow = (1..5).map { engine.reported(SvcRequest("screen $it")) }
+            engine.reported(SvcRequest("form")).result()
             assertTrue(slow.all { it.count == 0 })
             gate.countDown()
             slow.forEach { it.result() }
@@ -215,12 +215,12 @@ class EngineTest {
         }
     }
 
-    @Test fun `who cancels is told so, and the others go on`() {
+    @Test fun `who cancels is notified, and the others go on`() {
         val gate = CountDownLatch(1)
         Scripted({ socket, request -> gate.await(); answer(200, DONE)(socket, request) }).use { server ->
             val engine = Engine(options(server.url), Phone())
-            val other = engine.told()
-            val mine = Told()
+            val other = engine.reported()
+            val mine = Reported()
             engine.identify(SvcRequest("t"), mine).run { cancel(); cancel() }
             assertEquals("aborted", mine.error().code)
             gate.countDown()
@@ -232,20 +232,20 @@ class EngineTest {
     @Test fun `a call that nobody waits for ends, and the next one is not delayed by it`() {
         Scripted(SILENCE, answer(200, DONE)).use { server ->
             val engine = Engine(options(server.url), Phone())
-            val told = Told()
-            val call = engine.identify(SvcRequest("t"), told)
+            val reported = Reported()
+            val call = engine.identify(SvcRequest("t"), reported)
             while (server.received.isEmpty()) Thread.yield()
             call.cancel()
-            assertEquals("aborted", told.error().code)
-            engine.told().result()
+            assertEquals("aborted", reported.error().code)
+            engine.reported().result()
         }
     }
 
     @Test fun `each caller has a time limit of its own`() {
         Scripted(SILENCE).use { server ->
             val engine = Engine(options(server.url) { timeoutMs(30_000) }, Phone())
-            val patient = engine.told()
-            assertEquals("timeout", engine.told(asked("t", timeoutMs = 200)).error().code)
+            val patient = engine.reported()
+            assertEquals("timeout", engine.reported(asked("t", timeoutMs = 200)).error().code)
             assertEquals(0, patient.count)
         }
     }
@@ -263,11 +263,11 @@ class EngineTest {
                 override fun onFailure(error: SvcException) {}
             })
             assertTrue(thrown.await(20, TimeUnit.SECONDS))
-            direct.told(SvcRequest("c")).result()
+            direct.reported(SvcRequest("c")).result()
             val closed = java.util.concurrent.Executors.newSingleThreadExecutor().apply { shutdown() }
-            Engine(options(server.url), Phone(callbackExecutor = closed)).identify(SvcRequest("a"), Told())
+            Engine(options(server.url), Phone(callbackExecutor = closed)).identify(SvcRequest("a"), Reported())
             val engine = Engine(options(server.url), Phone())
-            engine.told(SvcRequest("b")).result()
+            engine.reported(SvcRequest("b")).result()
         }
     }
 
@@ -276,9 +276,9 @@ class EngineTest {
         val before = mine()
         Scripted(answer(200, DONE)).use { server ->
             val engine = Engine(options(server.url), Phone(), idleMs = 50)
-            for (tag in 1..5) engine.told(SvcRequest("t$tag")).result()
+            for (tag in 1..5) engine.reported(SvcRequest("t$tag")).result()
             val one = mine() - before.toSet()
-            val all = (1..40).map { engine.told(SvcRequest("t$it")) }
+            val all = (1..40).map { engine.reported(SvcRequest("t$it")) }
             all.forEach { it.result() }
             val own = mine() - before.toSet()
             assertTrue(one.size <= 6, "$one")
@@ -293,7 +293,7 @@ class EngineTest {
     @Test fun `without storage neither token nor device id is sent, and nothing is stored`() {
         Scripted(answer(200, DONE)).use { server ->
             val phone = Phone(listOf(Source("build") { Phone.PIXEL }, Source("android_id") { "a1b2c3d4e5f60718" }))
-            Engine(options(server.url) { storage(false) }, phone).told().result()
+            Engine(options(server.url) { storage(false) }, phone).reported().result()
             val sent = signals(server.received.single())
             assertEquals(listOf(null, null), listOf(sent["client_token"], sent["android_id"]))
             assertEquals(emptyList<String>(), phone.store.names())
@@ -306,7 +306,7 @@ class EngineTest {
             val sources = listOf("build", "app", "screen", "timezone", "android_id").map { name -> Source(name) { read.add(name); GOOD[name] } }
             fun read(change: SvcOptions.Builder.() -> Unit): Set<String> {
                 read.clear()
-                Engine(options(server.url, change = change), Phone(sources)).told().result()
+                Engine(options(server.url, change = change), Phone(sources)).reported().result()
                 return read.toSet()
             }
             assertEquals(setOf("build", "app", "screen", "timezone", "android_id"), read { })
@@ -320,13 +320,13 @@ class EngineTest {
         Scripted(answer(200, DONE)).use { server ->
             val phone = Phone(listOf(Source("build") { Phone.PIXEL }, Source("android_id") { "a1b2c3d4e5f60718" }))
             val engine = Engine(options(server.url), phone)
-            engine.told().result()
+            engine.reported().result()
             Queue(phone.store).add(0, Long.MAX_VALUE, "1", "/x", "{}")
             val done = CountDownLatch(1)
             engine.forget { done.countDown() }
             assertTrue(done.await(20, TimeUnit.SECONDS))
             assertEquals(emptyList<String>(), phone.store.names())
-            engine.told().result()
+            engine.reported().result()
             val sent = signals(server.received[1])
             assertEquals(listOf(null, null), listOf(sent["client_token"], sent["android_id"]))
             assertEquals(emptyList<String>(), phone.store.names())
@@ -336,16 +336,16 @@ class EngineTest {
     @Test fun `a second report follows, and waits where the service is away`() {
         val first = """{"request_id":"$REQUEST_ID","deferred_token":"AQGi"}"""
         val identified = ArrayDeque(listOf(answer(200, first)))
-        val reported = ArrayDeque(listOf(refused(503, "x")))
+        val refusals = ArrayDeque(listOf(refused(503, "x")))
         // By what is asked for: how many calls it takes until the second report comes again is a matter of threads.
         val service: Step = { socket, request ->
-            val step = if (isSecond(request)) reported.removeFirstOrNull() ?: answer(202, "{}") else identified.removeFirstOrNull() ?: answer(200, DONE)
+            val step = if (isSecond(request)) refusals.removeFirstOrNull() ?: answer(202, "{}") else identified.removeFirstOrNull() ?: answer(200, DONE)
             step(socket, request)
         }
         Scripted(service).use { server ->
             val store = MemoryStore()
             val engine = Engine(options(server.url) { deferred(true) }, Phone(store = store))
-            engine.told().result()
+            engine.reported().result()
             while (server.received.none(::isSecond)) Thread.yield()
             val second = server.received.first(::isSecond)
             assertEquals("/api/v1/events/$REQUEST_ID/supplement", second.path)
@@ -354,14 +354,14 @@ class EngineTest {
             assertEquals(mapOf("sensors" to "abc", "tier" to "deferred", "version" to 1L), body["signals"])
             assertEquals(1, Queue(store).queued().size)
             while (server.received.count(::isSecond) < 2) {
-                engine.told().result()
+                engine.reported().result()
                 Thread.yield()
             }
             assertEquals(second.body, server.received.last(::isSecond).body)
         }
     }
 
-    @Test fun `nothing is written once forget is told, whatever was at work`() {
+    @Test fun `nothing is written once forget has called back, whatever was at work`() {
         val first = """{"request_id":"$REQUEST_ID","deferred_token":"AQGi"}"""
         Scripted({ socket, request -> (if (isSecond(request)) refused(503, "x") else answer(200, first))(socket, request) }).use { server ->
             val reading = CountDownLatch(1)
@@ -388,11 +388,11 @@ class EngineTest {
                 override fun deferredSources() = listOf(Source("sensors") { reading.countDown(); goesOn.await() })
             }
             val engine = Engine(options(server.url) { deferred(true) }, phone)
-            val told = engine.told()
+            val reported = engine.reported()
             assertTrue(writing.await(20, TimeUnit.SECONDS))
             val early = CountDownLatch(1)
             engine.forget { early.countDown() }
-            assertEquals("aborted", told.error().code)
+            assertEquals("aborted", reported.error().code)
             assertTrue(early.await(20, TimeUnit.SECONDS))
             assertEquals(emptyList<String>(), store.names())
             assertEquals(0, server.received.size)
@@ -405,7 +405,7 @@ class EngineTest {
     // Attestation
 
     private fun claimed(phone: Phone, vararg steps: Step): Pair<Any?, List<Received>> = Scripted(*steps).use { server ->
-        Engine(options(server.url) { attestation(SvcAttestation.WHEN_POSSIBLE) }, phone).told().result()
+        Engine(options(server.url) { attestation(SvcAttestation.WHEN_POSSIBLE) }, phone).reported().result()
         Pair(signals(server.received.last())["attestation"], server.received.toList())
     }
 
@@ -452,7 +452,7 @@ class EngineTest {
         val engine = Engine(options("https://id.shop.example"), Phone())
         val cut = "half \ud83d"
         for (wrong in listOf(SvcRequest("x".repeat(1_025)), SvcRequest(cut), asked(account = ""), asked(account = "a\n"), asked(action = "Log in"), asked(timeoutMs = 0))) {
-            assertEquals("invalid_options", engine.told(wrong).error().code)
+            assertEquals("invalid_options", engine.reported(wrong).error().code)
         }
     }
 

@@ -18,23 +18,23 @@ class LimitsTest {
     private fun options(url: String) = SvcOptions.Builder(KEY, url).timeoutMs(LIMIT_MS).collectMs(500).deferred(false).build()
 
     private class Timed(private val began: Long = System.nanoTime()) : SvcCallback {
-        val told = Told()
+        val reported = Reported()
         @Volatile var tookMs = 0L
 
         override fun onSuccess(result: SvcIdentification) {
             tookMs = (System.nanoTime() - began) / 1_000_000
-            told.onSuccess(result)
+            reported.onSuccess(result)
         }
 
         override fun onFailure(error: SvcException) {
             tookMs = (System.nanoTime() - began) / 1_000_000
-            told.onFailure(error)
+            reported.onFailure(error)
         }
     }
 
     private fun within(calls: List<Timed>) {
         for (call in calls) {
-            assertEquals("timeout", call.told.error().code)
+            assertEquals("timeout", call.reported.error().code)
             assertTrue(call.tookMs in LIMIT_MS - 5..LIMIT_MS * 6 / 5, "${call.tookMs}")
         }
     }
@@ -78,7 +78,7 @@ class LimitsTest {
     @Test fun `twenty calls at once to a slow server all have their responses and ids`() {
         Scripted({ socket, request -> Thread.sleep(100); answer(200, DONE)(socket, request) }).use { server ->
             val engine = Engine(options(server.url), phone)
-            (1..20).map { number -> Timed().also { engine.identify(SvcRequest("$number"), it) } }.forEach { it.told.result() }
+            (1..20).map { number -> Timed().also { engine.identify(SvcRequest("$number"), it) } }.forEach { it.reported.result() }
             val tags = server.received.map { (Json.parse(it.body) as Members)["tag"] }
             assertEquals((1..20).map { "$it" }.toSet(), tags.toSet())
             assertTrue(server.received.all { "android_id" in it.body && "client_token" in it.body })

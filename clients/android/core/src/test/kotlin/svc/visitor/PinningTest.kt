@@ -25,7 +25,7 @@ class PinningTest {
     private fun pin(name: String) = Texts.base64(Texts.sha256(certificate(name).publicKey.encoded))
 
     /** What a server with this chain comes to, and whether it got a request. */
-    private fun told(chain: List<X509Certificate>, vararg pins: String): Pair<Any, Boolean> {
+    private fun reported(chain: List<X509Certificate>, vararg pins: String): Pair<Any, Boolean> {
         val manager = object : X509ExtendedKeyManager() {
             override fun getClientAliases(type: String?, issuers: Array<Principal>?) = null
 
@@ -59,20 +59,20 @@ class PinningTest {
             }
         }.apply { isDaemon = true }.start()
         val options = SvcOptions.Builder(KEY, "https://localhost:${server.localPort}").pins(*pins, OTHER_PIN).deferred(false).build()
-        val told = Told()
-        Engine(options, Phone()).identify(SvcRequest("t"), told)
-        return Pair(told.next(), received.isNotEmpty()).also { server.close() }
+        val reported = Reported()
+        Engine(options, Phone()).identify(SvcRequest("t"), reported)
+        return Pair(reported.next(), received.isNotEmpty()).also { server.close() }
     }
 
     @Test fun `a pinned leaf, authority or root is right`() {
         val chain = listOf(certificate("leaf"), certificate("ca"))
-        for (name in listOf("leaf", "ca")) assertTrue(told(chain, pin(name)).first is SvcIdentification, name)
+        for (name in listOf("leaf", "ca")) assertTrue(reported(chain, pin(name)).first is SvcIdentification, name)
     }
 
     @Test fun `a chain without a pin is refused before anything is sent, and a pinned certificate at its end changes nothing`() {
         val chain = listOf(certificate("leaf"), certificate("ca"))
         for (sent in listOf(chain, chain + certificate("pinned"), chain.take(1) + certificate("pinned") + chain.drop(1))) {
-            val (error, isSent) = told(sent, pin("pinned"))
+            val (error, isSent) = reported(sent, pin("pinned"))
             assertEquals(listOf("pin_mismatch", false, false), listOf((error as? SvcException)?.code, error.let { it as SvcException }.retryable, isSent))
         }
     }
@@ -80,7 +80,7 @@ class PinningTest {
     @Test fun `a chain that is not trusted is no matter of pins`() {
         distrust()
         try {
-            val (error, isSent) = told(listOf(certificate("leaf"), certificate("ca")), pin("leaf"))
+            val (error, isSent) = reported(listOf(certificate("leaf"), certificate("ca")), pin("leaf"))
             assertEquals(listOf("network", false), listOf((error as SvcException).code, isSent))
         } finally {
             trust()

@@ -56,9 +56,9 @@ fun main(arguments: Array<String>) {
             val attestation = if (attests) SvcAttestation.WHEN_POSSIBLE else SvcAttestation.OFF
             Engine(SvcOptions.Builder(key, endpoint).attestation(attestation).collectMs(20_000).timeoutMs(60_000).build(), host)
         }
-        val told = Told()
-        engine.identify(SvcRequest(call["tag"] as String?), told)
-        val said: Members = when (val found = told.next()) {
+        val reported = Reported()
+        engine.identify(SvcRequest(call["tag"] as String?), reported)
+        val said: Members = when (val found = reported.next()) {
             is SvcIdentification -> mapOf("attempts" to engine.lastTiming!!.attempts, "response" to Json.parse(found.json))
             is SvcException -> mapOf("error" to mapOf("code" to found.code, "status" to found.status, "retry_after_ms" to found.retryAfterMs, "message" to found.message))
             else -> throw AssertionError()

@@ -132,7 +132,7 @@ open class Phone(
 }
 
 /** Waits for what a call came to. */
-class Told : SvcCallback {
+class Reported : SvcCallback {
     private val queue = LinkedBlockingQueue<Any>()
     val count get() = queue.size
 

@@ -62,7 +62,7 @@ class VirtualLoop : Loop {
 class Script(private val given: Members) : Host, Http {
     private val loop = VirtualLoop()
     private val taken = HashMap<String, Int>()
-    private val told = ArrayList<Members>()
+    private val reported = ArrayList<Members>()
     private val requests = ArrayList<Members>()
     private val reads = ArrayList<Members>()
     private val attested = ArrayList<Long>()
@@ -178,7 +178,7 @@ class Script(private val given: Members) : Host, Http {
         override fun onFailure(error: SvcException) = tell(error.code)
 
         private fun tell(code: String) {
-            told.add(mapOf("at_ms" to loop.nowMs(), "call" to call, "code" to code))
+            reported.add(mapOf("at_ms" to loop.nowMs(), "call" to call, "code" to code))
             if (call in given["hanging_callbacks"] as List<*>) loop.took = null
         }
     }
@@ -201,7 +201,7 @@ class Script(private val given: Members) : Host, Http {
         }
         loop.run()
         return mapOf(
-            "told" to told.sortedWith(compareBy({ it["at_ms"] as Long }, { it["call"] as String })),
+            "reported" to reported.sortedWith(compareBy({ it["at_ms"] as Long }, { it["call"] as String })),
             "requests" to requests.sortedWith(compareBy({ it["at_ms"] as Long }, { it["path"] as String }, { "${it["tag"]}" })),
             "reads" to reads.sortedWith(compareBy({ it["at_ms"] as Long }, { it["name"] as String })),
             "attested_at_ms" to attested, "forgotten_at_ms" to forgotten, "stored" to stored().sorted(),

@@ -32,30 +32,30 @@ class AddedTest {
 
     @Test fun `a coroutine that is canceled stops waiting`() = runBlocking {
         fake.holds()
-        val told = CopyOnWriteArrayList<Any>()
-        val job = launch(Dispatchers.Default) { try { fake.identify() } catch (error: CancellationException) { told.add(error); throw error } }
+        val reported = CopyOnWriteArrayList<Any>()
+        val job = launch(Dispatchers.Default) { try { fake.identify() } catch (error: CancellationException) { reported.add(error); throw error } }
         while (fake.requests.isEmpty()) Thread.yield()
         job.cancel()
         job.join()
-        assertTrue(told.single() is CancellationException)
+        assertTrue(reported.single() is CancellationException)
     }
 
     @Test fun `the fake holds calls until they are released or canceled, and forgets`() {
         fake.holds()
-        val told = CopyOnWriteArrayList<String>()
+        val reported = CopyOnWriteArrayList<String>()
         val callback = object : SvcCallback {
-            override fun onSuccess(result: SvcIdentification) { told.add(result.requestId) }
-            override fun onFailure(error: SvcException) { told.add(error.code) }
+            override fun onSuccess(result: SvcIdentification) { reported.add(result.requestId) }
+            override fun onFailure(error: SvcException) { reported.add(error.code) }
         }
         fake.identify(SvcRequest("a"), callback).cancel()
         fake.identify(SvcRequest("b"), callback)
-        assertEquals(listOf("aborted"), told)
+        assertEquals(listOf("aborted"), reported)
         fake.responds("""{"request_id":"r2"}""")
         fake.release()
-        assertEquals(listOf("aborted", "r2"), told)
-        fake.forget { told.add("forgotten") }
+        assertEquals(listOf("aborted", "r2"), reported)
+        fake.forget { reported.add("forgotten") }
         fake.setLocationMocked(true)
-        assertEquals(listOf(true, true, "forgotten"), listOf(fake.isForgotten, fake.isLocationMocked, told.last()))
+        assertEquals(listOf(true, true, "forgotten"), listOf(fake.isForgotten, fake.isLocationMocked, reported.last()))
     }
 
     @Test fun `the interceptor gives a request its id, and lets it go without where there is none`() {

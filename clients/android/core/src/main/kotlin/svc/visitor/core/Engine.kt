@@ -46,9 +46,9 @@ class Engine @JvmOverloads constructor(
             shared.readings.forget()
             for (flight in flights.values.toList()) for (caller in flight.callers.toList()) leave(caller, SvcException("aborted", "forget() was called."))
             second.stop()
-            val crews = listOf(shared.readers, shared.senders, shared.attesters, shared.errands)
-            var left = crews.size
-            for (crew in crews) crew.afterThese { if (--left == 0) delete(done) }
+            val pools = listOf(shared.readers, shared.senders, shared.attesters, shared.background)
+            var left = pools.size
+            for (pool in pools) pool.afterThese { if (--left == 0) delete(done) }
         }
     }
 
@@ -63,7 +63,7 @@ class Engine @JvmOverloads constructor(
                 }
             }
         }
-        shared.errands.run(Task("delete", { DELETE_MS }, work, { if (done != null) shared.tell(host.callbackExecutor) { done.run() } }))
+        shared.background.run(Task("delete", { DELETE_MS }, work, { if (done != null) shared.tell(host.callbackExecutor) { done.run() } }))
     }
 
     private fun join(caller: Caller, subject: Map<String, Any?>) {
@@ -110,7 +110,7 @@ class Engine @JvmOverloads constructor(
     }
 
     private fun tell(caller: Caller, error: SvcException) {
-        shared.log { "told ${error.code}" }
+        shared.log { "reported ${error.code}" }
         shared.tell(caller.executor) { caller.callback.onFailure(error) }
     }
 
@@ -121,7 +121,7 @@ class Engine @JvmOverloads constructor(
 
 /** The report that follows a response, and those that wait. On the loop alone. */
 internal class SecondReports(private val shared: Shared) {
-    private val readings = Readings(shared.loop, shared.errands)
+    private val readings = Readings(shared.loop, shared.background)
     private val collections = HashSet<Readings.Collection>()
     private var sending: Stop? = null
     private var isAskedAgain = false
@@ -151,7 +151,7 @@ internal class SecondReports(private val shared: Shared) {
         val host = shared.host
         // A store that fails loses second reports, and nothing else.
         val work = { Queue(shared.store).add(host.nowMs(), host.nowMs() + KEEP_MS, Texts.hex(host.random(4)), "/api/v1/events/$id/supplement", body) }
-        shared.errands.run(Task("keep", { ERRAND_MS }, work, ::send))
+        shared.background.run(Task("keep", { BACKGROUND_MS }, work, ::send))
     }
 
     /** One at a time, so that no report is sent twice. */
@@ -163,7 +163,7 @@ internal class SecondReports(private val shared: Shared) {
         val stop = Stop().also { sending = it }
         val at = shared.options.endpoints[shared.endpoint]
         val work = { Queue(shared.store).flush(shared.host.nowMs()) { if (shared.isForgotten) 0 else status(at, it, stop) } }
-        shared.errands.run(Task("flush", { ERRAND_MS }, work, {
+        shared.background.run(Task("flush", { BACKGROUND_MS }, work, {
             sending = null
             if (isAskedAgain) {
                 isAskedAgain = false
@@ -181,7 +181,7 @@ internal class SecondReports(private val shared: Shared) {
 
     private companion object {
         const val COLLECT_MS = 10_000L
-        const val ERRAND_MS = 6_000L
+        const val BACKGROUND_MS = 6_000L
         const val KEEP_MS = 24 * 3_600_000L
     }
 }

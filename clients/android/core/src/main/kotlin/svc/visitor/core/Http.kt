@@ -86,10 +86,10 @@ class UrlConnectionHttp(pins: Set<String>, private val host: Host) : Http {
 
     /** Some systems take a response that ends within its head or body for a whole one. */
     private fun isCut(headers: Map<String, String>, size: Int): Boolean {
-        val told = headers["content-length"]?.toIntOrNull()
+        val declared = headers["content-length"]?.toIntOrNull()
         // Where the system unpacked the body itself, the length is that of the packed one, and gone.
-        if (told != null && "content-encoding" !in headers) return size < minOf(told, MAX_BYTES)
-        return told == null && size == 0 && "transfer-encoding" !in headers
+        if (declared != null && "content-encoding" !in headers) return size < minOf(declared, MAX_BYTES)
+        return declared == null && size == 0 && "transfer-encoding" !in headers
     }
 
     private fun read(stream: InputStream, stop: Stop): ByteArray {

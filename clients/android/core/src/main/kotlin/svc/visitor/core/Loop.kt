@@ -101,7 +101,7 @@ class ThreadLoop(private val clock: () -> Long, idleMs: Long) : Loop {
     }
 }
 
-/** A job of a [Crew]. [overdue] runs at its limit, where it has not ended; [ended] when it has, however late. */
+/** A job of a [WorkerPool]. [overdue] runs at its limit, where it has not ended; [ended] when it has, however late. */
 class Task(
     val name: String,
     val limitMs: () -> Long,
@@ -116,7 +116,7 @@ class Task(
  * Jobs of one kind, at most [size] at a time. One that outlives its limit is given up, and another takes its place: up to
  * [spare] of those, so that a system that never responds does not cost a thread for each call. On the loop alone.
  */
-class Crew(private val loop: Loop, private val size: Int, private val spare: Int) {
+class WorkerPool(private val loop: Loop, private val size: Int, private val spare: Int) {
     private val queue = ArrayDeque<Task>()
     private val running = LinkedHashSet<Task>()
     private var hung = 0

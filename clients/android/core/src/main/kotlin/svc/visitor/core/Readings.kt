@@ -10,7 +10,7 @@ class Source(val name: String, val limitMs: Long = 200, val isConstant: Boolean 
  * Reads sources, each isolated from the others: what one of them throws, and how long it takes, is its own affair. None is
  * read twice at a time. On the loop alone.
  */
-class Readings(private val loop: Loop, private val crew: Crew) {
+class Readings(private val loop: Loop, private val pool: WorkerPool) {
     private val constants = HashMap<String, Any?>()
 
     /** What came when nobody waited for it any more: for the next report, where a new reading is not there in time. */
@@ -65,7 +65,7 @@ class Readings(private val loop: Loop, private val crew: Crew) {
                 val reading = known ?: Reading(source).also { running[name] = it }
                 reading.waiting.add(this)
                 open[name] = reading
-                if (known == null) crew.run(reading.task)
+                if (known == null) pool.run(reading.task)
             }
             forgive = loop.after(endsAtMs - loop.nowMs()) { end() }
             if (awaited.isEmpty()) loop.post { end() }
@@ -102,7 +102,7 @@ class Readings(private val loop: Loop, private val crew: Crew) {
             for ((name, reading) in open) {
                 reading.waiting.remove(this)
                 reading.isLate = true
-                if (reading.waiting.isEmpty() && crew.drop(reading.task)) running.remove(name)
+                if (reading.waiting.isEmpty() && pool.drop(reading.task)) running.remove(name)
             }
             open.clear()
         }

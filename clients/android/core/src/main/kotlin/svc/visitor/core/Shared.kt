@@ -39,12 +39,12 @@ interface Host {
 
 /** What all calls share. On the loop alone, but for what is volatile. */
 internal class Shared(val options: SvcOptions, val host: Host, val loop: Loop, val http: Http) {
-    val readers = Crew(loop, 2, 6)
-    val senders = Crew(loop, 6, 6)
-    val attesters = Crew(loop, 1, 0)
-    val errands = Crew(loop, 1, 2)
-    private val couriers = Crew(loop, 1, 2)
-    private val cleaners = Crew(loop, 1, 2)
+    val readers = WorkerPool(loop, 2, 6)
+    val senders = WorkerPool(loop, 6, 6)
+    val attesters = WorkerPool(loop, 1, 0)
+    val background = WorkerPool(loop, 1, 2)
+    private val callbacks = WorkerPool(loop, 1, 2)
+    private val closers = WorkerPool(loop, 1, 2)
     val readings = Readings(loop, readers)
     val vault = Vault(host.store)
     val store: Store = if (options.storage) vault else MemoryStore()
@@ -63,7 +63,7 @@ internal class Shared(val options: SvcOptions, val host: Host, val loop: Loop, v
     )
 
     /** Runs the app's code: whatever it throws, and however long it takes. */
-    fun tell(executor: Executor, work: () -> Unit) = couriers.run(Task("tell", { TELL_MS }, {
+    fun tell(executor: Executor, work: () -> Unit) = callbacks.run(Task("tell", { TELL_MS }, {
         try {
             executor.execute(work)
         } catch (error: Throwable) {
@@ -73,7 +73,7 @@ internal class Shared(val options: SvcOptions, val host: Host, val loop: Loop, v
 
     fun shut(stop: Stop) {
         stop.forbid()
-        cleaners.run(Task("close", { TELL_MS }, stop::stop))
+        closers.run(Task("close", { TELL_MS }, stop::stop))
     }
 
     inline fun log(line: () -> String) {
@@ -85,7 +85,7 @@ internal class Shared(val options: SvcOptions, val host: Host, val loop: Loop, v
     }
 }
 
-/** One request and its response, in a crew. [done] gets what came of it, once, unless it was stopped. On the loop alone. */
+/** One request and its response, in a pool. [done] gets what came of it, once, unless it was stopped. On the loop alone. */
 internal class Exchange(
     private val shared: Shared,
     private val path: String,

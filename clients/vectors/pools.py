@@ -1,4 +1,4 @@
-"""Jobs in crews and readings of sources, on virtual time: what of `running` knows neither reports nor servers.
+"""Jobs in pools and readings of sources, on virtual time: what of `running` knows neither reports nor servers.
 
 What may live here: who runs beside whom, what is given up, and who waits for what. What is due at the same millisecond
 is done in the order in which it was set.
@@ -58,7 +58,7 @@ class Clock:
 
 
 class Task:
-    """One job of a crew: it takes as long as its script says, `None` for ever."""
+    """One job of a pool: it takes as long as its script says, `None` for ever."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Task:
         self.watchers: list[Event] = []
 
 
-class Crew:
+class WorkerPool:
     """Jobs of one kind, so many at a time; one that outlives its limit is given up, and another takes its place."""
 
     def __init__(self, clock: Clock, size: int, spare: int) -> None:
@@ -178,8 +178,8 @@ class Collection:
 class Readings:
     """Sources that are read one by one, none twice at a time."""
 
-    def __init__(self, phone: Phone, crew: Crew) -> None:
-        self._phone, self._clock, self._crew = phone, phone.clock, crew
+    def __init__(self, phone: Phone, pool: WorkerPool) -> None:
+        self._phone, self._clock, self._pool = phone, phone.clock, pool
         self._constants: dict[str, Any] = {}
         self._running: dict[str, Reading] = {}
         self.late: dict[str, Any] = {}
@@ -205,7 +205,7 @@ class Readings:
             reading.waiting.append(self_)
             self_.open[name] = reading
             if known is None:
-                self._crew.run(reading.task)
+                self._pool.run(reading.task)
         self_.forgive = self._clock.after(ends_at - self._clock.now, lambda: self._end(self_))
         if not self_.awaited:
             self._clock.after(0, lambda: self._end(self_))
@@ -268,6 +268,6 @@ class Readings:
         for name, reading in one.open.items():
             reading.waiting.remove(one)
             reading.is_late = True
-            if not reading.waiting and self._crew.drop(reading.task):
+            if not reading.waiting and self._pool.drop(reading.task):
                 del self._running[name]
         one.open.clear()

@@ -145,6 +145,7 @@ def test_no_secret_of_the_recipes_is_in_the_build_context():
     assert is_in("ops/svc.toml.example")
 
 
+@pytest.mark.slow(0.2)
 def test_no_tracked_source_is_left_out_with_the_secrets():
     """Every file of these folders that git has, but for what the image is built without."""
     tracked = subprocess.run(
